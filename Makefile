@@ -1,0 +1,39 @@
+# Every target sets up what it needs in .venv; a machine needs only Python >= 3.11, pip and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+
+.PHONY: help demo test lint bench clean
+
+help:
+	@echo "make demo   install, fit the example machines, write pictures to demo/"
+	@echo "make test   install, run the tests"
+	@echo "make lint   ruff, mypy, import-linter"
+	@echo "make bench  measure against scikit-learn, LIBSVM and scikit-learn-intelex"
+
+# One stamp per set of extras: a change of pyproject.toml installs again.
+$(VENV)/made-%: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install -e ".[$(subst +,$(comma),$*)]"
+	@touch $@
+
+comma := ,
+
+demo: $(VENV)/made-plot
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/made-plot+test
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/made-plot+test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/made-plot+bench
+	$(BIN)/python benchmarks/svc.py $(ARGS)
+
+clean:
+	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache

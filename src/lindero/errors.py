@@ -1,0 +1,38 @@
+"""Every exception and warning a user of lindero can meet.
+
+scikit-learn's own types (``NotFittedError``, ``ConvergenceWarning``) are used where they exist,
+so that code written for scikit-learn catches ours; this module holds what scikit-learn lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class LinderoError(Exception):
+    """Base of all errors that lindero defines."""
+
+
+class NotSeparableError(LinderoError, ValueError):
+    """A hard margin was asked for, and no boundary of that kernel separates the classes.
+
+    Attributes
+    ----------
+    samples : tuple of int
+        Rows of the training data that the best boundary found leaves on the wrong side.
+    """
+
+    def __init__(self, message: str, samples: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.samples = tuple(int(i) for i in samples)
+
+    def __reduce__(self) -> tuple[type, tuple[str, tuple[int, ...]]]:
+        return type(self), (str(self), self.samples)
+
+
+class KernelError(LinderoError, ValueError):
+    """A kernel returned values that no kernel may have (wrong shape, not finite)."""
+
+
+class SolverError(LinderoError, ValueError):
+    """A solver was handed a problem that it cannot take; the message names what is missing."""

@@ -1,0 +1,1 @@
+"""Kernel values, in blocks: functions, operators over samples, cached rows, threads."""

@@ -1,0 +1,64 @@
+"""Sums of kernel rows over all samples, a tile of columns at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lindero.kernels.functions import Array
+from lindero.kernels.operator import KernelOperator
+from lindero.kernels.products import Probe
+from lindero.kernels.threads import TileThreads
+
+#: A tile of kernel values should stay in a core's own cache between its product and its use.
+TILE_BYTES = 2 * 2**20
+
+#: Rows summed at once when a whole product K z is asked for.
+_PROBE_ROWS = 512
+
+
+def tile_bounds(n_columns: int, n_rows: int, itemsize: int) -> list[tuple[int, int]]:
+    """Column ranges of tiles of `n_rows` rows: some TILE_BYTES each, not fewer than 128 columns."""
+    width = max(128, min(4096, TILE_BYTES // (max(1, n_rows) * itemsize) // 64 * 64))
+    return [(start, min(start + width, n_columns)) for start in range(0, n_columns, width)]
+
+
+def kernel_tile(kernel: KernelOperator, probe: Probe, start: int, stop: int) -> Array:
+    """K(probe, samples start..stop) in a fresh contiguous array."""
+    tile = np.empty((len(probe), stop - start), dtype=kernel.dtype)
+    kernel.block(probe, start, stop, tile)
+    return tile
+
+
+def kernel_among(
+    kernel: KernelOperator, rows: Array, corner: Array, threads: TileThreads
+) -> Array:
+    """The block K(rows, rows), of which `corner` already holds the first len(corner) rows."""
+    known = len(corner)
+    probe = kernel.probe(rows)
+    block = np.empty((len(rows), len(rows)), dtype=kernel.dtype)
+    block[:known, :known] = corner
+
+    def fill(bounds: tuple[int, int]) -> None:
+        start, stop = known + bounds[0], known + bounds[1]
+        block[start:stop] = kernel.cross(kernel.probe(rows[start:stop]), probe)
+        block[:known, start:stop] = block[start:stop, :known].T
+
+    threads.map(fill, tile_bounds(len(rows) - known, len(rows), kernel.dtype.itemsize))
+    return block
+
+
+def kernel_product(kernel: KernelOperator, z: Array, threads: TileThreads) -> Array:
+    """K z over all samples, touching only the rows where z is not zero."""
+    total = np.zeros(kernel.n_samples)
+    support = np.flatnonzero(z)
+    for first in range(0, len(support), _PROBE_ROWS):
+        rows = support[first : first + _PROBE_ROWS]
+        probe = kernel.probe(rows)
+        coefficients = z[rows].astype(kernel.dtype)
+
+        def add(bounds: tuple[int, int], probe: Probe = probe, c: Array = coefficients) -> None:
+            start, stop = bounds
+            total[start:stop] += c @ kernel_tile(kernel, probe, start, stop)
+
+        threads.map(add, tile_bounds(kernel.n_samples, len(rows), kernel.dtype.itemsize))
+    return total

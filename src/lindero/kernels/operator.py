@@ -1,0 +1,176 @@
+"""The kernel over a set of samples: its diagonal, and blocks of its rows.
+
+This is the one place that knows whether a kernel is dense, sparse, precomputed or a callable.
+Solvers and models see only these five verbs:
+
+    probe(rows)                  remember chosen training rows
+    probe_of(Z)                  remember rows of new data
+    block(probe, start, stop)    K(probe, samples start..stop), into a caller's buffer
+    cross(probe, other)          K(probe, other) of two probes of training rows
+    diagonal()                   k(x_i, x_i)
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from lindero.errors import KernelError
+from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.products import DenseProducts, Probe, SparseProducts
+
+
+class KernelOperator(Protocol):
+    """What solvers and models may ask of a kernel over `n_samples` samples."""
+
+    n_samples: int
+    dtype: np.dtype[Any]
+
+    def diagonal(self) -> Array: ...
+    def probe(self, rows: Array) -> Probe: ...
+    def probe_of(self, Z: Any) -> Probe: ...
+    def block(self, probe: Probe, start: int, stop: int, out: Array) -> None: ...
+    def cross(self, probe: Probe, other: Probe) -> Array: ...
+    def subset(self, rows: Array) -> KernelOperator: ...
+    def astype(self, dtype: Any) -> KernelOperator: ...
+
+
+def kernel_operator(X: Any, function: KernelFunction, dtype: Any = np.float64) -> KernelOperator:
+    """The operator of `function` over the rows of X (the matrix itself when precomputed)."""
+    if function.name == "precomputed":
+        return PrecomputedKernel(X, dtype)
+    if function.call is not None:
+        return CallableKernel(X, function, dtype)
+    if sp.issparse(X):
+        return ProductKernel(SparseProducts(X, dtype), function)
+    # The Gaussian kernel depends on differences only: moving the origin into the data keeps the
+    # cancellation in ‖x‖² + ‖z‖² − 2⟨x,z⟩ harmless.
+    shift = X.mean(axis=0) if function.name == "rbf" else None
+    return ProductKernel(DenseProducts(X, dtype, shift), function)
+
+
+class ProductKernel:
+    """A kernel that is a function of inner products."""
+
+    def __init__(self, products: DenseProducts | SparseProducts, function: KernelFunction) -> None:
+        self.products = products
+        self.function = function
+        self.n_samples = products.n_samples
+        self.dtype = products.dtype
+
+    def diagonal(self) -> Array:
+        if self.function.name == "rbf":
+            return np.ones(self.n_samples)
+        return self.function.diagonal(self.products.squares.astype(np.float64))
+
+    def probe(self, rows: Array) -> Probe:
+        return self.products.probe(rows)
+
+    def probe_of(self, Z: Any) -> Probe:
+        return self.products.probe_of(Z)
+
+    def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
+        self.products.block(probe, start, stop, out)
+        self.function.apply(out, probe.squares, self.products.squares[start:stop])
+
+    def cross(self, probe: Probe, other: Probe) -> Array:
+        values = self.products.cross(probe, other)
+        self.function.apply(values, probe.squares, other.squares)
+        return values
+
+    def subset(self, rows: Array) -> ProductKernel:
+        return ProductKernel(self.products.subset(rows), self.function)
+
+    def astype(self, dtype: Any) -> ProductKernel:
+        products = self.products.astype(dtype)
+        return self if products is self.products else ProductKernel(products, self.function)
+
+
+class PrecomputedKernel:
+    """A kernel given as its matrix; `samples` are the rows and columns in use (None: all)."""
+
+    def __init__(self, matrix: Array, dtype: Any, samples: Array | None = None) -> None:
+        self.matrix = matrix
+        self.samples = samples
+        self.n_samples = matrix.shape[1] if samples is None else len(samples)
+        self.dtype = np.dtype(dtype)
+
+    def _original(self, rows: Any) -> Any:
+        return rows if self.samples is None else self.samples[rows]
+
+    def diagonal(self) -> Array:
+        diagonal: Array = self.matrix.diagonal()[self._original(slice(None))]
+        return diagonal.astype(np.float64)
+
+    def probe(self, rows: Array) -> Probe:
+        return Probe((self.matrix, self._original(rows)), np.zeros(len(rows), self.dtype))
+
+    def probe_of(self, Z: Array) -> Probe:
+        return Probe((Z, np.arange(len(Z))), np.zeros(len(Z), self.dtype))
+
+    def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
+        source, rows = probe.rows
+        columns = self._original(slice(start, stop))
+        out[...] = source[rows, columns] if self.samples is None else source[rows[:, None], columns]
+
+    def cross(self, probe: Probe, other: Probe) -> Array:
+        matrix, rows = probe.rows
+        _, columns = other.rows
+        return np.ascontiguousarray(matrix[rows[:, None], columns], dtype=self.dtype)
+
+    def subset(self, rows: Array) -> PrecomputedKernel:
+        return PrecomputedKernel(self.matrix, self.dtype, self._original(rows))
+
+    def astype(self, dtype: Any) -> PrecomputedKernel:
+        return PrecomputedKernel(self.matrix, dtype, self.samples)
+
+
+class CallableKernel:
+    """A kernel computed by the user's function ``k(X, Z) -> (len(X), len(Z))``."""
+
+    def __init__(self, X: Any, function: KernelFunction, dtype: Any) -> None:
+        self.X = X
+        self.function = function
+        self.n_samples = X.shape[0]
+        self.dtype = np.dtype(dtype)
+
+    def _call(self, left: Any, right: Any) -> Array:
+        assert self.function.call is not None
+        values = np.asarray(self.function.call(left, right))
+        expected = (left.shape[0], right.shape[0])
+        if values.shape != expected:
+            raise KernelError(
+                f"The callable given as kernel returned an array of shape {values.shape} for "
+                f"inputs of {expected[0]} and {expected[1]} rows; it must return {expected}: one "
+                "row per row of its first argument, one column per row of its second."
+            )
+        if not np.isfinite(values).all():
+            raise KernelError("The callable given as kernel returned NaN or infinite values.")
+        return values
+
+    def diagonal(self) -> Array:
+        chunks = [
+            np.diagonal(self._call(self.X[i : i + 64], self.X[i : i + 64]))
+            for i in range(0, self.n_samples, 64)
+        ]
+        return np.concatenate(chunks).astype(np.float64)
+
+    def probe(self, rows: Array) -> Probe:
+        return self.probe_of(self.X[rows])
+
+    def probe_of(self, Z: Any) -> Probe:
+        return Probe(Z, np.zeros(Z.shape[0], self.dtype))
+
+    def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
+        out[...] = self._call(probe.rows, self.X[start:stop])
+
+    def cross(self, probe: Probe, other: Probe) -> Array:
+        return np.ascontiguousarray(self._call(probe.rows, other.rows), dtype=self.dtype)
+
+    def subset(self, rows: Array) -> CallableKernel:
+        return CallableKernel(self.X[rows], self.function, self.dtype)
+
+    def astype(self, dtype: Any) -> CallableKernel:
+        return CallableKernel(self.X, self.function, dtype)

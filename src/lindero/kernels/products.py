@@ -1,0 +1,261 @@
+"""Inner products between samples, in tiles, for dense and for sparse data.
+
+The solver asks for ⟨x_r, x_j⟩ with r over a few hundred chosen rows (a *probe*) and j over a
+contiguous range of samples. Dense data answer with one BLAS product. Sparse data keep the probe
+dense and transposed (features × rows), so that each stored entry of sample j adds one contiguous
+vector: the work is proportional to the entries stored, and runs at vector speed.
+
+The user's array is not copied to another precision unless the copy is small: larger data are
+converted a tile at a time, which keeps 8-bit pixels 8-bit in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numba import njit
+
+from lindero.kernels.functions import Array
+
+#: Converted copies up to this size are kept for the length of a fit; larger data are converted
+#: tile by tile (some 5 % slower).
+COPY_LIMIT_BYTES = 96 * 2**20
+
+#: Above this many features a dense probe of sparse data would not stay in the CPU's cache.
+DENSE_PROBE_FEATURES = 4096
+
+_TILE_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Chosen rows, in the precision of the computation, with their squared norms."""
+
+    rows: Any
+    squares: Array
+
+    def __len__(self) -> int:
+        return len(self.squares)
+
+
+class DenseProducts:
+    """Products between rows of a dense array of any real dtype."""
+
+    def __init__(self, X: Array, dtype: Any, shift: Array | None = None) -> None:
+        self.n_samples, self.n_features = X.shape
+        self.dtype = np.dtype(dtype)
+        self.source = X
+        self.shift = shift
+
+    @cached_property
+    def _ready(self) -> Array | None:
+        """All rows, shifted and in the precision of the computation, if that costs little."""
+        X = self.source
+        if X.dtype == self.dtype and self.shift is None and X.flags.c_contiguous:
+            return X
+        fits = X.size * self.dtype.itemsize <= COPY_LIMIT_BYTES
+        return self._converted(X) if fits else None
+
+    def _converted(self, rows: Any) -> Array:
+        if sp.issparse(rows):
+            rows = rows.toarray()
+        if self.shift is not None:
+            # Subtracted before rounding: data far from the origin keep their digits.
+            rows = rows - self.shift.astype(_working_dtype(rows.dtype))
+        return np.ascontiguousarray(rows, dtype=self.dtype)
+
+    def _tile(self, start: int, stop: int) -> Array:
+        if self._ready is not None:
+            return self._ready[start:stop]
+        return self._converted(self.source[start:stop])
+
+    @cached_property
+    def squares(self) -> Array:
+        """‖x_i‖² of each (shifted) row."""
+        squares = np.empty(self.n_samples, dtype=self.dtype)
+        for start in range(0, self.n_samples, _TILE_ROWS):
+            tile = self._tile(start, start + _TILE_ROWS)
+            np.einsum("ij,ij->i", tile, tile, out=squares[start : start + _TILE_ROWS])
+        return squares
+
+    def probe(self, rows: Array) -> Probe:
+        ready = self._ready
+        chosen = self._converted(self.source[rows]) if ready is None else ready[rows]
+        return Probe(chosen, self.squares[rows])
+
+    def probe_of(self, Z: Any) -> Probe:
+        rows = self._converted(Z)
+        return Probe(rows, np.einsum("ij,ij->i", rows, rows))
+
+    def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
+        np.dot(probe.rows, self._tile(start, stop).T, out=out)
+
+    def cross(self, probe: Probe, other: Probe) -> Array:
+        return np.dot(probe.rows, other.rows.T)
+
+    def times(self, theta: Array, start: int, stop: int, out: Array) -> None:
+        """out = X[start:stop] θ."""
+        np.dot(self._tile(start, stop), theta, out=out)
+
+    def transposed_times(self, c: Array, start: int, stop: int, out: Array) -> None:
+        """out = X[start:stop]ᵀ c, with c over these rows."""
+        np.dot(c, self._tile(start, stop), out=out)
+
+    def add_weighted_gram(self, weights: Array, start: int, stop: int, out: Array) -> None:
+        """out += Σ weights_i x̃_i x̃_iᵀ over these rows, x̃ = (x, 1); the lower triangle counts."""
+        rows = self._tile(start, stop)
+        weighted = rows * weights[:, None]
+        out[:-1, :-1] += rows.T @ weighted
+        out[-1, :-1] += weighted.sum(axis=0)
+        out[-1, -1] += weights.sum()
+
+    def subset(self, rows: Array) -> DenseProducts:
+        return DenseProducts(self.source[rows], self.dtype, self.shift)
+
+    def astype(self, dtype: Any) -> DenseProducts:
+        return self if dtype == self.dtype else DenseProducts(self.source, dtype, self.shift)
+
+
+class SparseProducts:
+    """Products between rows of a CSR matrix."""
+
+    def __init__(self, X: sp.csr_array, dtype: Any) -> None:
+        self.n_samples, self.n_features = X.shape
+        self.dtype = np.dtype(dtype)
+        self.source = X
+        self._dense_probe = self.n_features <= DENSE_PROBE_FEATURES
+
+    @cached_property
+    def _arrays(self) -> tuple[Array, Array, Array]:
+        """Values, columns and row pointers, in the types compiled code is made for."""
+        return (
+            self.source.data.astype(self.dtype, copy=False),
+            self.source.indices.astype(np.int32, copy=False),
+            self.source.indptr.astype(np.int64, copy=False),
+        )
+
+    @cached_property
+    def _matrix(self) -> sp.csr_array:
+        data, indices, _ = self._arrays
+        pointers = self.source.indptr.astype(np.int32 if len(data) < 2**31 else np.int64)
+        return sp.csr_array((data, indices, pointers), shape=self.source.shape)
+
+    @cached_property
+    def squares(self) -> Array:
+        return _sparse_square_norms(self._matrix)
+
+    def probe(self, rows: Array) -> Probe:
+        return self._probe(self._matrix[rows], self.squares[rows])
+
+    def probe_of(self, Z: Any) -> Probe:
+        rows = sp.csr_array(Z, dtype=self.dtype)
+        return self._probe(rows, _sparse_square_norms(rows))
+
+    def _probe(self, rows: sp.csr_array, squares: Array) -> Probe:
+        if not self._dense_probe:
+            return Probe(rows, squares)
+        return Probe(np.ascontiguousarray(rows.toarray().T), squares)
+
+    def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
+        if self._dense_probe:
+            sparse_products(*self._arrays, start, stop, probe.rows, out)
+        else:
+            (probe.rows @ self._matrix[start:stop].T).toarray(out=out)
+
+    def cross(self, probe: Probe, other: Probe) -> Array:
+        if self._dense_probe:
+            return np.dot(probe.rows.T, other.rows)
+        product: Array = (probe.rows @ other.rows.T).toarray()
+        return product
+
+    def times(self, theta: Array, start: int, stop: int, out: Array) -> None:
+        """out = X[start:stop] θ."""
+        sparse_times(*self._arrays, start, stop, theta, out)
+
+    def transposed_times(self, c: Array, start: int, stop: int, out: Array) -> None:
+        """out = X[start:stop]ᵀ c, with c over these rows."""
+        out[:] = 0.0
+        sparse_transposed_times(*self._arrays, start, stop, c, out)
+
+    def add_weighted_gram(self, weights: Array, start: int, stop: int, out: Array) -> None:
+        """out += Σ weights_i x̃_i x̃_iᵀ over these rows, x̃ = (x, 1); the lower triangle counts."""
+        sparse_weighted_gram(*self._arrays, start, stop, weights, out)
+
+    def subset(self, rows: Array) -> SparseProducts:
+        return SparseProducts(self.source[rows], self.dtype)
+
+    def astype(self, dtype: Any) -> SparseProducts:
+        return self if dtype == self.dtype else SparseProducts(self.source, dtype)
+
+
+def _working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """A float type that holds values of `dtype`: small integers fit float32 exactly."""
+    small = dtype.kind in "biu" and dtype.itemsize <= 2
+    return np.dtype(np.float32) if small or dtype == np.float32 else np.dtype(np.float64)
+
+
+def _sparse_square_norms(X: sp.csr_array) -> Array:
+    return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).ravel()
+
+
+@njit(cache=True, nogil=True, fastmath=True, boundscheck=False)
+def sparse_products(data, indices, indptr, start, stop, probe, out):  # type: ignore[no-untyped-def]
+    """out[r, j − start] = Σ_k x_jk · probe[k, r] for samples j of a CSR matrix.
+
+    Sixteen samples are gathered before they are written, so that each row of `out` receives whole
+    cache lines.
+    """
+    width = probe.shape[1]
+    group = np.empty((16, width), dtype=data.dtype)
+    for first in range(start, stop, 16):
+        count = min(16, stop - first)
+        for g in range(count):
+            total = group[g]
+            total[:] = 0
+            for k in range(indptr[first + g], indptr[first + g + 1]):
+                value = data[k]
+                column = probe[indices[k]]
+                for r in range(width):
+                    total[r] += value * column[r]
+        at = first - start
+        for r in range(width):
+            for g in range(count):
+                out[r, at + g] = group[g, r]
+
+
+@njit(cache=True, nogil=True, fastmath=True, boundscheck=False)
+def sparse_times(data, indices, indptr, start, stop, theta, out):  # type: ignore[no-untyped-def]
+    """out_i = Σ_k x_ik θ_k."""
+    for i in range(start, stop):
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            total += data[k] * theta[indices[k]]
+        out[i - start] = total
+
+
+@njit(cache=True, nogil=True, fastmath=True, boundscheck=False)
+def sparse_transposed_times(data, indices, indptr, start, stop, c, out):  # type: ignore[no-untyped-def]
+    """out_k += Σ_i c_i x_ik."""
+    for i in range(start, stop):
+        for k in range(indptr[i], indptr[i + 1]):
+            out[indices[k]] += c[i - start] * data[k]
+
+
+@njit(cache=True, nogil=True, fastmath=True, boundscheck=False)
+def sparse_weighted_gram(data, indices, indptr, start, stop, weights, out):  # type: ignore[no-untyped-def]
+    """Lower triangle of out += Σ_i weights_i x̃_i x̃_iᵀ, x̃ = (x, 1)."""
+    last = out.shape[0] - 1
+    for i in range(start, stop):
+        weight = weights[i - start]
+        out[last, last] += weight
+        for k in range(indptr[i], indptr[i + 1]):
+            value = weight * data[k]
+            row = indices[k]
+            out[last, row] += value
+            for other in range(indptr[i], indptr[i + 1]):
+                if indices[other] <= row:
+                    out[row, indices[other]] += value * data[other]

@@ -1,0 +1,86 @@
+"""What remains of a fit: support vectors, coefficients, intercepts, and how to evaluate them.
+
+A machine has one or several outputs  f_k(x) = Σ_j c_kj k(x, x_j) + b_k  over shared support vectors.
+For one-vs-one classification the coefficients are stored as LIBSVM stores them: support vectors are
+grouped by class, and for the pair (i, j), i < j, those of class i have their coefficient in row
+j − 1 and those of class j in row i. Each group then needs one product with classes − 1 columns,
+from which all pairs are put together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from lindero.kernels.functions import Array
+from lindero.kernels.operator import KernelOperator
+from lindero.kernels.threads import TileThreads
+
+#: Kernel values computed at once by each thread: some 4 MB, which stays in cache.
+_TILE_VALUES = 2**19
+
+_MOST_ROWS = 512
+
+
+@dataclass(frozen=True)
+class KernelMachine:
+    """Outputs over support vectors; `group_sizes` says that rows are one-vs-one pairs."""
+
+    kernel: KernelOperator
+    coefficients: Array
+    intercepts: Array
+    group_sizes: tuple[int, ...] | None = None
+
+    def decision_values(self, Z: Any) -> Array:
+        """f_k(z) for each row of Z: (n_rows, n_outputs)."""
+        n_rows = Z.shape[0]
+        values = np.empty((n_rows, len(self.intercepts)))
+        with TileThreads(1 if n_rows * self.kernel.n_samples < 2**17 else None) as threads:
+            # Enough chunks for all threads, none so small that products lose their speed.
+            height = max(1, min(_MOST_ROWS, -(-n_rows // threads.n_threads)))
+
+            def work(start: int) -> None:
+                chunk = Z[start : start + height]
+                values[start : start + height] = self._evaluate(chunk) + self.intercepts
+
+            threads.map(work, range(0, n_rows, height))
+        return values
+
+    def _evaluate(self, chunk: Any) -> Array:
+        """Σ_j c_kj k(·, x_j) over each group of support vectors, then put together."""
+        probe = self.kernel.probe_of(chunk)
+        width = max(256, _TILE_VALUES // max(1, len(probe)))
+        sums = []
+        for first, last in groups_of(self.kernel.n_samples, self.group_sizes):
+            total = np.zeros((len(probe), len(self.coefficients)))
+            for start in range(first, last, width):
+                stop = min(start + width, last)
+                tile = np.empty((len(probe), stop - start), dtype=self.kernel.dtype)
+                self.kernel.block(probe, start, stop, tile)
+                total += tile @ self.coefficients[:, start:stop].T
+            sums.append(total)
+        return outputs_of(sums)
+
+
+def groups_of(n_vectors: int, group_sizes: tuple[int, ...] | None) -> list[tuple[int, int]]:
+    """First and last support vector of each group; one group without `group_sizes`."""
+    ends = np.cumsum(group_sizes if group_sizes is not None else [n_vectors])
+    return [(int(first), int(last)) for first, last in zip([0, *ends[:-1]], ends, strict=True)]
+
+
+def outputs_of(sums: list[Array]) -> Array:
+    """Columns of outputs from the sums over each group: of all pairs if there are several."""
+    if len(sums) == 1:
+        return sums[0]
+    pairs = combinations(range(len(sums)), 2)
+    return np.column_stack([sums[i][:, j - 1] + sums[j][:, i] for i, j in pairs])
+
+
+def linear_weights(vectors: Any, coefficients: Array, group_sizes: tuple[int, ...] | None) -> Array:
+    """w_k = Σ_j c_kj x_j of each output, for a machine with the linear kernel."""
+    groups = groups_of(vectors.shape[0], group_sizes)
+    sums = [vectors[a:b].T.astype(np.float64) @ coefficients[:, a:b].T for a, b in groups]
+    return np.ascontiguousarray(outputs_of(sums).T)

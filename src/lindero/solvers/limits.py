@@ -1,0 +1,50 @@
+"""When a solver must stop before it is done: steps, seconds, the user."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field, replace
+
+from lindero.solvers.solution import Callback, Progress, Status
+
+
+@dataclass
+class Limits:
+    """Shared by all solvers of one fit, whichever threads they run in.
+
+    `max_iter` and `time_limit` are None where there is no limit. The clock starts when the object
+    is made. `interrupt` may be called from any thread.
+    """
+
+    max_iter: int | None = None
+    time_limit: float | None = None
+    callback: Callback | None = None
+    n_problems: int = 1
+    _stopped_for: Status | None = field(default=None, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _started: float = field(default_factory=time.perf_counter, init=False)
+
+    def interrupt(self) -> None:
+        self._stopped_for = Status.INTERRUPTED
+
+    @property
+    def interrupted(self) -> bool:
+        return self._stopped_for is Status.INTERRUPTED
+
+    def steps_left(self, n_iter: int, at_most: int) -> int:
+        return at_most if self.max_iter is None else max(0, min(at_most, self.max_iter - n_iter))
+
+    def reached(self, report: Progress) -> Status | None:
+        """Report progress; the reason to stop now, if there is one."""
+        if self.callback is not None and self._stopped_for is None:
+            with self._lock:
+                if self.callback(replace(report, n_problems=self.n_problems)):
+                    self._stopped_for = Status.CALLBACK
+        if self._stopped_for is not None:
+            return self._stopped_for
+        if self.time_limit is not None and time.perf_counter() - self._started > self.time_limit:
+            return Status.TIME_LIMIT
+        if self.max_iter is not None and report.n_iter >= self.max_iter:
+            return Status.ITERATION_LIMIT
+        return None

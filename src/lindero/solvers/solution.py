@@ -1,0 +1,155 @@
+"""What every solver returns, and what it may report on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lindero.kernels.functions import Array
+from lindero.problems.dual_qp import DualQP, Judgement
+
+if TYPE_CHECKING:
+    from lindero.solvers.limits import Limits
+
+
+class Status(Enum):
+    """Why a solver stopped. The value is the sentence shown to the user."""
+
+    OPTIMAL = "Optimal: the KKT gap is within tol."
+    ITERATION_LIMIT = "Stopped at max_iter before the KKT gap was within tol."
+    TIME_LIMIT = "Stopped at time_limit before the KKT gap was within tol."
+    INTERRUPTED = "Interrupted before the KKT gap was within tol."
+    CALLBACK = "Stopped by the callback before the KKT gap was within tol."
+    PRECISION = "Stopped where rounding in double precision hides any further progress."
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One report of a running solver, handed to the callback.
+
+    Attributes
+    ----------
+    problem, n_problems : int
+        Which of the binary problems of a fit is being solved, counted from 0.
+    n_iter : int
+        Steps taken so far on this problem.
+    gap : float
+        The optimality gap left, in the units of `tol`.
+    tol : float
+        The gap at which this problem is solved.
+    seconds : float
+        Time since this problem was begun.
+    """
+
+    n_iter: int
+    gap: float
+    tol: float
+    seconds: float
+    problem: int = 0
+    n_problems: int = 1
+
+
+#: Called with each report; returning True stops the solver with its best point so far.
+Callback = Callable[[Progress], bool | None]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A feasible point of a `DualQP` with f = K z at it.
+
+    `n_iter` counts what the solver calls a step, `statistics` what else it counted. `interior` is
+    where an interior-point solver was, for a later call to go on from.
+    """
+
+    a: Array
+    f: Array
+    bias: float
+    status: Status
+    n_iter: int
+    seconds: float
+    interior: tuple[Array, ...] | None = None
+    statistics: dict[str, Any] = field(default_factory=dict)
+
+
+class Solver(Protocol):
+    """What every solver offers. `start` is an earlier solution to go on from, `number` the
+    problem's place among those of a fit, for progress reports."""
+
+    def solve(
+        self,
+        problem: DualQP,
+        start: Solution | None = None,
+        limits: Limits | None = None,
+        number: int = 0,
+    ) -> Solution: ...
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How near a fitted model is to the optimum of the problem it solves.
+
+    Where a fit solves several problems (one per pair of classes, say) the gap is the largest, the
+    objective values and counts are sums, and `parts` holds one certificate per problem.
+
+    Attributes
+    ----------
+    kkt_gap : float
+        Largest violation of the optimality conditions, in the units of `tol`.
+    primal, dual : float
+        Objective values; the optimum lies between them.
+    infeasibility : float
+        Largest violation of a constraint of the dual problem.
+    n_iter : int
+        Steps of the solver.
+    seconds : float
+        Time it took.
+    status : str
+        Why the solver stopped, in words.
+    parts : tuple of Certificate
+        One per problem, empty when there is only one.
+    """
+
+    kkt_gap: float
+    primal: float
+    dual: float
+    infeasibility: float
+    n_iter: int
+    seconds: float
+    status: str
+    parts: tuple[Certificate, ...] = field(default=(), repr=False)
+
+    @property
+    def duality_gap(self) -> float:
+        return self.primal - self.dual
+
+    @classmethod
+    def of(cls, judgement: Judgement, n_iter: int, seconds: float, status: str) -> Certificate:
+        return cls(
+            kkt_gap=judgement.kkt_gap,
+            primal=judgement.primal,
+            dual=judgement.dual,
+            infeasibility=judgement.infeasibility,
+            n_iter=n_iter,
+            seconds=seconds,
+            status=status,
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Certificate], seconds: float) -> Certificate:
+        """One certificate for several problems; its status is that of the worst of them."""
+        if len(parts) == 1:
+            return replace(parts[0], seconds=seconds)
+        worst = max(parts, key=lambda part: part.kkt_gap)
+        unfinished = [part for part in parts if part.status != Status.OPTIMAL.value]
+        return cls(
+            kkt_gap=worst.kkt_gap,
+            primal=sum(part.primal for part in parts),
+            dual=sum(part.dual for part in parts),
+            infeasibility=max(part.infeasibility for part in parts),
+            n_iter=sum(part.n_iter for part in parts),
+            seconds=seconds,
+            status=unfinished[0].status if unfinished else worst.status,
+            parts=tuple(parts),
+        )

@@ -1,0 +1,169 @@
+"""What every fitted kernel classifier offers: decisions, labels, attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import _ovr_decision_function
+from sklearn.utils.validation import check_is_fitted
+
+from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.operator import kernel_operator
+from lindero.models.kernel_machine import KernelMachine, linear_weights
+from lindero.solvers.solution import Solution
+from lindero.svm.multiclass import BinaryTask, join, votes
+from lindero.validation import new_table
+
+CALIBRATION = (
+    "Support vector machines give decision values, not probabilities. For probabilities wrap the "
+    "estimator: sklearn.calibration.CalibratedClassifierCV(estimator, ensemble=False)."
+)
+
+
+class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Abstract. Subclasses fit by solving binary tasks and end with `_adopt_expansion`."""
+
+    kernel: Any
+    multiclass: str
+    decision_function_shape: str
+    break_ties: bool
+
+    def _adopt_expansion(
+        self,
+        X: Any,
+        function: KernelFunction,
+        classes: Array,
+        codes: Array,
+        tasks: Sequence[BinaryTask],
+        solutions: Sequence[Solution],
+    ) -> None:
+        """Set the attributes that describe the fitted machines."""
+        alphas = [solution.a for solution in solutions]
+        expansion = join(tasks, alphas, codes, len(classes), self.multiclass)
+        self.classes_ = classes
+        self.shape_fit_ = X.shape
+        self.support_ = expansion.support.astype(np.int32)
+        self._n_support = expansion.n_support
+        self.intercept_ = np.array([solution.bias for solution in solutions])
+        coefficients = expansion.coefficients
+        self.dual_coef_ = sp.csr_array(coefficients) if sp.issparse(X) else coefficients
+        if function.name == "precomputed":
+            self.support_vectors_ = np.empty((0, 0), dtype=np.float64)
+        else:
+            self.support_vectors_ = X[expansion.support]
+        self._function = function
+        self._gamma = function.gamma
+        if function.name == "linear":
+            self._weights = linear_weights(self.support_vectors_, coefficients, self._group_sizes)
+
+    # -- decisions ----------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> Array:
+        """Signed distance-like values: how far each row is on a class's side.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to judge; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        values : ndarray
+            Shape (n_samples,) for two classes. With more, one column per class, or per pair of
+            classes if ``decision_function_shape="ovo"`` (and ``multiclass="ovo"``).
+        """
+        return self._shaped(self._decision_values(X))
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        values = self._decision_values(X)
+        n_classes = len(self.classes_)
+        if n_classes == 2:
+            codes = (values[:, 0] > 0).astype(np.intp)
+        elif self.multiclass == "ovr":
+            codes = np.argmax(values, axis=1)
+        elif self.break_ties:
+            codes = np.argmax(self._shaped(values), axis=1)
+        else:
+            codes = votes(values, n_classes)
+        labels: Array = self.classes_[codes]
+        return labels
+
+    def _shaped(self, values: Array) -> Array:
+        n_classes = len(self.classes_)
+        if n_classes == 2:
+            return values[:, 0]
+        if self.multiclass == "ovo" and self.decision_function_shape == "ovr":
+            shaped: Array = _ovr_decision_function(values < 0, -values, n_classes)
+            return shaped
+        return values
+
+    def _decision_values(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = new_table(self, X)
+        if self._function.name == "linear":
+            return np.asarray(X @ self._weights.T + self.intercept_, dtype=np.float64)
+        vectors = self.support_vectors_
+        if self._function.name == "precomputed":
+            X = vectors = X[:, self.support_]
+        machine = KernelMachine(
+            kernel=kernel_operator(vectors, self._function),
+            coefficients=dense(self.dual_coef_),
+            intercepts=self.intercept_,
+            group_sizes=self._group_sizes,
+        )
+        return machine.decision_values(X)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("predict_proba", "predict_log_proba"):
+            raise AttributeError(f"{type(self).__name__} has no {name}. {CALIBRATION}")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    # -- attributes ---------------------------------------------------------------------------
+
+    @property
+    def _group_sizes(self) -> tuple[int, ...] | None:
+        paired = self.multiclass == "ovo" and len(self.classes_) > 2
+        return tuple(int(k) for k in self._n_support) if paired else None
+
+    @property
+    def n_support_(self) -> Array:
+        """Number of support vectors of each class."""
+        check_is_fitted(self)
+        return self._n_support
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, one row per machine; for the linear kernel only."""
+        if self.kernel != "linear":
+            raise AttributeError(
+                f"coef_ is only available when kernel='linear', not kernel={self.kernel!r}."
+            )
+        check_is_fitted(self)
+        return sp.csr_array(self._weights) if sp.issparse(self.dual_coef_) else self._weights
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+
+def dense(values: Any) -> Array:
+    """A sparse array made dense; a dense one as it is."""
+    array: Array = values.toarray() if sp.issparse(values) else values
+    return array

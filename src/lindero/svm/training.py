@@ -1,0 +1,97 @@
+"""From the binary tasks of a fit to their solutions: which solver, in which threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from lindero.errors import NotSeparableError
+from lindero.kernels.functions import KernelFunction
+from lindero.kernels.threads import TileThreads
+from lindero.problems.dual_qp import DualQP
+from lindero.solvers.hard_margin import HardMarginSolver, not_separable_message
+from lindero.solvers.interior_point import InteriorPointSolver
+from lindero.solvers.limits import Limits
+from lindero.solvers.solution import Solution, Solver, Status
+from lindero.solvers.working_set import WorkingSetSolver
+from lindero.svm.multiclass import BinaryTask
+
+SOLVERS = ("auto", "working_set", "interior_point")
+
+#: Interior points cost n·d² a step: beyond this many features decomposition is the better bet.
+MOST_FEATURES = 1_000
+
+#: Tasks of at most this many rows run side by side, one thread each; larger ones one by one.
+SIDE_BY_SIDE_ROWS = 20_000
+
+
+def choose_solver(
+    name: str, kernel: KernelFunction, shape: tuple[int, int], hard: bool
+) -> Callable[..., Solver]:
+    """A constructor of solvers that takes ``tol``, ``cache_size`` and ``n_threads``."""
+    n_samples, n_features = shape
+    if name == "interior_point" and kernel.name != "linear":
+        raise ValueError(
+            "solver='interior_point' needs kernel='linear'; use solver='auto' or 'working_set' "
+            f"for kernel={kernel.name!r}."
+        )
+    if hard:
+        return HardMarginSolver
+    fits = kernel.name == "linear" and n_features <= MOST_FEATURES and n_samples > n_features
+    if name == "interior_point" or (name == "auto" and fits):
+        return _interior_point
+    return WorkingSetSolver
+
+
+def _interior_point(tol: float, cache_size: float, n_threads: int | None) -> InteriorPointSolver:
+    return InteriorPointSolver(tol, n_threads)
+
+
+def solve_all(
+    tasks: Sequence[BinaryTask],
+    state: Callable[[BinaryTask], DualQP],
+    make_solver: Callable[..., Solver],
+    tol: float,
+    cache_size: float,
+    starts: Sequence[Solution | None],
+    limits: Limits,
+) -> list[tuple[DualQP, Solution]]:
+    """Solve each task, stated only when its turn comes; unsolved ones after an interruption get
+    the zero solution, so that what was solved is not lost."""
+    solved: list[Any] = [None] * len(tasks)
+
+    def work(number: int, n_threads: int | None, share: float) -> None:
+        problem = state(tasks[number])
+        if limits.interrupted:
+            solved[number] = (problem, _nothing(problem))
+            return
+        solver = make_solver(tol=tol, cache_size=cache_size * share, n_threads=n_threads)
+        try:
+            solved[number] = (problem, solver.solve(problem, starts[number], limits, number))
+        except NotSeparableError as error:
+            rows = tasks[number].rows[list(error.samples)]
+            raise NotSeparableError(not_separable_message(rows), rows) from None
+
+    if len(tasks) == 1 or max(len(task.rows) for task in tasks) > SIDE_BY_SIDE_ROWS:
+        for number in range(len(tasks)):
+            work(number, None, 1.0)
+        return solved
+    with TileThreads() as threads:
+        try:
+            threads.map(
+                partial(work, n_threads=1, share=1 / threads.n_threads), range(len(tasks))
+            )
+        except KeyboardInterrupt:
+            limits.interrupt()
+    for number, done in enumerate(solved):
+        if done is None:
+            work(number, 1, 1.0)
+    return solved
+
+
+def _nothing(problem: DualQP) -> Solution:
+    n, m = problem.n_variables, problem.kernel.n_samples
+    return Solution(np.zeros(n), np.zeros(m), 0.0, Status.INTERRUPTED, 0, 0.0)

@@ -1,0 +1,153 @@
+"""From anything a user may pass to clean arrays, or to an error that says what to do.
+
+scikit-learn's own checks are used wherever they exist, so that messages and behaviour match what
+its users know; this is the lowest layer that imports it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+
+from lindero.kernels.functions import NAMED_KERNELS, Array, KernelFunction
+
+_BLOCK_ROWS = 8192
+
+
+def training_table(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:
+    """X as a dense array (its own numeric dtype kept) or CSR array, and y as a vector.
+
+    Sets `n_features_in_` and `feature_names_in_` of `estimator`.
+    """
+    precomputed = estimator.kernel == "precomputed"
+    X, y = validate_data(
+        estimator,
+        X,
+        y,
+        accept_sparse=False if precomputed else "csr",
+        accept_large_sparse=True,
+        dtype="numeric",
+        multi_output=False,
+        y_numeric=False,
+    )
+    if precomputed and X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"X must be a square kernel matrix when kernel='precomputed', but has shape {X.shape}. "
+            "Pass k(x_i, x_j) for all pairs of training rows."
+        )
+    return _plain(X), y
+
+
+def new_table(estimator: Any, X: Any) -> Any:
+    """X of predict, of the width seen in fit."""
+    precomputed = estimator.kernel == "precomputed"
+    X = validate_data(
+        estimator,
+        X,
+        accept_sparse=False if precomputed else "csr",
+        accept_large_sparse=True,
+        dtype="numeric",
+        reset=False,
+    )
+    return _plain(X)
+
+
+def _plain(X: Any) -> Any:
+    if sp.issparse(X):
+        X = sp.csr_array(X)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    if X.dtype == np.float16 or X.dtype.itemsize > 8:
+        X = X.astype(np.float64)
+    return X
+
+
+def class_labels(y: Array) -> tuple[Array, Array]:
+    """The classes in order, and the position of each label among them."""
+    check_classification_targets(y)
+    classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has only one class ({classes[0]!r}); a classifier needs samples of at least two "
+            "classes. The number of classes has to be greater than one."
+        )
+    return classes, codes
+
+
+def sample_weights(sample_weight: Any, X: Any, codes: Array, classes: Array) -> Array:
+    """Weights of the rows, none negative, and none of the classes without any."""
+    weights: Array = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    present = np.bincount(codes, weights=weights > 0, minlength=len(classes))
+    if (present == 0).any():
+        empty = classes[int(np.argmax(present == 0))]
+        raise ValueError(
+            f"sample_weight is zero for all samples of class {empty!r}. Give at least one sample "
+            "of each class a positive weight, or leave the class out of X and y. "
+            "(Invalid input - all samples have zero or negative weights.)"
+        )
+    return weights
+
+
+def class_weights(class_weight: Any, classes: Array, y: Array) -> Array:
+    """The factor of C of each class."""
+    weights: Array = compute_class_weight(class_weight, classes=classes, y=y)
+    if (weights < 0).any() or not np.isfinite(weights).all():
+        raise ValueError(f"class_weight must be finite and not negative, got {class_weight!r}.")
+    return weights
+
+
+def kernel_function(estimator: Any, X: Any) -> KernelFunction:
+    """The kernel that the parameters `kernel`, `gamma`, `degree` and `coef0` describe."""
+    if callable(estimator.kernel):
+        return KernelFunction("callable", call=estimator.kernel)
+    assert estimator.kernel in NAMED_KERNELS
+    gamma = estimator.gamma
+    if gamma == "scale":
+        spread = total_variance(X) if estimator.kernel != "precomputed" else 0.0
+        gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
+    elif gamma == "auto":
+        gamma = 1.0 / X.shape[1]
+    return KernelFunction(
+        estimator.kernel, float(gamma), int(estimator.degree), float(estimator.coef0)
+    )
+
+
+def total_variance(X: Any) -> float:
+    """Variance of all entries of X, in float64, without a float64 copy of X."""
+    if sp.issparse(X):
+        data = X.data.astype(np.float64)
+        size = X.shape[0] * X.shape[1]
+        return float(data @ data / size - (data.sum() / size) ** 2)
+    mean = float(X.mean(dtype=np.float64))
+    total = 0.0
+    for start in range(0, X.shape[0], _BLOCK_ROWS):
+        block = X[start : start + _BLOCK_ROWS].astype(np.float64).ravel()
+        block -= mean
+        total += float(block @ block)
+    return total / X.size
+
+
+def scale_advice(X: Any) -> str:
+    """A sentence for users whose features differ wildly in scale, else an empty string."""
+    if sp.issparse(X):
+        largest = np.asarray(abs(X).max(axis=0).todense(), dtype=np.float64).ravel()
+    else:
+        largest = np.abs(X.max(axis=0).astype(np.float64) - X.min(axis=0).astype(np.float64))
+    largest = largest[largest > 0]
+    if len(largest) < 2 or largest.max() < 1e3 * largest.min():
+        return ""
+    ratio = largest.max() / largest.min()
+    return (
+        f" The features differ in scale by a factor of {ratio:.0e}, which makes the problem hard: "
+        "scale them first (sklearn.preprocessing.StandardScaler or MinMaxScaler)."
+    )
+
+
