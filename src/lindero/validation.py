@@ -82,6 +82,8 @@ def class_labels(y: Array) -> tuple[Array, Array]:
 
 def sample_weights(sample_weight: Any, X: Any, codes: Array, classes: Array) -> Array:
     """Weights of the rows, none negative, and none of the classes without any."""
+    if sample_weight is None:
+        return np.ones(X.shape[0])
     weights: Array = _check_sample_weight(
         sample_weight, X, dtype=np.float64, ensure_non_negative=True
     )
@@ -96,22 +98,26 @@ def sample_weights(sample_weight: Any, X: Any, codes: Array, classes: Array) -> 
     return weights
 
 
-def class_weights(class_weight: Any, classes: Array, y: Array) -> Array:
-    """The factor of C of each class."""
-    weights: Array = compute_class_weight(class_weight, classes=classes, y=y)
-    if (weights < 0).any() or not np.isfinite(weights).all():
+def class_weights(class_weight: Any, classes: Array, y: Array, weights: Array) -> Array:
+    """The factor of C of each class; "balanced" counts rows by their weight."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    factors: Array = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weights)
+    if (factors < 0).any() or not np.isfinite(factors).all():
         raise ValueError(f"class_weight must be finite and not negative, got {class_weight!r}.")
-    return weights
+    return factors
 
 
-def kernel_function(estimator: Any, X: Any) -> KernelFunction:
+def kernel_function(estimator: Any, X: Any, weights: Array) -> KernelFunction:
     """The kernel that the parameters `kernel`, `gamma`, `degree` and `coef0` describe."""
     if callable(estimator.kernel):
         return KernelFunction("callable", call=estimator.kernel)
     assert estimator.kernel in NAMED_KERNELS
     gamma = estimator.gamma
-    if gamma == "scale":
-        spread = total_variance(X) if estimator.kernel != "precomputed" else 0.0
+    if estimator.kernel in ("linear", "precomputed"):
+        gamma = 1.0  # not used
+    elif gamma == "scale":
+        spread = total_variance(X, weights)
         gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
     elif gamma == "auto":
         gamma = 1.0 / X.shape[1]
@@ -120,19 +126,19 @@ def kernel_function(estimator: Any, X: Any) -> KernelFunction:
     )
 
 
-def total_variance(X: Any) -> float:
-    """Variance of all entries of X, in float64, without a float64 copy of X."""
+def total_variance(X: Any, weights: Array) -> float:
+    """Variance of all entries of X, rows counted by weight, without a float64 copy of X."""
+    total = weights.sum() * X.shape[1]
     if sp.issparse(X):
         data = X.data.astype(np.float64)
-        size = X.shape[0] * X.shape[1]
-        return float(data @ data / size - (data.sum() / size) ** 2)
-    mean = float(X.mean(dtype=np.float64))
-    total = 0.0
+        of_entry = np.repeat(weights, np.diff(X.indptr))
+        return float(of_entry @ data**2 / total - (of_entry @ data / total) ** 2)
+    mean = float((weights @ X).sum() / total)
+    squares = 0.0
     for start in range(0, X.shape[0], _BLOCK_ROWS):
-        block = X[start : start + _BLOCK_ROWS].astype(np.float64).ravel()
-        block -= mean
-        total += float(block @ block)
-    return total / X.size
+        block = X[start : start + _BLOCK_ROWS] - mean
+        squares += float(weights[start : start + _BLOCK_ROWS] @ np.einsum("ij,ij->i", block, block))
+    return float(squares / total)
 
 
 def scale_advice(X: Any) -> str:
@@ -149,5 +155,3 @@ def scale_advice(X: Any) -> str:
         f" The features differ in scale by a factor of {ratio:.0e}, which makes the problem hard: "
         "scale them first (sklearn.preprocessing.StandardScaler or MinMaxScaler)."
     )
-
-

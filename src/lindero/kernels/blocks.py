@@ -30,20 +30,28 @@ def kernel_tile(kernel: KernelOperator, probe: Probe, start: int, stop: int) -> 
 
 
 def kernel_among(
-    kernel: KernelOperator, rows: Array, corner: Array, threads: TileThreads
+    kernel: KernelOperator,
+    rows: Array,
+    corner: Array | None,
+    threads: TileThreads,
+    multiple: int = 1,
 ) -> Array:
-    """The block K(rows, rows), of which `corner` already holds the first len(corner) rows."""
-    known = len(corner)
+    """The block K(rows, rows), of which `corner` already holds the first len(corner) rows.
+
+    Columns are padded with zeros to a multiple of `multiple`.
+    """
+    size, known = len(rows), 0 if corner is None else len(corner)
     probe = kernel.probe(rows)
-    block = np.empty((len(rows), len(rows)), dtype=kernel.dtype)
+    block = np.empty((size, -(-size // multiple) * multiple), dtype=kernel.dtype)
+    block[:, size:] = 0.0
     block[:known, :known] = corner
 
     def fill(bounds: tuple[int, int]) -> None:
         start, stop = known + bounds[0], known + bounds[1]
-        block[start:stop] = kernel.cross(kernel.probe(rows[start:stop]), probe)
+        block[start:stop, :size] = kernel.cross(kernel.probe(rows[start:stop]), probe)
         block[:known, start:stop] = block[start:stop, :known].T
 
-    threads.map(fill, tile_bounds(len(rows) - known, len(rows), kernel.dtype.itemsize))
+    threads.map(fill, tile_bounds(size - known, size, kernel.dtype.itemsize))
     return block
 
 

@@ -95,7 +95,8 @@ class DenseProducts:
         np.dot(probe.rows, self._tile(start, stop).T, out=out)
 
     def cross(self, probe: Probe, other: Probe) -> Array:
-        return np.dot(probe.rows, other.rows.T)
+        product: Array = np.dot(probe.rows, other.rows.T)
+        return product
 
     def times(self, theta: Array, start: int, stop: int, out: Array) -> None:
         """out = X[start:stop] θ."""
@@ -168,8 +169,9 @@ class SparseProducts:
 
     def cross(self, probe: Probe, other: Probe) -> Array:
         if self._dense_probe:
-            return np.dot(probe.rows.T, other.rows)
-        product: Array = (probe.rows @ other.rows.T).toarray()
+            product: Array = np.dot(probe.rows.T, other.rows)
+        else:
+            product = (probe.rows @ other.rows.T).toarray()
         return product
 
     def times(self, theta: Array, start: int, stop: int, out: Array) -> None:

@@ -1,10 +1,10 @@
 """What remains of a fit: support vectors, coefficients, intercepts, and how to evaluate them.
 
-A machine has one or several outputs  f_k(x) = Σ_j c_kj k(x, x_j) + b_k  over shared support vectors.
-For one-vs-one classification the coefficients are stored as LIBSVM stores them: support vectors are
-grouped by class, and for the pair (i, j), i < j, those of class i have their coefficient in row
-j − 1 and those of class j in row i. Each group then needs one product with classes − 1 columns,
-from which all pairs are put together.
+A machine has one or several outputs  f_k(x) = Σ_j c_kj k(x, x_j) + b_k  over shared support
+vectors. For one-vs-one classification the coefficients are stored as LIBSVM stores them: support
+vectors are grouped by class, and for the pair (i, j), i < j, those of class i have their
+coefficient in row j − 1 and those of class j in row i. Each group then needs one product with
+classes − 1 columns, from which all pairs are put together.
 """
 
 from __future__ import annotations

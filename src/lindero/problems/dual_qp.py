@@ -156,6 +156,6 @@ class DualQP:
                 return float("inf")
             scale = float(np.max(-self.p[unmet] / reach[unmet], initial=1.0))
         losses = np.maximum(0.0, -(scale * reach + self.p))[~hard]
-        return 0.5 * scale**2 * quadratic + scale * bias * self.delta + float(
-            self.u[~hard] @ losses
+        return (
+            0.5 * scale**2 * quadratic + scale * bias * self.delta + float(self.u[~hard] @ losses)
         )

@@ -4,10 +4,10 @@ With u = ∞ the dual problem is unbounded exactly when no boundary separates th
 iteration towards infinity is a poor way to find that out. Two facts decide it instead:
 
 * If the kernel matrix has full rank, any labelling of the samples can be met: separable.
-* If it has rank r < n, then K = ZZᵀ with r columns, and the problem is a linear one in Z. Solved with
-  a finite bound C by interior points (which do not mind how large C is), either all a_i < C, and the
-  bound plays no part: this is the hard margin. Or some a_i = C however large C is made: no boundary
-  separates, and the samples on the wrong side of the best one are named.
+* If it has rank r < n, then K = ZZᵀ with r columns, and the problem is a linear one in Z. Solved
+  with a finite bound C by interior points (which do not mind how large C is), either all a_i < C,
+  and the bound plays no part: this is the hard margin. Or some a_i = C however large C is made: no
+  boundary separates, and the samples on the wrong side of the best one are named.
 
 Linear kernels over features take the second way at once, with Z = X.
 """
@@ -97,7 +97,7 @@ def _low_rank_features(kernel: KernelOperator) -> ProductKernel | None:
     """Z with K = ZZᵀ to rounding, by pivoted Cholesky; None if K has full rank."""
     n = kernel.n_samples
     with TileThreads() as threads:
-        matrix = kernel_among(kernel, np.arange(n), np.empty((0, 0)), threads)
+        matrix = kernel_among(kernel, np.arange(n), None, threads)
     factor, order, rank, _ = scipy.linalg.lapack.dpstrf(matrix, lower=1)
     if rank == n:
         return None
@@ -109,7 +109,7 @@ def _low_rank_features(kernel: KernelOperator) -> ProductKernel | None:
 def _not_separable(problem: DualQP, solution: Solution) -> NotSeparableError:
     reach = problem.s * (solution.f + solution.bias)
     wrong = np.flatnonzero(reach <= 0)
-    return NotSeparableError(not_separable_message(wrong), wrong)
+    return NotSeparableError(not_separable_message(wrong), wrong.tolist())
 
 
 def not_separable_message(samples: Array) -> str:
@@ -117,7 +117,7 @@ def not_separable_message(samples: Array) -> str:
     listed = ", ".join(str(i) for i in samples[:_NAMED])
     more = f" and {len(samples) - _NAMED} more" if len(samples) > _NAMED else ""
     return (
-        "The hard margin (C=inf) has no solution: no boundary of this kernel separates the classes. "
-        f"The best one found leaves {len(samples)} sample(s) on the wrong side: rows {listed}{more}. "
-        "Use a finite C to allow errors, a richer kernel, or correct these rows."
+        "The hard margin (C=inf) has no solution: no boundary of this kernel separates the "
+        f"classes. The best one found leaves {len(samples)} sample(s) on the wrong side: rows "
+        f"{listed}{more}. Use a finite C to allow errors, a richer kernel, or correct these rows."
     )

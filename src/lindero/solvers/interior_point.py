@@ -123,7 +123,9 @@ class _CentralPath:
                 if self.best_gap <= self.tol:
                     return Status.OPTIMAL
                 seconds = time.perf_counter() - begun
-                gap = min(self.best_gap, float(np.max(np.minimum(self.a, self.beta) / self.problem.u)))
+                gap = min(
+                    self.best_gap, float(np.max(np.minimum(self.a, self.beta) / self.problem.u))
+                )
                 reason = limits.reached(Progress(self.n_iter, gap, self.tol, seconds, number))
                 if reason is not None:
                     self._round()
@@ -201,8 +203,8 @@ class _CentralPath:
         problem = self.problem
         residual = self.slack - self.xi
         undecided = np.abs(residual) <= 0.5 * self.tol
-        a = np.where(undecided, self.a, np.where(residual > 0, 0.0, problem.u))
-        a = problem.nearest_feasible(a)
+        decided = np.where(undecided, self.a, np.where(residual > 0, 0.0, problem.u))
+        a = problem.nearest_feasible(decided)
         if a is None:
             return
         weights = self.system.adjoint(problem.at_samples(problem.s * a))

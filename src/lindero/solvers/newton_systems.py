@@ -106,7 +106,8 @@ class DenseNewtonSystem:
 
     def solve(self, r: Array) -> Array:
         solution: Array = scipy.linalg.cho_solve(self._factor, self._scaling * r)
-        return self._scaling * solution
+        solution *= self._scaling
+        return solution
 
 
 def _cholesky(matrix: Array) -> tuple[Array, bool]:

@@ -10,8 +10,9 @@ those that can rise, j among those that can fall, and v_i < v_j. Here i has the 
 largest guaranteed gain (v_j − v_i)²/η (second-order choice of Fan, Chen and Lin, 2005).
 
 Each step is two passes over the block: one updates v and finds i, one finds j. Blocked variables
-carry a penalty of ±BARRIER instead of a branch, and minima are found a lane block at a time before
-the position is looked up, so that both passes run at vector speed.
+carry a penalty of ±BARRIER instead of a branch. Arrays are padded to whole lanes and seen as
+(blocks) × LANES, and the best value so far is kept per lane: LLVM turns that into vector code where
+it leaves a plain search for a minimum scalar. The position is looked up in the best lane only.
 """
 
 from __future__ import annotations
@@ -22,100 +23,121 @@ from numba import njit
 #: Added to v of a variable that cannot move: larger than any v, small enough for float32.
 BARRIER = 1e30
 
-_LANES = 64
+#: Columns of the kernel block are padded to a multiple of this.
+LANES = 64
 
 
 @njit(cache=True, nogil=True, fastmath=True, boundscheck=False, error_model="numpy")
-def smo_block(K, diagonal, z, lower, upper, v, tol, shrink_to, floor, max_iter):  # type: ignore[no-untyped-def]
+def smo_block(K, diagonal, z, lower, upper, scores, tol, shrink_to, floor, max_iter):  # type: ignore[no-untyped-def]
     """Optimise the block in place until its own gap is max(tol, shrink_to · first gap).
 
-    Returns the number of steps taken. `floor` is the least curvature η that is believed. K,
-    `diagonal` and v share one precision; z and its bounds are always float64, so that Σ z does not
-    drift.
+    Returns the number of steps taken. `floor` is the least curvature η that is believed. K (with
+    padded columns), `diagonal` and `scores` share one precision; z and its bounds are always
+    float64, so that Σ z does not drift.
     """
+    real = scores.dtype.type
+    barrier, zero, two = real(BARRIER), real(0.0), real(2.0)
     n = z.size
-    barrier = v.dtype.type(BARRIER)
-    zero = v.dtype.type(0.0)
-    two = v.dtype.type(2.0)
-    rise = np.empty_like(v)
-    fall = np.empty_like(v)
+    blocks = K.shape[1] // LANES
+    K = K.reshape(K.shape[0], blocks, LANES)
+    v = np.zeros((blocks, LANES), scores.dtype)
+    d = np.ones((blocks, LANES), scores.dtype)
+    rise = np.full((blocks, LANES), barrier, scores.dtype)
+    fall = np.full((blocks, LANES), -barrier, scores.dtype)
     for t in range(n):
-        rise[t] = zero if z[t] < upper[t] else barrier
-        fall[t] = zero if z[t] > lower[t] else -barrier
-    n_blocks = (n + _LANES - 1) // _LANES
-    block_best = np.empty(n_blocks, v.dtype)
+        b, k = divmod(t, LANES)
+        v[b, k] = scores[t]
+        d[b, k] = diagonal[t]
+        rise[b, k] = zero if z[t] < upper[t] else barrier
+        fall[b, k] = zero if z[t] > lower[t] else -barrier
+
+    lane_best = np.empty(LANES, scores.dtype)
+    lane_most = np.empty(LANES, scores.dtype)
 
     target = tol
     step = zero
     i = 0
     j = 0
+    steps = max_iter
     for iteration in range(max_iter):
         # v += λ(K_i − K_j), and the least v among those that can rise
-        Ki = K[i]
-        Kj = K[j]
-        least = barrier
+        Ki, Kj = K[i], K[j]
+        for k in range(LANES):
+            lane_best[k] = barrier
+        for b in range(blocks):
+            for k in range(LANES):
+                moved = v[b, k] + step * (Ki[b, k] - Kj[b, k])
+                v[b, k] = moved
+                height = moved + rise[b, k]
+                lane_best[k] = height if height < lane_best[k] else lane_best[k]
+        lane = 0
+        for k in range(LANES):
+            if lane_best[k] < lane_best[lane]:
+                lane = k
+        least = lane_best[lane]
         at = 0
-        for b in range(n_blocks):
-            best = barrier
-            for t in range(b * _LANES, min(n, (b + 1) * _LANES)):
-                moved = v[t] + step * (Ki[t] - Kj[t])
-                v[t] = moved
-                best = min(best, moved + rise[t])
-            if best < least:
-                least = best
+        for b in range(blocks):
+            if v[b, lane] + rise[b, lane] == least:
                 at = b
-        i = at * _LANES
-        for t in range(at * _LANES, min(n, (at + 1) * _LANES)):
-            if v[t] + rise[t] == least:
-                i = t
-                break
+        i = at * LANES + lane
 
         # the largest gain among those that can fall, and the gap
         Ki = K[i]
-        Kii = diagonal[i]
+        Kii = d[at, lane]
+        for k in range(LANES):
+            lane_best[k] = -barrier
+            lane_most[k] = -barrier
+        for b in range(blocks):
+            for k in range(LANES):
+                height = v[b, k] + fall[b, k]
+                lane_most[k] = height if height > lane_most[k] else lane_most[k]
+                excess = height - least
+                excess = excess if excess > zero else zero
+                curvature = Kii + d[b, k] - two * Ki[b, k]
+                curvature = curvature if curvature > floor else floor
+                gain = excess * excess / curvature
+                lane_best[k] = gain if gain > lane_best[k] else lane_best[k]
+        lane = 0
         most = -barrier
-        best_gain = -barrier
-        at = 0
-        for b in range(n_blocks):
-            best = zero
-            for t in range(b * _LANES, min(n, (b + 1) * _LANES)):
-                height = v[t] + fall[t]
-                most = max(most, height)
-                excess = max(height - least, zero)
-                curvature = max(Kii + diagonal[t] - two * Ki[t], floor)
-                best = max(best, excess * excess / curvature)
-            if best > best_gain:
-                best_gain = best
-                at = b
+        for k in range(LANES):
+            if lane_best[k] > lane_best[lane]:
+                lane = k
+            most = max(most, lane_most[k])
         gap = most - least
         if iteration == 0:
             target = max(tol, shrink_to * gap)
         if gap <= target:
-            return iteration
-        j = at * _LANES
-        gain = -barrier
-        for t in range(at * _LANES, min(n, (at + 1) * _LANES)):
-            excess = max(v[t] + fall[t] - least, zero)
-            curvature = max(Kii + diagonal[t] - two * Ki[t], floor)
-            if excess * excess / curvature > gain:
-                gain = excess * excess / curvature
-                j = t
+            step = zero
+            steps = iteration
+            break
+        at = 0
+        best = -barrier
+        for b in range(blocks):
+            excess = max(v[b, lane] + fall[b, lane] - least, zero)
+            gain = excess * excess / max(Kii + d[b, lane] - two * Ki[b, lane], floor)
+            if gain > best:
+                best = gain
+                at = b
+        j = at * LANES + lane
 
         # the step, cut at the box; a variable that reaches its bound is put exactly on it
-        curvature = max(Kii + diagonal[j] - two * Ki[j], floor)
+        curvature = max(Kii + d[at, lane] - two * Ki[at, lane], floor)
         room_i = upper[i] - z[i]
         room_j = z[j] - lower[j]
-        length = min(np.float64((v[j] - v[i]) / curvature), min(room_i, room_j))
+        length = min(np.float64((v[at, lane] - least) / curvature), min(room_i, room_j))
         z[i] = upper[i] if length >= room_i else z[i] + length
         z[j] = lower[j] if length >= room_j else z[j] - length
-        step = v.dtype.type(length)
-        rise[i] = zero if z[i] < upper[i] else barrier
-        fall[i] = zero if z[i] > lower[i] else -barrier
-        rise[j] = zero if z[j] < upper[j] else barrier
-        fall[j] = zero if z[j] > lower[j] else -barrier
-    # out of steps: the last one is still owed to v
-    v += step * (K[i] - K[j])
-    return max_iter
+        step = real(length)
+        for t in (i, j):
+            b, k = divmod(t, LANES)
+            rise[b, k] = zero if z[t] < upper[t] else barrier
+            fall[b, k] = zero if z[t] > lower[t] else -barrier
+
+    # when out of steps, the last one is still owed to v
+    for t in range(n):
+        b, k = divmod(t, LANES)
+        scores[t] = v[b, k] + step * (K[i, b, k] - K[j, b, k])
+    return steps
 
 
 @njit(cache=True, nogil=True, boundscheck=False)

@@ -31,7 +31,8 @@ from lindero.kernels.operator import KernelOperator
 from lindero.kernels.threads import TileThreads
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.limits import Limits
-from lindero.solvers.smo import add_kept_rows, heights, smo_block
+from lindero.solvers.polish import solve_on_face
+from lindero.solvers.smo import LANES, add_kept_rows, heights, smo_block
 from lindero.solvers.solution import Progress, Solution, Status
 
 #: Problems up to this size are one working set, solved in float64.
@@ -42,6 +43,10 @@ SINGLE_PRECISION_FROM = 1000
 
 #: A share of the working set's own gap at which the inner solver is content.
 INNER_SHARE = 0.1
+
+#: Small problems are polished in rounds of some SMO steps and one linear system.
+POLISHING_ROUNDS = 8
+POLISHING_STEPS = 200
 
 #: Inner steps between two looks at the clock (some tenths of a second at most).
 INNER_STEPS = 50_000
@@ -60,11 +65,15 @@ def working_set_size(n_variables: int) -> int:
 
 @dataclass(frozen=True)
 class WorkingSetSolver:
-    """Solves any `DualQP` with s = ±1 to a KKT gap of `tol`."""
+    """Solves any `DualQP` with s = ±1 to a KKT gap of `tol`.
+
+    `most_steps` makes it give up with `Status.ITERATION_LIMIT`, for callers with another way.
+    """
 
     tol: float = 1e-3
     cache_size: float = 200.0
     n_threads: int | None = None
+    most_steps: int | None = None
 
     def solve(
         self,
@@ -75,13 +84,17 @@ class WorkingSetSolver:
     ) -> Solution:
         """The solution, from the feasible point nearest to `start` (zeros without one)."""
         begun = time.perf_counter()
-        first = problem.nearest_feasible(np.zeros(problem.n_variables) if start is None else start.a)
+        first = problem.nearest_feasible(
+            np.zeros(problem.n_variables) if start is None else start.a
+        )
         if first is None:
-            raise SolverError("The problem has no feasible point: sᵀa = δ cannot be met in the box.")
+            raise SolverError(
+                "The problem has no feasible point: sᵀa = δ cannot be met in the box."
+            )
         n_threads = 1 if problem.n_variables <= SINGLE_PRECISION_FROM else self.n_threads
         with TileThreads(n_threads) as threads:
             descent = _Descent(problem, self.tol, self.cache_size, first, threads)
-            status = descent.run(limits or Limits(), number, begun)
+            status = descent.run(limits or Limits(), self.most_steps, number, begun)
         a = problem.s * descent.z
         return Solution(
             a=a,
@@ -137,7 +150,7 @@ class _Descent:
 
     # -- the loop -----------------------------------------------------------------------------
 
-    def run(self, limits: Limits, number: int, begun: float) -> Status:
+    def run(self, limits: Limits, most_steps: int | None, number: int, begun: float) -> Status:
         """Improve until the gap is within tol or a limit is reached; z and f stay consistent."""
         try:
             while True:
@@ -151,11 +164,14 @@ class _Descent:
                     self._sharpen(gap)
                     continue
                 if gap <= self.tol - rounding:
+                    self._polish(gap)
                     return Status.OPTIMAL
                 report = Progress(self.n_iter, gap, self.tol, time.perf_counter() - begun, number)
                 reason = limits.reached(report)
                 if reason is not None:
                     return reason
+                if most_steps is not None and self.n_iter >= most_steps:
+                    return Status.ITERATION_LIMIT
                 if not self._improve(v, 0.5 * (least + most), limits):
                     if not self._single and self._moved == 0.0:
                         return Status.PRECISION
@@ -196,6 +212,38 @@ class _Descent:
         self._set = np.empty(0, dtype=np.int64)
         self._block = np.empty((0, 0), dtype=dtype)
 
+    def _polish(self, gap: float) -> None:
+        """Make a small problem's solution exact; the point before is kept unless that helps."""
+        problem, z = self.problem, self.z
+        if len(self._set) != problem.n_variables or gap == 0.0:
+            return
+        K = self._block[:, : len(z)]
+        v = problem.scores(self.f)
+        for _ in range(POLISHING_ROUNDS):
+            z, v = solve_on_face(K, z, v, problem.lower, problem.upper)
+            least, most = heights(v, z, problem.lower, problem.upper, self._rising, self._falling)
+            if most - least >= gap:
+                return
+            gap = most - least
+            self.state = (z, self._sums_of_block(v))
+            if gap <= 1e-13 * max(1.0, abs(least)):
+                return
+            scores = v - 0.5 * (least + most)
+            z = z.copy()
+            self.n_iter += smo_block(
+                self._block,
+                self._diagonal,
+                z,
+                problem.lower,
+                problem.upper,
+                scores,
+                0.0,
+                0.0,
+                self._floor,
+                POLISHING_STEPS,
+            )
+            v = scores + 0.5 * (least + most)
+
     # -- one outer iteration ------------------------------------------------------------------
 
     def _improve(self, v: Array, middle: float, limits: Limits) -> bool:
@@ -225,14 +273,18 @@ class _Descent:
         z = self.z.copy()
         z[chosen] = after
         if len(chosen) == problem.n_variables:
-            f = np.empty_like(self.f)
-            samples = chosen if problem.sample_of is None else problem.sample_of[chosen]
-            f[samples] = scores + middle - problem.q[chosen]
+            f = self._sums_of_block(scores + middle)
         else:
             f = self.f + self._row_sums(chosen, change)
         self.state = (z, f)
         self._moved += float(change @ change)
         return True
+
+    def _sums_of_block(self, v: Array) -> Array:
+        """f = v − q, where the working set is all variables."""
+        f = np.empty_like(self.f)
+        f[self._samples(self._set)] = v - self.problem.q
+        return f
 
     def _choose(self) -> Array:
         """The next working set; its kernel block is left in `_block`."""
@@ -241,7 +293,7 @@ class _Descent:
             if len(self._set) == 0:
                 self._set = np.arange(size)
                 self._block = kernel_among(
-                    self.kernel, self._samples(self._set), self._block, self.threads
+                    self.kernel, self._samples(self._set), self._block, self.threads, LANES
                 )
             return self._set
         kept = self._set[len(self._set) - size // 2 :] if len(self._set) == size else self._set[:0]
@@ -254,8 +306,9 @@ class _Descent:
         self._block = kernel_among(
             self.kernel,
             self._samples(np.concatenate([kept, up, down])),
-            self._block[len(self._block) - len(kept) :, len(self._block) - len(kept) :],
+            self._block[len(self._set) - len(kept) :, len(self._set) - len(kept) : len(self._set)],
             self.threads,
+            LANES,
         )
         self._set = np.concatenate([kept, up, down])
         return self._set
@@ -288,15 +341,11 @@ class _Descent:
                 self._cache.values[new_slots[:stored], start:stop] = tile[:stored]
                 total[start:stop] = new_coefficients @ tile
             if len(kept_slots):
-                add_kept_rows(
-                    self._cache.values, kept_slots, kept_coefficients, start, stop, total
-                )
+                add_kept_rows(self._cache.values, kept_slots, kept_coefficients, start, stop, total)
 
         itemsize = self.kernel.dtype.itemsize
         try:
-            self.threads.map(
-                add, tile_bounds(self.kernel.n_samples, max(128, len(new)), itemsize)
-            )
+            self.threads.map(add, tile_bounds(self.kernel.n_samples, max(128, len(new)), itemsize))
         except BaseException:
             self._cache.release(new)
             raise
@@ -307,5 +356,7 @@ class _Descent:
 
 def _least(values: Array, count: int) -> Array:
     """Positions of the `count` least finite values."""
-    chosen = np.argpartition(values, count)[:count] if count < len(values) else np.arange(len(values))
+    chosen = (
+        np.argpartition(values, count)[:count] if count < len(values) else np.arange(len(values))
+    )
     return chosen[np.isfinite(values[chosen])]

@@ -30,9 +30,7 @@ def binary_tasks(codes: Array, n_classes: int, multiclass: str, used: Array) -> 
     if n_classes == 2:
         return [BinaryTask(rows, np.where(codes[rows] == 1, 1.0, -1.0))]
     if multiclass == "ovr":
-        return [
-            BinaryTask(rows, np.where(codes[rows] == c, 1.0, -1.0)) for c in range(n_classes)
-        ]
+        return [BinaryTask(rows, np.where(codes[rows] == c, 1.0, -1.0)) for c in range(n_classes)]
     members = [rows[codes[rows] == c] for c in range(n_classes)]
     return [
         BinaryTask(
@@ -119,4 +117,5 @@ def votes(decisions: Array, n_classes: int) -> Array:
         first = decisions[:, k] > 0
         counts[first, i] += 1
         counts[~first, j] += 1
-    return np.argmax(counts, axis=1)
+    winners: Array = np.argmax(counts, axis=1)
+    return winners

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -34,6 +34,7 @@ from lindero.validation import (
     scale_advice,
     training_table,
 )
+
 
 class SVC(KernelClassifier):
     """Support vector classification with any kernel, and a certificate of optimality.
@@ -140,7 +141,7 @@ class SVC(KernelClassifier):
     'Optimal: the KKT gap is within tol.'
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0.0, np.inf, closed="right")],
         "kernel": [StrOptions(set(NAMED_KERNELS)), callable],
         "degree": [Interval(Integral, 0, None, closed="left")],
@@ -252,16 +253,17 @@ class SVC(KernelClassifier):
         begun = time.perf_counter()
         X, y = training_table(self, X, y)
         classes, codes = class_labels(y)
-        function = kernel_function(self, X)
-        class_weight = class_weights(self.class_weight, classes, y)
-        bounds = self._bounds(sample_weight, X, codes, classes, class_weight)
+        weights = sample_weights(sample_weight, X, codes, classes)
+        function = kernel_function(self, X, weights)
+        class_weight = class_weights(self.class_weight, classes, y, weights)
+        bounds = self._bounds(weights * class_weight[codes])
         tasks = binary_tasks(codes, len(classes), self.multiclass, bounds > 0)
         solved, interrupted = self._solve(X, function, bounds, tasks)
 
         solutions = [solution for _, solution in solved]
         self.class_weight_ = class_weight
         self._adopt_expansion(X, function, classes, codes, tasks, solutions)
-        self._last_solutions = list(zip(tasks, solutions)) if self.warm_start else None
+        self._last_solutions = list(zip(tasks, solutions, strict=True)) if self.warm_start else None
         self.certificate_ = _certificate(solved, time.perf_counter() - begun)
         self.n_iter_ = np.array([solution.n_iter for _, solution in solved], dtype=np.int32)
         unfinished = any(solution.status is not Status.OPTIMAL for _, solution in solved)
@@ -270,13 +272,11 @@ class SVC(KernelClassifier):
             self._warn_unfinished(X)
         return interrupted
 
-    def _bounds(
-        self, sample_weight: Any, X: Any, codes: Array, classes: Array, class_weight: Array
-    ) -> Array:
+    def _bounds(self, weights: Array) -> Array:
         """Upper bounds of the dual variables; zero where a row takes no part."""
-        weights = sample_weights(sample_weight, X, codes, classes) * class_weight[codes]
-        with np.errstate(invalid="ignore"):
-            return np.where(weights > 0, self.C * weights, 0.0)
+        bounds = np.zeros_like(weights)
+        bounds[weights > 0] = self.C * weights[weights > 0]
+        return bounds
 
     def _solve(
         self, X: Any, function: KernelFunction, bounds: Array, tasks: list[BinaryTask]
@@ -298,9 +298,7 @@ class SVC(KernelClassifier):
                 n_problems=len(tasks),
             )
             starts = self._starts(tasks)
-            solved = solve_all(
-                tasks, state, make_solver, self.tol, self.cache_size, starts, limits
-            )
+            solved = solve_all(tasks, state, make_solver, self.tol, self.cache_size, starts, limits)
         return solved, limits.interrupted
 
     def _starts(self, tasks: list[BinaryTask]) -> list[Solution | None]:
@@ -351,7 +349,8 @@ class SVC(KernelClassifier):
                 f"certify needs the data given to fit: {self.shape_fit_[0]} rows, but X has "
                 f"{X.shape[0]} and y has {len(codes)}."
             )
-        bounds = self._bounds(sample_weight, X, codes, self.classes_, self.class_weight_)
+        weights = sample_weights(sample_weight, X, codes, self.classes_)
+        bounds = self._bounds(weights * self.class_weight_[codes])
         tasks = binary_tasks(codes, len(self.classes_), self.multiclass, bounds > 0)
         coefficients = dense(self.dual_coef_)
         alphas = split(
@@ -372,7 +371,7 @@ class SVC(KernelClassifier):
 
     def _codes(self, y: Any) -> Array:
         y = column_or_1d(y)
-        codes = np.searchsorted(self.classes_, y)
+        codes: Array = np.searchsorted(self.classes_, y)
         known = codes < len(self.classes_)
         if not known.all() or (self.classes_[codes] != y).any():
             raise ValueError("y holds labels that were not in the data given to fit.")

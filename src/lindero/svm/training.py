@@ -15,6 +15,7 @@ from lindero.problems.dual_qp import DualQP
 from lindero.solvers.hard_margin import HardMarginSolver, not_separable_message
 from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.limits import Limits
+from lindero.solvers.linear import LinearSolver
 from lindero.solvers.solution import Solution, Solver, Status
 from lindero.solvers.working_set import WorkingSetSolver
 from lindero.svm.multiclass import BinaryTask
@@ -26,6 +27,10 @@ MOST_FEATURES = 1_000
 
 #: Tasks of at most this many rows run side by side, one thread each; larger ones one by one.
 SIDE_BY_SIDE_ROWS = 20_000
+
+
+#: Fits of fewer rows in all are over before threads have started.
+SMALL_FIT_ROWS = 2_000
 
 
 def choose_solver(
@@ -41,9 +46,9 @@ def choose_solver(
     if hard:
         return HardMarginSolver
     fits = kernel.name == "linear" and n_features <= MOST_FEATURES and n_samples > n_features
-    if name == "interior_point" or (name == "auto" and fits):
+    if name == "interior_point":
         return _interior_point
-    return WorkingSetSolver
+    return LinearSolver if name == "auto" and fits else WorkingSetSolver
 
 
 def _interior_point(tol: float, cache_size: float, n_threads: int | None) -> InteriorPointSolver:
@@ -73,17 +78,16 @@ def solve_all(
             solved[number] = (problem, solver.solve(problem, starts[number], limits, number))
         except NotSeparableError as error:
             rows = tasks[number].rows[list(error.samples)]
-            raise NotSeparableError(not_separable_message(rows), rows) from None
+            raise NotSeparableError(not_separable_message(rows), rows.tolist()) from None
 
-    if len(tasks) == 1 or max(len(task.rows) for task in tasks) > SIDE_BY_SIDE_ROWS:
+    sizes = [len(task.rows) for task in tasks]
+    if len(tasks) == 1 or max(sizes) > SIDE_BY_SIDE_ROWS or sum(sizes) < SMALL_FIT_ROWS:
         for number in range(len(tasks)):
             work(number, None, 1.0)
         return solved
     with TileThreads() as threads:
         try:
-            threads.map(
-                partial(work, n_threads=1, share=1 / threads.n_threads), range(len(tasks))
-            )
+            threads.map(partial(work, n_threads=1, share=1 / threads.n_threads), range(len(tasks)))
         except KeyboardInterrupt:
             limits.interrupt()
     for number, done in enumerate(solved):

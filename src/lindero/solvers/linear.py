@@ -1,0 +1,59 @@
+"""The solver for linear kernels over few features: decomposition while small, else interior points.
+
+A few hundred samples are a single working set, mostly solved before an interior-point method has
+set itself up. But the steps of decomposition grow with C and with badly scaled features without
+limit, those of interior points do not: so it gets a budget, and interior points the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from lindero.problems.dual_qp import DualQP
+from lindero.solvers.interior_point import InteriorPointSolver
+from lindero.solvers.limits import Limits
+from lindero.solvers.solution import Solution, Status
+from lindero.solvers.working_set import ONE_BLOCK, WorkingSetSolver
+
+#: Some milliseconds.
+_BUDGET = 20_000
+
+#: Small problems are solved to this gap by interior points: a few more steps, cheap ones.
+_SMALL_TOL = 1e-9
+
+
+@dataclass(frozen=True)
+class LinearSolver:
+    """Solves a linear `DualQP` with δ = 0 and finite u to a KKT gap of `tol`."""
+
+    tol: float = 1e-3
+    cache_size: float = 200.0
+    n_threads: int | None = None
+
+    def solve(
+        self,
+        problem: DualQP,
+        start: Solution | None = None,
+        limits: Limits | None = None,
+        number: int = 0,
+    ) -> Solution:
+        """The solution of either, whichever is quicker."""
+        limits = limits or Limits()
+        if problem.n_variables > ONE_BLOCK:
+            return InteriorPointSolver(self.tol, self.n_threads).solve(
+                problem, start, limits, number
+            )
+        first = WorkingSetSolver(self.tol, self.cache_size, 1, most_steps=_BUDGET)
+        solution = first.solve(problem, start, limits, number)
+        out_of_budget = solution.status is Status.ITERATION_LIMIT and solution.n_iter >= _BUDGET
+        if solution.status is not Status.PRECISION and not out_of_budget:
+            return solution
+        spent = solution.n_iter
+        exact = InteriorPointSolver(min(self.tol, _SMALL_TOL), 1)
+        solution = exact.solve(problem, start, limits, number)
+        within = problem.judge(solution.a, solution.f).kkt_gap <= self.tol
+        return replace(
+            solution,
+            n_iter=spent + solution.n_iter,
+            status=Status.OPTIMAL if within else solution.status,
+        )
