@@ -29,6 +29,7 @@ from functools import cached_property
 
 import numpy as np
 
+from lindero.errors import SolverError
 from lindero.kernels.blocks import kernel_product
 from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator
@@ -127,6 +128,13 @@ class DualQP:
                 move = movable * (abs(excess) / total)
                 return np.clip(np.where(falls, a - move, a + move), 0.0, self.u)
         return None
+
+    def start(self, near: Array | None) -> Array:
+        """The feasible point near the one given, or near zero."""
+        a = self.nearest_feasible(np.zeros(self.n_variables) if near is None else near)
+        if a is None:
+            raise SolverError("No feasible point: sᵀa = δ cannot be met within 0 ≤ a ≤ u.")
+        return a
 
     def judge(self, a: Array, f: Array | None = None, bias: float | None = None) -> Judgement:
         """Objective values, gaps and feasibility of `a`; f = K z is recomputed unless given."""

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.limits import Limits
+from lindero.solvers.one_block import OneBlockSolver
 from lindero.solvers.solution import Solution, Status
-from lindero.solvers.working_set import ONE_BLOCK, WorkingSetSolver
+from lindero.solvers.working_set import ONE_BLOCK
 
 #: Some milliseconds.
 _BUDGET = 20_000
@@ -43,7 +44,7 @@ class LinearSolver:
             return InteriorPointSolver(self.tol, self.n_threads).solve(
                 problem, start, limits, number
             )
-        first = WorkingSetSolver(self.tol, self.cache_size, 1, most_steps=_BUDGET)
+        first = OneBlockSolver(self.tol, most_steps=_BUDGET)
         solution = first.solve(problem, start, limits, number)
         out_of_budget = solution.status is Status.ITERATION_LIMIT and solution.n_iter >= _BUDGET
         if solution.status is not Status.PRECISION and not out_of_budget:

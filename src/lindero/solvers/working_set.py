@@ -12,7 +12,7 @@ Precision. Large problems compute rows in float32: half the memory traffic, twic
 Rounding then disturbs f by about ε₃₂ · max K · (Σ‖Δz‖²)^½ over all changes since f was last
 exact. When that is not small beside tol, f is recomputed from z in float64, as in iterative
 refinement, and the iteration goes on; if it then fails to halve the gap, rows are computed in
-float64 from there on. Small problems use float64 throughout.
+float64 from there on. Medium problems use float64 throughout, small ones `OneBlockSolver`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from lindero.errors import SolverError
 from lindero.kernels.blocks import kernel_among, kernel_product, kernel_tile, tile_bounds
 from lindero.kernels.cache import RowCache
 from lindero.kernels.functions import Array
@@ -31,11 +30,11 @@ from lindero.kernels.operator import KernelOperator
 from lindero.kernels.threads import TileThreads
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.limits import Limits
-from lindero.solvers.polish import solve_on_face
+from lindero.solvers.one_block import OneBlockSolver
 from lindero.solvers.smo import LANES, add_kept_rows, heights, smo_block
 from lindero.solvers.solution import Progress, Solution, Status
 
-#: Problems up to this size are one working set, solved in float64.
+#: Problems up to this size go to `OneBlockSolver`.
 ONE_BLOCK = 400
 
 #: From this size on kernel rows are computed in float32.
@@ -43,10 +42,6 @@ SINGLE_PRECISION_FROM = 1000
 
 #: A share of the working set's own gap at which the inner solver is content.
 INNER_SHARE = 0.1
-
-#: Small problems are polished in rounds of some SMO steps and one linear system.
-POLISHING_ROUNDS = 8
-POLISHING_STEPS = 200
 
 #: Inner steps between two looks at the clock (some tenths of a second at most).
 INNER_STEPS = 50_000
@@ -58,22 +53,16 @@ SINGLE_ROUNDING = 16 * 2.0**-24
 
 def working_set_size(n_variables: int) -> int:
     """Larger sets need fewer passes over n, and more work inside; measured on 1 500 to 50 000."""
-    if n_variables <= ONE_BLOCK:
-        return n_variables
     return 256 if n_variables < 4_000 else 512 if n_variables < 12_000 else 1024
 
 
 @dataclass(frozen=True)
 class WorkingSetSolver:
-    """Solves any `DualQP` with s = ±1 to a KKT gap of `tol`.
-
-    `most_steps` makes it give up with `Status.ITERATION_LIMIT`, for callers with another way.
-    """
+    """Solves any `DualQP` with s = ±1 to a KKT gap of `tol`."""
 
     tol: float = 1e-3
     cache_size: float = 200.0
     n_threads: int | None = None
-    most_steps: int | None = None
 
     def solve(
         self,
@@ -84,17 +73,13 @@ class WorkingSetSolver:
     ) -> Solution:
         """The solution, from the feasible point nearest to `start` (zeros without one)."""
         begun = time.perf_counter()
-        first = problem.nearest_feasible(
-            np.zeros(problem.n_variables) if start is None else start.a
-        )
-        if first is None:
-            raise SolverError(
-                "The problem has no feasible point: sᵀa = δ cannot be met in the box."
-            )
+        if problem.n_variables <= ONE_BLOCK:
+            return OneBlockSolver(self.tol).solve(problem, start, limits, number)
+        first = problem.start(start.a if start else None)
         n_threads = 1 if problem.n_variables <= SINGLE_PRECISION_FROM else self.n_threads
         with TileThreads(n_threads) as threads:
             descent = _Descent(problem, self.tol, self.cache_size, first, threads)
-            status = descent.run(limits or Limits(), self.most_steps, number, begun)
+            status = descent.run(limits or Limits(), number, begun)
         a = problem.s * descent.z
         return Solution(
             a=a,
@@ -150,7 +135,7 @@ class _Descent:
 
     # -- the loop -----------------------------------------------------------------------------
 
-    def run(self, limits: Limits, most_steps: int | None, number: int, begun: float) -> Status:
+    def run(self, limits: Limits, number: int, begun: float) -> Status:
         """Improve until the gap is within tol or a limit is reached; z and f stay consistent."""
         try:
             while True:
@@ -164,14 +149,11 @@ class _Descent:
                     self._sharpen(gap)
                     continue
                 if gap <= self.tol - rounding:
-                    self._polish(gap)
                     return Status.OPTIMAL
                 report = Progress(self.n_iter, gap, self.tol, time.perf_counter() - begun, number)
                 reason = limits.reached(report)
                 if reason is not None:
                     return reason
-                if most_steps is not None and self.n_iter >= most_steps:
-                    return Status.ITERATION_LIMIT
                 if not self._improve(v, 0.5 * (least + most), limits):
                     if not self._single and self._moved == 0.0:
                         return Status.PRECISION
@@ -212,38 +194,6 @@ class _Descent:
         self._set = np.empty(0, dtype=np.int64)
         self._block = np.empty((0, 0), dtype=dtype)
 
-    def _polish(self, gap: float) -> None:
-        """Make a small problem's solution exact; the point before is kept unless that helps."""
-        problem, z = self.problem, self.z
-        if len(self._set) != problem.n_variables or gap == 0.0:
-            return
-        K = self._block[:, : len(z)]
-        v = problem.scores(self.f)
-        for _ in range(POLISHING_ROUNDS):
-            z, v = solve_on_face(K, z, v, problem.lower, problem.upper)
-            least, most = heights(v, z, problem.lower, problem.upper, self._rising, self._falling)
-            if most - least >= gap:
-                return
-            gap = most - least
-            self.state = (z, self._sums_of_block(v))
-            if gap <= 1e-13 * max(1.0, abs(least)):
-                return
-            scores = v - 0.5 * (least + most)
-            z = z.copy()
-            self.n_iter += smo_block(
-                self._block,
-                self._diagonal,
-                z,
-                problem.lower,
-                problem.upper,
-                scores,
-                0.0,
-                0.0,
-                self._floor,
-                POLISHING_STEPS,
-            )
-            v = scores + 0.5 * (least + most)
-
     # -- one outer iteration ------------------------------------------------------------------
 
     def _improve(self, v: Array, middle: float, limits: Limits) -> bool:
@@ -262,7 +212,7 @@ class _Descent:
             problem.upper[chosen],
             scores,
             dtype(0.5 * self.tol),
-            dtype(0.0 if len(chosen) == problem.n_variables else INNER_SHARE),
+            dtype(INNER_SHARE),
             self._floor,
             limits.steps_left(self.n_iter, INNER_STEPS),
         )
@@ -272,30 +222,13 @@ class _Descent:
             return False
         z = self.z.copy()
         z[chosen] = after
-        if len(chosen) == problem.n_variables:
-            f = self._sums_of_block(scores + middle)
-        else:
-            f = self.f + self._row_sums(chosen, change)
-        self.state = (z, f)
+        self.state = (z, self.f + self._row_sums(chosen, change))
         self._moved += float(change @ change)
         return True
-
-    def _sums_of_block(self, v: Array) -> Array:
-        """f = v − q, where the working set is all variables."""
-        f = np.empty_like(self.f)
-        f[self._samples(self._set)] = v - self.problem.q
-        return f
 
     def _choose(self) -> Array:
         """The next working set; its kernel block is left in `_block`."""
         size = working_set_size(self.problem.n_variables)
-        if size == self.problem.n_variables:
-            if len(self._set) == 0:
-                self._set = np.arange(size)
-                self._block = kernel_among(
-                    self.kernel, self._samples(self._set), self._block, self.threads, LANES
-                )
-            return self._set
         kept = self._set[len(self._set) - size // 2 :] if len(self._set) == size else self._set[:0]
         half = (size - len(kept)) // 2
         self._rising[kept] = np.inf
