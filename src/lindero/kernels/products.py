@@ -98,6 +98,10 @@ class DenseProducts:
         product: Array = np.dot(probe.rows, other.rows.T)
         return product
 
+    def fill_rows(self, out: Array) -> None:
+        """out = all rows."""
+        out[...] = self._converted(self.source)
+
     def times(self, theta: Array, start: int, stop: int, out: Array) -> None:
         """out = X[start:stop] θ."""
         np.dot(self._tile(start, stop), theta, out=out)
@@ -173,6 +177,10 @@ class SparseProducts:
         else:
             product = (probe.rows @ other.rows.T).toarray()
         return product
+
+    def fill_rows(self, out: Array) -> None:
+        """out = all rows."""
+        out[...] = self.source.toarray()
 
     def times(self, theta: Array, start: int, stop: int, out: Array) -> None:
         """out = X[start:stop] θ."""

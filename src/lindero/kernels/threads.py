@@ -8,27 +8,71 @@ fits may run at once in one process. The number of threads is the one BLAS may u
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import cache
 from types import TracebackType
 from typing import Any, TypeVar
 
 import joblib
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import LibController, ThreadpoolController
 
 T = TypeVar("T")
 
 
-@lru_cache(maxsize=1)
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+@cache
+def _blas_libraries() -> list[LibController]:
+    libraries: list[LibController] = ThreadpoolController().select(user_api="blas").lib_controllers
+    return libraries
+
+
+class _SingleThreadedBlas:
+    """Limits BLAS to one thread while anyone in the process is inside.
+
+    The limit belongs to the process, not to a thread: it is set by the first to enter and lifted
+    by the last to leave, so that fits in several threads do not undo each other's.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._allowed: list[int] = []
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._allowed = [library.get_num_threads() for library in _blas_libraries()]
+                for library in _blas_libraries():
+                    library.set_num_threads(1)
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                for library, allowed in zip(_blas_libraries(), self._allowed, strict=True):
+                    library.set_num_threads(allowed)
+
+    def allowed(self) -> int:
+        """Threads that BLAS may use outside."""
+        with self._lock:
+            numbers = self._allowed if self._inside else []
+            numbers = numbers or [library.get_num_threads() for library in _blas_libraries()]
+            return min(numbers, default=1)
+
+
+single_threaded_blas = _SingleThreadedBlas()
+
+
+@cache
+def _cores() -> int:
+    return int(joblib.cpu_count())
 
 
 def available_threads() -> int:
-    """Cores this process may use, no more than BLAS is allowed at the moment."""
-    blas = [library["num_threads"] for library in _controller().select(user_api="blas").info()]
-    return int(min([joblib.cpu_count(), *blas]))
+    """Cores this process may use, no more than BLAS is allowed."""
+    return max(1, min(_cores(), single_threaded_blas.allowed()))
 
 
 class TileThreads:
@@ -37,12 +81,10 @@ class TileThreads:
     def __init__(self, n_threads: int | None = None) -> None:
         self.n_threads = available_threads() if n_threads is None else n_threads
         self._pool: ThreadPoolExecutor | None = None
-        self._limits: Any = None
 
     def __enter__(self) -> TileThreads:
+        single_threaded_blas.__enter__()
         if self.n_threads > 1:
-            self._limits = _controller().limit(limits=1, user_api="blas")
-            self._limits.__enter__()
             self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="lindero")
         return self
 
@@ -52,12 +94,14 @@ class TileThreads:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
-            self._limits.__exit__(kind, error, trace)
-            self._pool = None
+        try:
+            if self._pool is not None:
+                self._pool.shutdown(wait=True, cancel_futures=True)
+                self._pool = None
+        finally:
+            single_threaded_blas.__exit__()
 
-    def map(self, work: Callable[[T], object], items: Iterable[T]) -> None:
+    def map(self, work: Callable[[T], Any], items: Iterable[T]) -> None:
         """Run `work` on every item; the first error is raised when all have stopped."""
         if self._pool is None:
             for item in items:

@@ -10,16 +10,14 @@ The step is exact on the face of the box that F spans, so the objective falls al
 it would leave the box it is cut there, the variable met is put on its bound, and a smaller system
 is solved. Alternating this with some SMO steps, which choose the face, needs far fewer of either.
 
-K_FF may be singular: repeated rows, more free samples than dimensions. Then either the right side
-lies in its range, and the least-norm step serves (Δz is open, the model is not); or it does not,
-and its part outside is a direction without curvature along which the objective falls until a bound
-is met. No ridge is needed.
+Since Σ Δz = 0, a constant added to K_FF changes nothing, and makes it positive definite unless rows
+repeat or F has more samples than the kernel has dimensions. Then only as many variables move as the
+matrix has rank, chosen by pivoting; the others stay where they are. No ridge is needed.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 from scipy.linalg import lapack
 
 from lindero.kernels.functions import Array
@@ -27,8 +25,8 @@ from lindero.kernels.functions import Array
 #: Cuts before the point reached is taken as it is.
 MOST_CUTS = 50
 
-#: Squared pivots below this share of the largest are taken as zero.
-_SINGULAR = 1e-11
+#: Pivots below this share of the largest are taken as zero.
+_SINGULAR = 1e-12
 
 
 def solve_on_face(K: Array, z: Array, v: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -37,16 +35,11 @@ def solve_on_face(K: Array, z: Array, v: Array, lower: Array, upper: Array) -> t
         free = np.flatnonzero((z > lower) & (z < upper))
         if len(free) < 2:
             break
-        step, bounded = _face_step(K[free[:, None], free], v[free])
-        if not step.any():
-            break
+        step = _face_step(K[free[:, None], free], v[free])
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(step > 0, upper[free] - z[free], lower[free] - z[free]) / step
         room[step == 0] = np.inf
-        nearest = float(room.min())
-        length = min(1.0, nearest) if bounded else nearest
-        if not np.isfinite(length):
-            break
+        length = min(1.0, float(room.min()))
         moved = z[free] + length * step
         met = room <= length
         moved[met] = np.where(step[met] > 0, upper[free[met]], lower[free[met]])
@@ -58,24 +51,16 @@ def solve_on_face(K: Array, z: Array, v: Array, lower: Array, upper: Array) -> t
     return z, v
 
 
-def _face_step(K: Array, v: Array) -> tuple[Array, bool]:
-    """The step on the face, and whether it ends there (else only a bound ends it)."""
-    n = len(v)
-    right = v.mean() - v
-    factor, failed = lapack.dpotrf(K, lower=1)
-    pivots = np.diagonal(factor)
-    if not failed and pivots.min() ** 2 > _SINGULAR * pivots.max() ** 2:
-        both, _ = lapack.dpotrs(factor, np.column_stack([right, np.ones(n)]), lower=1)
-        step: Array = both[:, 0] - (both[:, 0].sum() / both[:, 1].sum()) * both[:, 1]
-        return step, True
-    system = np.ones((n + 1, n + 1))
-    system[:n, :n] = K
-    system[n, n] = 0.0
-    bordered = np.append(right, 0.0)
-    solution = scipy.linalg.lstsq(system, bordered, cond=_SINGULAR, lapack_driver="gelsy")[0]
-    outside = (bordered - system @ solution)[:n]
-    outside -= outside.mean()
-    if np.linalg.norm(outside) > 1e-9 * np.linalg.norm(right):
-        return outside, False
-    step = solution[:n] - solution[:n].mean()
-    return step, True
+def _face_step(K: Array, v: Array) -> Array:
+    """Δz of the system above, zero where the matrix has no rank left for it."""
+    step = np.zeros(len(v))
+    largest = float(K.diagonal().max())
+    if largest <= 0:
+        return step  # not a positive semi-definite kernel
+    factor, order, rank, _ = lapack.dpstrf(K + largest, tol=_SINGULAR * 2 * largest, lower=1)
+    moving = order[:rank] - 1
+    right = np.ones((rank, 2))
+    right[:, 0] = v.mean() - v[moving]
+    solved, _ = lapack.dpotrs(factor[:rank, :rank], right, lower=1)
+    step[moving] = solved[:, 0] - (solved[:, 0].sum() / solved[:, 1].sum()) * solved[:, 1]
+    return step

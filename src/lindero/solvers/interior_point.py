@@ -32,7 +32,7 @@ from lindero.kernels.operator import ProductKernel
 from lindero.kernels.threads import TileThreads
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.limits import Limits
-from lindero.solvers.newton_systems import DenseNewtonSystem, NewtonSystem
+from lindero.solvers.newton_systems import DenseNewtonSystem, NewtonSystem, SmallNewtonSystem
 from lindero.solvers.solution import Progress, Solution, Status
 
 #: Data of fewer numbers than this are not worth starting threads for.
@@ -40,6 +40,9 @@ SMALL_DATA = 2**18
 
 #: How much of the way to the boundary of the positive orthant a step may go.
 _TO_BOUNDARY = 0.995
+
+#: From this relative μ on it is worth trying whether the rounded point will do.
+_ROUNDING_FROM = 1e-5
 
 #: Below this relative μ, rounding in the Newton system outweighs what a step gains.
 _LEAST_RELATIVE_MU = 1e-17
@@ -68,7 +71,8 @@ class InteriorPointSolver:
             raise SolverError("The interior-point solver needs delta = 0 and finite positive u.")
         small = kernel.n_samples * kernel.products.n_features <= SMALL_DATA
         with TileThreads(1 if small else self.n_threads) as threads:
-            system = DenseNewtonSystem(kernel.astype(np.float64).products, threads)
+            products = kernel.astype(np.float64).products
+            system = SmallNewtonSystem(products) if small else DenseNewtonSystem(products, threads)
             path = _CentralPath(problem, system, self.tol, start.interior if start else None)
             status = path.run(limits or Limits(), number, begun)
         return Solution(
@@ -118,7 +122,7 @@ class _CentralPath:
         try:
             mu = first_mu = self._mu()
             while True:
-                if mu <= 1e-2 * first_mu:
+                if mu <= _ROUNDING_FROM * first_mu:
                     self._round()
                 if self.best_gap <= self.tol:
                     return Status.OPTIMAL
@@ -185,7 +189,7 @@ class _CentralPath:
 
     def _longest(self, a: Array, xi: Array, slack: Array) -> float:
         pairs = ((self.a, a), (self.beta, -a), (self.xi, xi), (self.slack, slack))
-        steepest = max(float(np.max(-move / value)) for value, move in pairs)
+        steepest = -min(float((move / value).min()) for value, move in pairs)
         return min(1.0, _TO_BOUNDARY / steepest) if steepest > 0 else 1.0
 
     def _adjoint(self, c: Array) -> Array:

@@ -2,7 +2,7 @@
 
 A few hundred samples are a single working set, mostly solved before an interior-point method has
 set itself up. But the steps of decomposition grow with C and with badly scaled features without
-limit, those of interior points do not: so it gets a budget, and interior points the rest.
+limit, those of interior points do not: so it gets one round, and interior points the rest.
 """
 
 from __future__ import annotations
@@ -15,9 +15,6 @@ from lindero.solvers.limits import Limits
 from lindero.solvers.one_block import OneBlockSolver
 from lindero.solvers.solution import Solution, Status
 from lindero.solvers.working_set import ONE_BLOCK
-
-#: Some milliseconds.
-_BUDGET = 20_000
 
 #: Small problems are solved to this gap by interior points: a few more steps, cheap ones.
 _SMALL_TOL = 1e-9
@@ -44,10 +41,8 @@ class LinearSolver:
             return InteriorPointSolver(self.tol, self.n_threads).solve(
                 problem, start, limits, number
             )
-        first = OneBlockSolver(self.tol, most_steps=_BUDGET)
-        solution = first.solve(problem, start, limits, number)
-        out_of_budget = solution.status is Status.ITERATION_LIMIT and solution.n_iter >= _BUDGET
-        if solution.status is not Status.PRECISION and not out_of_budget:
+        solution = OneBlockSolver(self.tol, one_round=True).solve(problem, start, limits, number)
+        if solution.status not in (Status.PRECISION, Status.ITERATION_LIMIT):
             return solution
         spent = solution.n_iter
         exact = InteriorPointSolver(min(self.tol, _SMALL_TOL), 1)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-import scipy.linalg
+from scipy.linalg import lapack
 
 from lindero.kernels.functions import Array
 from lindero.kernels.products import DenseProducts, SparseProducts
@@ -96,28 +96,61 @@ class DenseNewtonSystem:
                 self.products.add_weighted_gram(weights[slice(*block)], *block, out=partial[k])
 
         self.threads.map(work, enumerate(shares))
-        matrix = partial.sum(axis=0)
-        features = np.arange(self.n_features)
-        matrix[features, features] += 1.0
-        # Unit diagonal first: features of very different scale would otherwise cost digits.
-        self._scaling = 1.0 / np.sqrt(np.diagonal(matrix))
-        matrix *= self._scaling[:, None] * self._scaling
-        self._factor = _cholesky(matrix)
+        penalty = np.ones(self.n_parameters)
+        penalty[-1] = 0.0
+        self._factor = _scaled_cholesky(partial.sum(axis=0), penalty)
 
     def solve(self, r: Array) -> Array:
-        solution: Array = scipy.linalg.cho_solve(self._factor, self._scaling * r)
-        solution *= self._scaling
-        return solution
+        return _scaled_solve(self._factor, r)
 
 
-def _cholesky(matrix: Array) -> tuple[Array, bool]:
-    """The Cholesky factor; a matrix made singular by rounding gets the least ridge that helps."""
+class SmallNewtonSystem:
+    """The same system for data small enough to hold as one float64 array."""
+
+    def __init__(self, products: DenseProducts | SparseProducts) -> None:
+        self.n_samples = products.n_samples
+        self.n_parameters = products.n_features + 1
+        self._A = np.ones((self.n_samples, self.n_parameters))
+        products.fill_rows(self._A[:, :-1])
+        self._unit = np.ones(self.n_parameters)
+        self._unit[-1] = 0.0
+
+    def forward(self, theta: Array) -> Array:
+        return self._A @ theta
+
+    def adjoint(self, c: Array) -> Array:
+        return c @ self._A
+
+    def penalty(self, theta: Array) -> Array:
+        return self._unit * theta
+
+    def factor(self, weights: Array) -> None:
+        matrix = self._A.T @ (self._A * weights[:, None])
+        self._factor = _scaled_cholesky(matrix, self._unit)
+
+    def solve(self, r: Array) -> Array:
+        return _scaled_solve(self._factor, r)
+
+
+def _scaled_cholesky(matrix: Array, penalty: Array) -> tuple[Array, Array]:
+    """Cholesky factor of matrix + diag(penalty), brought to unit diagonal first: features of very
+    different scale would otherwise cost digits. Where rounding made it singular it gets the least
+    ridge that helps. Only the lower triangle of `matrix` is read."""
+    matrix.flat[:: len(matrix) + 1] += penalty
+    scaling = 1.0 / np.sqrt(matrix.diagonal())
+    matrix *= scaling[:, None]
+    matrix *= scaling
     ridge = 0.0
-    diagonal = np.arange(len(matrix))
     while True:
-        try:
-            factor: tuple[Array, bool] = scipy.linalg.cho_factor(matrix, lower=True)
-            return factor
-        except np.linalg.LinAlgError:
-            ridge = max(1e-15, 10 * ridge)
-            matrix[diagonal, diagonal] += ridge
+        factor, failed = lapack.dpotrf(matrix, lower=1)
+        if not failed:
+            return factor, scaling
+        ridge = max(1e-15, 10 * ridge)
+        matrix.flat[:: len(matrix) + 1] += ridge
+
+
+def _scaled_solve(factor: tuple[Array, Array], r: Array) -> Array:
+    triangle, scaling = factor
+    solution, _ = lapack.dpotrs(triangle, scaling * r, lower=1)
+    solved: Array = scaling * solution
+    return solved

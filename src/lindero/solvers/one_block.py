@@ -30,10 +30,10 @@ _POLISHING_ROUNDS = 10
 
 @dataclass(frozen=True)
 class OneBlockSolver:
-    """Solves a `DualQP` of some hundred variables; gives up after `most_steps` SMO steps."""
+    """Solves a `DualQP` of some hundred variables; `one_round` gives up if one is not enough."""
 
     tol: float = 1e-3
-    most_steps: int | None = None
+    one_round: bool = False
 
     def solve(
         self,
@@ -44,8 +44,9 @@ class OneBlockSolver:
     ) -> Solution:
         """The solution, from the feasible point nearest to `start` (zeros without one)."""
         begun = time.perf_counter()
-        block = _Block(problem, problem.start(start.a if start else None))
-        status = self._run(block, limits or Limits(), number, begun)
+        with TileThreads(1) as threads:
+            block = _Block(problem, problem.start(start.a if start else None), threads)
+            status = self._run(block, limits or Limits(), number, begun)
         a = problem.s * block.best_z
         return Solution(
             a=a,
@@ -74,7 +75,7 @@ class OneBlockSolver:
                 )
                 if reason is not None:
                     return reason
-                if self.most_steps is not None and block.n_iter >= self.most_steps:
+                if self.one_round and block.rounds and block.best_gap > self.tol:
                     return Status.ITERATION_LIMIT
                 if not block.improve(limits):
                     return Status.OPTIMAL if block.best_gap <= self.tol else Status.PRECISION
@@ -86,13 +87,12 @@ class OneBlockSolver:
 class _Block:
     """The iterate, with v = K z + q, and the point of least gap met so far."""
 
-    def __init__(self, problem: DualQP, start: Array) -> None:
+    def __init__(self, problem: DualQP, start: Array, threads: TileThreads) -> None:
         self.problem = problem
         samples = problem.sample_of
         rows = np.arange(problem.n_variables) if samples is None else samples
         kernel = problem.kernel.astype(np.float64)
-        with TileThreads(1) as threads:
-            self._padded = kernel_among(kernel, rows, None, threads, LANES)
+        self._padded = kernel_among(kernel, rows, None, threads, LANES)
         self.K = self._padded[:, : problem.n_variables]
         self.diagonal = self.K.diagonal().copy()
         self._largest = float(np.max(np.abs(self.diagonal), initial=0.0))

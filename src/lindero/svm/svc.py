@@ -113,6 +113,9 @@ class SVC(KernelClassifier):
     dual_coef_ : ndarray or CSR array of shape (n_classes - 1, n_SV)
         Coefficients of the support vectors, times the label; with ``multiclass="ovr"`` and more
         than two classes of shape (n_classes, n_SV).
+    support_bounds_ : ndarray of shape (n_SV,)
+        Largest value the coefficient of each support vector may have: C times its weights.
+        Support vectors below it lie on the margin, those at it inside or beyond.
     coef_ : ndarray of shape (n_machines, n_features)
         Weights of the features, for the linear kernel only.
     intercept_ : ndarray of shape (n_machines,)
@@ -263,6 +266,7 @@ class SVC(KernelClassifier):
         solutions = [solution for _, solution in solved]
         self.class_weight_ = class_weight
         self._adopt_expansion(X, function, classes, codes, tasks, solutions)
+        self.support_bounds_ = bounds[self.support_]
         self._last_solutions = list(zip(tasks, solutions, strict=True)) if self.warm_start else None
         self.certificate_ = _certificate(solved, time.perf_counter() - begun)
         self.n_iter_ = np.array([solution.n_iter for _, solution in solved], dtype=np.int32)

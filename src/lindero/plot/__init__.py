@@ -1,0 +1,5 @@
+"""Pictures of fitted machines (needs the ``plot`` extra)."""
+
+from lindero.plot.boundary import BoundaryDisplay
+
+__all__ = ["BoundaryDisplay"]
