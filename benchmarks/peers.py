@@ -99,12 +99,12 @@ def dual_objective(
 
 
 def best_time(
-    call: Callable[[], Any], repeats: int = 3, patience: float = 8.0
+    call: Callable[..., Any], *arguments: Any, repeats: int = 3, patience: float = 8.0
 ) -> tuple[float, Any]:
     """The least time of a few calls (one is enough if it takes long), and the last result."""
     times: list[float] = []
     while not times or (len(times) < repeats and sum(times) < patience):
         begun = time.perf_counter()
-        result = call()
+        result = call(*arguments)
         times.append(time.perf_counter() - begun)
     return min(times), result

@@ -1,7 +1,7 @@
 """SVC against every CPU peer on the same work in the same process.
 
     make bench                       everything (about fifteen minutes)
-    make bench ARGS="--only small"   one part: train, linear, predict, small, first, memory, growth
+    make bench ARGS="--only small"   one part: train, linear, small, first, memory, growth
 
 Tables are printed as Markdown. Times are the least of up to three runs, ratios are the peer's time
 over lindero's, objectives are judged for all by one function in float64.
@@ -52,15 +52,11 @@ def train_and_predict(tasks: list[Task], predict: bool) -> None:
         kernel = KernelFunction("rbf", gamma=task.gamma)
         times, values, predict_times = {}, {}, {}
         for peer in (ours, *others):
-            times[peer.name], model = best_time(
-                lambda peer=peer: peer.fit(X, y, task.C, task.gamma)
-            )
+            times[peer.name], model = best_time(peer.fit, X, y, task.C, task.gamma)
             values[peer.name] = dual_objective(X, y, task.C, kernel, peer.expansion(model))
             if predict:
                 rows = X[:PREDICTED_ROWS]
-                predict_times[peer.name], _ = best_time(
-                    lambda peer=peer, model=model: peer.predict(model, rows)
-                )
+                predict_times[peer.name], _ = best_time(peer.predict, model, rows)
         for peer in others:
             ratios[peer.name].append(times[peer.name] / times[ours.name])
         label = f"{task.name} {X.shape[0]}×{X.shape[1]}, C={task.C:g}"
@@ -121,7 +117,7 @@ def linear() -> None:
             machines["scikit-learn SVC(kernel='linear')"] = sklearn.svm.SVC(kernel="linear")
         first = None
         for name, machine in machines.items():
-            seconds, model = best_time(lambda machine=machine: machine.fit(X, y))
+            seconds, model = best_time(machine.fit, X, y)
             first = first or seconds
             value = primal(model.coef_[0], float(model.intercept_[0]), X, y)
             rows.append([f"{n}×{d}", name, f"{seconds:.3f}", f"{seconds / first:.1f}×",
@@ -142,7 +138,7 @@ def small() -> None:
                 for _ in range(3):
                     peer.fit(X, y, task.C, task.gamma, kernel)
                 seconds, _ = best_time(
-                    lambda peer=peer: peer.fit(X, y, task.C, task.gamma, kernel), 200, 2.0
+                    peer.fit, X, y, task.C, task.gamma, kernel, repeats=200, patience=2.0
                 )
                 cells.append(f"{1e3 * seconds:.2f}")
             rows.append(cells)
@@ -171,7 +167,7 @@ print(time.perf_counter() - begun)
 
 
 def first() -> None:
-    """Import and first fit in a new process: never compiled before, compiled before, scikit-learn."""
+    """Import and first fits in a new process: never compiled, compiled before, scikit-learn."""
     with tempfile.TemporaryDirectory() as folder:
         cold = _run(_FIRST_FIT.format(module="lindero.svm"), NUMBA_CACHE_DIR=folder)
         cold_large = _run(_FIRST_LARGE_FIT, NUMBA_CACHE_DIR=folder)
@@ -233,8 +229,8 @@ def growth() -> None:
     rows = []
     for n in (2_000, 5_000, 10_000, 20_000, 50_000):
         X, y = synthetic(n, 50)
-        mine, _ = best_time(lambda X=X, y=y: ours.fit(X, y, 1.0, 1 / 50))
-        theirs, _ = best_time(lambda X=X, y=y: scikit.fit(X, y, 1.0, 1 / 50))
+        mine, _ = best_time(ours.fit, X, y, 1.0, 1 / 50)
+        theirs, _ = best_time(scikit.fit, X, y, 1.0, 1 / 50)
         rows.append([str(n), f"{mine:.3f}", f"{theirs:.3f}", f"{theirs / mine:.1f}×"])
     print("\n### Growth with n, synthetic, 50 features, rbf")
     table(["rows", "lindero", "scikit-learn", "ratio"], rows)

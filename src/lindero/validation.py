@@ -70,8 +70,10 @@ def _plain(X: Any) -> Any:
 
 def class_labels(y: Array) -> tuple[Array, Array]:
     """The classes in order, and the position of each label among them."""
-    check_classification_targets(y)
-    classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind not in "biuUS":  # these are labels by their type, others need a closer look
+        check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
             f"y has only one class ({classes[0]!r}); a classifier needs samples of at least two "

@@ -46,6 +46,10 @@ def kernel_among(
     block[:, size:] = 0.0
     block[:known, :known] = corner
 
+    if known == 0 and size * size * kernel.dtype.itemsize <= TILE_BYTES:
+        block[:, :size] = kernel.cross(probe, probe)
+        return block
+
     def fill(bounds: tuple[int, int]) -> None:
         start, stop = known + bounds[0], known + bounds[1]
         block[start:stop, :size] = kernel.cross(kernel.probe(rows[start:stop]), probe)

@@ -43,22 +43,40 @@ class Probe:
 
 
 class DenseProducts:
-    """Products between rows of a dense array of any real dtype."""
+    """Products between rows of a dense array of any real dtype, or between some of them.
 
-    def __init__(self, X: Array, dtype: Any, shift: Array | None = None) -> None:
-        self.n_samples, self.n_features = X.shape
+    `whole` and `rows` make a subset: what the whole has converted already is not converted again.
+    """
+
+    def __init__(
+        self,
+        X: Array,
+        dtype: Any,
+        shift: Array | None = None,
+        whole: DenseProducts | None = None,
+        rows: Array | None = None,
+    ) -> None:
+        self.n_samples = X.shape[0] if rows is None else len(rows)
+        self.n_features = X.shape[1]
         self.dtype = np.dtype(dtype)
         self.source = X
         self.shift = shift
+        self.whole = whole
+        self.rows = rows
+        self._variants: dict[np.dtype[Any], DenseProducts] = {self.dtype: self}
 
     @cached_property
     def _ready(self) -> Array | None:
         """All rows, shifted and in the precision of the computation, if that costs little."""
+        if self.whole is not None and self.whole._ready is not None:
+            ready: Array = self.whole._ready[self.rows]
+            return ready
         X = self.source
-        if X.dtype == self.dtype and self.shift is None and X.flags.c_contiguous:
+        as_given = self.rows is None and self.shift is None and X.dtype == self.dtype
+        if as_given and X.flags.c_contiguous:
             return X
-        fits = X.size * self.dtype.itemsize <= COPY_LIMIT_BYTES
-        return self._converted(X) if fits else None
+        fits = self.n_samples * self.n_features * self.dtype.itemsize <= COPY_LIMIT_BYTES
+        return self._converted(X if self.rows is None else X[self.rows]) if fits else None
 
     def _converted(self, rows: Any) -> Array:
         if sp.issparse(rows):
@@ -68,14 +86,21 @@ class DenseProducts:
             rows = rows - self.shift.astype(_working_dtype(rows.dtype))
         return np.ascontiguousarray(rows, dtype=self.dtype)
 
+    def _gather(self, rows: Array | slice) -> Array:
+        """Rows as they were given, counted within the subset."""
+        return self.source[rows if self.rows is None else self.rows[rows]]
+
     def _tile(self, start: int, stop: int) -> Array:
         if self._ready is not None:
             return self._ready[start:stop]
-        return self._converted(self.source[start:stop])
+        return self._converted(self._gather(slice(start, stop)))
 
     @cached_property
     def squares(self) -> Array:
         """‖x_i‖² of each (shifted) row."""
+        if self.whole is not None and self.whole._ready is not None:
+            of_whole: Array = self.whole.squares[self.rows]
+            return of_whole
         squares = np.empty(self.n_samples, dtype=self.dtype)
         for start in range(0, self.n_samples, _TILE_ROWS):
             tile = self._tile(start, start + _TILE_ROWS)
@@ -84,7 +109,7 @@ class DenseProducts:
 
     def probe(self, rows: Array) -> Probe:
         ready = self._ready
-        chosen = self._converted(self.source[rows]) if ready is None else ready[rows]
+        chosen = self._converted(self._gather(rows)) if ready is None else ready[rows]
         return Probe(chosen, self.squares[rows])
 
     def probe_of(self, Z: Any) -> Probe:
@@ -100,7 +125,7 @@ class DenseProducts:
 
     def fill_rows(self, out: Array) -> None:
         """out = all rows."""
-        out[...] = self._converted(self.source)
+        out[...] = self._tile(0, self.n_samples)
 
     def times(self, theta: Array, start: int, stop: int, out: Array) -> None:
         """out = X[start:stop] θ."""
@@ -119,10 +144,18 @@ class DenseProducts:
         out[-1, -1] += weights.sum()
 
     def subset(self, rows: Array) -> DenseProducts:
-        return DenseProducts(self.source[rows], self.dtype, self.shift)
+        inner = rows if self.rows is None else self.rows[rows]
+        return DenseProducts(self.source, self.dtype, self.shift, self.whole or self, inner)
 
     def astype(self, dtype: Any) -> DenseProducts:
-        return self if dtype == self.dtype else DenseProducts(self.source, dtype, self.shift)
+        """The same in another precision; made once, and for subsets shared with the whole."""
+        dtype = np.dtype(dtype)
+        if dtype not in self._variants:
+            whole = None if self.whole is None else self.whole.astype(dtype)
+            made = DenseProducts(self.source, dtype, self.shift, whole, self.rows)
+            made._variants = self._variants
+            self._variants[dtype] = made
+        return self._variants[dtype]
 
 
 class SparseProducts:

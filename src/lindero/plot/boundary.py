@@ -171,5 +171,5 @@ def _at_bound(estimator: Any, support: Array) -> Array:
         return np.zeros(len(support), dtype=bool)
     coefficients = estimator.dual_coef_
     dense = coefficients.toarray() if hasattr(coefficients, "toarray") else coefficients
-    largest: Array = np.abs(dense).max(axis=0)
-    return largest >= bounds * (1 - 1e-9)
+    at_bound: Array = np.abs(dense).max(axis=0) >= bounds * (1 - 1e-9)
+    return at_bound

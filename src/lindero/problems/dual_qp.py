@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numba import njit
 
 from lindero.errors import SolverError
 from lindero.kernels.blocks import kernel_product
@@ -99,17 +100,9 @@ class DualQP:
         free = (a > 0) & (a < self.u)
         if free.any():
             return -float(v[free].mean())
-        least, most = self._extremes(a, v)
+        least, most = extremes(v, self.s * a, self.lower, self.upper)
         finite = [x for x in (least, most) if np.isfinite(x)]
         return -float(np.mean(finite)) if finite else 0.0
-
-    def _extremes(self, a: Array, v: Array) -> tuple[float, float]:
-        z = self.s * a
-        rising, falling = z < self.upper, z > self.lower
-        return (
-            float(v[rising].min(initial=np.inf)),
-            float(v[falling].max(initial=-np.inf)),
-        )
 
     def nearest_feasible(self, a: Array) -> Array | None:
         """`a` put into the box, then moved in proportion to its room until sᵀa = δ: coefficients
@@ -131,6 +124,8 @@ class DualQP:
 
     def start(self, near: Array | None) -> Array:
         """The feasible point near the one given, or near zero."""
+        if near is None and self.delta == 0:
+            return np.zeros(self.n_variables)
         a = self.nearest_feasible(np.zeros(self.n_variables) if near is None else near)
         if a is None:
             raise SolverError("No feasible point: sᵀa = δ cannot be met within 0 ≤ a ≤ u.")
@@ -144,9 +139,9 @@ class DualQP:
             bias = self.bias(a, f)
         z = self.s * a
         v = self.scores(f)
-        least, most = self._extremes(a, v)
+        least, most = extremes(v, self.s * a, self.lower, self.upper)
         quadratic = float(self.at_samples(z) @ f)
-        box = max(float(np.max(-a, initial=0.0)), float(np.max(a - self.u, initial=0.0)))
+        box = max(0.0, -float(a.min()), float((a - self.u).max()))
         return Judgement(
             kkt_gap=max(0.0, most - least),
             primal=self._primal(quadratic, v, bias),
@@ -156,14 +151,25 @@ class DualQP:
 
     def _primal(self, quadratic: float, v: Array, bias: float) -> float:
         reach = self.s * (v - self.q + bias)
-        hard = np.isinf(self.u)
-        scale = 1.0
+        bounds, scale = self.u, 1.0
+        hard = np.isinf(bounds)
         if hard.any():
             unmet = hard & (reach < -self.p)
             if (reach[unmet] <= 0).any():
                 return float("inf")
             scale = float(np.max(-self.p[unmet] / reach[unmet], initial=1.0))
-        losses = np.maximum(0.0, -(scale * reach + self.p))[~hard]
-        return (
-            0.5 * scale**2 * quadratic + scale * bias * self.delta + float(self.u[~hard] @ losses)
-        )
+            bounds = np.where(hard, 0.0, bounds)
+        losses = np.maximum(0.0, -(scale * reach + self.p))
+        return 0.5 * scale**2 * quadratic + scale * bias * self.delta + float(bounds @ losses)
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def extremes(v, z, lower, upper):  # type: ignore[no-untyped-def]
+    """The least v that can rise and the largest that can fall: their difference is the gap."""
+    least, most = np.inf, -np.inf
+    for i in range(z.size):
+        if z[i] < upper[i] and v[i] < least:
+            least = v[i]
+        if z[i] > lower[i] and v[i] > most:
+            most = v[i]
+    return least, most

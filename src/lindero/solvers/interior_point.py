@@ -88,7 +88,10 @@ class InteriorPointSolver:
 
 
 class _CentralPath:
-    """The interior iterate, and the best rounded point found on the way."""
+    """The interior iterate, and the best rounded point found on the way.
+
+    Multipliers and what they multiply are kept in pairs, M = (a, β) and S = (t, ξ), each 2 × n.
+    """
 
     def __init__(
         self,
@@ -104,21 +107,20 @@ class _CentralPath:
         n = problem.n_variables
         self.theta = np.zeros(system.n_parameters)
         share = np.full(n, 0.5)
-        self.xi = np.maximum(1.0, np.abs(problem.p))
-        self.slack = self.xi.copy()
-        if resumed is not None and [len(part) for part in resumed] == [len(self.theta), n, n, n]:
-            self.theta, share, self.xi, self.slack = resumed
-        self.a = share * problem.u
-        self.beta = problem.u - self.a
+        self.S = np.tile(np.maximum(1.0, np.abs(problem.p)), (2, 1))
+        if resumed is not None and [part.shape[-1] for part in resumed] == [len(self.theta), n, n]:
+            self.theta, share, self.S = resumed
+        self.M = np.stack([share * problem.u, (1.0 - share) * problem.u])
         self.reach = self._reach(self.theta)  # s_i x̃_i·θ
         self.best_a, self.best_f, self.best_gap = np.zeros(n), np.zeros(system.n_samples), np.inf
 
     @property
     def state(self) -> tuple[Array, ...]:
         """What a later call needs to go on from here, for whatever bounds it has."""
-        return self.theta, self.a / self.problem.u, self.xi, self.slack
+        return self.theta, self.M[0] / self.problem.u, self.S
 
     def run(self, limits: Limits, number: int, begun: float) -> Status:
+        """Follow the path until the rounded point is within tol, or a limit is reached."""
         try:
             mu = first_mu = self._mu()
             while True:
@@ -127,9 +129,8 @@ class _CentralPath:
                 if self.best_gap <= self.tol:
                     return Status.OPTIMAL
                 seconds = time.perf_counter() - begun
-                gap = min(
-                    self.best_gap, float(np.max(np.minimum(self.a, self.beta) / self.problem.u))
-                )
+                # Until there is a rounded point, the largest product stands for its gap.
+                gap = min(self.best_gap, float((self.M * self.S).max()))
                 reason = limits.reached(Progress(self.n_iter, gap, self.tol, seconds, number))
                 if reason is not None:
                     self._round()
@@ -138,58 +139,57 @@ class _CentralPath:
                 self.n_iter += 1
                 mu = self._mu()
                 if length < 1e-8 or mu <= _LEAST_RELATIVE_MU * first_mu:
-                    self._round()
-                    return Status.OPTIMAL if self.best_gap <= self.tol else Status.PRECISION
+                    break
         except KeyboardInterrupt:
             limits.interrupt()
             return Status.INTERRUPTED
+        except np.linalg.LinAlgError:
+            pass  # rounding has made the system useless: the path ends here
+        self._round()
+        return Status.OPTIMAL if self.best_gap <= self.tol else Status.PRECISION
 
     def _mu(self) -> float:
-        n = self.problem.n_variables
-        return float(self.a @ self.slack + self.beta @ self.xi) / (2 * n)
+        return float(np.vdot(self.M, self.S)) / self.M.size
 
     # -- one Newton iteration -----------------------------------------------------------------
 
     def _step(self) -> float:
         """Predictor, corrector, move; the length of the move."""
-        problem, system = self.problem, self.system
-        mu = self._mu()
-        dual_residual = self._adjoint(self.a) - system.penalty(self.theta)
-        primal_residual = -problem.p - (self.reach + self.xi - self.slack)
-        sigma = 1.0 / (self.xi / self.beta + self.slack / self.a)
+        problem, system, M, S = self.problem, self.system, self.M, self.S
+        dual_residual = self._adjoint(M[0]) - system.penalty(self.theta)
+        primal_residual = S[0] - S[1] - problem.p - self.reach
+        ratio = S / M
+        with np.errstate(divide="ignore"):
+            sigma = 1.0 / (ratio[0] + ratio[1])
+        if not np.isfinite(sigma).all():
+            raise np.linalg.LinAlgError("The iterate has reached the boundary.")
         system.factor(problem.at_samples(sigma))
 
-        def direction(xi_target: Array | float, slack_target: Array | float) -> list[Array]:
-            xi_move = xi_target / self.beta - self.xi
-            slack_move = slack_target / self.a - self.slack
-            r = primal_residual - xi_move + slack_move
+        def direction(products: Array | float) -> tuple[Array, Array, Array, Array]:
+            """The move towards M∗S = products."""
+            dS = products / M - S
+            r = primal_residual - dS[1] + dS[0]
             theta = system.solve(dual_residual + self._adjoint(sigma * r))
             reach = self._reach(theta)
             a = sigma * (r - reach)
-            xi_move += (self.xi / self.beta) * a
-            slack_move -= (self.slack / self.a) * a
-            return [theta, reach, a, xi_move, slack_move]
+            dM = np.stack([a, -a])
+            dS -= ratio * dM
+            return theta, reach, dM, dS
 
-        _, _, a, xi, slack = direction(0.0, 0.0)
-        length = self._longest(a, xi, slack)
-        reached = float(
-            (self.a + length * a) @ (self.slack + length * slack)
-            + (self.beta - length * a) @ (self.xi + length * xi)
-        ) / (2 * problem.n_variables)
-        target = mu * (reached / mu) ** 3
-        theta, reach, a, xi, slack = direction(target + xi * a, target - slack * a)
-        length = self._longest(a, xi, slack)
+        _, _, dM, dS = direction(0.0)
+        length = self._longest(dM, dS)
+        mu = self._mu()
+        reached = float(np.vdot(M + length * dM, S + length * dS)) / M.size
+        theta, reach, dM, dS = direction(mu * (reached / mu) ** 3 - dM * dS)
+        length = self._longest(dM, dS)
         self.theta = self.theta + length * theta
         self.reach = self.reach + length * reach
-        self.a = self.a + length * a
-        self.beta = self.beta - length * a
-        self.xi = self.xi + length * xi
-        self.slack = self.slack + length * slack
+        self.M = M + length * dM
+        self.S = S + length * dS
         return length
 
-    def _longest(self, a: Array, xi: Array, slack: Array) -> float:
-        pairs = ((self.a, a), (self.beta, -a), (self.xi, xi), (self.slack, slack))
-        steepest = -min(float((move / value).min()) for value, move in pairs)
+    def _longest(self, dM: Array, dS: Array) -> float:
+        steepest = -min(float((dM / self.M).min()), float((dS / self.S).min()))
         return min(1.0, _TO_BOUNDARY / steepest) if steepest > 0 else 1.0
 
     def _adjoint(self, c: Array) -> Array:
@@ -205,9 +205,9 @@ class _CentralPath:
     def _round(self) -> None:
         """Put decided coefficients on their bounds; keep the point if its KKT gap is the best."""
         problem = self.problem
-        residual = self.slack - self.xi
+        residual = self.S[0] - self.S[1]
         undecided = np.abs(residual) <= 0.5 * self.tol
-        decided = np.where(undecided, self.a, np.where(residual > 0, 0.0, problem.u))
+        decided = np.where(undecided, self.M[0], np.where(residual > 0, 0.0, problem.u))
         a = problem.nearest_feasible(decided)
         if a is None:
             return

@@ -16,9 +16,6 @@ from lindero.solvers.one_block import OneBlockSolver
 from lindero.solvers.solution import Solution, Status
 from lindero.solvers.working_set import ONE_BLOCK
 
-#: Small problems are solved to this gap by interior points: a few more steps, cheap ones.
-_SMALL_TOL = 1e-9
-
 
 @dataclass(frozen=True)
 class LinearSolver:
@@ -41,15 +38,15 @@ class LinearSolver:
             return InteriorPointSolver(self.tol, self.n_threads).solve(
                 problem, start, limits, number
             )
-        solution = OneBlockSolver(self.tol, one_round=True).solve(problem, start, limits, number)
+        quick = OneBlockSolver(self.tol, rounds=1)
+        solution = quick.solve(problem, start, limits, number)
         if solution.status not in (Status.PRECISION, Status.ITERATION_LIMIT):
             return solution
-        spent = solution.n_iter
-        exact = InteriorPointSolver(min(self.tol, _SMALL_TOL), 1)
-        solution = exact.solve(problem, start, limits, number)
-        within = problem.judge(solution.a, solution.f).kkt_gap <= self.tol
-        return replace(
-            solution,
-            n_iter=spent + solution.n_iter,
-            status=Status.OPTIMAL if within else solution.status,
-        )
+        inner = InteriorPointSolver(self.tol, 1).solve(problem, start, limits, number)
+        n_iter = solution.n_iter + inner.n_iter
+        if inner.status is Status.OPTIMAL:
+            # From there one face is mostly enough to be exact.
+            exact = quick.solve(problem, inner, limits, number)
+            if exact.status is Status.OPTIMAL:
+                return replace(exact, n_iter=n_iter + exact.n_iter)
+        return replace(inner, n_iter=n_iter)

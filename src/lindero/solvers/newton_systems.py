@@ -137,7 +137,10 @@ def _scaled_cholesky(matrix: Array, penalty: Array) -> tuple[Array, Array]:
     different scale would otherwise cost digits. Where rounding made it singular it gets the least
     ridge that helps. Only the lower triangle of `matrix` is read."""
     matrix.flat[:: len(matrix) + 1] += penalty
-    scaling = 1.0 / np.sqrt(matrix.diagonal())
+    scale = np.sqrt(matrix.diagonal())
+    if not (scale > 0).all():
+        raise np.linalg.LinAlgError("The Newton system has lost a parameter.")
+    scaling = 1.0 / scale
     matrix *= scaling[:, None]
     matrix *= scaling
     ridge = 0.0
@@ -146,6 +149,8 @@ def _scaled_cholesky(matrix: Array, penalty: Array) -> tuple[Array, Array]:
         if not failed:
             return factor, scaling
         ridge = max(1e-15, 10 * ridge)
+        if not ridge < 1e-3:
+            raise np.linalg.LinAlgError("The Newton system is not positive definite.")
         matrix.flat[:: len(matrix) + 1] += ridge
 
 

@@ -14,26 +14,29 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
 from lindero.kernels.blocks import kernel_among
-from lindero.kernels.functions import Array
 from lindero.kernels.threads import TileThreads
-from lindero.problems.dual_qp import DualQP
+from lindero.problems.dual_qp import DualQP, extremes
 from lindero.solvers.face import solve_on_face
 from lindero.solvers.limits import Limits
-from lindero.solvers.smo import LANES, heights, smo_block
+from lindero.solvers.smo import LANES, smo_block
 from lindero.solvers.solution import Progress, Solution, Status
 
 #: Rounds after the gap is within tol, in which it must keep falling to go on.
 _POLISHING_ROUNDS = 10
 
+#: Rounds between two looks at the clock.
+_ROUNDS = 5
+
 
 @dataclass(frozen=True)
 class OneBlockSolver:
-    """Solves a `DualQP` of some hundred variables; `one_round` gives up if one is not enough."""
+    """Solves a `DualQP` of some hundred variables; gives up after `rounds`, unless 0."""
 
     tol: float = 1e-3
-    one_round: bool = False
+    rounds: int = 0
 
     def solve(
         self,
@@ -44,120 +47,112 @@ class OneBlockSolver:
     ) -> Solution:
         """The solution, from the feasible point nearest to `start` (zeros without one)."""
         begun = time.perf_counter()
+        limits = limits or Limits()
+        z = problem.s * problem.start(start.a if start else None)
+        rows = np.arange(len(z)) if problem.sample_of is None else problem.sample_of
         with TileThreads(1) as threads:
-            block = _Block(problem, problem.start(start.a if start else None), threads)
-            status = self._run(block, limits or Limits(), number, begun)
-        a = problem.s * block.best_z
-        return Solution(
-            a=a,
-            f=block.sums_at_samples(),
-            bias=problem.bias(a, block.sums_at_samples()),
-            status=status,
-            n_iter=block.n_iter,
-            seconds=time.perf_counter() - begun,
-            statistics={"rounds": block.rounds},
-        )
-
-    def _run(self, block: _Block, limits: Limits, number: int, begun: float) -> Status:
-        polishing = 0
+            K = kernel_among(problem.kernel.astype(np.float64), rows, None, threads, LANES)
+        n_iter, status = 0, None
         try:
-            while True:
-                progressed = block.measure()
-                if block.gap <= self.tol:
-                    polishing += 1
-                    if not progressed or polishing > _POLISHING_ROUNDS:
-                        return Status.OPTIMAL
-                if block.gap <= block.rounding():
-                    return Status.OPTIMAL if block.gap <= self.tol else Status.PRECISION
-                seconds = time.perf_counter() - begun
-                reason = limits.reached(
-                    Progress(block.n_iter, block.best_gap, self.tol, seconds, number)
-                )
-                if reason is not None:
-                    return reason
-                if self.one_round and block.rounds and block.best_gap > self.tol:
-                    return Status.ITERATION_LIMIT
-                if not block.improve(limits):
-                    return Status.OPTIMAL if block.best_gap <= self.tol else Status.PRECISION
+            while status is None:
+                steps = limits.steps_left(n_iter, 2**30)
+                taken, gap, settled = descend(
+                    K, problem.q, z, problem.lower, problem.upper, self.tol,
+                    self.rounds or _ROUNDS, steps,
+                )  # fmt: skip
+                n_iter += taken
+                if gap <= self.tol:
+                    status = Status.OPTIMAL
+                elif settled:
+                    status = Status.PRECISION
+                elif self.rounds:
+                    status = Status.ITERATION_LIMIT
+                else:
+                    seconds = time.perf_counter() - begun
+                    status = limits.reached(Progress(n_iter, gap, self.tol, seconds, number))
         except KeyboardInterrupt:
             limits.interrupt()
-            return Status.INTERRUPTED
+            status = Status.INTERRUPTED
+        a = problem.s * z
+        f = np.empty(problem.kernel.n_samples)
+        f[rows] = K[:, : len(z)] @ z
+        bias = problem.bias(a, f)
+        return Solution(a, f, bias, status, n_iter, time.perf_counter() - begun)
 
 
-class _Block:
-    """The iterate, with v = K z + q, and the point of least gap met so far."""
+@njit(cache=True, nogil=True, fastmath=True, boundscheck=False, error_model="numpy")
+def descend(K, q, z, lower, upper, tol, rounds, steps_left):  # type: ignore[no-untyped-def]
+    """Rounds of SMO steps and faces on z, in place, until it is exact or rounds or steps run out.
 
-    def __init__(self, problem: DualQP, start: Array, threads: TileThreads) -> None:
-        self.problem = problem
-        samples = problem.sample_of
-        rows = np.arange(problem.n_variables) if samples is None else samples
-        kernel = problem.kernel.astype(np.float64)
-        self._padded = kernel_among(kernel, rows, None, threads, LANES)
-        self.K = self._padded[:, : problem.n_variables]
-        self.diagonal = self.K.diagonal().copy()
-        self._largest = float(np.max(np.abs(self.diagonal), initial=0.0))
-        self.z = problem.s * start
-        self.v = self._scores(self.z)
-        self.n_iter = self.rounds = 0
-        self.best_z, self.best_v, self.best_gap = self.z, self.v, np.inf
-
-    def _scores(self, z: Array) -> Array:
-        return self.K @ z + self.problem.q
-
-    def sums_at_samples(self) -> Array:
-        """f = K z of the best point, at each sample."""
-        sums = self.best_v - self.problem.q
-        if self.problem.sample_of is None:
-            return sums
-        f = np.empty(self.problem.kernel.n_samples)
-        f[self.problem.sample_of] = sums
-        return f
-
-    def measure(self) -> bool:
-        """Set `gap`; whether it is below half of the least so far."""
-        n = len(self.z)
-        self._least, self._most = heights(
-            self.v, self.z, self.problem.lower, self.problem.upper, np.empty(n), np.empty(n)
+    Returns the SMO steps taken, the KKT gap, and whether nothing more can be gained.
+    """
+    n = z.size
+    diagonal = np.empty(n)
+    for i in range(n):
+        diagonal[i] = K[i, i]
+    largest = np.abs(diagonal).max()
+    floor = max(1e-14 * largest, 1e-300)
+    v = block_scores(K, q, z)
+    least, most = extremes(v, z, lower, upper)
+    gap = max(0.0, most - least)
+    best_z, best_gap = z.copy(), gap
+    steps = 0
+    polished = 0
+    for _ in range(rounds + _POLISHING_ROUNDS):
+        rounding = 1e-15 * (1.0 + largest * np.abs(z).sum())
+        if gap <= rounding or steps >= steps_left:
+            break
+        if best_gap > tol and _ >= rounds:
+            break
+        # SMO steps: about as many as take the time of the linear system that follows
+        n_free = np.sum((z > lower) & (z < upper))
+        burst = min(max(100, 2 * n, n_free * n_free // 8), steps_left - steps)
+        start_z, before = z.copy(), objective(z, v, q)
+        scores = v - 0.5 * (least + most)
+        steps += smo_block(
+            K, diagonal, z, lower, upper, scores, min(0.5 * tol, 0.1 * gap), 0.0, floor, burst
         )
-        self.gap = max(0.0, self._most - self._least)
-        progressed = bool(self.gap < 0.5 * self.best_gap)
-        if self.gap < self.best_gap:
-            self.best_z, self.best_v, self.best_gap = self.z, self.v, self.gap
-        return progressed
+        v = block_scores(K, q, z)
+        face_z, face_v = z.copy(), v.copy()
+        solve_on_face(K, face_z, face_v, lower, upper)
+        face_v = block_scores(K, q, face_z)
+        if objective(face_z, face_v, q) <= objective(z, v, q):
+            z[:] = face_z
+            v = face_v
+        least, most = extremes(v, z, lower, upper)
+        gap = max(0.0, most - least)
+        halved = gap < 0.5 * best_gap
+        if gap < best_gap:
+            best_gap = gap
+            best_z = z.copy()
+        if best_gap <= tol:
+            polished += 1
+            if not halved or polished > _POLISHING_ROUNDS:
+                break
+        elif np.all(z == start_z) or objective(z, v, q) >= before:
+            z[:] = best_z
+            return steps, best_gap, True
+    z[:] = best_z
+    return steps, best_gap, best_gap <= 1e-15 * (1.0 + largest * np.abs(z).sum())
 
-    def rounding(self) -> float:
-        """The gap below which v is noise."""
-        return 1e-15 * (1.0 + self._largest * float(np.abs(self.z).sum()))
 
-    def improve(self, limits: Limits) -> bool:
-        """A burst of SMO steps and one face; False if nothing moved."""
-        problem = self.problem
-        n_free = int(np.count_nonzero((self.z > problem.lower) & (self.z < problem.upper)))
-        # About as long as the linear system that follows.
-        burst = max(100, 2 * len(self.z), n_free**2 // 8)
-        z = self.z.copy()
-        scores = self.v - 0.5 * (self._least + self._most)
-        self.n_iter += smo_block(
-            self._padded,
-            self.diagonal,
-            z,
-            problem.lower,
-            problem.upper,
-            scores,
-            0.0,
-            0.0,
-            max(1e-14 * self._largest, np.finfo(np.float64).tiny),
-            limits.steps_left(self.n_iter, burst),
-        )
-        v = self._scores(z)
-        face_z, face_v = solve_on_face(self.K, z, v, problem.lower, problem.upper)
-        face_v = self._scores(face_z)
-        if self._objective(face_z, face_v) <= self._objective(z, v):
-            z, v = face_z, face_v
-        moved = not np.array_equal(z, self.z)
-        self.z, self.v = z, v
-        self.rounds += 1
-        return moved
+@njit(cache=True, nogil=True, fastmath=True, boundscheck=False)
+def block_scores(K, q, z):  # type: ignore[no-untyped-def]
+    """v = K z + q, for a symmetric K with padded columns."""
+    v = q.copy()
+    for i in range(z.size):
+        weight = z[i]
+        if weight != 0.0:
+            row = K[i]
+            for j in range(v.size):
+                v[j] += weight * row[j]
+    return v
 
-    def _objective(self, z: Array, v: Array) -> float:
-        return 0.5 * float(z @ (v + self.problem.q))
+
+@njit(cache=True, nogil=True, fastmath=True, boundscheck=False)
+def objective(z, v, q):  # type: ignore[no-untyped-def]
+    """½ zᵀK z + qᵀz, from v = K z + q."""
+    total = 0.0
+    for i in range(z.size):
+        total += 0.5 * z[i] * (v[i] + q[i])
+    return total
