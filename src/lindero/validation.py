@@ -12,11 +12,16 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _num_samples,
+    column_or_1d,
+    validate_data,
+)
 
 from lindero.kernels.functions import NAMED_KERNELS, Array, KernelFunction
 
-_BLOCK_ROWS = 8192
+_BLOCK_NUMBERS = 2**18
 
 
 def training_table(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:
@@ -25,6 +30,11 @@ def training_table(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:
     Sets `n_features_in_` and `feature_names_in_` of `estimator`.
     """
     precomputed = estimator.kernel == "precomputed"
+    if y is not None and getattr(X, "ndim", 2) == 2 and _num_samples(y) != _num_samples(X):
+        raise ValueError(
+            f"y has {_num_samples(y)} labels, but X has {_num_samples(X)} rows: pass one label "
+            "for each row."
+        )
     X, y = validate_data(
         estimator,
         X,
@@ -82,22 +92,26 @@ def class_labels(y: Array) -> tuple[Array, Array]:
     return classes, codes
 
 
-def sample_weights(sample_weight: Any, X: Any, codes: Array, classes: Array) -> Array:
-    """Weights of the rows, none negative, and none of the classes without any."""
+def sample_weights(sample_weight: Any, X: Any) -> Array:
+    """Weights of the rows, none negative."""
     if sample_weight is None:
         return np.ones(X.shape[0])
     weights: Array = _check_sample_weight(
         sample_weight, X, dtype=np.float64, ensure_non_negative=True
     )
+    return weights
+
+
+def require_every_class(parameter: str, weights: Array, codes: Array, classes: Array) -> None:
+    """Refuse weights that leave a class without any sample."""
     present = np.bincount(codes, weights=weights > 0, minlength=len(classes))
     if (present == 0).any():
         empty = classes[int(np.argmax(present == 0))]
         raise ValueError(
-            f"sample_weight is zero for all samples of class {empty!r}. Give at least one sample "
-            "of each class a positive weight, or leave the class out of X and y. "
+            f"{parameter} is zero for all samples of class '{empty}'. Give at least one of them a "
+            "positive weight, or leave the class out of X and y. "
             "(Invalid input - all samples have zero or negative weights.)"
         )
-    return weights
 
 
 def class_weights(class_weight: Any, classes: Array, y: Array, weights: Array) -> Array:
@@ -135,11 +149,14 @@ def total_variance(X: Any, weights: Array) -> float:
         data = X.data.astype(np.float64)
         of_entry = np.repeat(weights, np.diff(X.indptr))
         return float(of_entry @ data**2 / total - (of_entry @ data / total) ** 2)
-    mean = float((weights @ X).sum() / total)
+    # In blocks of bounded size: a float64 copy of large 8-bit data would be eight times as large.
+    height = max(1, _BLOCK_NUMBERS // X.shape[1])
+    blocks = [slice(start, start + height) for start in range(0, X.shape[0], height)]
+    mean = sum(float((weights[rows] @ X[rows]).sum()) for rows in blocks) / total
     squares = 0.0
-    for start in range(0, X.shape[0], _BLOCK_ROWS):
-        block = X[start : start + _BLOCK_ROWS] - mean
-        squares += float(weights[start : start + _BLOCK_ROWS] @ np.einsum("ij,ij->i", block, block))
+    for rows in blocks:
+        block = X[rows] - mean
+        squares += float(weights[rows] @ np.einsum("ij,ij->i", block, block))
     return float(squares / total)
 
 

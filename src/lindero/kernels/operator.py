@@ -47,7 +47,7 @@ def kernel_operator(X: Any, function: KernelFunction, dtype: Any = np.float64) -
         return ProductKernel(SparseProducts(X, dtype), function)
     # The Gaussian kernel depends on differences only: moving the origin into the data keeps the
     # cancellation in ‖x‖² + ‖z‖² − 2⟨x,z⟩ harmless.
-    shift = X.mean(axis=0) if function.name == "rbf" else None
+    shift = X.mean(axis=0) if function.name == "rbf" and X.shape[0] else None
     return ProductKernel(DenseProducts(X, dtype, shift), function)
 
 
@@ -145,6 +145,11 @@ class CallableKernel:
                 f"The callable given as kernel returned an array of shape {values.shape} for "
                 f"inputs of {expected[0]} and {expected[1]} rows; it must return {expected}: one "
                 "row per row of its first argument, one column per row of its second."
+            )
+        if values.dtype.kind not in "fiub":
+            raise KernelError(
+                f"The callable given as kernel returned values of type {values.dtype}; it must "
+                "return real numbers."
             )
         if not np.isfinite(values).all():
             raise KernelError("The callable given as kernel returned NaN or infinite values.")

@@ -36,6 +36,9 @@ from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator
 from lindero.kernels.threads import TileThreads
 
+#: Share of its bound by which a coefficient may miss it.
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -104,6 +107,12 @@ class DualQP:
         finite = [x for x in (least, most) if np.isfinite(x)]
         return -float(np.mean(finite)) if finite else 0.0
 
+    def snapped(self, a: Array) -> Array:
+        """`a` with coefficients within rounding of a bound put exactly on it."""
+        finite = np.where(np.isinf(self.u), 0.0, self.u)
+        a = np.where(a <= _ROUNDING * finite, np.minimum(a, 0.0), a)
+        return np.where(self.u - a <= _ROUNDING * finite, self.u, a)
+
     def nearest_feasible(self, a: Array) -> Array | None:
         """`a` put into the box, then moved in proportion to its room until sᵀa = δ: coefficients
         strictly inside the box first, all of them if those do not suffice. None if none can."""
@@ -119,7 +128,7 @@ class DualQP:
             total = float(movable.sum())
             if total >= abs(excess):
                 move = movable * (abs(excess) / total)
-                return np.clip(np.where(falls, a - move, a + move), 0.0, self.u)
+                return self.snapped(np.clip(np.where(falls, a - move, a + move), 0.0, self.u))
         return None
 
     def start(self, near: Array | None) -> Array:

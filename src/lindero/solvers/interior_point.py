@@ -47,6 +47,8 @@ _ROUNDING_FROM = 1e-5
 #: Below this relative μ, rounding in the Newton system outweighs what a step gains.
 _LEAST_RELATIVE_MU = 1e-17
 
+_STOPPED = (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED, Status.CALLBACK)
+
 
 @dataclass(frozen=True)
 class InteriorPointSolver:
@@ -67,13 +69,13 @@ class InteriorPointSolver:
         kernel = problem.kernel
         if not (isinstance(kernel, ProductKernel) and kernel.function.name == "linear"):
             raise SolverError("The interior-point solver needs a linear kernel over features.")
-        if problem.delta != 0 or not np.isfinite(problem.u).all() or not (problem.u > 0).all():
+        if not takes(problem):
             raise SolverError("The interior-point solver needs delta = 0 and finite positive u.")
         small = kernel.n_samples * kernel.products.n_features <= SMALL_DATA
         with TileThreads(1 if small else self.n_threads) as threads:
             products = kernel.astype(np.float64).products
             system = SmallNewtonSystem(products) if small else DenseNewtonSystem(products, threads)
-            path = _CentralPath(problem, system, self.tol, start.interior if start else None)
+            path = _CentralPath(problem, system, self.tol, start)
             status = path.run(limits or Limits(), number, begun)
         return Solution(
             a=path.best_a,
@@ -82,9 +84,15 @@ class InteriorPointSolver:
             status=status,
             n_iter=path.n_iter,
             seconds=time.perf_counter() - begun,
-            interior=path.state,
+            # An iterate at the end of its path is too near the boundary to start another.
+            interior=path.state if status in _STOPPED else None,
             statistics={"newton_steps": path.n_iter},
         )
+
+
+def takes(problem: DualQP) -> bool:
+    """Whether the constraints of a problem are of the kind that has an interior."""
+    return bool(problem.delta == 0 and np.isfinite(problem.u).all() and (problem.u > 0).all())
 
 
 class _CentralPath:
@@ -98,7 +106,7 @@ class _CentralPath:
         problem: DualQP,
         system: NewtonSystem,
         tol: float,
-        resumed: tuple[Array, ...] | None,
+        start: Solution | None,
     ) -> None:
         self.problem = problem
         self.system = system
@@ -108,11 +116,14 @@ class _CentralPath:
         self.theta = np.zeros(system.n_parameters)
         share = np.full(n, 0.5)
         self.S = np.tile(np.maximum(1.0, np.abs(problem.p)), (2, 1))
+        resumed = start.interior if start else None
         if resumed is not None and [part.shape[-1] for part in resumed] == [len(self.theta), n, n]:
             self.theta, share, self.S = resumed
         self.M = np.stack([share * problem.u, (1.0 - share) * problem.u])
         self.reach = self._reach(self.theta)  # s_i x̃_i·θ
         self.best_a, self.best_f, self.best_gap = np.zeros(n), np.zeros(system.n_samples), np.inf
+        if start is not None:
+            self._consider(start.a)  # it may do as it is
 
     @property
     def state(self) -> tuple[Array, ...]:
@@ -130,7 +141,7 @@ class _CentralPath:
                     return Status.OPTIMAL
                 seconds = time.perf_counter() - begun
                 # Until there is a rounded point, the largest product stands for its gap.
-                gap = min(self.best_gap, float((self.M * self.S).max()))
+                gap = min(self.best_gap, max(2 * self.tol, float((self.M * self.S).max())))
                 reason = limits.reached(Progress(self.n_iter, gap, self.tol, seconds, number))
                 if reason is not None:
                     self._round()
@@ -158,8 +169,8 @@ class _CentralPath:
         problem, system, M, S = self.problem, self.system, self.M, self.S
         dual_residual = self._adjoint(M[0]) - system.penalty(self.theta)
         primal_residual = S[0] - S[1] - problem.p - self.reach
-        ratio = S / M
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ratio = S / M
             sigma = 1.0 / (ratio[0] + ratio[1])
         if not np.isfinite(sigma).all():
             raise np.linalg.LinAlgError("The iterate has reached the boundary.")
@@ -203,17 +214,22 @@ class _CentralPath:
     # -- from the interior to a vertex ----------------------------------------------------------
 
     def _round(self) -> None:
-        """Put decided coefficients on their bounds; keep the point if its KKT gap is the best."""
+        """Put decided coefficients on their bounds."""
         problem = self.problem
         residual = self.S[0] - self.S[1]
         undecided = np.abs(residual) <= 0.5 * self.tol
         decided = np.where(undecided, self.M[0], np.where(residual > 0, 0.0, problem.u))
-        a = problem.nearest_feasible(decided)
+        self._consider(problem.snapped(decided))
+
+    def _consider(self, near: Array) -> None:
+        """Keep the feasible point near the one given, if its KKT gap is the best so far."""
+        problem = self.problem
+        a = problem.nearest_feasible(near)
         if a is None:
             return
         weights = self.system.adjoint(problem.at_samples(problem.s * a))
         weights[-1] = 0.0
         f = self.system.forward(weights)
         gap = problem.judge(a, f).kkt_gap
-        if gap < self.best_gap:
+        if gap < self.best_gap or not np.isfinite(self.best_gap):
             self.best_a, self.best_f, self.best_gap = a, f, gap

@@ -52,30 +52,29 @@ class OneBlockSolver:
         rows = np.arange(len(z)) if problem.sample_of is None else problem.sample_of
         with TileThreads(1) as threads:
             K = kernel_among(problem.kernel.astype(np.float64), rows, None, threads, LANES)
-        n_iter, status = 0, None
+        n_iter, gap, status = 0, np.inf, None
         try:
             while status is None:
-                steps = limits.steps_left(n_iter, 2**30)
-                taken, gap, settled = descend(
-                    K, problem.q, z, problem.lower, problem.upper, self.tol,
-                    self.rounds or _ROUNDS, steps,
-                )  # fmt: skip
-                n_iter += taken
-                if gap <= self.tol:
-                    status = Status.OPTIMAL
-                elif settled:
-                    status = Status.PRECISION
-                elif self.rounds:
-                    status = Status.ITERATION_LIMIT
-                else:
-                    seconds = time.perf_counter() - begun
-                    status = limits.reached(Progress(n_iter, gap, self.tol, seconds, number))
+                seconds = time.perf_counter() - begun
+                status = limits.reached(Progress(n_iter, gap, self.tol, seconds, number))
+                if status is None:
+                    taken, gap, settled = descend(
+                        K, problem.q, z, problem.lower, problem.upper, self.tol,
+                        self.rounds or _ROUNDS, limits.steps_left(n_iter, 2**30),
+                    )  # fmt: skip
+                    n_iter += taken
+                    if gap <= self.tol:
+                        status = Status.OPTIMAL
+                    elif settled:
+                        status = Status.PRECISION
+                    elif self.rounds:
+                        status = Status.ITERATION_LIMIT
         except KeyboardInterrupt:
             limits.interrupt()
             status = Status.INTERRUPTED
-        a = problem.s * z
+        a = problem.snapped(problem.s * z)
         f = np.empty(problem.kernel.n_samples)
-        f[rows] = K[:, : len(z)] @ z
+        f[rows] = K[:, : len(z)] @ (problem.s * a)
         bias = problem.bias(a, f)
         return Solution(a, f, bias, status, n_iter, time.perf_counter() - begun)
 
@@ -98,6 +97,7 @@ def descend(K, q, z, lower, upper, tol, rounds, steps_left):  # type: ignore[no-
     best_z, best_gap = z.copy(), gap
     steps = 0
     polished = 0
+    first = objective(z, v, q)
     for _ in range(rounds + _POLISHING_ROUNDS):
         rounding = 1e-15 * (1.0 + largest * np.abs(z).sum())
         if gap <= rounding or steps >= steps_left:
@@ -132,8 +132,9 @@ def descend(K, q, z, lower, upper, tol, rounds, steps_left):  # type: ignore[no-
         elif np.all(z == start_z) or objective(z, v, q) >= before:
             z[:] = best_z
             return steps, best_gap, True
+    last = objective(z, v, q)
     z[:] = best_z
-    return steps, best_gap, best_gap <= 1e-15 * (1.0 + largest * np.abs(z).sum())
+    return steps, best_gap, first - last <= 1e-14 * abs(last)
 
 
 @njit(cache=True, nogil=True, fastmath=True, boundscheck=False)

@@ -12,7 +12,7 @@ Precision. Large problems compute rows in float32: half the memory traffic, twic
 Rounding then disturbs f by about ε₃₂ · max K · (Σ‖Δz‖²)^½ over all changes since f was last
 exact. When that is not small beside tol, f is recomputed from z in float64, as in iterative
 refinement, and the iteration goes on; if it then fails to halve the gap, rows are computed in
-float64 from there on. Medium problems use float64 throughout, small ones `OneBlockSolver`.
+float64 from there on. Medium problems use float64 throughout, small ones `SmallSolver`.
 """
 
 from __future__ import annotations
@@ -30,12 +30,9 @@ from lindero.kernels.operator import KernelOperator
 from lindero.kernels.threads import TileThreads
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.limits import Limits
-from lindero.solvers.one_block import OneBlockSolver
+from lindero.solvers.small import MOST_VARIABLES, SmallSolver
 from lindero.solvers.smo import LANES, add_kept_rows, heights, smo_block
 from lindero.solvers.solution import Progress, Solution, Status
-
-#: Problems up to this size go to `OneBlockSolver`.
-ONE_BLOCK = 400
 
 #: From this size on kernel rows are computed in float32.
 SINGLE_PRECISION_FROM = 1000
@@ -73,14 +70,14 @@ class WorkingSetSolver:
     ) -> Solution:
         """The solution, from the feasible point nearest to `start` (zeros without one)."""
         begun = time.perf_counter()
-        if problem.n_variables <= ONE_BLOCK:
-            return OneBlockSolver(self.tol).solve(problem, start, limits, number)
+        if problem.n_variables <= MOST_VARIABLES:
+            return SmallSolver(self.tol).solve(problem, start, limits, number)
         first = problem.start(start.a if start else None)
         n_threads = 1 if problem.n_variables <= SINGLE_PRECISION_FROM else self.n_threads
         with TileThreads(n_threads) as threads:
             descent = _Descent(problem, self.tol, self.cache_size, first, threads)
             status = descent.run(limits or Limits(), number, begun)
-        a = problem.s * descent.z
+        a = problem.snapped(problem.s * descent.z)
         return Solution(
             a=a,
             f=descent.f,

@@ -24,6 +24,16 @@ CALIBRATION = (
 )
 
 
+class _Refused:
+    """An attribute that is not there, and says what to use instead."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        raise AttributeError(f"{owner.__name__} has no {self.name}. {CALIBRATION}")
+
+
 class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Abstract. Subclasses fit by solving binary tasks and end with `_adopt_expansion`."""
 
@@ -128,10 +138,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         return machine.decision_values(X)
 
-    def __getattr__(self, name: str) -> Any:
-        if name in ("predict_proba", "predict_log_proba"):
-            raise AttributeError(f"{type(self).__name__} has no {name}. {CALIBRATION}")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    predict_proba = _Refused("predict_proba")
+    predict_log_proba = _Refused("predict_log_proba")
 
     # -- attributes ---------------------------------------------------------------------------
 

@@ -105,7 +105,7 @@ def split(
         else:
             lines = np.full(len(columns), k)
         a = np.zeros(len(task.rows))
-        a[held] = np.abs(coefficients[lines[held], columns[held]])
+        a[held] = task.signs[held] * coefficients[lines[held], columns[held]]
         alphas.append(a)
     return alphas
 

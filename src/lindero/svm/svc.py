@@ -30,6 +30,7 @@ from lindero.validation import (
     class_weights,
     kernel_function,
     new_table,
+    require_every_class,
     sample_weights,
     scale_advice,
     training_table,
@@ -256,10 +257,13 @@ class SVC(KernelClassifier):
         begun = time.perf_counter()
         X, y = training_table(self, X, y)
         classes, codes = class_labels(y)
-        weights = sample_weights(sample_weight, X, codes, classes)
+        weights = sample_weights(sample_weight, X)
+        require_every_class("sample_weight", weights, codes, classes)
         function = kernel_function(self, X, weights)
         class_weight = class_weights(self.class_weight, classes, y, weights)
-        bounds = self._bounds(weights * class_weight[codes])
+        weights = weights * class_weight[codes]
+        require_every_class("class_weight", weights, codes, classes)
+        bounds = self._bounds(weights)
         tasks = binary_tasks(codes, len(classes), self.multiclass, bounds > 0)
         solved, interrupted = self._solve(X, function, bounds, tasks)
 
@@ -353,7 +357,7 @@ class SVC(KernelClassifier):
                 f"certify needs the data given to fit: {self.shape_fit_[0]} rows, but X has "
                 f"{X.shape[0]} and y has {len(codes)}."
             )
-        weights = sample_weights(sample_weight, X, codes, self.classes_)
+        weights = sample_weights(sample_weight, X)
         bounds = self._bounds(weights * self.class_weight_[codes])
         tasks = binary_tasks(codes, len(self.classes_), self.multiclass, bounds > 0)
         coefficients = dense(self.dual_coef_)
@@ -366,10 +370,13 @@ class SVC(KernelClassifier):
             over = kernel if len(task.rows) == len(codes) else kernel.subset(task.rows)
             problem = margin_problem(over, task.signs, bounds[task.rows])
             judgement = problem.judge(a, bias=float(self.intercept_[number]))
-            within = judgement.kkt_gap <= self.tol
-            status = "Recomputed in double precision: the KKT gap is " + (
-                "within tol." if within else "above tol."
-            )
+            if judgement.infeasibility > 1e-6 * max(1.0, float(a.max())):
+                verdict = "the coefficients break a constraint."
+            elif judgement.kkt_gap > self.tol:
+                verdict = "the KKT gap is above tol."
+            else:
+                verdict = "the KKT gap is within tol."
+            status = "Recomputed in double precision: " + verdict
             parts.append(Certificate.of(judgement, int(self.n_iter_[number]), 0.0, status))
         return Certificate.joined(parts, time.perf_counter() - begun)
 

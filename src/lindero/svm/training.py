@@ -13,9 +13,9 @@ from lindero.kernels.functions import KernelFunction
 from lindero.kernels.threads import TileThreads
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.hard_margin import HardMarginSolver, not_separable_message
-from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.limits import Limits
 from lindero.solvers.linear import LinearSolver
+from lindero.solvers.small import PolishedInteriorPointSolver
 from lindero.solvers.solution import Solution, Solver, Status
 from lindero.solvers.working_set import WorkingSetSolver
 from lindero.svm.multiclass import BinaryTask
@@ -51,8 +51,8 @@ def choose_solver(
     return LinearSolver if name == "auto" and fits else WorkingSetSolver
 
 
-def _interior_point(tol: float, cache_size: float, n_threads: int | None) -> InteriorPointSolver:
-    return InteriorPointSolver(tol, n_threads)
+def _interior_point(tol: float, cache_size: float, n_threads: int | None) -> Solver:
+    return PolishedInteriorPointSolver(tol, n_threads)
 
 
 def solve_all(
