@@ -83,7 +83,7 @@ class DenseProducts:
             rows = rows.toarray()
         if self.shift is not None:
             # Subtracted before rounding: data far from the origin keep their digits.
-            rows = rows - self.shift.astype(_working_dtype(rows.dtype))
+            rows = rows - self.shift.astype(np.result_type(_working_dtype(rows.dtype), self.dtype))
         return np.ascontiguousarray(rows, dtype=self.dtype)
 
     def _gather(self, rows: Array | slice) -> Array:

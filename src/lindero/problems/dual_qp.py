@@ -36,8 +36,10 @@ from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator
 from lindero.kernels.threads import TileThreads
 
-#: Share of its bound by which a coefficient may miss it.
+#: Share of its upper bound by which a coefficient may miss it, and share of the largest
+#: coefficient below which one is nothing.
 _ROUNDING = 1e-12
+_NOTHING = 1e-15
 
 
 @dataclass(frozen=True)
@@ -109,9 +111,8 @@ class DualQP:
 
     def snapped(self, a: Array) -> Array:
         """`a` with coefficients within rounding of a bound put exactly on it."""
-        finite = np.where(np.isinf(self.u), 0.0, self.u)
-        a = np.where(a <= _ROUNDING * finite, np.minimum(a, 0.0), a)
-        return np.where(self.u - a <= _ROUNDING * finite, self.u, a)
+        a = np.where(a <= _NOTHING * a.max(initial=0.0), 0.0, a)
+        return np.where(a >= (1.0 - _ROUNDING) * self.u, self.u, a)
 
     def nearest_feasible(self, a: Array) -> Array | None:
         """`a` put into the box, then moved in proportion to its room until sᵀa = δ: coefficients
@@ -126,8 +127,8 @@ class DualQP:
         inside = (a > 0) & (a < self.u)
         for movable in (room * inside, room):
             total = float(movable.sum())
-            if total >= abs(excess):
-                move = movable * (abs(excess) / total)
+            if total >= abs(excess) * (1.0 - _ROUNDING):
+                move = movable * min(1.0, abs(excess) / total)
                 return self.snapped(np.clip(np.where(falls, a - move, a + move), 0.0, self.u))
         return None
 

@@ -153,6 +153,7 @@ class _CentralPath:
                     break
         except KeyboardInterrupt:
             limits.interrupt()
+            self._round()
             return Status.INTERRUPTED
         except np.linalg.LinAlgError:
             pass  # rounding has made the system useless: the path ends here

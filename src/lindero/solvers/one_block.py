@@ -130,11 +130,14 @@ def descend(K, q, z, lower, upper, tol, rounds, steps_left):  # type: ignore[no-
             if not halved or polished > _POLISHING_ROUNDS:
                 break
         elif np.all(z == start_z) or objective(z, v, q) >= before:
-            z[:] = best_z
-            return steps, best_gap, True
+            return steps, gap, True
+    # The objective falls in every round, the gap need not: the last point is the best one, except
+    # among those that are good enough.
     last = objective(z, v, q)
-    z[:] = best_z
-    return steps, best_gap, first - last <= 1e-14 * abs(last)
+    if best_gap <= tol:
+        z[:] = best_z
+        gap = best_gap
+    return steps, gap, first - last <= 1e-14 * abs(last)
 
 
 @njit(cache=True, nogil=True, fastmath=True, boundscheck=False)

@@ -64,7 +64,7 @@ class SmallSolver:
         inner = InteriorPointSolver(self.tol, 1).solve(features, start, rest, number)
         second = _polished(problem, inner, rest, self.tol, number)
         second = replace(second, n_iter=first.n_iter + second.n_iter)
-        return min(first, second, key=lambda one: problem.judge(one.a, one.f, one.bias).kkt_gap)
+        return min(first, second, key=lambda one: _merit(problem, one, self.tol))
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,13 @@ def _polished(
         return inner
     status = last.status if last.status is Status.OPTIMAL else Status.PRECISION
     return replace(last, n_iter=inner.n_iter + last.n_iter, status=status)
+
+
+def _merit(problem: DualQP, solution: Solution, tol: float) -> tuple[float, float]:
+    """The gap where it is within tol, else the objective: less is better."""
+    judgement = problem.judge(solution.a, solution.f, solution.bias)
+    gap = judgement.kkt_gap
+    return (gap if gap <= tol else np.inf, -judgement.dual)
 
 
 def kernel_features(kernel: KernelOperator) -> tuple[ProductKernel, int]:
