@@ -249,8 +249,8 @@ def _sparse_square_norms(X: sp.csr_array) -> Array:
 def sparse_products(data, indices, indptr, start, stop, probe, out):  # type: ignore[no-untyped-def]
     """out[r, j − start] = Σ_k x_jk · probe[k, r] for samples j of a CSR matrix.
 
-    Sixteen samples are gathered before they are written, so that each row of `out` receives whole
-    cache lines.
+    Entries are taken four at a time, which saves loads and stores of the totals. Sixteen samples
+    are gathered before they are written, so that each row of `out` receives whole cache lines.
     """
     width = probe.shape[1]
     group = np.empty((16, width), dtype=data.dtype)
@@ -259,11 +259,19 @@ def sparse_products(data, indices, indptr, start, stop, probe, out):  # type: ig
         for g in range(count):
             total = group[g]
             total[:] = 0
-            for k in range(indptr[first + g], indptr[first + g + 1]):
-                value = data[k]
-                column = probe[indices[k]]
+            k, end = indptr[first + g], indptr[first + g + 1]
+            while k + 4 <= end:
+                a, b, c, d = data[k], data[k + 1], data[k + 2], data[k + 3]
+                p, q = probe[indices[k]], probe[indices[k + 1]]
+                s, t = probe[indices[k + 2]], probe[indices[k + 3]]
+                for r in range(width):
+                    total[r] += a * p[r] + b * q[r] + c * s[r] + d * t[r]
+                k += 4
+            while k < end:
+                value, column = data[k], probe[indices[k]]
                 for r in range(width):
                     total[r] += value * column[r]
+                k += 1
         at = first - start
         for r in range(width):
             for g in range(count):

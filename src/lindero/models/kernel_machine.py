@@ -19,10 +19,10 @@ from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator
 from lindero.kernels.threads import TileThreads
 
-#: Kernel values computed at once by each thread: some 4 MB, which stays in cache.
-_TILE_VALUES = 2**19
+#: Kernel values computed at once by each thread: some 2 MB, which stay in cache.
+_TILE_VALUES = 2**18
 
-_MOST_ROWS = 512
+_MOST_ROWS = 256
 
 
 @dataclass(frozen=True)

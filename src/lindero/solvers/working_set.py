@@ -50,7 +50,10 @@ SINGLE_ROUNDING = 16 * 2.0**-24
 
 def working_set_size(n_variables: int) -> int:
     """Larger sets need fewer passes over n, and more work inside; measured on 1 500 to 50 000."""
-    return 256 if n_variables < 4_000 else 512 if n_variables < 12_000 else 1024
+    for size, limit in ((256, 4_000), (512, 12_000), (1536, 30_000)):
+        if n_variables < limit:
+            return size
+    return 2048
 
 
 @dataclass(frozen=True)
