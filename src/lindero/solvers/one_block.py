@@ -19,12 +19,12 @@ from numba import njit
 from lindero.kernels.blocks import kernel_among
 from lindero.kernels.threads import TileThreads
 from lindero.problems.dual_qp import DualQP, extremes
-from lindero.solvers.face import solve_on_face
+from lindero.solvers.face import inside, solve_on_face
 from lindero.solvers.limits import Limits
 from lindero.solvers.smo import LANES, smo_block
 from lindero.solvers.solution import Progress, Solution, Status
 
-#: Rounds after the gap is within tol, in which it must keep falling to go on.
+#: Rounds after the gap is within tol, in each of which it must be halved to go on.
 _POLISHING_ROUNDS = 10
 
 #: Rounds between two looks at the clock.
@@ -87,57 +87,69 @@ def descend(K, q, z, lower, upper, tol, rounds, steps_left):  # type: ignore[no-
     """
     n = z.size
     diagonal = np.empty(n)
+    largest = 0.0
     for i in range(n):
         diagonal[i] = K[i, i]
-    largest = np.abs(diagonal).max()
+        largest = max(largest, abs(K[i, i]))
     floor = max(1e-14 * largest, 1e-300)
     v = block_scores(K, q, z)
     least, most = extremes(v, z, lower, upper)
     gap = max(0.0, most - least)
     best_z, best_gap = z.copy(), gap
+    value = first = objective(z, v, q)
     steps = 0
-    polished = 0
-    first = objective(z, v, q)
-    for _ in range(rounds + _POLISHING_ROUNDS):
-        rounding = 1e-15 * (1.0 + largest * np.abs(z).sum())
-        if gap <= rounding or steps >= steps_left:
+    settled = False
+    for number in range(rounds + _POLISHING_ROUNDS):
+        size = 0.0
+        for i in range(n):
+            size += abs(z[i])
+        if gap <= 1e-15 * (1.0 + largest * size) or steps >= steps_left:
             break
-        if best_gap > tol and _ >= rounds:
+        if number >= rounds and best_gap > tol:
             break
         # SMO steps: about as many as take the time of the linear system that follows
-        n_free = np.sum((z > lower) & (z < upper))
+        n_free = inside(z, lower, upper).size
         burst = min(max(100, 2 * n, n_free * n_free // 8), steps_left - steps)
-        start_z, before = z.copy(), objective(z, v, q)
         scores = v - 0.5 * (least + most)
         steps += smo_block(
             K, diagonal, z, lower, upper, scores, min(0.5 * tol, 0.1 * gap), 0.0, floor, burst
         )
         v = block_scores(K, q, z)
-        face_z, face_v = z.copy(), v.copy()
+        face_z = z.copy()
+        face_v = v.copy()
         solve_on_face(K, face_z, face_v, lower, upper)
         face_v = block_scores(K, q, face_z)
-        if objective(face_z, face_v, q) <= objective(z, v, q):
-            z[:] = face_z
+        before = value
+        value = objective(z, v, q)
+        if objective(face_z, face_v, q) <= value:
+            value = objective(face_z, face_v, q)
+            put(face_z, z)
             v = face_v
         least, most = extremes(v, z, lower, upper)
         gap = max(0.0, most - least)
         halved = gap < 0.5 * best_gap
         if gap < best_gap:
             best_gap = gap
-            best_z = z.copy()
+            put(z, best_z)
         if best_gap <= tol:
-            polished += 1
-            if not halved or polished > _POLISHING_ROUNDS:
+            if not halved:
                 break
-        elif np.all(z == start_z) or objective(z, v, q) >= before:
-            return steps, gap, True
+        elif value >= before:
+            settled = True
+            break
     # The objective falls in every round, the gap need not: the last point is the best one, except
     # among those that are good enough.
-    last = objective(z, v, q)
     if best_gap <= tol:
-        z[:] = best_z
+        put(best_z, z)
         gap = best_gap
-    return steps, gap, first - last <= 1e-14 * abs(last)
+    return steps, gap, settled or first - value <= 1e-14 * abs(value)
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def put(source, target):  # type: ignore[no-untyped-def]
+    """target ← source."""
+    for i in range(source.size):
+        target[i] = source[i]
 
 
 @njit(cache=True, nogil=True, fastmath=True, boundscheck=False)
