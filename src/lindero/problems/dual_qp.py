@@ -151,7 +151,7 @@ class DualQP:
         v = self.scores(f)
         least, most = extremes(v, self.s * a, self.lower, self.upper)
         quadratic = float(self.at_samples(z) @ f)
-        box = max(0.0, -float(a.min()), float((a - self.u).max()))
+        box = max(0.0, -float(a.min(initial=0.0)), float((a - self.u).max(initial=0.0)))
         return Judgement(
             kkt_gap=max(0.0, most - least),
             primal=self._primal(quadratic, v, bias),

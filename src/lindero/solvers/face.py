@@ -11,8 +11,11 @@ it would leave the box it is cut there, the variable met is put on its bound, an
 is solved. Alternating this with some SMO steps, which choose the face, needs far fewer of either.
 
 Since Σ Δz = 0, a constant added to K_FF changes nothing, and makes it positive definite unless rows
-repeat or F has more samples than the kernel has dimensions. Then only as many variables move as the
-matrix has rank, chosen by pivoting; the others stay where they are. No ridge is needed.
+repeat or F has more samples than the kernel has dimensions. Then pivoting splits F into as many
+variables S as the matrix has rank, and others that depend on them: for j among these, raising z_j
+by 1 and lowering z_S by w = K_SS⁻¹ K_Sj changes v nowhere, and the objective at the constant rate
+v_j − w·v_S. Where that is not zero the move goes on until a variable meets its bound, and leaves F.
+No ridge is needed.
 
 Compiled as a whole: for some dozen variables a library call would take longer than the work.
 """
@@ -38,18 +41,33 @@ def solve_on_face(K, z, v, lower, upper):  # type: ignore[no-untyped-def]
     n = z.size
     for _ in range(MOST_CUTS):
         free = inside(z, lower, upper)
-        if free.size < 2:
+        m = free.size
+        largest = 0.0
+        for t in range(m):
+            largest = max(largest, K[free[t], free[t]])
+        if m < 2 or largest <= 0.0:  # zero or less: not a positive semi-definite kernel
             return
-        step = face_step(K, free, v)
+        U = np.empty((m, m))
+        for s in range(m):
+            for t in range(m):
+                U[s, t] = K[free[s], free[t]] + largest
+        order, rank = pivoted_cholesky(U, SINGULAR * 2 * largest)
+        ordered = np.empty(m, np.int64)
+        for t in range(m):
+            ordered[t] = free[order[t]]
+        if move_dependent(U, ordered, rank, z, v, lower, upper):
+            continue
+        moving = ordered[:rank]
+        step = face_step(U, moving, v)
         length = 1.0
-        for t in range(free.size):
-            i = free[t]
+        for t in range(rank):
+            i = moving[t]
             if step[t] > 0 and z[i] + step[t] >= upper[i]:
                 length = min(length, (upper[i] - z[i]) / step[t])
             elif step[t] < 0 and z[i] + step[t] <= lower[i]:
                 length = min(length, (lower[i] - z[i]) / step[t])
-        for t in range(free.size):
-            i = free[t]
+        for t in range(rank):
+            i = moving[t]
             moved = z[i] + length * step[t]
             if length < 1.0:
                 # on the bound exactly, for those that the cut was made for
@@ -67,6 +85,53 @@ def solve_on_face(K, z, v, lower, upper):  # type: ignore[no-untyped-def]
             return
 
 
+@njit(cache=True, nogil=True, fastmath=True, boundscheck=False, error_model="numpy")
+def move_dependent(U, ordered, rank, z, v, lower, upper):  # type: ignore[no-untyped-def]
+    """Move dependent variables to where a bound is met; whether one of the others met its own, so
+    that the split has to be made again."""
+    spread = 0.0
+    for t in range(rank):
+        spread = max(spread, abs(v[ordered[t]] - v[ordered[0]]))
+    w = np.empty(rank)
+    for t in range(rank, ordered.size):
+        j = ordered[t]
+        for k in range(rank - 1, -1, -1):
+            total = U[k, t]
+            for s in range(k + 1, rank):
+                total -= U[k, s] * w[s]
+            w[k] = total / U[k, k]
+        rate = v[j]
+        for k in range(rank):
+            rate -= w[k] * v[ordered[k]]
+        if abs(rate) <= 1e-9 * (spread + abs(v[j] - v[ordered[0]])):
+            continue
+        sign = -1.0 if rate > 0 else 1.0
+        length = upper[j] - z[j] if sign > 0 else z[j] - lower[j]
+        first = -1
+        for k in range(rank):
+            i = ordered[k]
+            change = -sign * w[k]
+            if change == 0.0:
+                continue
+            room = (upper[i] - z[i]) / change if change > 0 else (lower[i] - z[i]) / change
+            if room < length:
+                length = room
+                first = k
+        if length == np.inf:
+            continue
+        for k in range(rank):
+            i = ordered[k]
+            z[i] = min(max(z[i] - sign * w[k] * length, lower[i]), upper[i])
+        z[j] = min(max(z[j] + sign * length, lower[j]), upper[j])
+        if first < 0:
+            z[j] = upper[j] if sign > 0 else lower[j]
+        else:
+            i = ordered[first]
+            z[i] = upper[i] if -sign * w[first] > 0 else lower[i]
+            return True
+    return False
+
+
 @njit(cache=True, nogil=True, boundscheck=False)
 def inside(z, lower, upper):  # type: ignore[no-untyped-def]
     """Positions of the free variables. (Plain loops compile in a fraction of the time of NumPy's
@@ -81,36 +146,25 @@ def inside(z, lower, upper):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=True, boundscheck=False, error_model="numpy")
-def face_step(K, free, v):  # type: ignore[no-untyped-def]
-    """Δz of the system above, zero where the matrix has no rank left for it."""
-    m = free.size
-    step = np.zeros(m)
-    largest = 0.0
+def face_step(U, moving, v):  # type: ignore[no-untyped-def]
+    """Δz of the system above, for the variables of the factor U."""
+    rank = moving.size
     middle = 0.0
-    for t in range(m):
-        largest = max(largest, K[free[t], free[t]])
-        middle += v[free[t]] / m
-    if largest <= 0.0:
-        return step  # not a positive semi-definite kernel
-    U = np.empty((m, m))
-    for s in range(m):
-        for t in range(m):
-            U[s, t] = K[free[s], free[t]] + largest
-    order, rank = pivoted_cholesky(U, SINGULAR * 2 * largest)
+    for t in range(rank):
+        middle += v[moving[t]] / rank
     right = np.empty(rank)
     ones = np.ones(rank)
-    for s in range(rank):
-        right[s] = middle - v[free[order[s]]]
+    for t in range(rank):
+        right[t] = middle - v[moving[t]]
     triangular_solve(U, right)
     triangular_solve(U, ones)
     above, below = 0.0, 0.0
-    for s in range(rank):
-        above += right[s]
-        below += ones[s]
-    shift = above / below
-    for s in range(rank):
-        step[order[s]] = right[s] - shift * ones[s]
-    return step
+    for t in range(rank):
+        above += right[t]
+        below += ones[t]
+    for t in range(rank):
+        right[t] -= (above / below) * ones[t]
+    return right
 
 
 @njit(cache=True, nogil=True, fastmath=True, boundscheck=False, error_model="numpy")

@@ -157,7 +157,7 @@ class _CentralPath:
             return Status.INTERRUPTED
         except np.linalg.LinAlgError:
             pass  # rounding has made the system useless: the path ends here
-        self._round()
+        self._round(last=True)
         return Status.OPTIMAL if self.best_gap <= self.tol else Status.PRECISION
 
     def _mu(self) -> float:
@@ -214,12 +214,15 @@ class _CentralPath:
 
     # -- from the interior to a vertex ----------------------------------------------------------
 
-    def _round(self) -> None:
-        """Put decided coefficients on their bounds."""
+    def _round(self, last: bool = False) -> None:
+        """Put decided coefficients on their bounds. At the end of a path on which rounding hid the
+        gap, the last point is the best guess, whatever its gap seems to be."""
         problem = self.problem
         residual = self.S[0] - self.S[1]
         undecided = np.abs(residual) <= 0.5 * self.tol
         decided = np.where(undecided, self.M[0], np.where(residual > 0, 0.0, problem.u))
+        if last and self.best_gap > self.tol:
+            self.best_gap = np.inf
         self._consider(problem.snapped(decided))
 
     def _consider(self, near: Array) -> None:

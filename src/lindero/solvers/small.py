@@ -27,9 +27,11 @@ from lindero.solvers.solution import Solution, Status
 #: Problems up to this size are taken as small.
 MOST_VARIABLES = 400
 
-#: Rounds of the first method: faces of a linear kernel are mostly singular, and then of little use.
+#: Rounds of the first method.
 _ROUNDS = 8
-_ROUNDS_LINEAR = 1
+
+#: Linear problems of more numbers than this go straight to interior points, whose steps are small.
+_MOST_NUMBERS = 3_000
 
 
 @dataclass(frozen=True)
@@ -48,23 +50,21 @@ class SmallSolver:
         """The solution of the first method that gets there."""
         limits = limits or Limits()
         kernel = problem.kernel
-        linear = isinstance(kernel, ProductKernel) and kernel.function.name == "linear"
         if not takes(problem):
             return OneBlockSolver(self.tol).solve(problem, start, limits, number)
-        rounds = _ROUNDS_LINEAR if linear else _ROUNDS
-        first = OneBlockSolver(self.tol, rounds).solve(problem, start, limits, number)
+        n_features = _linear_features(kernel)
+        if kernel.n_samples * n_features > _MOST_NUMBERS:
+            return PolishedInteriorPointSolver(self.tol, 1).solve(problem, start, limits, number)
+        first = OneBlockSolver(self.tol, _ROUNDS).solve(problem, start, limits, number)
         stuck = first.status in (Status.PRECISION, Status.ITERATION_LIMIT)
         if not stuck or limits.steps_left(first.n_iter, 1) == 0:
             return first
         rest = limits.after(first.n_iter)
-        if linear:
-            second = PolishedInteriorPointSolver(self.tol, 1).solve(problem, start, rest, number)
-            return replace(second, n_iter=first.n_iter + second.n_iter)
-        features = replace(problem, kernel=kernel_features(kernel)[0])
-        inner = InteriorPointSolver(self.tol, 1).solve(features, start, rest, number)
+        linear = problem if n_features else replace(problem, kernel=kernel_features(kernel)[0])
+        inner = InteriorPointSolver(self.tol, 1).solve(linear, start, rest, number)
         second = _polished(problem, inner, rest, self.tol, number)
-        second = replace(second, n_iter=first.n_iter + second.n_iter)
-        return min(first, second, key=lambda one: _merit(problem, one, self.tol))
+        best = _better(problem, first, second, self.tol)
+        return replace(best, n_iter=first.n_iter + second.n_iter)
 
 
 @dataclass(frozen=True)
@@ -100,17 +100,32 @@ def _polished(
         return inner
     rest = limits.after(inner.n_iter)
     last = OneBlockSolver(tol, rounds=1).solve(problem, inner, rest, number)
-    if last.status is not Status.OPTIMAL and inner.status is Status.OPTIMAL:
-        return inner
-    status = last.status if last.status is Status.OPTIMAL else Status.PRECISION
-    return replace(last, n_iter=inner.n_iter + last.n_iter, status=status)
+    best = _better(problem, inner, last, tol)
+    return replace(best, n_iter=inner.n_iter + last.n_iter)
 
 
-def _merit(problem: DualQP, solution: Solution, tol: float) -> tuple[float, float]:
-    """The gap where it is within tol, else the objective: less is better."""
-    judgement = problem.judge(solution.a, solution.f, solution.bias)
-    gap = judgement.kkt_gap
-    return (gap if gap <= tol else np.inf, -judgement.dual)
+def _linear_features(kernel: KernelOperator) -> int:
+    """The number of features of a linear kernel, 0 for any other."""
+    if isinstance(kernel, ProductKernel) and kernel.function.name == "linear":
+        return int(kernel.products.n_features)
+    return 0
+
+
+def _better(problem: DualQP, one: Solution, other: Solution, tol: float) -> Solution:
+    """The one of less gap, if that is within tol; else the one of less objective, computed in
+    extended precision since large kernel values may have hidden it from both methods."""
+    gaps = [problem.judge(each.a, each.f, each.bias).kkt_gap for each in (one, other)]
+    if min(gaps) <= tol:
+        return replace(one if gaps[0] <= gaps[1] else other, status=Status.OPTIMAL)
+    rows = np.arange(problem.n_variables) if problem.sample_of is None else problem.sample_of
+    with TileThreads(1) as threads:
+        K = kernel_among(problem.kernel.astype(np.float64), rows, None, threads)
+    K = K.astype(np.longdouble)
+    values = []
+    for each in (one, other):
+        z = (problem.s * each.a).astype(np.longdouble)
+        values.append(z @ (K @ z) / 2 + problem.q @ z)
+    return replace(one if values[0] <= values[1] else other, status=Status.PRECISION)
 
 
 def kernel_features(kernel: KernelOperator) -> tuple[ProductKernel, int]:

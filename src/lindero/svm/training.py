@@ -10,7 +10,7 @@ import numpy as np
 
 from lindero.errors import NotSeparableError
 from lindero.kernels.functions import KernelFunction
-from lindero.kernels.threads import TileThreads
+from lindero.kernels.threads import TileThreads, single_threaded_blas
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.hard_margin import HardMarginSolver, not_separable_message
 from lindero.solvers.limits import Limits
@@ -81,7 +81,12 @@ def solve_all(
             raise NotSeparableError(not_separable_message(rows), rows.tolist()) from None
 
     sizes = [len(task.rows) for task in tasks]
-    if len(tasks) == 1 or max(sizes) > SIDE_BY_SIDE_ROWS or sum(sizes) < SMALL_FIT_ROWS:
+    if sum(sizes) < SMALL_FIT_ROWS:
+        with single_threaded_blas:
+            for number in range(len(tasks)):
+                work(number, 1, 1.0)
+        return solved
+    if len(tasks) == 1 or max(sizes) > SIDE_BY_SIDE_ROWS:
         for number in range(len(tasks)):
             work(number, None, 1.0)
         return solved
