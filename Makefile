@@ -7,15 +7,16 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 .PHONY: help demo test lint bench clean
 
 help:
-	@echo "make demo   install, fit the example machines, write pictures to demo/"
+	@echo "make demo   install, fit the example machines, write a picture to demo/"
 	@echo "make test   install, run the tests"
 	@echo "make lint   ruff, mypy, import-linter"
 	@echo "make bench  measure against scikit-learn, LIBSVM and scikit-learn-intelex"
 
 # One stamp per set of extras: a change of pyproject.toml installs again.
 $(VENV)/made-%: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("lindero needs Python 3.11 or later, found " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install -e ".[$(subst +,$(comma),$*)]"
+	$(PIP) install --use-pep517 -e ".[$(subst +,$(comma),$*)]"
 	@touch $@
 
 comma := ,

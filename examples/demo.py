@@ -70,7 +70,8 @@ def draw() -> Path:
 
 
 def main() -> None:
-    print("lindero: the first fit on a machine compiles its inner loops, which takes some seconds.")
+    print("The first fit on a machine compiles inner loops, which takes some seconds.", flush=True)
+    xor_machine()
     model, X, y = xor_machine()
     report("XOR, hard margin (C = infinity), quadratic kernel", model.score(X, y), model)
     held_out("Breast cancer, soft margin, linear kernel", SVC(kernel="linear"),

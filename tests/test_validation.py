@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
+from lindero.kernels.functions import KernelFunction
 from lindero.svm import SVC
 from lindero.validation import (
     class_labels,
@@ -19,6 +20,7 @@ from lindero.validation import (
     training_table,
 )
 
+LINEAR = KernelFunction("linear")
 X = np.random.default_rng(0).normal(size=(12, 3))
 Y = np.arange(12) % 3
 
@@ -157,14 +159,14 @@ def test_gamma_scale_of_constant_data_is_one():
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_scale_advice_is_given_only_where_features_differ_a_thousandfold(form):
-    assert scale_advice(form(X)) == ""
-    assert "1e+04" in scale_advice(form(np.array([[1.0, 1e4], [0.0, 0.0]])))
+    assert scale_advice(form(X), LINEAR) == ""
+    assert "1e+04" in scale_advice(form(np.array([[1.0, 1e4], [0.0, 0.0]])), LINEAR)
 
 
 def test_scale_advice_ignores_constant_features():
-    assert scale_advice(np.array([[1.0, 7e9, 0.0], [2.0, 7e9, 0.0]])) == ""
+    assert scale_advice(np.array([[1.0, 7e9, 0.0], [2.0, 7e9, 0.0]]), LINEAR) == ""
 
 
 def test_scale_advice_takes_integers_of_any_size():
     wide = np.array([[-(2**62), 1], [2**62, 3]], dtype=np.int64)
-    assert "scale them first" in scale_advice(wide)
+    assert "scale them first" in scale_advice(wide, LINEAR)

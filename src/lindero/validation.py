@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import compute_class_weight
@@ -30,6 +31,7 @@ def training_table(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:
     Sets `n_features_in_` and `feature_names_in_` of `estimator`.
     """
     precomputed = estimator.kernel == "precomputed"
+    require_numeric_columns(X)
     if y is not None and getattr(X, "ndim", 2) == 2 and _num_samples(y) != _num_samples(X):
         raise ValueError(
             f"y has {_num_samples(y)} labels, but X has {_num_samples(X)} rows: pass one label "
@@ -56,6 +58,7 @@ def training_table(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:
 def new_table(estimator: Any, X: Any) -> Any:
     """X of predict, of the width seen in fit."""
     precomputed = estimator.kernel == "precomputed"
+    require_numeric_columns(X)
     X = validate_data(
         estimator,
         X,
@@ -67,12 +70,38 @@ def new_table(estimator: Any, X: Any) -> Any:
     return _plain(X)
 
 
+def require_numeric_columns(X: Any) -> None:
+    """Refuse text, categories and dates in a dataframe, by the name of their column."""
+    frame = nw.from_native(X, pass_through=True, eager_only=True)
+    if not isinstance(frame, nw.DataFrame):
+        return
+    for name, kind in frame.schema.items():
+        if isinstance(kind, (nw.String, nw.Categorical, nw.Enum)):
+            raise ValueError(
+                f"Column {name!r} of X holds text or categories ({kind}), not numbers. Encode it "
+                "first (sklearn.preprocessing.OneHotEncoder or OrdinalEncoder), or leave it out. "
+                "(could not convert string to float)"
+            )
+        if isinstance(kind, (nw.Datetime, nw.Date, nw.Duration, nw.Time)):
+            raise ValueError(
+                f"Column {name!r} of X holds dates or times ({kind}), not numbers. Turn it into "
+                "numbers first (days since a date, say), or leave it out."
+            )
+
+
 def _plain(X: Any) -> Any:
+    if X.dtype.kind not in "biuf":
+        raise ValueError(
+            f"X must hold numbers, but its values are of type {X.dtype}. Encode text and dates as "
+            "numbers first."
+        )
     if sp.issparse(X):
         X = sp.csr_array(X)
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
+    if X.shape[1] > 2**31 - 1:
+        raise ValueError(f"X has {X.shape[1]} columns; at most 2**31 - 1 can be used.")
     if X.dtype == np.float16 or X.dtype.itemsize > 8:
         X = X.astype(np.float64)
     return X
@@ -86,7 +115,7 @@ def class_labels(y: Array) -> tuple[Array, Array]:
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"y has only one class ({classes[0]!r}); a classifier needs samples of at least two "
+            f"y has only one class ('{classes[0]}'); a classifier needs samples of at least two "
             "classes. The number of classes has to be greater than one."
         )
     return classes, codes
@@ -134,9 +163,15 @@ def kernel_function(estimator: Any, X: Any, weights: Array) -> KernelFunction:
         gamma = 1.0  # not used
     elif gamma == "scale":
         spread = total_variance(X, weights)
-        gamma = 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
+        with np.errstate(over="ignore", divide="ignore"):
+            gamma = float(np.float64(1.0) / (X.shape[1] * spread)) if spread > 0 else 1.0
     elif gamma == "auto":
         gamma = 1.0 / X.shape[1]
+    if not np.isfinite(gamma):
+        raise ValueError(
+            f"gamma={estimator.gamma!r} gives {gamma}: the values of X are too small or too large "
+            "for it. Scale X first (sklearn.preprocessing.StandardScaler), or give gamma a number."
+        )
     return KernelFunction(
         estimator.kernel, float(gamma), int(estimator.degree), float(estimator.coef0)
     )
@@ -160,8 +195,10 @@ def total_variance(X: Any, weights: Array) -> float:
     return float(squares / total)
 
 
-def scale_advice(X: Any) -> str:
+def scale_advice(X: Any, function: KernelFunction) -> str:
     """A sentence for users whose features differ wildly in scale, else an empty string."""
+    if function.name == "precomputed":
+        return ""
     if sp.issparse(X):
         largest = np.asarray(abs(X).max(axis=0).todense(), dtype=np.float64).ravel()
     else:

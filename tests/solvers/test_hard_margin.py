@@ -127,7 +127,7 @@ def test_the_one_repeated_row_is_among_the_named():
 
 def test_the_message_counts_all_rows_and_lists_the_first():
     message = not_separable_message(np.arange(25))
-    assert "25 sample(s)" in message
+    assert "25 rows" in message
     assert "and 15 more" in message
 
 

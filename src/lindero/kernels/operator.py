@@ -1,17 +1,20 @@
 """The kernel over a set of samples: its diagonal, and blocks of its rows.
 
 This is the one place that knows whether a kernel is dense, sparse, precomputed or a callable.
-Solvers and models see only these five verbs:
+Solvers and models see only these verbs:
 
+    diagonal()                   k(x_i, x_i)
+    rounding()                   the largest value that is rounded on the way to k(x, z)
     probe(rows)                  remember chosen training rows
     probe_of(Z)                  remember rows of new data
     block(probe, start, stop)    K(probe, samples start..stop), into a caller's buffer
     cross(probe, other)          K(probe, other) of two probes of training rows
-    diagonal()                   k(x_i, x_i)
+    subset(rows), astype(dtype)  the same over fewer samples, in another precision
 """
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,6 +32,7 @@ class KernelOperator(Protocol):
     dtype: np.dtype[Any]
 
     def diagonal(self) -> Array: ...
+    def rounding(self) -> float: ...
     def probe(self, rows: Array) -> Probe: ...
     def probe_of(self, Z: Any) -> Probe: ...
     def block(self, probe: Probe, start: int, stop: int, out: Array) -> None: ...
@@ -37,18 +41,40 @@ class KernelOperator(Protocol):
     def astype(self, dtype: Any) -> KernelOperator: ...
 
 
-def kernel_operator(X: Any, function: KernelFunction, dtype: Any = np.float64) -> KernelOperator:
-    """The operator of `function` over the rows of X (the matrix itself when precomputed)."""
+def kernel_operator(
+    X: Any, function: KernelFunction, dtype: Any = np.float64, shift: Array | None = None
+) -> KernelOperator:
+    """The operator of `function` over the rows of X (the matrix itself when precomputed).
+
+    `shift` moves the origin of dense data; see `origin`, which the Gaussian kernel uses unasked.
+    """
     if function.name == "precomputed":
         return PrecomputedKernel(X, dtype)
     if function.call is not None:
         return CallableKernel(X, function, dtype)
     if sp.issparse(X):
         return ProductKernel(SparseProducts(X, dtype), function)
-    # The Gaussian kernel depends on differences only: moving the origin into the data keeps the
-    # cancellation in ‖x‖² + ‖z‖² − 2⟨x,z⟩ harmless.
-    shift = X.mean(axis=0) if function.name == "rbf" and X.shape[0] else None
+    if shift is None and function.name == "rbf":
+        shift = origin(X, function)
     return ProductKernel(DenseProducts(X, dtype, shift), function)
+
+
+def origin(X: Any, function: KernelFunction) -> Array | None:
+    """Where to move the origin of dense data, if that is worth while.
+
+    The Gaussian kernel depends on differences only: with the origin in the data, the cancellation
+    in ‖x‖² + ‖z‖² − 2⟨x,z⟩ is harmless. The linear one may be moved wherever Σz = 0, with
+    a constant w·origin to add to the bias; it is, where the data are farther from their origin
+    than from each other.
+    """
+    if sp.issparse(X) or X.shape[0] == 0 or function.name not in ("rbf", "linear"):
+        return None
+    mean: Array = X.mean(axis=0, dtype=np.float64)
+    if function.name == "linear":
+        sample = X[:: max(1, X.shape[0] // 256)] - mean
+        if float(mean @ mean) <= float(np.einsum("ij,ij->i", sample, sample).mean()):
+            return None
+    return mean
 
 
 class ProductKernel:
@@ -64,6 +90,14 @@ class ProductKernel:
         if self.function.name == "rbf":
             return np.ones(self.n_samples)
         return self.function.diagonal(self.products.squares.astype(np.float64))
+
+    def rounding(self) -> float:
+        if self.function.name != "rbf":
+            return float(np.max(np.abs(self.diagonal()), initial=0.0))
+        # The exponent is a difference of squares: what is lost there is lost in the value. Up to
+        # eight, this is within the errors that the solvers reckon with anyway.
+        largest = float(self.products.squares.max(initial=0.0))
+        return max(1.0, self.function.gamma * largest / 8)
 
     def probe(self, rows: Array) -> Probe:
         return self.products.probe(rows)
@@ -104,6 +138,9 @@ class PrecomputedKernel:
         diagonal: Array = self.matrix.diagonal()[self._original(slice(None))]
         return diagonal.astype(np.float64)
 
+    def rounding(self) -> float:
+        return float(np.max(np.abs(self.diagonal()), initial=0.0))
+
     def probe(self, rows: Array) -> Probe:
         return Probe((self.matrix, self._original(rows)), np.zeros(len(rows), self.dtype))
 
@@ -135,10 +172,12 @@ class CallableKernel:
         self.function = function
         self.n_samples = X.shape[0]
         self.dtype = np.dtype(dtype)
+        self._one_at_a_time = threading.Lock()  # a user's function need not be thread-safe
 
     def _call(self, left: Any, right: Any) -> Array:
         assert self.function.call is not None
-        values = np.asarray(self.function.call(left, right))
+        with self._one_at_a_time:
+            values = np.asarray(self.function.call(left, right))
         expected = (left.shape[0], right.shape[0])
         if values.shape != expected:
             raise KernelError(
@@ -161,6 +200,9 @@ class CallableKernel:
             for i in range(0, self.n_samples, 64)
         ]
         return np.concatenate(chunks).astype(np.float64)
+
+    def rounding(self) -> float:
+        return float(np.max(np.abs(self.diagonal()), initial=0.0))
 
     def probe(self, rows: Array) -> Probe:
         return self.probe_of(self.X[rows])

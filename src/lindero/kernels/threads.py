@@ -83,9 +83,9 @@ class TileThreads:
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> TileThreads:
-        single_threaded_blas.__enter__()
         if self.n_threads > 1:
             self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="lindero")
+        single_threaded_blas.__enter__()
         return self
 
     def __exit__(
@@ -102,7 +102,7 @@ class TileThreads:
             single_threaded_blas.__exit__()
 
     def map(self, work: Callable[[T], Any], items: Iterable[T]) -> None:
-        """Run `work` on every item; the first error is raised when all have stopped."""
+        """Run `work` on every item; the first error is raised, items not begun are dropped."""
         if self._pool is None:
             for item in items:
                 work(item)

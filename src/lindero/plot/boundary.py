@@ -18,7 +18,7 @@ _INK = "#1a202c"
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
-@dataclass
+@dataclass(repr=False)
 class BoundaryDisplay:
     """Decision values on a grid, ready to draw.
 
@@ -28,8 +28,10 @@ class BoundaryDisplay:
     ----------
     xx, yy : ndarray of shape (n, n)
         The grid.
-    values : ndarray of shape (n, n) or (n, n, n_classes)
-        Decision values on the grid.
+    values : ndarray of shape (n, n) or None
+        Decision values on the grid, for two classes.
+    sides : ndarray of shape (n, n)
+        Position of the predicted class on the grid.
     ax_ : matplotlib Axes
         Where it was drawn last.
 
@@ -46,12 +48,13 @@ class BoundaryDisplay:
 
     xx: Array
     yy: Array
-    values: Array
+    values: Array | None
+    sides: Array
     X: Array
     codes: Array
     classes: Array
-    support: Array
-    bounded: Array
+    vectors: Array
+    bounded: Array | None
     names: tuple[str, str]
 
     @classmethod
@@ -69,9 +72,10 @@ class BoundaryDisplay:
         Parameters
         ----------
         estimator : fitted classifier
-            One with `decision_function` and, for the rings, `support_`.
+            One with `decision_function` and, for the rings, `support_vectors_`; or a pipeline
+            that ends in one.
         X : array-like of shape (n_samples, 2)
-            The training data.
+            The data to show.
         y : array-like of shape (n_samples,)
             Its labels.
         ax : matplotlib Axes, optional
@@ -83,27 +87,38 @@ class BoundaryDisplay:
         -------
         display : BoundaryDisplay
         """
-        names = tuple(str(name) for name in getattr(X, "columns", ("feature 0", "feature 1")))
+        names = [str(name) for name in getattr(X, "columns", ("feature 0", "feature 1"))]
         points = np.asarray(X, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != 2:
             raise ValueError(
                 f"BoundaryDisplay draws two features, but X has shape {points.shape}. Fit on two "
                 "columns, or project the data first (sklearn.decomposition.PCA(2))."
             )
+        classes = np.asarray(estimator.classes_)
+        codes = np.searchsorted(classes, np.asarray(y)).clip(max=len(classes) - 1)
+        if len(codes) != len(points) or (classes[codes] != np.asarray(y)).any():
+            raise ValueError(
+                "y must hold one label for each row of X, out of those the estimator was fitted on."
+            )
         pad = 0.08 * np.ptp(points, axis=0) + 1e-12
         low, high = points.min(axis=0) - pad, points.max(axis=0) + pad
         xx, yy = np.meshgrid(*(np.linspace(low[k], high[k], resolution) for k in (0, 1)))
-        values = estimator.decision_function(np.column_stack([xx.ravel(), yy.ravel()]))
-        support = np.asarray(getattr(estimator, "support_", []), dtype=int)
+        grid: Any = np.column_stack([xx.ravel(), yy.ravel()])
+        if hasattr(X, "columns"):
+            grid = type(X)(dict(zip(X.columns, grid.T, strict=True)))
+        values = estimator.decision_function(grid) if len(classes) == 2 else None
+        last = estimator[-1] if hasattr(estimator, "steps") else estimator
+        vectors = _vectors(last) if last is estimator else np.empty((0, 2))
         display = cls(
             xx=xx,
             yy=yy,
-            values=values.reshape(*xx.shape, *values.shape[1:]),
+            values=None if values is None else values.reshape(xx.shape),
+            sides=np.searchsorted(classes, estimator.predict(grid)).reshape(xx.shape),
             X=points,
-            codes=np.searchsorted(estimator.classes_, np.asarray(y)),
-            classes=estimator.classes_,
-            support=support,
-            bounded=_at_bound(estimator, support),
+            codes=codes,
+            classes=classes,
+            vectors=vectors,
+            bounded=_at_bound(last) if len(vectors) else None,
             names=(names[0], names[1]),
         )
         return display.plot(ax=ax)
@@ -125,21 +140,23 @@ class BoundaryDisplay:
 
         if ax is None:
             ax = plt.gca()
+            figure = plt.gcf()
+            if figure.get_layout_engine() is None:
+                figure.set_layout_engine("constrained")  # room for the legend below
         colours = [_COLOURS[k % len(_COLOURS)] for k in range(len(self.classes))]
-        if self.values.ndim == 2:
-            side = (self.values > 0).astype(int)
-            levels, styles = [-1.0, 0.0, 1.0], ["--", "-", "--"]
+        if self.values is not None:
             ax.contour(
-                self.xx, self.yy, self.values, levels=levels, linestyles=styles,
-                colors=_INK, linewidths=[1.0, 1.8, 1.0],
+                self.xx, self.yy, self.values, levels=[-1.0, 0.0, 1.0],
+                linestyles=["--", "-", "--"], colors=_INK, linewidths=[1.0, 1.8, 1.0],
             )  # fmt: skip
             ax.plot([], [], "-", color=_INK, linewidth=1.8, label="boundary")
             ax.plot([], [], "--", color=_INK, linewidth=1.0, label="margin")
         else:
-            side = self.values.argmax(axis=2)
+            borders = np.arange(len(self.classes) - 1) + 0.5
+            ax.contour(self.xx, self.yy, self.sides, levels=borders, colors=_INK, linewidths=1.2)
         ax.pcolormesh(
-            self.xx, self.yy, side, cmap=ListedColormap(colours), alpha=0.15, shading="auto",
-            vmin=-0.5, vmax=len(self.classes) - 0.5, rasterized=True,
+            self.xx, self.yy, self.sides, cmap=ListedColormap(colours), alpha=0.15,
+            shading="auto", vmin=-0.5, vmax=len(self.classes) - 0.5, rasterized=True,
         )  # fmt: skip
         for k, label in enumerate(self.classes):
             mine = self.codes == k
@@ -147,8 +164,11 @@ class BoundaryDisplay:
                 self.X[mine, 0], self.X[mine, 1], c=colours[k], s=22, linewidths=0,
                 marker=_MARKERS[k % len(_MARKERS)], label=f"class {label}", zorder=3,
             )  # fmt: skip
-        self._ring(ax, self.support[~self.bounded], "-", "support vector, on the margin")
-        self._ring(ax, self.support[self.bounded], ":", "support vector, at its bound")
+        if self.bounded is None:
+            self._ring(ax, self.vectors, "-", "support vector")
+        else:
+            self._ring(ax, self.vectors[~self.bounded], "-", "support vector, on the margin")
+            self._ring(ax, self.vectors[self.bounded], ":", "support vector, at its bound")
         ax.set(xlabel=self.names[0], ylabel=self.names[1])
         ax.legend(
             loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3, fontsize=8, frameon=False
@@ -156,20 +176,30 @@ class BoundaryDisplay:
         self.ax_ = ax
         return self
 
-    def _ring(self, ax: Axes, rows: Array, style: str, label: str) -> None:
-        if len(rows):
+    def _ring(self, ax: Axes, vectors: Array, style: str, label: str) -> None:
+        if len(vectors):
             ax.scatter(
-                self.X[rows, 0], self.X[rows, 1], s=90, facecolors="none", edgecolors=_INK,
+                vectors[:, 0], vectors[:, 1], s=90, facecolors="none", edgecolors=_INK,
                 linewidths=1.1, linestyles=style, label=label, zorder=4,
             )  # fmt: skip
 
 
-def _at_bound(estimator: Any, support: Array) -> Array:
-    """Which support vectors have a coefficient at its upper bound in some machine."""
+def _vectors(estimator: Any) -> Array:
+    """Support vectors in the plane of the picture, none if the estimator does not tell."""
+    vectors = _dense(getattr(estimator, "support_vectors_", np.empty((0, 2))))
+    return vectors if vectors.shape[1:] == (2,) else np.empty((0, 2))
+
+
+def _at_bound(estimator: Any) -> Array | None:
+    """Which support vectors have a coefficient at its upper bound in some machine, if known."""
     bounds = getattr(estimator, "support_bounds_", None)
     if bounds is None:
-        return np.zeros(len(support), dtype=bool)
-    coefficients = estimator.dual_coef_
-    dense = coefficients.toarray() if hasattr(coefficients, "toarray") else coefficients
-    at_bound: Array = np.abs(dense).max(axis=0) >= bounds * (1 - 1e-9)
+        return None
+    largest = np.abs(_dense(estimator.dual_coef_)).max(axis=0)
+    at_bound: Array = largest >= bounds * (1 - 1e-9)
     return at_bound
+
+
+def _dense(values: Any) -> Array:
+    array: Array = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+    return array

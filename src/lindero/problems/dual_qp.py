@@ -153,7 +153,7 @@ class DualQP:
         quadratic = float(self.at_samples(z) @ f)
         box = max(0.0, -float(a.min(initial=0.0)), float((a - self.u).max(initial=0.0)))
         return Judgement(
-            kkt_gap=max(0.0, most - least),
+            kkt_gap=gap_between(least, most),
             primal=self._primal(quadratic, v, bias),
             dual=-0.5 * quadratic - float(self.q @ z),
             infeasibility=max(box, abs(float(z.sum()) - self.delta)),
@@ -173,11 +173,22 @@ class DualQP:
         return 0.5 * scale**2 * quadratic + scale * bias * self.delta + float(bounds @ losses)
 
 
+@njit(cache=True, nogil=True)
+def gap_between(least, most):  # type: ignore[no-untyped-def]
+    """The KKT gap; infinite where values are not numbers, so that no comparison takes it for 0."""
+    gap = most - least
+    if np.isnan(gap):
+        return np.inf
+    return max(0.0, gap)
+
+
 @njit(cache=True, nogil=True, boundscheck=False)
 def extremes(v, z, lower, upper):  # type: ignore[no-untyped-def]
     """The least v that can rise and the largest that can fall: their difference is the gap."""
     least, most = np.inf, -np.inf
     for i in range(z.size):
+        if np.isnan(v[i]):
+            return np.nan, np.nan
         if z[i] < upper[i] and v[i] < least:
             least = v[i]
         if z[i] > lower[i] and v[i] > most:

@@ -1,15 +1,16 @@
-"""Hard margins: separability decided first, then the largest margin.
+"""Hard margins: the largest margin, or a proof that there is none.
 
 With u = ∞ the dual problem is unbounded exactly when no boundary separates the classes, and an
-iteration towards infinity is a poor way to find that out. Two facts decide it instead:
+iteration towards infinity is a poor way to find that out. So the bound is made finite and grown: as
+soon as all a_i stay below it, it plays no part, and the solution is that of the hard margin.
 
-* If the kernel matrix has full rank, any labelling of the samples can be met: separable.
-* If it has rank r < n, then K = ZZᵀ with r columns, and the problem is a linear one in Z. Solved
-  with a finite bound C by interior points (which do not mind how large C is), either all a_i < C,
-  and the bound plays no part: this is the hard margin. Or some a_i = C however large C is made: no
-  boundary separates, and the samples on the wrong side of the best one are named.
-
-Linear kernels over features take the second way at once, with Z = X.
+* A kernel matrix of full rank meets any labelling: separable, and solved with u = ∞ at once.
+* One of low rank is K = ZZᵀ with few columns (Z = X for the linear kernel). Interior points solve
+  that with any bound; if some a_i is at the largest, a linear program over the columns of Z, each
+  scaled to size 1, decides: the least Σξ with y_i(w·z_i + b) ≥ 1 − ξ_i is zero exactly if a
+  boundary separates, and otherwise names the samples with ξ_i ≥ 1, which are not on their side.
+* Otherwise decomposition solves the bounded problems, and an optimum with samples on the wrong side
+  and the largest bound met is taken as the answer.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.optimize
+import scipy.sparse
 
 from lindero.errors import NotSeparableError
 from lindero.kernels.functions import Array
@@ -29,14 +32,14 @@ from lindero.solvers.solution import Solution, Solver, Status
 from lindero.solvers.working_set import WorkingSetSolver
 
 #: Bounds tried in turn, in units of 1 / mean K_ii. A margin that needs more than the last is
-#: smaller than 1e-5 of the data's own size, which double precision cannot tell from none.
-_BOUNDS = (1e2, 1e5, 1e8, 1e11)
+#: smaller than 1e-4 of the data's own size.
+_BOUNDS = (1e2, 1e5, 1e8)
 
-#: Above this many samples a kernel matrix is not factored; growing bounds decide by themselves.
-_LARGEST_FACTORED = 5_000
+#: Kernel matrices of at most this many samples are factored, to find their rank.
+_LARGEST_FACTORED = 2_000
 
-#: Interior points are used up to this many features.
-_MOST_FEATURES = 2_000
+#: Interior points and the linear program are used up to this many columns.
+_MOST_FEATURES = 400
 
 #: How many samples a message lists.
 _NAMED = 10
@@ -60,33 +63,38 @@ class HardMarginSolver:
         """The solution, or `NotSeparableError` with the samples on the wrong side."""
         limits = limits or Limits()
         kernel = problem.kernel.astype(np.float64)
-        decomposition = WorkingSetSolver(self.tol, self.cache_size, self.n_threads)
-        if _has_features(kernel):
-            solver: Solver = InteriorPointSolver(self.tol, self.n_threads)
-        elif kernel.n_samples > _LARGEST_FACTORED:
-            solver = decomposition
-        else:
-            features, rank = kernel_features(kernel)
+        solver: Solver = WorkingSetSolver(self.tol, self.cache_size, self.n_threads)
+        features = kernel if _has_features(kernel) else None
+        if features is None and kernel.n_samples <= _LARGEST_FACTORED:
+            factor, rank = kernel_features(kernel)
             if rank == kernel.n_samples:
-                return decomposition.solve(problem, start, limits, number)
+                return solver.solve(problem, start, limits, number)
+            features = factor if rank <= _MOST_FEATURES else None
+        if features is not None:
             kernel = features
             solver = InteriorPointSolver(self.tol, self.n_threads)
 
         typical = max(float(np.mean(kernel.diagonal())), np.finfo(np.float64).tiny)
+        spent = 0
         for bound in _BOUNDS:
             u = np.full(problem.n_variables, bound / typical)
-            solution = solver.solve(replace(problem, kernel=kernel, u=u), start, limits, number)
-            inside = solution.a.max() < 0.999 * u[0]
-            if solution.status is not Status.PRECISION and (
-                inside or solution.status is not Status.OPTIMAL
-            ):
+            bounded = replace(problem, kernel=kernel, u=u)
+            solution = solver.solve(bounded, start, limits.after(spent), number)
+            spent += solution.n_iter
+            solution = replace(solution, n_iter=spent)
+            below = bool(solution.a.max() < 0.999 * u[0])
+            if solution.status not in (Status.OPTIMAL, Status.PRECISION):
+                return solution
+            if solution.status is Status.OPTIMAL and below:
                 return solution
             start = solution
-        # Rounding may have kept all of them from the gap asked for. Who is where decides.
-        wrong = np.flatnonzero(problem.s * (solution.f + solution.bias) <= 0)
-        if len(wrong) == 0:
-            return solution
-        raise NotSeparableError(not_separable_message(wrong), wrong.tolist())
+        if isinstance(features, ProductKernel):
+            wrong = _not_on_their_side(problem, features)
+        else:
+            wrong = np.flatnonzero(problem.s * (solution.f + solution.bias) <= 0)
+        if len(wrong):
+            raise NotSeparableError(not_separable_message(wrong), wrong.tolist())
+        return replace(solution, status=Status.PRECISION)
 
 
 def _has_features(kernel: KernelOperator) -> bool:
@@ -97,12 +105,35 @@ def _has_features(kernel: KernelOperator) -> bool:
     )
 
 
+def _not_on_their_side(problem: DualQP, features: ProductKernel) -> Array:
+    """Samples with ξ_i ≥ 1 at the least Σξ; none if and only if a boundary separates."""
+    Z = np.empty((features.n_samples, features.products.n_features))
+    features.products.fill_rows(Z)
+    Z = Z - Z.mean(axis=0)
+    scale = np.abs(Z).max(axis=0)
+    Z = Z[:, scale > 0] / scale[scale > 0]
+    n, d = Z.shape
+    rows = np.hstack([problem.s[:, None] * np.hstack([Z, np.ones((n, 1))]), np.eye(n)])
+    program = scipy.optimize.linprog(
+        np.concatenate([np.zeros(d + 1), np.ones(n)]),
+        A_ub=-scipy.sparse.csr_array(rows),
+        b_ub=-np.ones(n),
+        bounds=[(None, None)] * (d + 1) + [(0.0, None)] * n,
+        method="highs",
+    )
+    if program.x is None:
+        return np.empty(0, dtype=np.intp)
+    return np.flatnonzero(program.x[d + 1 :] >= 1.0 - 1e-6)
+
+
 def not_separable_message(samples: Array) -> str:
     """What a user reads; `samples` are rows of the training data."""
     listed = ", ".join(str(i) for i in samples[:_NAMED])
     more = f" and {len(samples) - _NAMED} more" if len(samples) > _NAMED else ""
+    word = "row" if len(samples) == 1 else "rows"
     return (
         "The hard margin (C=inf) has no solution: no boundary of this kernel separates the "
-        f"classes. The best one found leaves {len(samples)} sample(s) on the wrong side: rows "
-        f"{listed}{more}. Use a finite C to allow errors, a richer kernel, or correct these rows."
+        f"classes. The best one found leaves {len(samples)} {word} on the wrong side: {word} "
+        f"{listed}{more}. Use a finite C to allow errors, or a richer kernel, or look at these "
+        "rows and their near neighbours of the other class."
     )

@@ -18,7 +18,7 @@ from numba import njit
 
 from lindero.kernels.blocks import kernel_among
 from lindero.kernels.threads import TileThreads
-from lindero.problems.dual_qp import DualQP, extremes
+from lindero.problems.dual_qp import DualQP, extremes, gap_between
 from lindero.solvers.face import inside, solve_on_face
 from lindero.solvers.limits import Limits
 from lindero.solvers.smo import LANES, smo_block
@@ -52,7 +52,9 @@ class OneBlockSolver:
         rows = np.arange(len(z)) if problem.sample_of is None else problem.sample_of
         with TileThreads(1) as threads:
             K = kernel_among(problem.kernel.astype(np.float64), rows, None, threads, LANES)
-        n_iter, gap, status, blurred = 0, np.inf, None, False
+        n_iter, status, blurred = 0, None, False
+        v = K[:, : len(z)] @ z + problem.q
+        gap = gap_between(*extremes(v, z, problem.lower, problem.upper))
         try:
             while status is None:
                 seconds = time.perf_counter() - begun
@@ -98,7 +100,7 @@ def descend(K, q, z, lower, upper, tol, rounds, steps_left):  # type: ignore[no-
     floor = max(4e-16 * largest, 1e-300)
     v = block_scores(K, q, z)
     least, most = extremes(v, z, lower, upper)
-    gap = max(0.0, most - least)
+    gap = gap_between(least, most)
     best_z, best_gap = z.copy(), gap
     value = first = objective(z, v, q)
     steps = 0
@@ -137,7 +139,7 @@ def descend(K, q, z, lower, upper, tol, rounds, steps_left):  # type: ignore[no-
                 put(face_z, z)
                 v = face_v
         least, most = extremes(v, z, lower, upper)
-        gap = max(0.0, most - least)
+        gap = gap_between(least, most)
         halved = gap < 0.5 * best_gap
         if gap < best_gap:
             best_gap = gap

@@ -148,6 +148,8 @@ def heights(v, z, lower, upper, rising, falling):  # type: ignore[no-untyped-def
     most = -np.inf
     for t in range(z.size):
         value = v[t]
+        if np.isnan(value):
+            return np.nan, np.nan
         up = value if z[t] < upper[t] else np.inf
         down = value if z[t] > lower[t] else -np.inf
         rising[t] = up

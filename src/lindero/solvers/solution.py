@@ -25,6 +25,9 @@ class Status(Enum):
     PRECISION = "Stopped where rounding in double precision hides any further progress."
 
 
+_UNFINISHED = tuple(status.value for status in Status if status is not Status.OPTIMAL)
+
+
 @dataclass(frozen=True)
 class Progress:
     """One report of a running solver, handed to the callback.
@@ -124,6 +127,18 @@ class Certificate:
     def duality_gap(self) -> float:
         return self.primal - self.dual
 
+    def __str__(self) -> str:
+        lines = [
+            self.status,
+            f"KKT gap      {self.kkt_gap:.3g}",
+            f"objective    between {self.dual:.9g} (dual) and {self.primal:.9g} (primal)",
+            f"duality gap  {self.duality_gap:.3g}",
+            f"steps        {self.n_iter} in {self.seconds:.3g} s",
+        ]
+        if self.parts:
+            lines.append(f"problems     {len(self.parts)}, one certificate each in parts")
+        return "\n".join(lines)
+
     @classmethod
     def of(cls, judgement: Judgement, n_iter: int, seconds: float, status: str) -> Certificate:
         return cls(
@@ -141,8 +156,8 @@ class Certificate:
         """One certificate for several problems; its status is that of the worst of them."""
         if len(parts) == 1:
             return replace(parts[0], seconds=seconds)
-        worst = max(parts, key=lambda part: part.kkt_gap)
-        unfinished = [part for part in parts if part.status != Status.OPTIMAL.value]
+        worst = max(parts, key=lambda part: (part.infeasibility > 1e-6, part.kkt_gap))
+        unfinished = [part for part in parts if part.status in _UNFINISHED]
         return cls(
             kkt_gap=worst.kkt_gap,
             primal=sum(part.primal for part in parts),

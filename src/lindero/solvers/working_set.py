@@ -28,7 +28,7 @@ from lindero.kernels.cache import RowCache
 from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator
 from lindero.kernels.threads import TileThreads
-from lindero.problems.dual_qp import DualQP
+from lindero.problems.dual_qp import DualQP, gap_between
 from lindero.solvers.limits import Limits
 from lindero.solvers.small import MOST_VARIABLES, SmallSolver
 from lindero.solvers.smo import LANES, add_kept_rows, heights, smo_block
@@ -46,6 +46,9 @@ INNER_STEPS = 50_000
 #: What float32 rounding does to the KKT gap, per unit of max K · (Σ‖Δz‖²)^½: the largest of the
 #: errors measured on a9a, w8a, ijcnn1, cod-rna and synthetic data (the smallest was 0.7 · 2⁻²⁴).
 SINGLE_ROUNDING = 16 * 2.0**-24
+
+#: Above this, one coefficient of 1 blurs the gap by as much as it matters: rows in float64 then.
+MOST_BLUR = 1e-2
 
 
 def working_set_size(n_variables: int) -> int:
@@ -117,6 +120,8 @@ class _Descent:
         self._moved = 0.0  # Σ‖Δz‖² since f was last exact
         self._exact_gap = np.inf
         self._use(np.float32 if problem.n_variables > SINGLE_PRECISION_FROM else np.float64)
+        if self._single and not SINGLE_ROUNDING * self._rounded <= MOST_BLUR:
+            self._use(np.float64)
         if start.any():
             self.state = (problem.s * start, self.f)
             self._refresh()
@@ -143,7 +148,7 @@ class _Descent:
                 least, most = heights(
                     v, self.z, self.problem.lower, self.problem.upper, self._rising, self._falling
                 )
-                gap = max(0.0, most - least)
+                gap = gap_between(least, most)
                 rounding = self._rounding()
                 if rounding > 0.6 * max(gap, self.tol):
                     self._sharpen(gap)
@@ -164,7 +169,7 @@ class _Descent:
 
     def _rounding(self) -> float:
         """What rounding in float32 may have done to f since it was last exact."""
-        return SINGLE_ROUNDING * self._largest * self._moved**0.5 if self._single else 0.0
+        return SINGLE_ROUNDING * self._rounded * self._moved**0.5 if self._single else 0.0
 
     def _sharpen(self, gap: float) -> None:
         """Make f exact; where that did not help the last time, raise the precision of the rows."""
@@ -185,6 +190,7 @@ class _Descent:
         self.kernel: KernelOperator = self.problem.kernel.astype(dtype)
         diagonal = self.kernel.diagonal()
         self._largest = float(np.max(np.abs(diagonal), initial=0.0))
+        self._rounded = self.kernel.rounding() if dtype == np.float32 else 0.0
         if self.problem.sample_of is not None:
             diagonal = diagonal[self.problem.sample_of]
         self._diagonal = diagonal.astype(dtype)

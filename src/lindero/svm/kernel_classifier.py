@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import lapack
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
 from lindero.kernels.functions import Array, KernelFunction
-from lindero.kernels.operator import kernel_operator
+from lindero.kernels.operator import kernel_operator, origin
 from lindero.models.kernel_machine import KernelMachine, linear_weights
 from lindero.solvers.solution import Solution
 from lindero.svm.multiclass import BinaryTask, join, votes
@@ -22,6 +24,10 @@ CALIBRATION = (
     "Support vector machines give decision values, not probabilities. For probabilities wrap the "
     "estimator: sklearn.calibration.CalibratedClassifierCV(estimator, ensemble=False)."
 )
+
+
+#: Support vectors among which a kernel is looked at for negative directions.
+_CHECKED_VECTORS = 200
 
 
 class _Refused:
@@ -55,6 +61,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         alphas = [solution.a for solution in solutions]
         expansion = join(tasks, alphas, codes, len(classes), self.multiclass)
         self.classes_ = classes
+        self._scheme = self.multiclass  # parameters may be changed after the fit
         self.shape_fit_ = X.shape
         self.support_ = expansion.support.astype(np.int32)
         self._n_support = expansion.n_support
@@ -69,6 +76,14 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._gamma = function.gamma
         if function.name == "linear":
             self._weights = linear_weights(self.support_vectors_, coefficients, self._group_sizes)
+            self.intercept_ = self.intercept_ - self._bias_of_origin(origin(X, function))
+
+    def _bias_of_origin(self, shift: Array | None) -> Array:
+        """w·origin of each machine: what moving the origin of a linear kernel adds to its bias."""
+        if shift is None or self._function.name != "linear":
+            return np.zeros(len(self.intercept_))
+        moved: Array = self._weights @ shift
+        return moved
 
     # -- decisions ----------------------------------------------------------------------------
 
@@ -103,8 +118,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         values = self._decision_values(X)
         n_classes = len(self.classes_)
         if n_classes == 2:
-            codes = (values[:, 0] > 0).astype(np.intp)
-        elif self.multiclass == "ovr":
+            codes = (values[:, 0] >= 0).astype(np.intp)
+        elif self._scheme == "ovr":
             codes = np.argmax(values, axis=1)
         elif self.break_ties:
             codes = np.argmax(self._shaped(values), axis=1)
@@ -117,7 +132,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_classes = len(self.classes_)
         if n_classes == 2:
             return values[:, 0]
-        if self.multiclass == "ovo" and self.decision_function_shape == "ovr":
+        if self._scheme == "ovo" and self.decision_function_shape == "ovr":
             shaped: Array = _ovr_decision_function(values < 0, -values, n_classes)
             return shaped
         return values
@@ -131,7 +146,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self._function.name == "precomputed":
             X = vectors = X[:, self.support_]
         machine = KernelMachine(
-            kernel=kernel_operator(vectors, self._function),
+            kernel=kernel_operator(vectors, self._function, shift=origin(vectors, self._function)),
             coefficients=dense(self.dual_coef_),
             intercepts=self.intercept_,
             group_sizes=self._group_sizes,
@@ -145,7 +160,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _group_sizes(self) -> tuple[int, ...] | None:
-        paired = self.multiclass == "ovo" and len(self.classes_) > 2
+        paired = self._scheme == "ovo" and len(self.classes_) > 2
         return tuple(int(k) for k in self._n_support) if paired else None
 
     @property
@@ -157,7 +172,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def coef_(self) -> Any:
         """Weights of the features, one row per machine; for the linear kernel only."""
-        if self.kernel != "linear":
+        function = getattr(self, "_function", None)
+        if (function.name if function else self.kernel) != "linear":
             raise AttributeError(
                 f"coef_ is only available when kernel='linear', not kernel={self.kernel!r}."
             )
@@ -169,6 +185,38 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+def is_fitted_attribute(name: str) -> bool:
+    """Whether an attribute is one that fitting sets (parameters and foreign ones are not)."""
+    public = name.endswith("_") and not name.startswith("_")
+    return public or name in (
+        "_fitted_C",
+        "_function",
+        "_gamma",
+        "_n_support",
+        "_scheme",
+        "_weights",
+    )
+
+
+def warn_if_indefinite(function: KernelFunction, X: Any, support: Array) -> None:
+    """Say so when a kernel is not positive semi-definite on (some of) the support vectors."""
+    if function.name in ("linear", "poly", "rbf") or len(support) == 0:
+        return
+    kernel = kernel_operator(X, function)
+    probe = kernel.probe(support[:_CHECKED_VECTORS])
+    matrix = kernel.cross(probe, probe)
+    matrix = 0.5 * (matrix + matrix.T)
+    ridge = 1e-8 * float(np.abs(matrix).max())
+    _, failed = lapack.dpotrf(matrix + ridge * np.eye(len(matrix)), lower=1)
+    if failed:
+        warnings.warn(
+            f"The {function.name} kernel is not positive semi-definite on these data: the problem "
+            "has no single optimum, and the certificate speaks of a stationary point only.",
+            UserWarning,
+            stacklevel=6,
+        )
 
 
 def dense(values: Any) -> Array:

@@ -16,12 +16,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from lindero.kernels.functions import NAMED_KERNELS, Array, KernelFunction
-from lindero.kernels.operator import kernel_operator
+from lindero.kernels.operator import KernelOperator, kernel_operator, origin
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.margin import margin_problem
 from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Callback, Certificate, Solution, Status
-from lindero.svm.kernel_classifier import CALIBRATION, KernelClassifier, dense
+from lindero.svm.kernel_classifier import (
+    CALIBRATION,
+    KernelClassifier,
+    dense,
+    is_fitted_attribute,
+    warn_if_indefinite,
+)
 from lindero.svm.multiclass import BinaryTask, binary_tasks, split
 from lindero.svm.progress import reporting
 from lindero.svm.training import SOLVERS, choose_solver, solve_all
@@ -234,17 +240,20 @@ class SVC(KernelClassifier):
             The fitted estimator. A call that fails leaves it as it was; one that is interrupted
             (Ctrl-C) leaves the best model so far.
         """
-        if self.probability is True:
+        if self.probability not in (False, "deprecated"):
             raise ValueError("probability=True is not supported. " + CALIBRATION)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError(
                 "break_ties must be False when decision_function_shape is 'ovo': ties between "
                 "classes are broken by the values of decision_function_shape='ovr'."
             )
-        # All work is done on a copy, adopted at the end: a failed fit changes nothing.
+        # All work is done on a copy, adopted at the end: a failed fit changes nothing. The copy
+        # holds no trace of an earlier fit but its solutions.
         fitted = copy.copy(self)
+        for name in [name for name in vars(self) if is_fitted_attribute(name)]:
+            delattr(fitted, name)
         interrupted = fitted._fit(X, y, sample_weight)
-        self.__dict__.update(fitted.__dict__)
+        self.__dict__ = fitted.__dict__
         if interrupted:
             raise KeyboardInterrupt(
                 "Fitting was interrupted. The estimator holds the best model so far; its "
@@ -263,7 +272,7 @@ class SVC(KernelClassifier):
         class_weight = class_weights(self.class_weight, classes, y, weights)
         weights = weights * class_weight[codes]
         require_every_class("class_weight", weights, codes, classes)
-        bounds = self._bounds(weights)
+        bounds = _bounds(self.C, weights)
         tasks = binary_tasks(codes, len(classes), self.multiclass, bounds > 0)
         solved, interrupted = self._solve(X, function, bounds, tasks)
 
@@ -271,20 +280,16 @@ class SVC(KernelClassifier):
         self.class_weight_ = class_weight
         self._adopt_expansion(X, function, classes, codes, tasks, solutions)
         self.support_bounds_ = bounds[self.support_]
+        self._fitted_C = self.C
         self._last_solutions = list(zip(tasks, solutions, strict=True)) if self.warm_start else None
         self.certificate_ = _certificate(solved, time.perf_counter() - begun)
         self.n_iter_ = np.array([solution.n_iter for _, solution in solved], dtype=np.int32)
-        unfinished = any(solution.status is not Status.OPTIMAL for _, solution in solved)
-        self.fit_status_ = int(unfinished)
-        if unfinished and not interrupted:
-            self._warn_unfinished(X)
+        n_unfinished = sum(solution.status is not Status.OPTIMAL for solution in solutions)
+        self.fit_status_ = int(n_unfinished > 0)
+        if n_unfinished and not interrupted:
+            self._warn_unfinished(X, n_unfinished)
+        warn_if_indefinite(self._function, X, self.support_)
         return interrupted
-
-    def _bounds(self, weights: Array) -> Array:
-        """Upper bounds of the dual variables; zero where a row takes no part."""
-        bounds = np.zeros_like(weights)
-        bounds[weights > 0] = self.C * weights[weights > 0]
-        return bounds
 
     def _solve(
         self, X: Any, function: KernelFunction, bounds: Array, tasks: list[BinaryTask]
@@ -292,11 +297,7 @@ class SVC(KernelClassifier):
         """Each task's problem and solution, and whether the user interrupted."""
         shape = (max(len(task.rows) for task in tasks), X.shape[1])
         make_solver = choose_solver(self.solver, function, shape, hard=bool(np.isinf(self.C)))
-        kernel = kernel_operator(X, function)
-
-        def state(task: BinaryTask) -> DualQP:
-            over = kernel if len(task.rows) == len(bounds) else kernel.subset(task.rows)
-            return margin_problem(over, task.signs, bounds[task.rows])
+        state = _statement(kernel_operator(X, function, shift=origin(X, function)), bounds)
 
         with reporting(bool(self.verbose), self.callback) as callback:
             limits = Limits(
@@ -321,12 +322,19 @@ class SVC(KernelClassifier):
             for task, (old, solution) in zip(tasks, last, strict=True)
         ]
 
-    def _warn_unfinished(self, X: Any) -> None:
-        gap = self.certificate_.kkt_gap
+    def _warn_unfinished(self, X: Any, n_unfinished: int) -> None:
+        certificate = self.certificate_
+        n_machines = len(self.n_iter_)
+        which = f" ({n_unfinished} of {n_machines} machines)" if n_machines > 1 else ""
+        if certificate.status == Status.PRECISION.value:
+            advice = "Lower C, or raise tol."
+        else:
+            advice = (
+                "Raise max_iter or time_limit (warm_start=True goes on from here), or raise tol."
+            )
         warnings.warn(
-            f"{self.certificate_.status} The gap left is {gap:.3g}, tol is {self.tol:.3g}. "
-            "Raise max_iter or time_limit (warm_start=True goes on from here), or raise tol."
-            + ("" if self.kernel == "precomputed" else scale_advice(X)),
+            f"{certificate.status}{which} The gap left is {certificate.kkt_gap:.3g}, tol is "
+            f"{self.tol:.3g}. {advice}" + scale_advice(X, self._function),
             ConvergenceWarning,
             stacklevel=5,
         )
@@ -358,18 +366,19 @@ class SVC(KernelClassifier):
                 f"{X.shape[0]} and y has {len(codes)}."
             )
         weights = sample_weights(sample_weight, X)
-        bounds = self._bounds(weights * self.class_weight_[codes])
-        tasks = binary_tasks(codes, len(self.classes_), self.multiclass, bounds > 0)
+        bounds = _bounds(self._fitted_C, weights * self.class_weight_[codes])
+        tasks = binary_tasks(codes, len(self.classes_), self._scheme, bounds > 0)
         coefficients = dense(self.dual_coef_)
         alphas = split(
-            tasks, self.support_, coefficients, len(codes), len(self.classes_), self.multiclass
+            tasks, self.support_, coefficients, len(codes), len(self.classes_), self._scheme
         )
-        kernel = kernel_operator(X, self._function)
+        shift = origin(X, self._function)
+        state = _statement(kernel_operator(X, self._function, shift=shift), bounds)
         parts = []
         for number, (task, a) in enumerate(zip(tasks, alphas, strict=True)):
-            over = kernel if len(task.rows) == len(codes) else kernel.subset(task.rows)
-            problem = margin_problem(over, task.signs, bounds[task.rows])
-            judgement = problem.judge(a, bias=float(self.intercept_[number]))
+            problem = state(task)
+            bias = float(self.intercept_[number]) + self._bias_of_origin(shift)[number]
+            judgement = problem.judge(a, bias=bias)
             if judgement.infeasibility > 1e-6 * max(1.0, float(a.max())):
                 verdict = "the coefficients break a constraint."
             elif judgement.kkt_gap > self.tol:
@@ -387,6 +396,28 @@ class SVC(KernelClassifier):
         if not known.all() or (self.classes_[codes] != y).any():
             raise ValueError("y holds labels that were not in the data given to fit.")
         return codes
+
+
+def _bounds(C: float, weights: Array) -> Array:
+    """Upper bounds of the dual variables; zero where a row takes no part."""
+    bounds = np.zeros_like(weights)
+    with np.errstate(over="ignore", under="ignore"):
+        bounds[weights > 0] = C * weights[weights > 0]
+    if np.isfinite(C) and not np.isfinite(bounds).all():
+        raise ValueError(
+            f"C={C:g} times the weights overflows: use a smaller C or smaller weights."
+        )
+    return bounds
+
+
+def _statement(kernel: KernelOperator, bounds: Array) -> Callable[[BinaryTask], DualQP]:
+    """The problem of each task, over its rows of the kernel."""
+
+    def state(task: BinaryTask) -> DualQP:
+        over = kernel if len(task.rows) == len(bounds) else kernel.subset(task.rows)
+        return margin_problem(over, task.signs, bounds[task.rows])
+
+    return state
 
 
 def _certificate(solved: list[tuple[DualQP, Solution]], seconds: float) -> Certificate:

@@ -76,9 +76,16 @@ def solve_all(
         solver = make_solver(tol=tol, cache_size=cache_size * share, n_threads=n_threads)
         try:
             solved[number] = (problem, solver.solve(problem, starts[number], limits, number))
+        except KeyboardInterrupt:
+            limits.interrupt()
+            solved[number] = (problem, _nothing(problem))
         except NotSeparableError as error:
+            limits.interrupt()
             rows = tasks[number].rows[list(error.samples)]
             raise NotSeparableError(not_separable_message(rows), rows.tolist()) from None
+        except BaseException:
+            limits.interrupt()  # no use in going on with the others
+            raise
 
     sizes = [len(task.rows) for task in tasks]
     if sum(sizes) < SMALL_FIT_ROWS:
