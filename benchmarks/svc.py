@@ -61,7 +61,7 @@ def train_and_predict(tasks: list[Task], predict: bool) -> None:
             ratios[peer.name].append(times[peer.name] / times[ours.name])
         label = f"{task.name} {X.shape[0]}×{X.shape[1]}, C={task.C:g}"
         training.append([label, *_cells(times, ours.name)])
-        objectives.append([label, *(f"{value:.6g}" for value in values.values()),
+        objectives.append([label, *(f"{value:.8g}" for value in values.values()),
                            f"{_worst(values, ours.name):.1e}"])  # fmt: skip
         if predict:
             predicting.append([label, *_cells(predict_times, ours.name)])

@@ -162,13 +162,14 @@ def heights(v, z, lower, upper, rising, falling):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True, fastmath=True, boundscheck=False)
-def add_kept_rows(values, slots, coefficients, start, stop, f):  # type: ignore[no-untyped-def]
-    """f[start:stop] += Σ_r coefficients_r · values[slots_r, start:stop]."""
-    total = np.zeros(stop - start, values.dtype)
-    for r in range(slots.size):
-        row = values[slots[r], start:stop]
+def add_rows(values, rows, coefficients, start, stop, total):  # type: ignore[no-untyped-def]
+    """total += Σ_r coefficients_r · values[rows_r, start:stop], summed in float64.
+
+    Rows may be float32: their own rounding errors average out, those of long sums in float32 would
+    not.
+    """
+    for r in range(rows.size):
+        row = values[rows[r], start:stop]
         c = coefficients[r]
         for t in range(row.size):
-            total[t] += c * row[t]
-    for t in range(total.size):
-        f[start + t] += total[t]
+            total[t] += c * np.float64(row[t])

@@ -31,7 +31,7 @@ from lindero.kernels.threads import TileThreads
 from lindero.problems.dual_qp import DualQP, gap_between
 from lindero.solvers.limits import Limits
 from lindero.solvers.small import MOST_VARIABLES, SmallSolver
-from lindero.solvers.smo import LANES, add_kept_rows, heights, smo_block
+from lindero.solvers.smo import LANES, add_rows, heights, smo_block
 from lindero.solvers.solution import Progress, Solution, Status
 
 #: From this size on kernel rows are computed in float32.
@@ -43,9 +43,9 @@ INNER_SHARE = 0.1
 #: Inner steps between two looks at the clock (some tenths of a second at most).
 INNER_STEPS = 50_000
 
-#: What float32 rounding does to the KKT gap, per unit of max K · (Σ‖Δz‖²)^½: the largest of the
-#: errors measured on a9a, w8a, ijcnn1, cod-rna and synthetic data (the smallest was 0.7 · 2⁻²⁴).
-SINGLE_ROUNDING = 16 * 2.0**-24
+#: What float32 rounding does to the KKT gap, per unit of (Σ‖Δz‖²)^½ times `kernel.rounding()`: at
+#: most 7.3 · 2⁻²⁴ on a9a, w8a, ijcnn1, cod-rna and synthetic data with C from 1 to 1 000.
+SINGLE_ROUNDING = 8 * 2.0**-24
 
 #: Above this, one coefficient of 1 blurs the gap by as much as it matters: rows in float64 then.
 MOST_BLUR = 1e-2
@@ -263,7 +263,6 @@ class _Descent:
         if self.problem.sample_of is not None:
             rows, where = np.unique(rows, return_inverse=True)
             coefficients = np.bincount(where, weights=coefficients)
-        coefficients = coefficients.astype(self.kernel.dtype)
         slots = self._cache.find(rows)
         kept = slots >= 0
         kept_slots, kept_coefficients = slots[kept], coefficients[kept]
@@ -272,15 +271,17 @@ class _Descent:
         stored = int(np.count_nonzero(new_slots >= 0))  # claimed slots come first
         probe = self.kernel.probe(new)
         total = np.zeros(self.kernel.n_samples)
+        positions = np.arange(len(new))
 
         def add(bounds: tuple[int, int]) -> None:
             start, stop = bounds
             if len(new):
                 tile = kernel_tile(self.kernel, probe, start, stop)
                 self._cache.values[new_slots[:stored], start:stop] = tile[:stored]
-                total[start:stop] = new_coefficients @ tile
-            if len(kept_slots):
-                add_kept_rows(self._cache.values, kept_slots, kept_coefficients, start, stop, total)
+                add_rows(tile, positions, new_coefficients, 0, stop - start, total[start:stop])
+            add_rows(
+                self._cache.values, kept_slots, kept_coefficients, start, stop, total[start:stop]
+            )
 
         itemsize = self.kernel.dtype.itemsize
         try:
