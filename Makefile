@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench clean clean-compiled
 
 help:
 	@echo "make demo   install, fit the example machines, write a picture to demo/"
@@ -35,6 +35,9 @@ lint: $(VENV)/made-plot+test
 
 bench: $(VENV)/made-plot+bench
 	$(BIN)/python benchmarks/svc.py $(ARGS)
+
+clean-compiled:
+	find src -name '*.nb[ic]' -delete
 
 clean:
 	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache

@@ -56,7 +56,7 @@ def train_and_predict(tasks: list[Task], predict: bool) -> None:
             values[peer.name] = dual_objective(X, y, task.C, kernel, peer.expansion(model))
             if predict:
                 rows = X[:PREDICTED_ROWS]
-                predict_times[peer.name], _ = best_time(peer.predict, model, rows)
+                predict_times[peer.name], _ = best_time(peer.predict, model, rows, repeats=5)
         for peer in others:
             ratios[peer.name].append(times[peer.name] / times[ours.name])
         label = f"{task.name} {X.shape[0]}×{X.shape[1]}, C={task.C:g}"

@@ -121,6 +121,16 @@ def class_labels(y: Array) -> tuple[Array, Array]:
     return classes, codes
 
 
+def known_codes(y: Any, classes: Array) -> Array:
+    """The position of each label among the classes of a fitted model."""
+    y = column_or_1d(y)
+    codes: Array = np.searchsorted(classes, y)
+    known = codes < len(classes)
+    if not known.all() or (classes[codes] != y).any():
+        raise ValueError("y holds labels that were not in the data given to fit.")
+    return codes
+
+
 def sample_weights(sample_weight: Any, X: Any) -> Array:
     """Weights of the rows, none negative."""
     if sample_weight is None:

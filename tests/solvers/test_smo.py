@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lindero.solvers.smo import LANES, add_kept_rows, heights, smo_block
+from lindero.solvers.smo import LANES, add_rows, heights, smo_block
 from tests.naive import smo as naive
 
 
@@ -106,5 +106,5 @@ def test_kept_rows_are_added_over_their_columns_only(dtype):
     slots, coefficients = np.array([4, 0, 2]), rng.standard_normal(3).astype(dtype)
     expected = f.copy()
     expected[10:33] += coefficients.astype(float) @ values[slots, 10:33].astype(float)
-    add_kept_rows(values, slots, coefficients, 10, 33, f)
+    add_rows(values, slots, coefficients.astype(np.float64), 10, 33, f[10:33])
     np.testing.assert_allclose(f, expected, atol=20 * np.finfo(dtype).eps)

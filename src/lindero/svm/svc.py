@@ -13,14 +13,14 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from lindero.kernels.functions import NAMED_KERNELS, Array, KernelFunction
-from lindero.kernels.operator import KernelOperator, kernel_operator, origin
+from lindero.kernels.operator import kernel_operator, origin
 from lindero.problems.dual_qp import DualQP
-from lindero.problems.margin import margin_problem
 from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Callback, Certificate, Solution, Status
+from lindero.svm.judging import certificate_of, verdict
 from lindero.svm.kernel_classifier import (
     CALIBRATION,
     KernelClassifier,
@@ -30,11 +30,12 @@ from lindero.svm.kernel_classifier import (
 )
 from lindero.svm.multiclass import BinaryTask, binary_tasks, split
 from lindero.svm.progress import reporting
-from lindero.svm.training import SOLVERS, choose_solver, solve_all
+from lindero.svm.training import SOLVERS, choose_solver, solve_all, statement, upper_bounds
 from lindero.validation import (
     class_labels,
     class_weights,
     kernel_function,
+    known_codes,
     new_table,
     require_every_class,
     sample_weights,
@@ -272,7 +273,7 @@ class SVC(KernelClassifier):
         class_weight = class_weights(self.class_weight, classes, y, weights)
         weights = weights * class_weight[codes]
         require_every_class("class_weight", weights, codes, classes)
-        bounds = _bounds(self.C, weights)
+        bounds = upper_bounds(self.C, weights)
         tasks = binary_tasks(codes, len(classes), self.multiclass, bounds > 0)
         solved, interrupted = self._solve(X, function, bounds, tasks)
 
@@ -282,7 +283,7 @@ class SVC(KernelClassifier):
         self.support_bounds_ = bounds[self.support_]
         self._fitted_C = self.C
         self._last_solutions = list(zip(tasks, solutions, strict=True)) if self.warm_start else None
-        self.certificate_ = _certificate(solved, time.perf_counter() - begun)
+        self.certificate_ = certificate_of(solved, time.perf_counter() - begun)
         self.n_iter_ = np.array([solution.n_iter for _, solution in solved], dtype=np.int32)
         n_unfinished = sum(solution.status is not Status.OPTIMAL for solution in solutions)
         self.fit_status_ = int(n_unfinished > 0)
@@ -297,7 +298,7 @@ class SVC(KernelClassifier):
         """Each task's problem and solution, and whether the user interrupted."""
         shape = (max(len(task.rows) for task in tasks), X.shape[1])
         make_solver = choose_solver(self.solver, function, shape, hard=bool(np.isinf(self.C)))
-        state = _statement(kernel_operator(X, function, shift=origin(X, function)), bounds)
+        state = statement(kernel_operator(X, function, shift=origin(X, function)), bounds)
 
         with reporting(bool(self.verbose), self.callback) as callback:
             limits = Limits(
@@ -359,75 +360,26 @@ class SVC(KernelClassifier):
         check_is_fitted(self)
         begun = time.perf_counter()
         X = new_table(self, X)
-        codes = self._codes(y)
+        codes = known_codes(y, self.classes_)
         if X.shape[0] != self.shape_fit_[0] or len(codes) != X.shape[0]:
             raise ValueError(
                 f"certify needs the data given to fit: {self.shape_fit_[0]} rows, but X has "
                 f"{X.shape[0]} and y has {len(codes)}."
             )
         weights = sample_weights(sample_weight, X)
-        bounds = _bounds(self._fitted_C, weights * self.class_weight_[codes])
+        bounds = upper_bounds(self._fitted_C, weights * self.class_weight_[codes])
         tasks = binary_tasks(codes, len(self.classes_), self._scheme, bounds > 0)
         coefficients = dense(self.dual_coef_)
         alphas = split(
             tasks, self.support_, coefficients, len(codes), len(self.classes_), self._scheme
         )
         shift = origin(X, self._function)
-        state = _statement(kernel_operator(X, self._function, shift=shift), bounds)
+        state = statement(kernel_operator(X, self._function, shift=shift), bounds)
         parts = []
         for number, (task, a) in enumerate(zip(tasks, alphas, strict=True)):
             problem = state(task)
             bias = float(self.intercept_[number]) + self._bias_of_origin(shift)[number]
             judgement = problem.judge(a, bias=bias)
-            if judgement.infeasibility > 1e-6 * max(1.0, float(a.max())):
-                verdict = "the coefficients break a constraint."
-            elif judgement.kkt_gap > self.tol:
-                verdict = "the KKT gap is above tol."
-            else:
-                verdict = "the KKT gap is within tol."
-            status = "Recomputed in double precision: " + verdict
+            status = verdict(judgement, a, self.tol)
             parts.append(Certificate.of(judgement, int(self.n_iter_[number]), 0.0, status))
         return Certificate.joined(parts, time.perf_counter() - begun)
-
-    def _codes(self, y: Any) -> Array:
-        y = column_or_1d(y)
-        codes: Array = np.searchsorted(self.classes_, y)
-        known = codes < len(self.classes_)
-        if not known.all() or (self.classes_[codes] != y).any():
-            raise ValueError("y holds labels that were not in the data given to fit.")
-        return codes
-
-
-def _bounds(C: float, weights: Array) -> Array:
-    """Upper bounds of the dual variables; zero where a row takes no part."""
-    bounds = np.zeros_like(weights)
-    with np.errstate(over="ignore", under="ignore"):
-        bounds[weights > 0] = C * weights[weights > 0]
-    if np.isfinite(C) and not np.isfinite(bounds).all():
-        raise ValueError(
-            f"C={C:g} times the weights overflows: use a smaller C or smaller weights."
-        )
-    return bounds
-
-
-def _statement(kernel: KernelOperator, bounds: Array) -> Callable[[BinaryTask], DualQP]:
-    """The problem of each task, over its rows of the kernel."""
-
-    def state(task: BinaryTask) -> DualQP:
-        over = kernel if len(task.rows) == len(bounds) else kernel.subset(task.rows)
-        return margin_problem(over, task.signs, bounds[task.rows])
-
-    return state
-
-
-def _certificate(solved: list[tuple[DualQP, Solution]], seconds: float) -> Certificate:
-    parts = [
-        Certificate.of(
-            problem.judge(solution.a, solution.f, solution.bias),
-            solution.n_iter,
-            solution.seconds,
-            solution.status.value,
-        )
-        for problem, solution in solved
-    ]
-    return Certificate.joined(parts, seconds)

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from lindero.errors import NotSeparableError
-from lindero.kernels.functions import KernelFunction
+from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.operator import KernelOperator
 from lindero.kernels.threads import TileThreads, single_threaded_blas
 from lindero.problems.dual_qp import DualQP
+from lindero.problems.margin import margin_problem
 from lindero.solvers.hard_margin import HardMarginSolver, not_separable_message
 from lindero.solvers.limits import Limits
 from lindero.solvers.linear import LinearSolver
@@ -24,6 +26,9 @@ SOLVERS = ("auto", "working_set", "interior_point")
 
 #: Interior points cost n·d² a step: beyond this many features decomposition is the better bet.
 MOST_FEATURES = 1_000
+
+#: Beyond this many the matrix of a Newton step alone takes a gigabyte.
+WIDEST = 5_000
 
 #: Tasks of at most this many rows run side by side, one thread each; larger ones one by one.
 SIDE_BY_SIDE_ROWS = 20_000
@@ -43,6 +48,11 @@ def choose_solver(
             "solver='interior_point' needs kernel='linear'; use solver='auto' or 'working_set' "
             f"for kernel={kernel.name!r}."
         )
+    if name == "interior_point" and n_features > WIDEST:
+        raise ValueError(
+            f"solver='interior_point' keeps a matrix of features × features: at most {WIDEST} "
+            f"features, not {n_features}. Use solver='working_set'."
+        )
     if hard:
         return HardMarginSolver
     fits = kernel.name == "linear" and n_features <= MOST_FEATURES and n_samples > n_features
@@ -53,6 +63,26 @@ def choose_solver(
 
 def _interior_point(tol: float, cache_size: float, n_threads: int | None) -> Solver:
     return PolishedInteriorPointSolver(tol, n_threads)
+
+
+def upper_bounds(C: float, weights: Array) -> Array:
+    """Upper bounds of the dual variables; zero where a row takes no part."""
+    bounds = np.zeros_like(weights)
+    with np.errstate(over="ignore", under="ignore"):
+        bounds[weights > 0] = C * weights[weights > 0]
+    if np.isfinite(C) and not np.isfinite(bounds).all():
+        raise ValueError(f"C={C:g} times the weights overflows: use a smaller C or weights.")
+    return bounds
+
+
+def statement(kernel: KernelOperator, bounds: Array) -> Callable[[BinaryTask], DualQP]:
+    """The margin problem of each task, over its rows of the kernel."""
+
+    def state(task: BinaryTask) -> DualQP:
+        over = kernel if len(task.rows) == len(bounds) else kernel.subset(task.rows)
+        return margin_problem(over, task.signs, bounds[task.rows])
+
+    return state
 
 
 def solve_all(
