@@ -22,7 +22,7 @@ from numba import njit
 from lindero.kernels.functions import Array
 
 #: Converted copies up to this size are kept for the length of a fit; larger data are converted
-#: tile by tile (some 5 % slower).
+#: tile by tile (measured: 3 to 8 % slower with 50 features, a third with 400).
 COPY_LIMIT_BYTES = 96 * 2**20
 
 #: Above this many features a dense probe of sparse data would not stay in the CPU's cache.
