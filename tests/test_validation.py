@@ -11,6 +11,7 @@ from lindero.svm import SVC
 from lindero.validation import (
     class_labels,
     class_weights,
+    is_plain,
     kernel_function,
     new_table,
     require_every_class,
@@ -170,3 +171,34 @@ def test_scale_advice_ignores_constant_features():
 def test_scale_advice_takes_integers_of_any_size():
     wide = np.array([[-(2**62), 1], [2**62, 3]], dtype=np.int64)
     assert "scale them first" in scale_advice(wide, LINEAR)
+
+
+@pytest.mark.parametrize(
+    ("table", "plain"),
+    [
+        (X, True),
+        (X.astype(np.float32), True),
+        (X.astype(np.float16), False),
+        (X.astype(int), False),
+        (X[0], False),
+        (X[:0], False),
+        (np.where(X > 0, np.nan, X), False),
+        (np.where(X > 0, np.inf, X), False),
+        (X.tolist(), False),
+        (pd.DataFrame(X), False),
+        (sp.csr_array(X), False),
+        (np.ma.masked_array(X), False),
+    ],
+)
+def test_only_finite_dense_floats_are_taken_without_a_closer_look(table, plain):
+    assert is_plain(table) is plain
+
+
+def test_a_plain_table_of_another_width_or_without_its_names_gets_the_closer_look():
+    estimator = SVC().fit(X, Y)
+    assert new_table(estimator, X) is X
+    with pytest.raises(ValueError, match="features"):
+        new_table(estimator, X[:, :2])
+    named = SVC().fit(pd.DataFrame(X, columns=["a", "b", "c"]), Y)
+    with pytest.warns(UserWarning, match="feature names"):
+        new_table(named, X)

@@ -31,6 +31,9 @@ def training_table(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:
     Sets `n_features_in_` and `feature_names_in_` of `estimator`.
     """
     precomputed = estimator.kernel == "precomputed"
+    if not precomputed and is_plain(X) and is_plain_vector(y, X.shape[0]):
+        estimator.n_features_in_ = X.shape[1]
+        return X, y
     require_numeric_columns(X)
     if y is not None and getattr(X, "ndim", 2) == 2 and _num_samples(y) != _num_samples(X):
         raise ValueError(
@@ -58,6 +61,9 @@ def training_table(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:
 def new_table(estimator: Any, X: Any) -> Any:
     """X of predict, of the width seen in fit."""
     precomputed = estimator.kernel == "precomputed"
+    named = hasattr(estimator, "feature_names_in_")
+    if not named and is_plain(X) and X.shape[1] == estimator.n_features_in_:
+        return X
     require_numeric_columns(X)
     X = validate_data(
         estimator,
@@ -68,6 +74,23 @@ def new_table(estimator: Any, X: Any) -> Any:
         reset=False,
     )
     return _plain(X)
+
+
+def is_plain(X: Any) -> bool:
+    """Whether X needs no closer look: a dense array of finite floats. Small data are most often
+    that, and the closer look would take as long as the fit."""
+    return bool(
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.size > 0
+        and X.dtype in (np.float64, np.float32)
+        and np.isfinite(X).all()
+    )
+
+
+def is_plain_vector(y: Any, n_rows: int) -> bool:
+    """The same of labels: integers or text, one for each of `n_rows` rows."""
+    return type(y) is np.ndarray and y.shape == (n_rows,) and y.dtype.kind in "biuU"
 
 
 def require_numeric_columns(X: Any) -> None:
@@ -109,7 +132,6 @@ def _plain(X: Any) -> Any:
 
 def class_labels(y: Array) -> tuple[Array, Array]:
     """The classes in order, and the position of each label among them."""
-    y = column_or_1d(y, warn=True)
     if y.dtype.kind not in "biuUS":  # these are labels by their type, others need a closer look
         check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)

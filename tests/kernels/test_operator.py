@@ -68,6 +68,9 @@ def block(kernel, probe, start=0, stop=None):
     stop = kernel.n_samples if stop is None else stop
     out = np.full((len(probe), stop - start), np.nan, dtype=kernel.dtype)
     kernel.block(probe, start, stop, out)
+    columns = np.full(out.shape[::-1], np.nan, dtype=kernel.dtype)
+    kernel.columns(probe, start, stop, columns)
+    assert_near(columns.T, out, kernel.dtype)
     return out
 
 
@@ -110,6 +113,15 @@ class TestProductKernel:
         assert part.n_samples == 4
         values = block(part, part.probe(np.arange(4)))
         assert_near(values, twin(name, DATA[data])[np.ix_(rows, rows)], dtype)
+
+    def test_matrix_is_the_kernel_among_rows_padded_with_zeros(self, name, data, dtype):
+        kernel, rows = operator(name, DATA[data], dtype), np.array([3, 0, 2, 3])
+        chosen = np.array([30, 2, 17, 5])
+        for over, among in ((kernel, rows), (kernel.subset(chosen), chosen[rows])):
+            values = over.matrix(rows, 7)
+            assert_near(values[:, :4], twin(name, DATA[data])[np.ix_(among, among)], dtype)
+            assert values.shape == (4, 7)
+            assert not values[:, 4:].any()
 
     def test_astype_changes_the_precision_and_nothing_else(self, name, data, dtype):
         other = {np.float64: np.float32, np.float32: np.float64}[dtype]
@@ -162,6 +174,7 @@ class TestPrecomputed:
         assert_near(
             block(kernel, kernel.probe(np.array([1, 0]))), K[chosen[::-1, None], chosen], dtype
         )
+        assert_near(kernel.matrix(np.array([1]), 3), [[K[2, 2], 0, 0]], dtype)
 
     def test_new_rows_are_rows_of_kernel_values_with_the_samples(self, stored, dtype):
         K = self.matrix(stored)
@@ -186,6 +199,7 @@ class TestCallable:
             dtype,
         )
         assert_near(kernel.diagonal().astype(dtype), np.diagonal(expected), dtype)
+        assert_near(kernel.matrix(rows, 3), expected[np.ix_(rows, rows)], dtype)
         part = kernel.subset(rows)
         assert_near(block(part, part.probe(np.arange(3))), expected[np.ix_(rows, rows)], dtype)
 

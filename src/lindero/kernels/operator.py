@@ -8,21 +8,28 @@ Solvers and models see only these verbs:
     probe(rows)                  remember chosen training rows
     probe_of(Z)                  remember rows of new data
     block(probe, start, stop)    K(probe, samples start..stop), into a caller's buffer
+    columns(probe, start, stop)  the same transposed, which sparse data can do faster
     cross(probe, other)          K(probe, other) of two probes of training rows
+    matrix(rows, width)          K among a few rows, its columns padded with zeros
     subset(rows), astype(dtype)  the same over fewer samples, in another precision
 """
 
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+from numba import njit
 
 from lindero.errors import KernelError
 from lindero.kernels.functions import Array, KernelFunction
 from lindero.kernels.products import DenseProducts, Probe, SparseProducts
+
+#: The matrix over at most this many samples is computed once for all their subsets.
+SHARED_SAMPLES = 400
 
 
 class KernelOperator(Protocol):
@@ -36,7 +43,9 @@ class KernelOperator(Protocol):
     def probe(self, rows: Array) -> Probe: ...
     def probe_of(self, Z: Any) -> Probe: ...
     def block(self, probe: Probe, start: int, stop: int, out: Array) -> None: ...
+    def columns(self, probe: Probe, start: int, stop: int, out: Array) -> None: ...
     def cross(self, probe: Probe, other: Probe) -> Array: ...
+    def matrix(self, rows: Array, width: int) -> Array: ...
     def subset(self, rows: Array) -> KernelOperator: ...
     def astype(self, dtype: Any) -> KernelOperator: ...
 
@@ -78,11 +87,22 @@ def origin(X: Any, function: KernelFunction) -> Array | None:
 
 
 class ProductKernel:
-    """A kernel that is a function of inner products."""
+    """A kernel that is a function of inner products.
 
-    def __init__(self, products: DenseProducts | SparseProducts, function: KernelFunction) -> None:
+    `whole` and `rows` make a subset of few samples, which takes its matrix from that of the whole.
+    """
+
+    def __init__(
+        self,
+        products: DenseProducts | SparseProducts,
+        function: KernelFunction,
+        whole: ProductKernel | None = None,
+        rows: Array | None = None,
+    ) -> None:
         self.products = products
         self.function = function
+        self.whole = whole
+        self.rows = rows
         self.n_samples = products.n_samples
         self.dtype = products.dtype
 
@@ -109,13 +129,32 @@ class ProductKernel:
         self.products.block(probe, start, stop, out)
         self.function.apply(out, probe.squares, self.products.squares[start:stop])
 
+    def columns(self, probe: Probe, start: int, stop: int, out: Array) -> None:
+        self.products.columns(probe, start, stop, out)
+        self.function.apply(out, self.products.squares[start:stop], probe.squares)
+
     def cross(self, probe: Probe, other: Probe) -> Array:
         values = self.products.cross(probe, other)
         self.function.apply(values, probe.squares, other.squares)
         return values
 
+    def matrix(self, rows: Array, width: int) -> Array:
+        if self.whole is not None:
+            assert self.rows is not None
+            return self.whole.matrix(self.rows[rows], width)
+        among: Array = chosen(self._matrix, rows, width)
+        return among
+
+    @cached_property
+    def _matrix(self) -> Array:
+        probe = self.probe(np.arange(self.n_samples))
+        return self.cross(probe, probe)
+
     def subset(self, rows: Array) -> ProductKernel:
-        return ProductKernel(self.products.subset(rows), self.function)
+        products = self.products.subset(rows)
+        if self.n_samples > SHARED_SAMPLES:
+            return ProductKernel(products, self.function)
+        return ProductKernel(products, self.function, self, rows)
 
     def astype(self, dtype: Any) -> ProductKernel:
         products = self.products.astype(dtype)
@@ -126,7 +165,7 @@ class PrecomputedKernel:
     """A kernel given as its matrix; `samples` are the rows and columns in use (None: all)."""
 
     def __init__(self, matrix: Array, dtype: Any, samples: Array | None = None) -> None:
-        self.matrix = matrix
+        self.given = matrix
         self.samples = samples
         self.n_samples = matrix.shape[1] if samples is None else len(samples)
         self.dtype = np.dtype(dtype)
@@ -135,14 +174,14 @@ class PrecomputedKernel:
         return rows if self.samples is None else self.samples[rows]
 
     def diagonal(self) -> Array:
-        diagonal: Array = self.matrix.diagonal()[self._original(slice(None))]
+        diagonal: Array = self.given.diagonal()[self._original(slice(None))]
         return diagonal.astype(np.float64)
 
     def rounding(self) -> float:
         return float(np.max(np.abs(self.diagonal()), initial=0.0))
 
     def probe(self, rows: Array) -> Probe:
-        return Probe((self.matrix, self._original(rows)), np.zeros(len(rows), self.dtype))
+        return Probe((self.given, self._original(rows)), np.zeros(len(rows), self.dtype))
 
     def probe_of(self, Z: Array) -> Probe:
         return Probe((Z, np.arange(len(Z))), np.zeros(len(Z), self.dtype))
@@ -152,16 +191,23 @@ class PrecomputedKernel:
         columns = self._original(slice(start, stop))
         out[...] = source[rows, columns] if self.samples is None else source[rows[:, None], columns]
 
+    def columns(self, probe: Probe, start: int, stop: int, out: Array) -> None:
+        self.block(probe, start, stop, out.T)
+
     def cross(self, probe: Probe, other: Probe) -> Array:
         matrix, rows = probe.rows
         _, columns = other.rows
         return np.ascontiguousarray(matrix[rows[:, None], columns], dtype=self.dtype)
 
+    def matrix(self, rows: Array, width: int) -> Array:
+        probe = self.probe(rows)
+        return padded(self.cross(probe, probe), width)
+
     def subset(self, rows: Array) -> PrecomputedKernel:
-        return PrecomputedKernel(self.matrix, self.dtype, self._original(rows))
+        return PrecomputedKernel(self.given, self.dtype, self._original(rows))
 
     def astype(self, dtype: Any) -> PrecomputedKernel:
-        return PrecomputedKernel(self.matrix, dtype, self.samples)
+        return PrecomputedKernel(self.given, dtype, self.samples)
 
 
 class CallableKernel:
@@ -213,11 +259,34 @@ class CallableKernel:
     def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
         out[...] = self._call(probe.rows, self.X[start:stop])
 
+    def columns(self, probe: Probe, start: int, stop: int, out: Array) -> None:
+        self.block(probe, start, stop, out.T)
+
     def cross(self, probe: Probe, other: Probe) -> Array:
         return np.ascontiguousarray(self._call(probe.rows, other.rows), dtype=self.dtype)
+
+    def matrix(self, rows: Array, width: int) -> Array:
+        probe = self.probe(rows)
+        return padded(self.cross(probe, probe), width)
 
     def subset(self, rows: Array) -> CallableKernel:
         return CallableKernel(self.X[rows], self.function, self.dtype)
 
     def astype(self, dtype: Any) -> CallableKernel:
         return CallableKernel(self.X, self.function, dtype)
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def chosen(matrix, rows, width):  # type: ignore[no-untyped-def]
+    """matrix[rows][:, rows], its columns padded with zeros to `width`."""
+    block = np.zeros((rows.size, width), dtype=matrix.dtype)
+    for i in range(rows.size):
+        source, target = matrix[rows[i]], block[i]
+        for j in range(rows.size):
+            target[j] = source[rows[j]]
+    return block
+
+
+def padded(block: Array, width: int) -> Array:
+    """The block with columns of zeros added up to `width`."""
+    return np.pad(block, ((0, 0), (0, width - block.shape[1])))

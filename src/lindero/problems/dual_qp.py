@@ -24,22 +24,16 @@ Nothing here knows how a solution was found: the judge is not the player.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 
 from lindero.errors import SolverError
 from lindero.kernels.blocks import kernel_product
 from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator
 from lindero.kernels.threads import TileThreads
-
-#: Share of its upper bound by which a coefficient may miss it, and share of the largest
-#: coefficient below which one is nothing.
-_ROUNDING = 1e-12
-_NOTHING = 1e-15
+from lindero.problems.conditions import ROUNDING, bias_at, judged, snapped
 
 
 @dataclass(frozen=True)
@@ -66,22 +60,20 @@ class DualQP:
     u: Array
     delta: float = 0.0
     sample_of: Array | None = None
+    q: Array = field(init=False, repr=False)
+    lower: Array = field(init=False, repr=False)
+    upper: Array = field(init=False, repr=False)
 
     @property
     def n_variables(self) -> int:
         return len(self.p)
 
-    @cached_property
-    def q(self) -> Array:
-        return self.s * self.p
-
-    @cached_property
-    def lower(self) -> Array:
-        return np.where(self.s > 0, 0.0, -self.u)
-
-    @cached_property
-    def upper(self) -> Array:
-        return np.where(self.s > 0, self.u, 0.0)
+    def __post_init__(self) -> None:
+        # Set once, not when first asked for: small problems are stated by the thousand.
+        positive = self.s > 0
+        object.__setattr__(self, "q", self.s * self.p)
+        object.__setattr__(self, "lower", np.where(positive, 0.0, -self.u))
+        object.__setattr__(self, "upper", np.where(positive, self.u, 0.0))
 
     def at_samples(self, z: Array) -> Array:
         """Signed variables summed over the samples they belong to."""
@@ -101,18 +93,12 @@ class DualQP:
 
     def bias(self, a: Array, f: Array) -> float:
         """−mean of v over the free variables; without any, the middle of what KKT leaves open."""
-        v = self.scores(f)
-        free = (a > 0) & (a < self.u)
-        if free.any():
-            return -float(v[free].mean())
-        least, most = extremes(v, self.s * a, self.lower, self.upper)
-        finite = [x for x in (least, most) if np.isfinite(x)]
-        return -float(np.mean(finite)) if finite else 0.0
+        return float(bias_at(self.scores(f), a, self.s, self.u))
 
     def snapped(self, a: Array) -> Array:
         """`a` with coefficients within rounding of a bound put exactly on it."""
-        a = np.where(a <= _NOTHING * a.max(initial=0.0), 0.0, a)
-        return np.where(a >= (1.0 - _ROUNDING) * self.u, self.u, a)
+        near: Array = snapped(a, self.u)
+        return near
 
     def nearest_feasible(self, a: Array) -> Array | None:
         """`a` put into the box, then moved in proportion to its room until sᵀa = δ: coefficients
@@ -127,7 +113,7 @@ class DualQP:
         inside = (a > 0) & (a < self.u)
         for movable in (room * inside, room):
             total = float(movable.sum())
-            if total >= abs(excess) * (1.0 - _ROUNDING):
+            if total >= abs(excess) * (1.0 - ROUNDING):
                 move = movable * min(1.0, abs(excess) / total)
                 return self.snapped(np.clip(np.where(falls, a - move, a + move), 0.0, self.u))
         return None
@@ -147,50 +133,6 @@ class DualQP:
             f = self.kernel_sums(a)
         if bias is None:
             bias = self.bias(a, f)
-        z = self.s * a
+        quadratic = float(self.at_samples(self.s * a) @ f)
         v = self.scores(f)
-        least, most = extremes(v, self.s * a, self.lower, self.upper)
-        quadratic = float(self.at_samples(z) @ f)
-        box = max(0.0, -float(a.min(initial=0.0)), float((a - self.u).max(initial=0.0)))
-        return Judgement(
-            kkt_gap=gap_between(least, most),
-            primal=self._primal(quadratic, v, bias),
-            dual=-0.5 * quadratic - float(self.q @ z),
-            infeasibility=max(box, abs(float(z.sum()) - self.delta)),
-        )
-
-    def _primal(self, quadratic: float, v: Array, bias: float) -> float:
-        reach = self.s * (v - self.q + bias)
-        bounds, scale = self.u, 1.0
-        hard = np.isinf(bounds)
-        if hard.any():
-            unmet = hard & (reach < -self.p)
-            if (reach[unmet] <= 0).any():
-                return float("inf")
-            scale = float(np.max(-self.p[unmet] / reach[unmet], initial=1.0))
-            bounds = np.where(hard, 0.0, bounds)
-        losses = np.maximum(0.0, -(scale * reach + self.p))
-        return 0.5 * scale**2 * quadratic + scale * bias * self.delta + float(bounds @ losses)
-
-
-@njit(cache=True, nogil=True)
-def gap_between(least, most):  # type: ignore[no-untyped-def]
-    """The KKT gap; infinite where values are not numbers, so that no comparison takes it for 0."""
-    gap = most - least
-    if np.isnan(gap):
-        return np.inf
-    return max(0.0, gap)
-
-
-@njit(cache=True, nogil=True, boundscheck=False)
-def extremes(v, z, lower, upper):  # type: ignore[no-untyped-def]
-    """The least v that can rise and the largest that can fall: their difference is the gap."""
-    least, most = np.inf, -np.inf
-    for i in range(z.size):
-        if np.isnan(v[i]):
-            return np.nan, np.nan
-        if z[i] < upper[i] and v[i] < least:
-            least = v[i]
-        if z[i] > lower[i] and v[i] > most:
-            most = v[i]
-    return least, most
+        return Judgement(*judged(quadratic, v, a, self.s, self.p, self.u, self.delta, bias))

@@ -92,7 +92,8 @@ class InteriorPointSolver:
 
 def takes(problem: DualQP) -> bool:
     """Whether the constraints of a problem are of the kind that has an interior."""
-    return bool(problem.delta == 0 and np.isfinite(problem.u).all() and (problem.u > 0).all())
+    u = problem.u
+    return bool(problem.delta == 0 and u.min(initial=1.0) > 0 and u.max(initial=0.0) < np.inf)
 
 
 class _CentralPath:

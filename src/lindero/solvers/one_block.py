@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from lindero.kernels.blocks import kernel_among
-from lindero.kernels.threads import TileThreads
-from lindero.problems.dual_qp import DualQP, extremes, gap_between
+from lindero.kernels.threads import single_threaded_blas
+from lindero.problems.conditions import extremes, gap_between
+from lindero.problems.dual_qp import DualQP
 from lindero.solvers.face import inside, solve_on_face
 from lindero.solvers.limits import Limits
 from lindero.solvers.smo import LANES, smo_block
@@ -50,11 +50,10 @@ class OneBlockSolver:
         limits = limits or Limits()
         z = problem.s * problem.start(start.a if start else None)
         rows = np.arange(len(z)) if problem.sample_of is None else problem.sample_of
-        with TileThreads(1) as threads:
-            K = kernel_among(problem.kernel.astype(np.float64), rows, None, threads, LANES)
+        with single_threaded_blas:
+            K = problem.kernel.astype(np.float64).matrix(rows, -(-len(z) // LANES) * LANES)
         n_iter, status, blurred = 0, None, False
-        v = K[:, : len(z)] @ z + problem.q
-        gap = gap_between(*extremes(v, z, problem.lower, problem.upper))
+        gap = gap_at(K, problem.q, z, problem.lower, problem.upper)
         try:
             while status is None:
                 seconds = time.perf_counter() - begun
@@ -76,7 +75,7 @@ class OneBlockSolver:
             status = Status.INTERRUPTED
         a = problem.snapped(problem.s * z)
         f = np.empty(problem.kernel.n_samples)
-        f[rows] = K[:, : len(z)] @ (problem.s * a)
+        f[rows] = block_scores(K, np.zeros(len(z)), problem.s * a)
         bias = problem.bias(a, f)
         if blurred and status is Status.OPTIMAL and problem.judge(a, f, bias).kkt_gap > self.tol:
             status = Status.PRECISION
@@ -185,6 +184,13 @@ def block_scores(K, q, z):  # type: ignore[no-untyped-def]
             for j in range(v.size):
                 v[j] += weight * row[j]
     return v
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def gap_at(K, q, z, lower, upper):  # type: ignore[no-untyped-def]
+    """The KKT gap at z."""
+    least, most = extremes(block_scores(K, q, z), z, lower, upper)
+    return gap_between(least, most)
 
 
 @njit(cache=True, nogil=True, fastmath=True, boundscheck=False)

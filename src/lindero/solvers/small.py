@@ -13,11 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import lapack
 
-from lindero.kernels.blocks import kernel_among
 from lindero.kernels.functions import KernelFunction
 from lindero.kernels.operator import KernelOperator, ProductKernel
 from lindero.kernels.products import DenseProducts
-from lindero.kernels.threads import TileThreads
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.interior_point import InteriorPointSolver, takes
 from lindero.solvers.limits import Limits
@@ -118,9 +116,7 @@ def _better(problem: DualQP, one: Solution, other: Solution, tol: float) -> Solu
     if min(gaps) <= tol:
         return replace(one if gaps[0] <= gaps[1] else other, status=Status.OPTIMAL)
     rows = np.arange(problem.n_variables) if problem.sample_of is None else problem.sample_of
-    with TileThreads(1) as threads:
-        K = kernel_among(problem.kernel.astype(np.float64), rows, None, threads)
-    K = K.astype(np.longdouble)
+    K = problem.kernel.astype(np.float64).matrix(rows, len(rows)).astype(np.longdouble)
     values = []
     for each in (one, other):
         z = (problem.s * each.a).astype(np.longdouble)
@@ -131,8 +127,7 @@ def _better(problem: DualQP, one: Solution, other: Solution, tol: float) -> Solu
 def kernel_features(kernel: KernelOperator) -> tuple[ProductKernel, int]:
     """Z with K = ZZᵀ to rounding, by pivoted Cholesky, as a linear kernel; and its rank."""
     n = kernel.n_samples
-    with TileThreads() as threads:
-        matrix = kernel_among(kernel.astype(np.float64), np.arange(n), None, threads)
+    matrix = kernel.astype(np.float64).matrix(np.arange(n), n)
     factor, order, rank, _ = lapack.dpstrf(matrix, lower=1)
     Z = np.empty((n, rank))
     Z[order - 1] = np.tril(factor)[:, :rank]

@@ -28,7 +28,8 @@ from lindero.kernels.cache import RowCache
 from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator
 from lindero.kernels.threads import TileThreads
-from lindero.problems.dual_qp import DualQP, gap_between
+from lindero.problems.conditions import gap_between
+from lindero.problems.dual_qp import DualQP
 from lindero.solvers.limits import Limits
 from lindero.solvers.small import MOST_VARIABLES, SmallSolver
 from lindero.solvers.smo import LANES, add_rows, heights, smo_block

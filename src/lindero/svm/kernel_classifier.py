@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -52,12 +53,14 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         X: Any,
         function: KernelFunction,
+        shift: Array | None,
         classes: Array,
         codes: Array,
         tasks: Sequence[BinaryTask],
         solutions: Sequence[Solution],
     ) -> None:
-        """Set the attributes that describe the fitted machines."""
+        """Set the attributes that describe the fitted machines; `shift` is the origin they were
+        trained with."""
         alphas = [solution.a for solution in solutions]
         expansion = join(tasks, alphas, codes, len(classes), self.multiclass)
         self.classes_ = classes
@@ -76,7 +79,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._gamma = function.gamma
         if function.name == "linear":
             self._weights = linear_weights(self.support_vectors_, coefficients, self._group_sizes)
-            self.intercept_ = self.intercept_ - self._bias_of_origin(origin(X, function))
+            self.intercept_ = self.intercept_ - self._bias_of_origin(shift)
 
     def _bias_of_origin(self, shift: Array | None) -> Array:
         """w·origin of each machine: what moving the origin of a linear kernel adds to its bias."""
@@ -179,6 +182,13 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         check_is_fitted(self)
         return sp.csr_array(self._weights) if sp.issparse(self.dual_coef_) else self._weights
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> Any:
+        """Names of the parameters, read from the signature once: a small fit is shorter than
+        looking at it."""
+        return super()._get_param_names()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -58,26 +58,25 @@ def join(
     multiclass: str,
 ) -> Expansion:
     """Coefficients of all tasks in scikit-learn's layout (see `models.kernel_machine`)."""
+    held = [np.flatnonzero(a) for a in alphas]
     used = np.zeros(len(codes), dtype=bool)
-    for task, a in zip(tasks, alphas, strict=True):
-        used[task.rows[a > 0]] = True
+    for task, inside in zip(tasks, held, strict=True):
+        used[task.rows[inside]] = True
     support = np.flatnonzero(used)
     support = support[np.argsort(codes[support], kind="stable")]
-    place = np.full(len(codes), -1)
+    place = np.empty(len(codes), dtype=np.intp)
     place[support] = np.arange(len(support))
     paired = n_classes > 2 and multiclass == "ovo"
     coefficients = np.zeros((n_classes - 1 if paired else len(tasks), len(support)))
     pairs = list(combinations(range(n_classes), 2))
-    for k, (task, a) in enumerate(zip(tasks, alphas, strict=True)):
-        held = a > 0
-        columns = place[task.rows[held]]
+    for k, (task, a, inside) in enumerate(zip(tasks, alphas, held, strict=True)):
+        signs = task.signs[inside]
+        lines: Array | int = k
         if paired:
             i, j = pairs[k]
             # a sample of class i keeps its coefficient against j in row j − 1, and j's in row i
-            lines = np.where(task.signs[held] > 0, j - 1, i)
-        else:
-            lines = np.full(len(columns), k)
-        coefficients[lines, columns] = task.signs[held] * a[held]
+            lines = np.where(signs > 0, j - 1, i)
+        coefficients[lines, place[task.rows[inside]]] = signs * a[inside]
     n_support = np.bincount(codes[support], minlength=n_classes).astype(np.int32)
     return Expansion(support, n_support, coefficients)
 

@@ -271,15 +271,17 @@ class SVC(KernelClassifier):
         require_every_class("sample_weight", weights, codes, classes)
         function = kernel_function(self, X, weights)
         class_weight = class_weights(self.class_weight, classes, y, weights)
-        weights = weights * class_weight[codes]
-        require_every_class("class_weight", weights, codes, classes)
+        if self.class_weight is not None:
+            weights = weights * class_weight[codes]
+            require_every_class("class_weight", weights, codes, classes)
         bounds = upper_bounds(self.C, weights)
         tasks = binary_tasks(codes, len(classes), self.multiclass, bounds > 0)
-        solved, interrupted = self._solve(X, function, bounds, tasks)
+        shift = origin(X, function)
+        solved, interrupted = self._solve(X, function, shift, bounds, tasks)
 
         solutions = [solution for _, solution in solved]
         self.class_weight_ = class_weight
-        self._adopt_expansion(X, function, classes, codes, tasks, solutions)
+        self._adopt_expansion(X, function, shift, classes, codes, tasks, solutions)
         self.support_bounds_ = bounds[self.support_]
         self._fitted_C = self.C
         self._last_solutions = list(zip(tasks, solutions, strict=True)) if self.warm_start else None
@@ -293,12 +295,17 @@ class SVC(KernelClassifier):
         return interrupted
 
     def _solve(
-        self, X: Any, function: KernelFunction, bounds: Array, tasks: list[BinaryTask]
+        self,
+        X: Any,
+        function: KernelFunction,
+        shift: Array | None,
+        bounds: Array,
+        tasks: list[BinaryTask],
     ) -> tuple[list[tuple[DualQP, Solution]], bool]:
         """Each task's problem and solution, and whether the user interrupted."""
         shape = (max(len(task.rows) for task in tasks), X.shape[1])
         make_solver = choose_solver(self.solver, function, shape, hard=bool(np.isinf(self.C)))
-        state = statement(kernel_operator(X, function, shift=origin(X, function)), bounds)
+        state = statement(kernel_operator(X, function, shift=shift), bounds)
 
         with reporting(bool(self.verbose), self.callback) as callback:
             limits = Limits(
