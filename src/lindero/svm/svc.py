@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 import warnings
 from collections.abc import Callable
@@ -250,9 +249,8 @@ class SVC(KernelClassifier):
             )
         # All work is done on a copy, adopted at the end: a failed fit changes nothing. The copy
         # holds no trace of an earlier fit but its solutions.
-        fitted = copy.copy(self)
-        for name in [name for name in vars(self) if is_fitted_attribute(name)]:
-            delattr(fitted, name)
+        fitted = type(self).__new__(type(self))
+        fitted.__dict__ = {k: v for k, v in vars(self).items() if not is_fitted_attribute(k)}
         interrupted = fitted._fit(X, y, sample_weight)
         self.__dict__ = fitted.__dict__
         if interrupted:
