@@ -12,7 +12,9 @@ import scipy.sparse as sp
 from lindero.kernels.functions import KernelFunction
 from lindero.kernels.operator import kernel_operator
 from lindero.problems.dual_qp import DualQP
-from lindero.problems.margin import margin_problem
+from lindero.problems.margin import margin_problem, nu_margin_problem
+from lindero.problems.novelty import novelty_problem
+from lindero.problems.tube import nu_tube_problem, tube_problem
 from lindero.solvers.hard_margin import HardMarginSolver
 from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.linear import LinearSolver
@@ -49,21 +51,20 @@ def margin(X, y, kernel, C=1.0):
 
 
 def tube(X, y, kernel, C, epsilon):
-    """ε-regression: two variables a sample, (a⁻, a⁺)."""
-    n = len(y)
-    return DualQP(
-        kernel=kernel_operator(X, kernel),
-        p=np.concatenate([epsilon - y, epsilon + y]),
-        s=np.repeat([1.0, -1.0], n),
-        u=np.full(2 * n, C),
-        sample_of=np.tile(np.arange(n), 2),
-    )
+    return tube_problem(kernel_operator(X, kernel), y, np.full(len(y), float(C)), epsilon)
+
+
+def nu_tube(X, y, kernel, C, nu):
+    return nu_tube_problem(kernel_operator(X, kernel), y, np.full(len(y), float(C)), nu)
+
+
+def nu_margin(X, y, kernel, nu, weights=1.0):
+    bounds = np.broadcast_to(weights, len(y)).astype(float)
+    return nu_margin_problem(kernel_operator(X, kernel), y, bounds, nu)
 
 
 def one_class(X, kernel, share):
-    """The support of a cloud: p = 0, s = 1, Σa = share · n, so δ is not zero."""
-    n = len(X)
-    return DualQP(kernel_operator(X, kernel), np.zeros(n), np.ones(n), np.ones(n), delta=share * n)
+    return novelty_problem(kernel_operator(X, kernel), np.ones(len(X)), share)
 
 
 def xor(C):
@@ -125,6 +126,12 @@ def _one_sample_a_class():
     return margin(np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([1.0, -1.0]), LINEAR_KERNEL)
 
 
+def _twice(data):
+    X, y = data
+    order = np.argsort(-np.tile(y, 2), kind="stable")
+    return np.tile(X, (2, 1))[order], np.tile(y, 2)[order]
+
+
 def _sparse(kernel, n=150, n_features=80):
     return margin(*sparse_clouds(n, n_features), kernel, C=5.0)
 
@@ -153,6 +160,18 @@ BANK = {
     "tube": Entry(lambda: tube(*curve(80), LINEAR_KERNEL, 1.0, 0.1), LINEAR),
     "gaussian tube": Entry(lambda: tube(*curve(80), rbf(0.5), 10.0, 0.1), ANY),
     "one class": Entry(lambda: one_class(two_clouds(90)[0], rbf(0.5), share=0.3), ANY),
+    "ν": Entry(lambda: nu_margin(*two_clouds(100), rbf(0.5), 0.3), ANY),
+    "ν linear": Entry(lambda: nu_margin(*two_clouds(100), LINEAR_KERNEL, 0.5), ANY),
+    "largest ν": Entry(lambda: nu_margin(*two_clouds(50), rbf(0.5), 1.0), ANY),
+    "ν with weights": Entry(
+        lambda: nu_margin(*two_clouds(60), rbf(0.5), 0.4, 10.0 ** (np.arange(60) % 7 - 3)), ANY
+    ),
+    "ν of repeated rows": Entry(lambda: nu_margin(*_twice(two_clouds(30)), rbf(1.0), 0.4), ANY),
+    "ν tube": Entry(lambda: nu_tube(*curve(80), rbf(0.5), 10.0, 0.4), ANY),
+    "ν linear tube": Entry(lambda: nu_tube(*curve(80), LINEAR_KERNEL, 1.0, 0.5), ANY),
+    "one class of tiny share": Entry(
+        lambda: one_class(two_clouds(90)[0], rbf(0.5), share=0.001), ANY
+    ),
     "hard linear": Entry(
         lambda: margin(*two_clouds(60, distance=8.0), LINEAR_KERNEL, np.inf), HARD
     ),
@@ -164,6 +183,12 @@ BANK = {
     "large one class": Entry(
         lambda: one_class(two_clouds(1200)[0], rbf(0.1), share=0.2), ANY, large=True
     ),
+    "large ν": Entry(lambda: nu_margin(*two_clouds(1500), rbf(0.3), 0.4), ANY, large=True),
+    "large ν tube": Entry(lambda: nu_tube(*curve(700), rbf(0.5), 1.0, 0.4), ANY, large=True),
+    "larger one class": Entry(
+        lambda: one_class(two_clouds(5000)[0], rbf(0.1), share=0.1), ANY, large=True
+    ),
+    "larger ν": Entry(lambda: nu_margin(*two_clouds(5000), rbf(0.3), 0.4), ANY, large=True),
     "large C": Entry(lambda: margin(*two_clouds(1200), rbf(1.0), C=1e3), ANY, large=True),
 }
 

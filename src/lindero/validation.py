@@ -25,15 +25,17 @@ from lindero.kernels.functions import NAMED_KERNELS, Array, KernelFunction
 _BLOCK_NUMBERS = 2**18
 
 
-def training_table(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:
-    """X as a dense array (its own numeric dtype kept) or CSR array, and y as a vector.
+def training_table(estimator: Any, X: Any, y: Any, y_numeric: bool = False) -> tuple[Any, Array]:
+    """X as a dense array (its own numeric dtype kept) or CSR array, and y as a vector (of float64
+    if `y_numeric`).
 
     Sets `n_features_in_` and `feature_names_in_` of `estimator`.
     """
     precomputed = estimator.kernel == "precomputed"
-    if not precomputed and is_plain(X) and is_plain_vector(y, X.shape[0]):
+    kinds = "biuf" if y_numeric else "biuU"
+    if not precomputed and is_plain(X) and is_plain_vector(y, X.shape[0], kinds):
         estimator.n_features_in_ = X.shape[1]
-        return X, y
+        return X, y.astype(np.float64) if y_numeric else y
     require_numeric_columns(X)
     if y is not None and getattr(X, "ndim", 2) == 2 and _num_samples(y) != _num_samples(X):
         raise ValueError(
@@ -48,14 +50,29 @@ def training_table(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:
         accept_large_sparse=True,
         dtype="numeric",
         multi_output=False,
-        y_numeric=False,
+        y_numeric=y_numeric,
     )
-    if precomputed and X.shape[0] != X.shape[1]:
+    if precomputed:
+        _require_square(X)
+    return _plain(X), y.astype(np.float64) if y_numeric else y
+
+
+def unlabelled_table(estimator: Any, X: Any) -> Any:
+    """The same for a machine that learns without y."""
+    precomputed = estimator.kernel == "precomputed"
+    require_numeric_columns(X)
+    X = validate_data(estimator, X, accept_sparse=False if precomputed else "csr", dtype="numeric")
+    if precomputed:
+        _require_square(X)
+    return _plain(X)
+
+
+def _require_square(X: Any) -> None:
+    if X.shape[0] != X.shape[1]:
         raise ValueError(
             f"X must be a square kernel matrix when kernel='precomputed', but has shape {X.shape}. "
             "Pass k(x_i, x_j) for all pairs of training rows."
         )
-    return _plain(X), y
 
 
 def new_table(estimator: Any, X: Any) -> Any:
@@ -88,9 +105,10 @@ def is_plain(X: Any) -> bool:
     )
 
 
-def is_plain_vector(y: Any, n_rows: int) -> bool:
-    """The same of labels: integers or text, one for each of `n_rows` rows."""
-    return type(y) is np.ndarray and y.shape == (n_rows,) and y.dtype.kind in "biuU"
+def is_plain_vector(y: Any, n_rows: int, kinds: str) -> bool:
+    """The same of labels or targets: one for each of `n_rows` rows, of one of these dtype kinds."""
+    plain = type(y) is np.ndarray and y.shape == (n_rows,) and y.dtype.kind in kinds
+    return bool(plain and (y.dtype.kind != "f" or np.isfinite(y).all()))
 
 
 def require_numeric_columns(X: Any) -> None:

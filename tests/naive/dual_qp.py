@@ -27,18 +27,25 @@ def judge(problem, a, bias=None):
     s, p, u = problem.s, problem.p, problem.u
     Q = s[:, None] * dense_kernel(problem) * s
     v = s * (Q @ a + p)
-    can_rise = [v[i] for i in range(len(a)) if (a[i] < u[i] if s[i] > 0 else a[i] > 0)]
-    can_fall = [v[i] for i in range(len(a)) if (a[i] > 0 if s[i] > 0 else a[i] < u[i])]
-    free = [v[i] for i in range(len(a)) if 0 < a[i] < u[i]]
-    if bias is None:
+    biases = None if bias is None else np.atleast_1d(bias)
+    found, gap, primal, off = [], 0.0, 0.5 * a @ Q @ a, 0.0
+    for g, (members, delta) in enumerate(problem.groups):
+        group = range(len(a))[members]
+        can_rise = [v[i] for i in group if (a[i] < u[i] if s[i] > 0 else a[i] > 0)]
+        can_fall = [v[i] for i in group if (a[i] > 0 if s[i] > 0 else a[i] < u[i])]
+        free = [v[i] for i in group if 0 < a[i] < u[i]]
         ends = min(can_rise, default=np.inf), max(can_fall, default=-np.inf)
-        bias = -np.mean(free or [end for end in ends if np.isfinite(end)])
-    residual = s * (v + bias)
-    losses = [u[i] * -residual[i] for i in range(len(a)) if residual[i] < 0]
+        middle = free or [end for end in ends if np.isfinite(end)]
+        b = -np.mean(middle) if biases is None else biases[g]
+        losses = [u[i] * -s[i] * (v[i] + b) for i in group if s[i] * (v[i] + b) < 0]
+        found.append(b)
+        gap = max(gap, ends[1] - ends[0])
+        primal += b * delta + sum(losses)
+        off = max(off, abs(sum(s[i] * a[i] for i in group) - delta))
     return SimpleNamespace(
-        kkt_gap=max(0.0, max(can_fall, default=-np.inf) - min(can_rise, default=np.inf)),
-        primal=0.5 * a @ Q @ a + bias * problem.delta + sum(losses),
+        kkt_gap=gap,
+        primal=primal,
         dual=-0.5 * a @ Q @ a - p @ a,
-        infeasibility=max(0.0, *(-a), *(a - u), abs(s @ a - problem.delta)),
-        bias=bias,
+        infeasibility=max(0.0, *(-a), *(a - u), off),
+        bias=found[0] if problem.group_sizes is None else np.array(found),
     )

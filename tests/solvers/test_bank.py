@@ -19,7 +19,9 @@ def plain_objective(name):
     problem = BANK[name].make()
     K = naive.dense_kernel(problem)
     z = problem.s * problem.start(None)
-    smo_block(K, z, problem.lower, problem.upper, K @ z + problem.q, 1e-6, 1e-12, 20_000)
+    groups = [range(problem.n_variables)[members] for members, _ in problem.groups]
+    v = K @ z + problem.q
+    smo_block(K, z, problem.lower, problem.upper, v, 1e-6, 1e-12, 20_000, groups)
     return naive.objective(problem, problem.s * z, K)
 
 

@@ -7,10 +7,11 @@ from lindero.solvers import face
 from tests.naive import face as naive
 
 
-def solve_on_face(K, z, v, lower, upper):
+def solve_on_face(K, z, v, lower, upper, group_of=None):
     """The same, leaving its arguments alone."""
     z, v = z.copy(), v.copy()
-    face.solve_on_face(K, z, v, lower, upper)
+    group_of = np.zeros(len(z), dtype=np.int64) if group_of is None else group_of
+    face.solve_on_face(K, z, v, lower, upper, group_of, int(group_of.max()) + 1)
     return z, v
 
 
@@ -75,3 +76,18 @@ def test_a_face_without_room_to_move_leaves_the_point(n_free):
     ours, scores = solve_on_face(K, z, v, np.zeros(4), np.ones(4))
     np.testing.assert_array_equal(ours, z)
     np.testing.assert_array_equal(scores, v)
+
+
+@pytest.mark.parametrize("sizes", [(10, 10), (1, 19), (19, 1), (3, 17)])
+def test_with_two_groups_both_sums_are_kept(sizes):
+    rng = np.random.default_rng(5)
+    K, q = gaussian(20), rng.standard_normal(20)
+    z, wide = rng.standard_normal(20), np.full(20, 1e6)
+    group_of = np.repeat([0, 1], sizes)
+    ours, scores = solve_on_face(K, z, K @ z + q, -wide, wide, group_of)
+    members = np.eye(2)[group_of]
+    np.testing.assert_allclose(members.T @ ours, members.T @ z, atol=1e-9)
+    np.testing.assert_allclose(scores, K @ ours + q, atol=1e-9)
+    for group in range(2):
+        v = scores[group_of == group]
+        np.testing.assert_allclose(v, v[0], atol=1e-7)

@@ -8,7 +8,12 @@ from tests.problem_bank import BANK, CROSSED, CROSSED_IDS, LINEAR_KERNEL, margin
 
 
 def bits(solution):
-    return solution.a.tobytes(), solution.f.tobytes(), solution.bias, solution.n_iter
+    return (
+        solution.a.tobytes(),
+        solution.f.tobytes(),
+        np.asarray(solution.bias).tobytes(),
+        solution.n_iter,
+    )
 
 
 @pytest.mark.parametrize(("name", "solver"), CROSSED, ids=CROSSED_IDS)

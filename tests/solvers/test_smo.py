@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from lindero.problems.conditions import centred_gap
 from lindero.solvers.smo import LANES, add_rows, heights, smo_block
 from tests.naive import smo as naive
 
@@ -22,14 +23,17 @@ def block(n, seed=0, dtype=np.float64, C=1.0):
     return K, padded, np.zeros(n), np.minimum(0, C * y), np.maximum(0, C * y), q
 
 
-def run(padded, K, z, lower, upper, v, tol, max_iter, share=0.0):
+def run(padded, K, z, lower, upper, v, tol, max_iter, share=0.0, group_of=None):
     dtype = K.dtype.type
+    group_of = np.zeros(len(z), dtype=np.int64) if group_of is None else group_of
     return smo_block(
         padded,
         K.diagonal().copy(),
         z,
         lower,
         upper,
+        group_of,
+        int(group_of.max()) + 1,
         v,
         dtype(tol),
         dtype(share),
@@ -89,14 +93,38 @@ def test_variables_that_meet_a_bound_are_exactly_on_it():
     np.testing.assert_array_equal(at_bound, near_bound)
 
 
-def test_heights_are_barred_where_a_variable_cannot_move():
-    v, z = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.0, 1.0, 0.5, 0.0])
-    lower, upper = np.zeros(4), np.ones(4)
-    rising, falling = np.empty(4), np.empty(4)
-    least, most = heights(v, z, lower, upper, rising, falling)
-    assert (least, most) == naive.heights(v, z, lower, upper) == (1.0, 3.0)
-    np.testing.assert_array_equal(rising, [1, np.inf, 3, 4])
-    np.testing.assert_array_equal(falling, [np.inf, -2, -3, np.inf])
+@pytest.mark.parametrize("n_steps", [1, 2, 5, 40, 100_000])
+def test_groups_take_turns_and_keep_their_sums(n_steps):
+    K, padded, z, lower, upper, _ = block(90, C=0.7)
+    group_of = np.repeat([0, 1], [40, 50])
+    lower, upper = np.zeros(90), np.full(90, 0.7)
+    z[:20], z[40:50] = 0.5, 0.6
+    v = K @ z
+    twin_z, twin_v = z.copy(), v.copy()
+    groups = [range(40), range(40, 90)]
+    expected = naive.smo_block(K, twin_z, lower, upper, twin_v, 1e-9, 1e-12, n_steps, groups=groups)
+    assert run(padded, K, z, lower, upper, v, 1e-9, n_steps, group_of=group_of) == expected
+    np.testing.assert_allclose(z, twin_z, atol=1e-9)
+    np.testing.assert_allclose([z[:40].sum(), z[40:].sum()], [10, 6], rtol=1e-13)
+    if n_steps == 100_000:
+        for group in groups:
+            members = slice(group.start, group.stop)
+            least, most = naive.heights(v[members], z[members], lower[members], upper[members])
+            assert most - least <= 1e-9
+
+
+def test_heights_are_centred_by_group_and_barred_where_a_variable_cannot_move():
+    v, z = np.array([1.0, 2.0, 3.0, 4.0, 9.0, 5.0]), np.array([0.0, 1.0, 0.5, 0.0, 0.5, 0.5])
+    lower, upper, group_of = np.zeros(6), np.ones(6), np.array([0, 0, 0, 0, 1, 1])
+    rising, falling, middles = np.empty(6), np.empty(6), np.empty(2)
+    assert centred_gap(v, z, lower, upper, group_of, middles) == 4.0
+    for members, middle in ((slice(0, 4), 2.0), (slice(4, 6), 7.0)):
+        ends = naive.heights(v[members], z[members], lower[members], upper[members])
+        assert np.mean(ends) == middle
+    np.testing.assert_array_equal(middles, [2.0, 7.0])
+    heights(v, z, lower, upper, group_of, middles, rising, falling)
+    np.testing.assert_array_equal(rising, [-1, np.inf, 1, 2, 2, -2])
+    np.testing.assert_array_equal(falling, [np.inf, 0, -1, np.inf, -2, 2])
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

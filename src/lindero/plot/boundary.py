@@ -192,12 +192,8 @@ def _vectors(estimator: Any) -> Array:
 
 def _at_bound(estimator: Any) -> Array | None:
     """Which support vectors have a coefficient at its upper bound in some machine, if known."""
-    bounds = getattr(estimator, "support_bounds_", None)
-    if bounds is None:
-        return None
-    largest = np.abs(_dense(estimator.dual_coef_)).max(axis=0)
-    at_bound: Array = largest >= bounds * (1 - 1e-9)
-    return at_bound
+    bounded = getattr(estimator, "bounded_support_", None)
+    return None if bounded is None else np.isin(estimator.support_, bounded)
 
 
 def _dense(values: Any) -> Array:

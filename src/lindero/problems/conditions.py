@@ -25,17 +25,32 @@ def gap_between(least, most):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, boundscheck=False)
-def extremes(v, z, lower, upper):  # type: ignore[no-untyped-def]
-    """The least v that can rise and the largest that can fall: their difference is the gap."""
-    least, most = np.inf, -np.inf
+def centred_gap(v, z, lower, upper, group_of, middles):  # type: ignore[no-untyped-def]
+    """The largest KKT gap of a group; `middles` receives the middle between the extremes of each,
+    which is what its v is to be compared with."""
+    n_groups = middles.size
+    least = np.full(n_groups, np.inf)
+    most = np.full(n_groups, -np.inf)
     for i in range(z.size):
         if np.isnan(v[i]):
-            return np.nan, np.nan
-        if z[i] < upper[i] and v[i] < least:
-            least = v[i]
-        if z[i] > lower[i] and v[i] > most:
-            most = v[i]
-    return least, most
+            return np.inf
+        g = group_of[i]
+        if z[i] < upper[i] and v[i] < least[g]:
+            least[g] = v[i]
+        if z[i] > lower[i] and v[i] > most[g]:
+            most[g] = v[i]
+    gap = 0.0
+    for g in range(n_groups):
+        if least[g] < np.inf and most[g] > -np.inf:
+            middles[g] = 0.5 * (least[g] + most[g])
+            gap = max(gap, most[g] - least[g])
+        elif least[g] < np.inf:
+            middles[g] = least[g]
+        elif most[g] > -np.inf:
+            middles[g] = most[g]
+        else:
+            middles[g] = 0.0
+    return gap
 
 
 @njit(cache=True, nogil=True, boundscheck=False)

@@ -15,6 +15,9 @@ cannot fall and v_i + b ≤ 0 wherever z_i cannot rise. Hence
     primal       ½ zᵀKz + bδ + Σ u_i max(0, −r_i)         (hinge losses, for classification)
     dual         −½ zᵀKz − qᵀz                            (so that primal ≥ optimum ≥ dual)
 
+ν-machines have a second equality. Theirs come as one sum for each sign: variables then lie in
+consecutive groups, Σz = δ_g within each, and each group has its own bias and its own gap.
+
 The duality gap is Σ a_i r_i + u_i max(0, −r_i), a sum of non-negative terms. Where u_i is infinite
 a violated constraint would cost an infinite primal; there the model is first scaled up by the least
 t ≥ 1 that meets all of them.
@@ -25,6 +28,7 @@ Nothing here knows how a solution was found: the judge is not the player.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -52,14 +56,16 @@ class Judgement:
 
 @dataclass(frozen=True)
 class DualQP:
-    """The problem above. `u` may hold infinities; `sample_of=None` is one variable a sample."""
+    """The problem above. `u` may hold infinities; `sample_of=None` is one variable a sample;
+    `group_sizes=None` is one group of all variables, else `delta` has one value for each group."""
 
     kernel: KernelOperator
     p: Array
     s: Array
     u: Array
-    delta: float = 0.0
+    delta: Any = 0.0
     sample_of: Array | None = None
+    group_sizes: tuple[int, ...] | None = None
     q: Array = field(init=False, repr=False)
     lower: Array = field(init=False, repr=False)
     upper: Array = field(init=False, repr=False)
@@ -67,6 +73,29 @@ class DualQP:
     @property
     def n_variables(self) -> int:
         return len(self.p)
+
+    @property
+    def n_groups(self) -> int:
+        return 1 if self.group_sizes is None else len(self.group_sizes)
+
+    @property
+    def groups(self) -> list[tuple[slice, float]]:
+        """The variables of each group, and what they sum to."""
+        if self.group_sizes is None:
+            return [(slice(None), float(self.delta))]
+        ends = np.cumsum(self.group_sizes)
+        starts = ends - self.group_sizes
+        return [
+            (slice(start, end), float(delta))
+            for start, end, delta in zip(starts, ends, self.delta, strict=True)
+        ]
+
+    @property
+    def group_of(self) -> Array:
+        """The group of each variable."""
+        if self.group_sizes is None:
+            return np.zeros(self.n_variables, dtype=np.int64)
+        return np.repeat(np.arange(len(self.group_sizes)), self.group_sizes)
 
     def __post_init__(self) -> None:
         # Set once, not when first asked for: small problems are stated by the thousand.
@@ -91,9 +120,13 @@ class DualQP:
         with threads or TileThreads() as active:
             return kernel_product(exact, self.at_samples(self.s * a), active)
 
-    def bias(self, a: Array, f: Array) -> float:
-        """−mean of v over the free variables; without any, the middle of what KKT leaves open."""
-        return float(bias_at(self.scores(f), a, self.s, self.u))
+    def bias(self, a: Array, f: Array) -> Any:
+        """−mean of v over the free variables; without any, the middle of what KKT leaves open.
+        One number, or one for each group where there are several."""
+        v = self.scores(f)
+        if self.group_sizes is None:
+            return float(bias_at(v, a, self.s, self.u))
+        return np.array([bias_at(v[m], a[m], self.s[m], self.u[m]) for m, _ in self.groups])
 
     def snapped(self, a: Array) -> Array:
         """`a` with coefficients within rounding of a bound put exactly on it."""
@@ -101,33 +134,45 @@ class DualQP:
         return near
 
     def nearest_feasible(self, a: Array) -> Array | None:
-        """`a` put into the box, then moved in proportion to its room until sᵀa = δ: coefficients
-        strictly inside the box first, all of them if those do not suffice. None if none can."""
+        """`a` put into the box, then moved until sᵀa = δ in each group; None if that cannot be."""
         a = np.clip(a, 0.0, self.u)
-        excess = float(self.s @ a) - self.delta
-        if excess == 0.0:
-            return a
-        falls = self.s * excess > 0
-        # Room upwards is capped at something finite where u is not.
-        room = np.where(falls, a, np.minimum(self.u - a, np.maximum(a, abs(excess))))
-        inside = (a > 0) & (a < self.u)
-        for movable in (room * inside, room):
-            total = float(movable.sum())
-            if total >= abs(excess) * (1.0 - ROUNDING):
-                move = movable * min(1.0, abs(excess) / total)
-                return self.snapped(np.clip(np.where(falls, a - move, a + move), 0.0, self.u))
-        return None
+        for members, delta in self.groups:
+            moved = _balanced(a[members], self.s[members], self.u[members], delta)
+            if moved is None:
+                return None
+            a[members] = moved
+        return a
+
+    def filled(self, v: Array) -> Array:
+        """The feasible point that is best for fixed v: in each group the variables that gain most
+        are raised to their bounds, until the sum is met."""
+        a = np.zeros(self.n_variables)
+        for members, delta in self.groups:
+            order = np.argsort(self.s[members] * v[members], kind="stable")
+            bounds = self.u[members][order]
+            before = np.cumsum(bounds) - bounds
+            raised = np.empty(len(order))
+            raised[order] = np.clip(abs(delta) - before, 0.0, bounds)
+            a[members] = raised
+        near = self.nearest_feasible(a)
+        if near is None:
+            raise SolverError("No feasible point: sᵀa = δ cannot be met within 0 ≤ a ≤ u.")
+        return near
 
     def start(self, near: Array | None) -> Array:
-        """The feasible point near the one given, or near zero."""
-        if near is None and self.delta == 0:
-            return np.zeros(self.n_variables)
-        a = self.nearest_feasible(np.zeros(self.n_variables) if near is None else near)
+        """The feasible point near the one given, or else a plain one."""
+        if near is None:
+            return np.zeros(self.n_variables) if self.starts_at_zero else self.filled(self.q)
+        a = self.nearest_feasible(near)
         if a is None:
             raise SolverError("No feasible point: sᵀa = δ cannot be met within 0 ≤ a ≤ u.")
         return a
 
-    def judge(self, a: Array, f: Array | None = None, bias: float | None = None) -> Judgement:
+    @property
+    def starts_at_zero(self) -> bool:
+        return not np.any(self.delta)
+
+    def judge(self, a: Array, f: Array | None = None, bias: Any = None) -> Judgement:
         """Objective values, gaps and feasibility of `a`; f = K z is recomputed unless given."""
         if f is None:
             f = self.kernel_sums(a)
@@ -135,4 +180,35 @@ class DualQP:
             bias = self.bias(a, f)
         quadratic = float(self.at_samples(self.s * a) @ f)
         v = self.scores(f)
-        return Judgement(*judged(quadratic, v, a, self.s, self.p, self.u, self.delta, bias))
+        if self.group_sizes is None:
+            return Judgement(*judged(quadratic, v, a, self.s, self.p, self.u, self.delta, bias))
+        parts = [
+            judged(0.0, v[m], a[m], self.s[m], self.p[m], self.u[m], delta, bias[g])
+            for g, (m, delta) in enumerate(self.groups)
+        ]
+        gaps, primals, duals, outside = zip(*parts, strict=True)
+        return Judgement(
+            kkt_gap=max(gaps),
+            primal=0.5 * quadratic + sum(primals),
+            dual=-0.5 * quadratic + sum(duals),
+            infeasibility=max(outside),
+        )
+
+
+def _balanced(a: Array, s: Array, u: Array, delta: float) -> Array | None:
+    """`a` moved in proportion to its room until sᵀa = δ: coefficients strictly inside the box
+    first, all of them if those do not suffice."""
+    excess = float(s @ a) - delta
+    if excess == 0.0:
+        return a
+    falls = s * excess > 0
+    # Room upwards is capped at something finite where u is not.
+    room = np.where(falls, a, np.minimum(u - a, np.maximum(a, abs(excess))))
+    inside = (a > 0) & (a < u)
+    for movable in (room * inside, room):
+        total = float(movable.sum())
+        if total >= abs(excess) * (1.0 - ROUNDING):
+            move = movable * min(1.0, abs(excess) / total)
+            moved: Array = snapped(np.clip(np.where(falls, a - move, a + move), 0.0, u), u)
+            return moved
+    return None

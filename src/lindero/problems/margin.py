@@ -1,9 +1,18 @@
-"""Maximum-margin classification: soft and hard.
+"""Maximum-margin classification: soft, hard, and with ν in place of C.
 
     min ½‖w‖² + Σ u_i ξ_i    s.t.  y_i (⟨w, φ(x_i)⟩ + b) ≥ 1 − ξ_i,  ξ ≥ 0         y_i = ±1
 
 is the dual problem with p = −1, s = y. The bound u_i is C times the weights of the sample and of
 its class; u_i = ∞ forbids ξ_i altogether (hard margin). The model is w = Σ a_i y_i φ(x_i).
+
+The ν-machine (Schölkopf, Smola, Williamson and Bartlett, 2000) lets the margin ρ find its own size,
+
+    min ½‖w‖² − ρ ν Σu + Σ u_i ξ_i    s.t.  y_i (⟨w, φ(x_i)⟩ + b) ≥ ρ − ξ_i,  ξ, ρ ≥ 0
+
+whose dual has p = 0 and the sums Σ₊ a = Σ₋ a = ν Σu / 2: at most a share ν of the weight can be
+margin errors, at least that share are support vectors. It can be met only if neither class has
+less weight than that. With the biases b₊ = b − ρ and b₋ = b + ρ of the two groups, dividing by ρ
+gives a machine of margin 1, the one that C = 1/ρ would give.
 """
 
 from __future__ import annotations
@@ -18,3 +27,28 @@ from lindero.problems.dual_qp import DualQP
 def margin_problem(kernel: KernelOperator, signs: Array, bounds: Array) -> DualQP:
     """State the problem for labels `signs` = ±1 and upper bounds `bounds`."""
     return DualQP(kernel=kernel, p=-np.ones(len(signs)), s=signs, u=bounds)
+
+
+def largest_nu(signs: Array, bounds: Array) -> float:
+    """The ν above which the ν-problem has no feasible point."""
+    weight = [float(bounds[signs > 0].sum()), float(bounds[signs < 0].sum())]
+    return 2.0 * min(weight) / sum(weight)
+
+
+def nu_margin_problem(kernel: KernelOperator, signs: Array, bounds: Array, nu: float) -> DualQP:
+    """State the ν-problem for samples of which the positive ones come first."""
+    n_positive = int((signs > 0).sum())
+    half = 0.5 * nu * float(bounds.sum())
+    return DualQP(
+        kernel=kernel,
+        p=np.zeros(len(signs)),
+        s=signs,
+        u=bounds,
+        delta=np.array([half, -half]),
+        group_sizes=(n_positive, len(signs) - n_positive),
+    )
+
+
+def margin_of(biases: Array) -> tuple[float, float]:
+    """b and ρ of a solved ν-problem."""
+    return float(biases[0] + biases[1]) / 2, float(biases[1] - biases[0]) / 2

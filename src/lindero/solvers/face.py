@@ -10,12 +10,13 @@ The step is exact on the face of the box that F spans, so the objective falls al
 it would leave the box it is cut there, the variable met is put on its bound, and a smaller system
 is solved. Alternating this with some SMO steps, which choose the face, needs far fewer of either.
 
-Since Σ Δz = 0, a constant added to K_FF changes nothing, and makes it positive definite unless rows
-repeat or F has more samples than the kernel has dimensions. Then pivoting splits F into as many
-variables S as the matrix has rank, and others that depend on them: for j among these, raising z_j
-by 1 and lowering z_S by w = K_SS⁻¹ K_Sj changes v nowhere, and the objective at the constant rate
-v_j − w·v_S. Where that is not zero the move goes on until a variable meets its bound, and leaves F.
-No ridge is needed.
+(With several groups there is one Δb and one sum for each.) Since Σ Δz = 0, a constant added to K_FF
+within a group changes nothing, and makes it positive definite unless rows repeat or F has more
+samples than the kernel has dimensions. Then pivoting splits F into as many variables S as the
+matrix has rank, and others that depend on them: for j among these, raising z_j by 1 and lowering
+z_S by w = K_SS⁻¹ K_Sj changes v nowhere, and the objective at the constant rate v_j − w·v_S. Where
+that is not zero the move goes on until a variable meets its bound, and leaves F. No ridge is
+needed.
 
 Compiled as a whole: for some dozen variables a library call would take longer than the work.
 """
@@ -33,7 +34,7 @@ SINGULAR = 1e-12
 
 
 @njit(cache=True, nogil=True, fastmath=True, boundscheck=False, error_model="numpy")
-def solve_on_face(K, z, v, lower, upper):  # type: ignore[no-untyped-def]
+def solve_on_face(K, z, v, lower, upper, group_of, n_groups):  # type: ignore[no-untyped-def]
     """Move z, in place, to the optimum of its face or of a smaller one met on the way.
 
     K may have padded columns; v = K z + q is only read where z starts, and updated on the way.
@@ -50,7 +51,8 @@ def solve_on_face(K, z, v, lower, upper):  # type: ignore[no-untyped-def]
         U = np.empty((m, m))
         for s in range(m):
             for t in range(m):
-                U[s, t] = K[free[s], free[t]] + largest
+                together = group_of[free[s]] == group_of[free[t]]
+                U[s, t] = K[free[s], free[t]] + (largest if together else 0.0)
         order, rank = pivoted_cholesky(U, SINGULAR * 2 * largest)
         ordered = np.empty(m, np.int64)
         for t in range(m):
@@ -58,7 +60,7 @@ def solve_on_face(K, z, v, lower, upper):  # type: ignore[no-untyped-def]
         if move_dependent(U, ordered, rank, z, v, lower, upper):
             continue
         moving = ordered[:rank]
-        step = face_step(U, moving, v)
+        step = face_step(U, moving, v, group_of, n_groups)
         length = 1.0
         for t in range(rank):
             i = moving[t]
@@ -146,25 +148,55 @@ def inside(z, lower, upper):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=True, boundscheck=False, error_model="numpy")
-def face_step(U, moving, v):  # type: ignore[no-untyped-def]
+def face_step(U, moving, v, group_of, n_groups):  # type: ignore[no-untyped-def]
     """Δz of the system above, for the variables of the factor U."""
     rank = moving.size
     middle = 0.0
     for t in range(rank):
         middle += v[moving[t]] / rank
     right = np.empty(rank)
-    ones = np.ones(rank)
     for t in range(rank):
         right[t] = middle - v[moving[t]]
     triangular_solve(U, right)
-    triangular_solve(U, ones)
-    above, below = 0.0, 0.0
+    # One column for each group's Δb, and the sums over groups of everything.
+    columns = np.zeros((n_groups, rank))
+    sums = np.zeros((n_groups, n_groups + 1))
+    for g in range(n_groups):
+        for t in range(rank):
+            columns[g, t] = 1.0 if group_of[moving[t]] == g else 0.0
+        triangular_solve(U, columns[g])
     for t in range(rank):
-        above += right[t]
-        below += ones[t]
+        g = group_of[moving[t]]
+        for h in range(n_groups):
+            sums[g, h] += columns[h, t]
+        sums[g, n_groups] += right[t]
+    shifts = eliminated(sums)
     for t in range(rank):
-        right[t] -= (above / below) * ones[t]
+        for g in range(n_groups):
+            right[t] -= shifts[g] * columns[g, t]
     return right
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def eliminated(system):  # type: ignore[no-untyped-def]
+    """x of A x = b with system = [A b], A positive semi-definite; 0 where a row of A is nothing
+    (a group without free variables)."""
+    n = system.shape[0]
+    for k in range(n):
+        if system[k, k] <= 0.0:
+            continue
+        for r in range(k + 1, n):
+            factor = system[r, k] / system[k, k]
+            for c in range(k, n + 1):
+                system[r, c] -= factor * system[k, c]
+    x = np.zeros(n)
+    for k in range(n - 1, -1, -1):
+        if system[k, k] > 0.0:
+            total = system[k, n]
+            for c in range(k + 1, n):
+                total -= system[k, c] * x[c]
+            x[k] = total / system[k, k]
+    return x
 
 
 @njit(cache=True, nogil=True, fastmath=True, boundscheck=False, error_model="numpy")

@@ -93,7 +93,7 @@ class InteriorPointSolver:
 def takes(problem: DualQP) -> bool:
     """Whether the constraints of a problem are of the kind that has an interior."""
     u = problem.u
-    return bool(problem.delta == 0 and u.min(initial=1.0) > 0 and u.max(initial=0.0) < np.inf)
+    return bool(problem.starts_at_zero and u.min(initial=1.0) > 0 and u.max(initial=0.0) < np.inf)
 
 
 class _CentralPath:

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from lindero.kernels.threads import single_threaded_blas
-from lindero.problems.conditions import extremes, gap_between
+from lindero.problems.conditions import centred_gap
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.face import inside, solve_on_face
 from lindero.solvers.limits import Limits
@@ -52,18 +52,20 @@ class OneBlockSolver:
         rows = np.arange(len(z)) if problem.sample_of is None else problem.sample_of
         with single_threaded_blas:
             K = problem.kernel.astype(np.float64).matrix(rows, -(-len(z) // LANES) * LANES)
+        group_of = problem.group_of
         n_iter, status, blurred = 0, None, False
         gap = np.inf
         if limits.callback is not None:  # the only one who would look at it
-            gap = gap_at(K, problem.q, z, problem.lower, problem.upper)
+            gap = problem.judge(problem.s * z).kkt_gap
         try:
             while status is None:
                 seconds = time.perf_counter() - begun
                 status = limits.reached(Progress(n_iter, gap, self.tol, seconds, number))
                 if status is None:
                     taken, gap, settled, blurred = descend(
-                        K, problem.q, z, problem.lower, problem.upper, self.tol,
-                        self.rounds or _ROUNDS, limits.steps_left(n_iter, 2**30),
+                        K, problem.q, z, problem.lower, problem.upper, group_of,
+                        problem.n_groups, self.tol, self.rounds or _ROUNDS,
+                        limits.steps_left(n_iter, 2**30),
                     )  # fmt: skip
                     n_iter += taken
                     if gap <= self.tol:
@@ -88,7 +90,7 @@ class OneBlockSolver:
 
 
 @njit(cache=True, nogil=True, fastmath=True, boundscheck=False, error_model="numpy")
-def descend(K, q, z, lower, upper, tol, rounds, steps_left):  # type: ignore[no-untyped-def]
+def descend(K, q, z, lower, upper, group_of, n_groups, tol, rounds, steps_left):  # type: ignore[no-untyped-def]
     """Rounds of SMO steps and faces on z, in place, until it is exact or rounds or steps run out.
 
     Returns the SMO steps taken, the KKT gap, whether nothing more can be gained, and whether sums
@@ -102,8 +104,8 @@ def descend(K, q, z, lower, upper, tol, rounds, steps_left):  # type: ignore[no-
         largest = max(largest, abs(K[i, i]))
     floor = max(4e-16 * largest, 1e-300)
     v = block_scores(K, q, z)
-    least, most = extremes(v, z, lower, upper)
-    gap = gap_between(least, most)
+    middles = np.zeros(n_groups)
+    gap = centred_gap(v, z, lower, upper, group_of, middles)
     best_z, best_gap = z.copy(), gap
     value = first = objective(z, v, q)
     steps = 0
@@ -117,32 +119,34 @@ def descend(K, q, z, lower, upper, tol, rounds, steps_left):  # type: ignore[no-
         # SMO steps: about as many as take the time of the linear system that follows
         n_free = inside(z, lower, upper).size
         burst = min(max(100, 2 * n, n_free * n_free // 8), steps_left - steps)
-        middle = 0.5 * (least + most)
-        scores = v - middle
+        scores = np.empty(n)
+        for i in range(n):
+            scores[i] = v[i] - middles[group_of[i]]
         taken = smo_block(
-            K, diagonal, z, lower, upper, scores, min(0.5 * tol, 0.1 * gap), 0.0, floor, burst
-        )
+            K, diagonal, z, lower, upper, group_of, n_groups, scores, min(0.5 * tol, 0.1 * gap),
+            0.0, floor, burst,
+        )  # fmt: skip
         steps += taken
         before = value
         # Where K is so large that a sum K z is noise beside what is to be settled, v is carried
         # on from step to step, as SMO does by itself, and no face can be trusted.
         blurred = noise_of(z, largest) > 0.1 * max(gap, tol)
         if blurred:
-            v = scores + middle
+            for i in range(n):
+                v[i] = scores[i] + middles[group_of[i]]
             value = before - 1.0 if taken > 0 else before
         else:
             v = block_scores(K, q, z)
             face_z = z.copy()
             face_v = v.copy()
-            solve_on_face(K, face_z, face_v, lower, upper)
+            solve_on_face(K, face_z, face_v, lower, upper, group_of, n_groups)
             face_v = block_scores(K, q, face_z)
             value = objective(z, v, q)
             if objective(face_z, face_v, q) <= value:
                 value = objective(face_z, face_v, q)
                 put(face_z, z)
                 v = face_v
-        least, most = extremes(v, z, lower, upper)
-        gap = gap_between(least, most)
+        gap = centred_gap(v, z, lower, upper, group_of, middles)
         halved = gap < 0.5 * best_gap
         if gap < best_gap:
             best_gap = gap
@@ -188,13 +192,6 @@ def block_scores(K, q, z):  # type: ignore[no-untyped-def]
             for j in range(v.size):
                 v[j] += weight * row[j]
     return v
-
-
-@njit(cache=True, nogil=True, boundscheck=False)
-def gap_at(K, q, z, lower, upper):  # type: ignore[no-untyped-def]
-    """The KKT gap at z."""
-    least, most = extremes(block_scores(K, q, z), z, lower, upper)
-    return gap_between(least, most)
 
 
 @njit(cache=True, nogil=True, fastmath=True, boundscheck=False)

@@ -9,6 +9,8 @@ Raising z_i by λ and lowering z_j by λ keeps the sum, and changes the objectiv
 those that can rise, j among those that can fall, and v_i < v_j. Here i has the least v, and j the
 largest guaranteed gain (v_j − v_i)²/η (second-order choice of Fan, Chen and Lin, 2005).
 
+Where variables lie in groups with a sum each, both are of one group, and the groups take turns.
+
 Each step is two passes over the block: one updates v and finds i, one finds j. Blocked variables
 carry a penalty of ±BARRIER instead of a branch. Arrays are padded to whole lanes and seen as
 (blocks) × LANES, and the best value so far is kept per lane: LLVM turns that into vector code where
@@ -28,8 +30,10 @@ LANES = 64
 
 
 @njit(cache=True, nogil=True, fastmath=True, boundscheck=False, error_model="numpy")
-def smo_block(K, diagonal, z, lower, upper, scores, tol, shrink_to, floor, max_iter):  # type: ignore[no-untyped-def]
-    """Optimise the block in place until its own gap is max(tol, shrink_to · first gap).
+def smo_block(  # type: ignore[no-untyped-def]
+    K, diagonal, z, lower, upper, group_of, n_groups, scores, tol, shrink_to, floor, max_iter
+):
+    """Optimise the block in place until its own gaps are max(tol, shrink_to · first gap).
 
     Returns the number of steps taken. `floor` is the least curvature η that is believed. K (with
     padded columns), `diagonal` and `scores` share one precision; z and its bounds are always
@@ -42,14 +46,14 @@ def smo_block(K, diagonal, z, lower, upper, scores, tol, shrink_to, floor, max_i
     K = K.reshape(K.shape[0], blocks, LANES)
     v = np.zeros((blocks, LANES), scores.dtype)
     d = np.ones((blocks, LANES), scores.dtype)
-    rise = np.full((blocks, LANES), barrier, scores.dtype)
-    fall = np.full((blocks, LANES), -barrier, scores.dtype)
+    rises = np.full((n_groups, blocks, LANES), barrier, scores.dtype)
+    falls = np.full((n_groups, blocks, LANES), -barrier, scores.dtype)
     for t in range(n):
         b, k = divmod(t, LANES)
         v[b, k] = scores[t]
         d[b, k] = diagonal[t]
-        rise[b, k] = zero if z[t] < upper[t] else barrier
-        fall[b, k] = zero if z[t] > lower[t] else -barrier
+        rises[group_of[t], b, k] = zero if z[t] < upper[t] else barrier
+        falls[group_of[t], b, k] = zero if z[t] > lower[t] else -barrier
 
     lane_best = np.empty(LANES, scores.dtype)
     lane_most = np.empty(LANES, scores.dtype)
@@ -59,7 +63,10 @@ def smo_block(K, diagonal, z, lower, upper, scores, tol, shrink_to, floor, max_i
     i = 0
     j = 0
     steps = max_iter
+    group = 0
+    satisfied = 0
     for iteration in range(max_iter):
+        rise, fall = rises[group], falls[group]
         # v += λ(K_i − K_j), and the least v among those that can rise
         Ki, Kj = K[i], K[j]
         for k in range(LANES):
@@ -104,12 +111,17 @@ def smo_block(K, diagonal, z, lower, upper, scores, tol, shrink_to, floor, max_i
                 lane = k
             most = max(most, lane_most[k])
         gap = most - least
-        if iteration == 0:
-            target = max(tol, shrink_to * gap)
+        if iteration < n_groups:
+            target = max(target, shrink_to * gap)
         if gap <= target:
             step = zero
-            steps = iteration
-            break
+            satisfied += 1
+            if satisfied == n_groups:
+                steps = iteration
+                break
+            group = (group + 1) % n_groups
+            continue
+        satisfied = 0
         at = 0
         best = -barrier
         for b in range(blocks):
@@ -132,6 +144,7 @@ def smo_block(K, diagonal, z, lower, upper, scores, tol, shrink_to, floor, max_i
             b, k = divmod(t, LANES)
             rise[b, k] = zero if z[t] < upper[t] else barrier
             fall[b, k] = zero if z[t] > lower[t] else -barrier
+        group = (group + 1) % n_groups
 
     # when out of steps, the last one is still owed to v
     for t in range(n):
@@ -141,24 +154,13 @@ def smo_block(K, diagonal, z, lower, upper, scores, tol, shrink_to, floor, max_i
 
 
 @njit(cache=True, nogil=True, boundscheck=False)
-def heights(v, z, lower, upper, rising, falling):  # type: ignore[no-untyped-def]
-    """Fill v where z can rise (else +∞) and −v where it can fall (else +∞); returns the least v
-    that can rise and the largest that can fall: their difference is the KKT gap."""
-    least = np.inf
-    most = -np.inf
+def heights(v, z, lower, upper, group_of, middles, rising, falling):  # type: ignore[no-untyped-def]
+    """Fill v − middle where z can rise (else +∞) and middle − v where it can fall (else +∞), with
+    the middle of its group for each: the least of either violate optimality most."""
     for t in range(z.size):
-        value = v[t]
-        if np.isnan(value):
-            return np.nan, np.nan
-        up = value if z[t] < upper[t] else np.inf
-        down = value if z[t] > lower[t] else -np.inf
-        rising[t] = up
-        falling[t] = -down
-        if up < least:
-            least = up
-        if down > most:
-            most = down
-    return least, most
+        value = v[t] - middles[group_of[t]]
+        rising[t] = value if z[t] < upper[t] else np.inf
+        falling[t] = -value if z[t] > lower[t] else np.inf
 
 
 @njit(cache=True, nogil=True, fastmath=True, boundscheck=False)

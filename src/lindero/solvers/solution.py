@@ -60,7 +60,8 @@ Callback = Callable[[Progress], bool | None]
 
 @dataclass(frozen=True)
 class Solution:
-    """A feasible point of a `DualQP` with f = K z at it.
+    """A feasible point of a `DualQP` with f = K z at it, and its bias (one for each group where
+    variables lie in groups).
 
     `n_iter` counts what the solver calls a step, `statistics` what else it counted. `interior` is
     where an interior-point solver was, for a later call to go on from.
@@ -68,7 +69,7 @@ class Solution:
 
     a: Array
     f: Array
-    bias: float
+    bias: Any
     status: Status
     n_iter: int
     seconds: float

@@ -28,8 +28,9 @@ from lindero.kernels.cache import RowCache
 from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator
 from lindero.kernels.threads import TileThreads
-from lindero.problems.conditions import gap_between
+from lindero.problems.conditions import centred_gap
 from lindero.problems.dual_qp import DualQP
+from lindero.solvers.coarse_start import coarse_start
 from lindero.solvers.limits import Limits
 from lindero.solvers.small import MOST_VARIABLES, SmallSolver
 from lindero.solvers.smo import LANES, add_rows, heights, smo_block
@@ -79,7 +80,10 @@ class WorkingSetSolver:
         begun = time.perf_counter()
         if problem.n_variables <= MOST_VARIABLES:
             return SmallSolver(self.tol).solve(problem, start, limits, number)
-        first = problem.start(start.a if start else None)
+        if start is None and not problem.starts_at_zero:
+            first = coarse_start(problem, self)
+        else:
+            first = problem.start(start.a if start else None)
         n_threads = 1 if problem.n_variables <= SINGLE_PRECISION_FROM else self.n_threads
         with TileThreads(n_threads) as threads:
             descent = _Descent(problem, self.tol, self.cache_size, first, threads)
@@ -113,6 +117,8 @@ class _Descent:
         self.threads = threads
         self.n_iter = 0
         self.statistics = {"outer": 0, "rows_computed": 0, "rows_kept": 0, "refreshed": 0}
+        self._group_of = problem.group_of
+        self._middles = np.zeros(problem.n_groups)
         self._rising = np.empty(problem.n_variables)
         self._falling = np.empty(problem.n_variables)
         # z and f are replaced together, in one assignment, so that an interruption at any moment
@@ -146,10 +152,7 @@ class _Descent:
         try:
             while True:
                 v = self.problem.scores(self.f)
-                least, most = heights(
-                    v, self.z, self.problem.lower, self.problem.upper, self._rising, self._falling
-                )
-                gap = gap_between(least, most)
+                gap = self._look_at(v)
                 rounding = self._rounding()
                 if rounding > 0.6 * max(gap, self.tol):
                     self._sharpen(gap)
@@ -160,13 +163,20 @@ class _Descent:
                 reason = limits.reached(report)
                 if reason is not None:
                     return reason
-                if not self._improve(v, 0.5 * (least + most), limits):
+                if not self._improve(v, limits):
                     if not self._single and self._moved == 0.0:
                         return Status.PRECISION
                     self._sharpen(gap)
         except KeyboardInterrupt:
             limits.interrupt()
             return Status.INTERRUPTED
+
+    def _look_at(self, v: Array) -> float:
+        """The KKT gap; who violates optimality how much is left in `_rising` and `_falling`."""
+        problem, of, z = self.problem, self._group_of, self.z
+        gap = centred_gap(v, z, problem.lower, problem.upper, of, self._middles)
+        heights(v, z, problem.lower, problem.upper, of, self._middles, self._rising, self._falling)
+        return float(gap)
 
     def _rounding(self) -> float:
         """What rounding in float32 may have done to f since it was last exact."""
@@ -203,20 +213,23 @@ class _Descent:
 
     # -- one outer iteration ------------------------------------------------------------------
 
-    def _improve(self, v: Array, middle: float, limits: Limits) -> bool:
+    def _improve(self, v: Array, limits: Limits) -> bool:
         """Solve one working set and carry its change to all samples; False if nothing moved."""
         problem, dtype = self.problem, self.kernel.dtype.type
         chosen = self._choose()
         before = self.z[chosen]
         after = before.copy()
         # Scores are small near the optimum once centred, where float32 has bits to spare.
-        scores = (v[chosen] - middle).astype(dtype)
+        groups = self._group_of[chosen]
+        scores = (v[chosen] - self._middles[groups]).astype(dtype)
         self.n_iter += smo_block(
             self._block,
             self._diagonal[chosen],
             after,
             problem.lower[chosen],
             problem.upper[chosen],
+            groups,
+            problem.n_groups,
             scores,
             dtype(0.5 * self.tol),
             dtype(INNER_SHARE),

@@ -22,6 +22,12 @@ class BinaryTask:
 
     rows: Array
     signs: Array
+    in_order: bool = True
+
+    def positives_first(self) -> BinaryTask:
+        """The same with its rows sorted by sign."""
+        order = np.argsort(-self.signs, kind="stable")
+        return BinaryTask(self.rows[order], self.signs[order], in_order=False)
 
 
 def binary_tasks(codes: Array, n_classes: int, multiclass: str, used: Array) -> list[BinaryTask]:

@@ -10,10 +10,8 @@ import numpy as np
 
 from lindero.errors import NotSeparableError
 from lindero.kernels.functions import Array, KernelFunction
-from lindero.kernels.operator import KernelOperator
 from lindero.kernels.threads import TileThreads, single_threaded_blas
 from lindero.problems.dual_qp import DualQP
-from lindero.problems.margin import margin_problem
 from lindero.solvers.hard_margin import HardMarginSolver, not_separable_message
 from lindero.solvers.limits import Limits
 from lindero.solvers.linear import LinearSolver
@@ -75,16 +73,6 @@ def upper_bounds(C: float, weights: Array) -> Array:
     return bounds
 
 
-def statement(kernel: KernelOperator, bounds: Array) -> Callable[[BinaryTask], DualQP]:
-    """The margin problem of each task, over its rows of the kernel."""
-
-    def state(task: BinaryTask) -> DualQP:
-        over = kernel if len(task.rows) == len(bounds) else kernel.subset(task.rows)
-        return margin_problem(over, task.signs, bounds[task.rows])
-
-    return state
-
-
 def solve_all(
     tasks: Sequence[BinaryTask],
     state: Callable[[BinaryTask], DualQP],
@@ -138,6 +126,24 @@ def solve_all(
     return solved
 
 
+def solve_one(
+    problem: DualQP,
+    make_solver: Callable[..., Solver],
+    tol: float,
+    cache_size: float,
+    start: Solution | None,
+    limits: Limits,
+) -> Solution:
+    """Solve a single problem; small ones without starting threads."""
+    small = problem.n_variables < SMALL_FIT_ROWS
+    solver = make_solver(tol=tol, cache_size=cache_size, n_threads=1 if small else None)
+    if not small:
+        return solver.solve(problem, start, limits)
+    with single_threaded_blas:
+        return solver.solve(problem, start, limits)
+
+
 def _nothing(problem: DualQP) -> Solution:
-    n, m = problem.n_variables, problem.kernel.n_samples
-    return Solution(np.zeros(n), np.zeros(m), 0.0, Status.INTERRUPTED, 0, 0.0)
+    a, f = np.zeros(problem.n_variables), np.zeros(problem.kernel.n_samples)
+    bias = 0.0 if problem.group_sizes is None else np.zeros(problem.n_groups)
+    return Solution(a, f, bias, Status.INTERRUPTED, 0, 0.0)

@@ -1,0 +1,216 @@
+"""What every fitted margin machine shares: a fit that cannot half happen, support vectors, values.
+
+Subclasses write `_fit`, which sets all fitted attributes of a copy. A call to `fit` that fails
+leaves the estimator as it was; one that is interrupted leaves the best model so far.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import lapack
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from lindero.kernels.functions import NAMED_KERNELS, Array, KernelFunction
+from lindero.kernels.operator import kernel_operator, origin
+from lindero.models.kernel_machine import KernelMachine, linear_weights
+from lindero.solvers.limits import Limits
+from lindero.solvers.solution import Callback, Certificate, Status
+from lindero.validation import new_table, scale_advice
+
+#: What the parameters that all machines share may be.
+KERNEL_MACHINE_CONSTRAINTS: dict[str, list[Any]] = {
+    "kernel": [StrOptions(set(NAMED_KERNELS)), callable],
+    "degree": [Interval(Integral, 0, None, closed="left")],
+    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "shrinking": ["boolean"],
+    "tol": [Interval(Real, 0.0, None, closed="neither")],
+    "cache_size": [Interval(Real, 0.0, None, closed="neither")],
+    "verbose": ["verbose"],
+    "max_iter": [Interval(Integral, -1, None, closed="left")],
+    "warm_start": ["boolean"],
+    "time_limit": [Interval(Real, 0.0, None, closed="neither"), None],
+    "callback": [callable, None],
+}
+
+#: Support vectors among which a kernel is looked at for negative directions.
+_CHECKED_VECTORS = 200
+
+#: Fitted attributes whose names do not end in an underscore.
+_PRIVATE = (
+    "_fitted_C", "_fitted_epsilon", "_fitted_nu", "_function", "_gamma", "_n_support", "_scheme",
+    "_weights",
+)  # fmt: skip
+
+
+class MarginMachine(BaseEstimator):  # type: ignore[misc]
+    """Abstract. Subclasses write `_fit` and call `_adopt_vectors` in it."""
+
+    kernel: Any
+    tol: float
+    max_iter: int
+    time_limit: float | None
+    certificate_: Certificate
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> bool:
+        """Set all fitted attributes; whether the fit was interrupted."""
+        raise NotImplementedError
+
+    def _fit_aside(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Fit a copy that holds no trace of an earlier fit but its solutions, and become it."""
+        fitted = type(self).__new__(type(self))
+        fitted.__dict__ = {k: v for k, v in vars(self).items() if not is_fitted_attribute(k)}
+        interrupted = fitted._fit(X, y, sample_weight)
+        self.__dict__ = fitted.__dict__
+        if interrupted:
+            raise KeyboardInterrupt(
+                "Fitting was interrupted. The estimator holds the best model so far; its "
+                "certificate_ says how far it had come, and warm_start=True goes on from it."
+            )
+        return self
+
+    def _limits(self, callback: Callback | None, n_problems: int = 1) -> Limits:
+        return Limits(
+            max_iter=None if self.max_iter < 0 else self.max_iter,
+            time_limit=self.time_limit,
+            callback=callback,
+            n_problems=n_problems,
+        )
+
+    def _warn_unfinished(self, X: Any, n_unfinished: int, n_machines: int) -> None:
+        certificate = self.certificate_
+        which = f" ({n_unfinished} of {n_machines} machines)" if n_machines > 1 else ""
+        if certificate.status == Status.PRECISION.value:
+            advice = "Lower C, or raise tol."
+        else:
+            advice = (
+                "Raise max_iter or time_limit (warm_start=True goes on from here), or raise tol."
+            )
+        warnings.warn(
+            f"{certificate.status}{which} The gap left is {certificate.kkt_gap:.3g}, tol is "
+            f"{self.tol:.3g}. {advice}" + scale_advice(X, self._function),
+            ConvergenceWarning,
+            stacklevel=6,
+        )
+
+    # -- the model ----------------------------------------------------------------------------
+
+    def _adopt_vectors(
+        self,
+        function: KernelFunction,
+        vectors: Any,
+        support: Array,
+        coefficients: Array,
+        intercepts: Array,
+        shape: tuple[int, int],
+        shift: Array | None = None,
+    ) -> None:
+        """Set the attributes that describe the machines: `coefficients` (a row per machine, or
+        one-vs-one as in `models.kernel_machine`) of `vectors`, which are the rows `support` of
+        training data of `shape`. `shift` is the origin they were trained with."""
+        self.shape_fit_ = shape
+        self.support_ = support.astype(np.int32)
+        self.support_vectors_ = np.empty((0, 0)) if function.name == "precomputed" else vectors
+        self.dual_coef_ = sp.csr_array(coefficients) if sp.issparse(vectors) else coefficients
+        self.intercept_ = intercepts
+        self._function = function
+        self._gamma = function.gamma
+        if function.name == "linear":
+            self._weights = linear_weights(vectors, coefficients, self._group_sizes)
+            self.intercept_ = intercepts - self._bias_of_origin(shift)
+
+    def _bias_of_origin(self, shift: Array | None) -> Array:
+        """w·origin of each machine: what moving the origin of a linear kernel adds to its bias."""
+        if shift is None or self._function.name != "linear":
+            return np.zeros(len(self.intercept_))
+        moved: Array = self._weights @ shift
+        return moved
+
+    @property
+    def _group_sizes(self) -> tuple[int, ...] | None:
+        """Support vectors of each class, where machines are pairs of classes."""
+        return None
+
+    def _values(self, X: Any) -> Array:
+        """The output of each machine for each row of X: (n_rows, n_machines)."""
+        check_is_fitted(self)
+        X = new_table(self, X)
+        if self._function.name == "linear":
+            return np.asarray(X @ self._weights.T + self.intercept_, dtype=np.float64)
+        vectors = self.support_vectors_
+        if self._function.name == "precomputed":
+            X = vectors = X[:, self.support_]
+        machine = KernelMachine(
+            kernel=kernel_operator(vectors, self._function, shift=origin(vectors, self._function)),
+            coefficients=dense(self.dual_coef_),
+            intercepts=self.intercept_,
+            group_sizes=self._group_sizes,
+        )
+        return machine.decision_values(X)
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, one row per machine; for the linear kernel only."""
+        function = getattr(self, "_function", None)
+        if (function.name if function else self.kernel) != "linear":
+            raise AttributeError(
+                f"coef_ is only available when kernel='linear', not kernel={self.kernel!r}."
+            )
+        check_is_fitted(self)
+        return sp.csr_array(self._weights) if sp.issparse(self.dual_coef_) else self._weights
+
+    # -- for scikit-learn ---------------------------------------------------------------------
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> Any:
+        """Names of the parameters, read from the signature once: a small fit is shorter than
+        looking at it."""
+        return super()._get_param_names()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+
+def is_fitted_attribute(name: str) -> bool:
+    """Whether an attribute is one that fitting sets (parameters and foreign ones are not)."""
+    return (name.endswith("_") and not name.startswith("_")) or name in _PRIVATE
+
+
+def warn_if_indefinite(function: KernelFunction, X: Any, support: Array) -> None:
+    """Say so when a kernel is not positive semi-definite on (some of) the support vectors."""
+    if function.name in ("linear", "poly", "rbf") or len(support) == 0:
+        return
+    kernel = kernel_operator(X, function)
+    probe = kernel.probe(support[:_CHECKED_VECTORS])
+    matrix = kernel.cross(probe, probe)
+    matrix = 0.5 * (matrix + matrix.T)
+    ridge = 1e-8 * float(np.abs(matrix).max())
+    _, failed = lapack.dpotrf(matrix + ridge * np.eye(len(matrix)), lower=1)
+    if failed:
+        warnings.warn(
+            f"The {function.name} kernel is not positive semi-definite on these data: the problem "
+            "has no single optimum, and the certificate speaks of a stationary point only.",
+            UserWarning,
+            stacklevel=7,
+        )
+
+
+def dense(values: Any) -> Array:
+    """A sparse array made dense; a dense one as it is."""
+    array: Array = values.toarray() if sp.issparse(values) else values
+    return array

@@ -1,0 +1,252 @@
+"""ν-support vector classification, a drop-in for ``sklearn.svm.NuSVC``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.operator import KernelOperator
+from lindero.problems.conditions import ROUNDING
+from lindero.problems.dual_qp import DualQP
+from lindero.problems.margin import largest_nu, margin_of, nu_margin_problem
+from lindero.solvers.solution import Callback, Solution, Solver
+from lindero.solvers.working_set import WorkingSetSolver
+from lindero.svm.margin_classifier import MarginClassifier
+from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
+from lindero.svm.multiclass import BinaryTask
+
+
+class NuSVC(MarginClassifier):
+    """Support vector classification that takes a share of errors instead of their penalty.
+
+    The parameters, fitted attributes, class order and signs are those of
+    :class:`sklearn.svm.NuSVC`, with those of :class:`SVC` that it does not have.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        In (0, 1]: at most this share of the samples (by weight) of each binary problem are inside
+        the margin or beyond, and at least this share are support vectors. Classes of unequal
+        weight limit it to ``2 * min(share of one class, share of the other)``; larger values are
+        an error that names the largest possible one.
+    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
+        A callable takes two arrays of rows and returns the kernel matrix between them; it is asked
+        for blocks of that matrix.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Factor in the rbf, poly and sigmoid kernels. ``"scale"`` is
+        ``1 / (n_features * X.var())``, ``"auto"`` is ``1 / n_features``.
+    coef0 : float, default=0.0
+        Constant in the poly and sigmoid kernels.
+    shrinking : bool, default=True
+        Accepted so that code for scikit-learn runs unchanged; it changes nothing.
+    probability : "deprecated" or False
+        Accepted for the same reason; True is an error that points to calibration.
+    tol : float, default=1e-3
+        Gap in the optimality conditions at which fitting stops, before the margin is scaled to 1.
+    cache_size : float, default=200
+        Megabytes for kernel rows.
+    class_weight : dict or "balanced" or None, default=None
+        Factors of the weight of each class.
+    verbose : bool, default=False
+        Show a progress bar on fits that take longer than a second.
+    max_iter : int, default=-1
+        Limit on the steps of the solver for each binary problem; -1 is none.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Whether `decision_function` gives one column per class, or one per pair of classes.
+    break_ties : bool, default=False
+        With more than two classes, predict the class of largest decision value instead of counting
+        votes, so that `predict` and `decision_function` cannot differ.
+    random_state : int, RandomState or None, default=None
+        Accepted for compatibility; nothing here is random.
+    multiclass : {"ovo", "ovr"}, default="ovo"
+        Train one machine per pair of classes (as scikit-learn does), or one per class against the
+        rest.
+    warm_start : bool, default=False
+        Go on from the last fit where that has the same rows and classes.
+    time_limit : float or None, default=None
+        Seconds after which fitting stops with the best model so far and a warning.
+    callback : callable or None, default=None
+        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
+        True stops it.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        KKT gap, primal and dual objective, steps, seconds and why fitting stopped; all before the
+        margin is scaled to 1.
+    rho_ : ndarray of shape (n_machines,)
+        The margin of each machine before it was scaled to 1. ``1 / rho_`` is the C with which
+        :class:`SVC` would give the same machine.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    class_weight_ : ndarray of shape (n_classes,)
+        The factor of the weight of each class.
+    support_ : ndarray of shape (n_SV,)
+        Rows of the training data that are support vectors, grouped by class.
+    support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
+        The support vectors (empty when the kernel is precomputed).
+    n_support_ : ndarray of shape (n_classes,)
+        Number of support vectors of each class.
+    dual_coef_ : ndarray or CSR array of shape (n_classes - 1, n_SV)
+        Coefficients of the support vectors, times the label.
+    free_support_ : ndarray of shape (n_free,)
+        Rows whose coefficients are below their bounds: they lie on the margin.
+    bounded_support_ : ndarray of shape (n_bounded,)
+        Rows whose coefficient is at its bound in at least one machine: they lie inside the margin,
+        or on the wrong side.
+    coef_ : ndarray of shape (n_machines, n_features)
+        Weights of the features, for the linear kernel only.
+    intercept_ : ndarray of shape (n_machines,)
+        Constants of the decision functions.
+    n_iter_ : ndarray of shape (n_machines,)
+        Steps of the solver for each machine.
+    fit_status_ : int
+        0 if the optimum was reached, 1 otherwise.
+    shape_fit_ : tuple of int
+        Shape of the training data.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had any.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from lindero.svm import NuSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = NuSVC(nu=0.1).fit(X, y)
+    >>> model.predict(X[[0, 60, 140]])
+    array([0, 1, 2])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KERNEL_MACHINE_CONSTRAINTS,
+        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+        "probability": ["boolean", StrOptions({"deprecated"})],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+        "break_ties": ["boolean"],
+        "random_state": ["random_state"],
+        "multiclass": [StrOptions({"ovo", "ovr"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: int = 3,
+        gamma: str | float = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: bool | str = "deprecated",
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        class_weight: dict[Any, float] | str | None = None,
+        verbose: bool = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        multiclass: str = "ovo",
+        warm_start: bool = False,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.multiclass = multiclass
+        self.warm_start = warm_start
+        self.time_limit = time_limit
+        self.callback = callback
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NuSVC:
+        """Fit to the training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows; the kernel matrix of shape (n_samples, n_samples) if precomputed.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row; rows of weight zero are left out.
+
+        Returns
+        -------
+        self : NuSVC
+            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
+            (Ctrl-C) leaves the best model so far.
+        """
+        self._require_consistent()
+        return self._fit_aside(X, y, sample_weight)
+
+    def _bounds(self, weights: Array) -> Array:
+        return weights
+
+    def _tasks(self, codes: Array, n_classes: int, scheme: str, used: Array) -> list[BinaryTask]:
+        tasks = super()._tasks(codes, n_classes, scheme, used)
+        return [task.positives_first() for task in tasks]
+
+    def _require_feasible(self, tasks: Sequence[BinaryTask], bounds: Array, classes: Array) -> None:
+        limits = [largest_nu(task.signs, bounds[task.rows]) for task in tasks]
+        tightest = int(np.argmin(limits))
+        if self.nu <= limits[tightest] * (1.0 + ROUNDING):
+            return
+        between = f"classes {classes[0]} and {classes[1]}"
+        if len(tasks) > 1 and self.multiclass == "ovo":
+            first, second = list(combinations(classes, 2))[tightest]
+            between = f"classes {first} and {second}"
+        elif len(tasks) > 1:
+            between = f"class {classes[tightest]} and the others"
+        raise ValueError(
+            f"nu={self.nu:g} is infeasible: one of {between} has too little weight to hold its "
+            f"half of that share. The largest feasible nu is {limits[tightest]:.6g}; use at most "
+            "that, or class_weight='balanced'. (specified nu is infeasible)"
+        )
+
+    def _problem(self, kernel: KernelOperator, task: BinaryTask, bounds: Array) -> DualQP:
+        self._fitted_nu = getattr(self, "_fitted_nu", self.nu)
+        return nu_margin_problem(kernel, task.signs, bounds, self._fitted_nu)
+
+    def _solver(self, function: KernelFunction, shape: tuple[int, int]) -> Callable[..., Solver]:
+        return WorkingSetSolver
+
+    def _recovered(self, solutions: Sequence[Solution]) -> tuple[list[Array], Array]:
+        """Machines scaled to margin 1. Where there is none (w = 0, or a fit stopped too early) the
+        scale is left as it is."""
+        found = [margin_of(solution.bias) for solution in solutions]
+        self.rho_ = np.array([rho if rho > 0 else 1.0 for _, rho in found])
+        alphas = [s.a / rho for s, rho in zip(solutions, self.rho_, strict=True)]
+        return alphas, np.array([bias for bias, _ in found]) / self.rho_
+
+    def _solution_of(
+        self, problem: DualQP, number: int, a: Array, intercept: float
+    ) -> tuple[Array, Any]:
+        rho = float(self.rho_[number])
+        a, bias = a * rho, intercept * rho
+        at_bound = np.abs(a - problem.u) <= ROUNDING * problem.u  # lost in scaling there and back
+        return np.where(at_bound, problem.u, a), np.array([bias - rho, bias + rho])

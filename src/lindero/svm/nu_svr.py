@@ -1,0 +1,182 @@
+"""ν-support vector regression, a drop-in for ``sklearn.svm.NuSVR``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval
+
+from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.operator import KernelOperator
+from lindero.problems.dual_qp import DualQP
+from lindero.problems.tube import nu_tube_problem, tube_of
+from lindero.solvers.solution import Callback, Solution, Solver
+from lindero.solvers.working_set import WorkingSetSolver
+from lindero.svm.kernel_regressor import KernelRegressor
+from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
+
+
+class NuSVR(KernelRegressor):
+    """Support vector regression whose tube finds its own width.
+
+    The parameters and fitted attributes are those of :class:`sklearn.svm.NuSVR`, with those of
+    :class:`SVC` that it does not have.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        In (0, 1]: at most this share of the samples (by weight) lies outside the tube, and at
+        least this share are support vectors.
+    C : float, default=1.0
+        Penalty of targets outside the tube.
+    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
+        A callable takes two arrays of rows and returns the kernel matrix between them; it is asked
+        for blocks of that matrix.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Factor in the rbf, poly and sigmoid kernels. ``"scale"`` is
+        ``1 / (n_features * X.var())``, ``"auto"`` is ``1 / n_features``.
+    coef0 : float, default=0.0
+        Constant in the poly and sigmoid kernels.
+    shrinking : bool, default=True
+        Accepted so that code for scikit-learn runs unchanged; it changes nothing.
+    tol : float, default=1e-3
+        Gap in the optimality conditions at which fitting stops.
+    cache_size : float, default=200
+        Megabytes for kernel rows.
+    verbose : bool, default=False
+        Show a progress bar on fits that take longer than a second.
+    max_iter : int, default=-1
+        Limit on the steps of the solver; -1 is none.
+    warm_start : bool, default=False
+        Go on from the last fit where that had as many rows: after a stop, or with other values of
+        the parameters.
+    time_limit : float or None, default=None
+        Seconds after which fitting stops with the best model so far and a warning.
+    callback : callable or None, default=None
+        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
+        True stops it.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        KKT gap, primal and dual objective, steps, seconds and why fitting stopped.
+    support_ : ndarray of shape (n_SV,)
+        Rows of the training data that are support vectors.
+    support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
+        The support vectors (empty when the kernel is precomputed).
+    dual_coef_ : ndarray or CSR array of shape (1, n_SV)
+        Coefficients of the support vectors.
+    free_support_ : ndarray of shape (n_free,)
+        Rows whose coefficients are below their bounds: they lie on the edge of the tube.
+    bounded_support_ : ndarray of shape (n_bounded,)
+        Rows whose coefficients are at their bounds: they lie outside the tube.
+    n_support_ : ndarray of shape (1,)
+        Number of support vectors.
+    coef_ : ndarray of shape (1, n_features)
+        Weights of the features, for the linear kernel only.
+    intercept_ : ndarray of shape (1,)
+        Constant of the function.
+    epsilon_ : float
+        Half-width of the tube that was found.
+    n_iter_ : int
+        Steps of the solver.
+    fit_status_ : int
+        0 if the optimum was reached, 1 otherwise.
+    shape_fit_ : tuple of int
+        Shape of the training data.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lindero.svm import NuSVR
+    >>> X = np.linspace(0, 6, 61)[:, None]
+    >>> model = NuSVR(nu=0.2, C=10, gamma=1.0).fit(X, np.sin(X[:, 0]))
+    >>> outside = np.abs(model.predict(X) - np.sin(X[:, 0])) > model.epsilon_ + 1e-6
+    >>> bool(outside.mean() <= 0.2 <= len(model.support_) / 61)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        **KERNEL_MACHINE_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        C: float = 1.0,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: int = 3,
+        gamma: str | float = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool = False,
+        max_iter: int = -1,
+        warm_start: bool = False,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+    ) -> None:
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.time_limit = time_limit
+        self.callback = callback
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NuSVR:
+        """Fit to the training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows; the kernel matrix of shape (n_samples, n_samples) if precomputed.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of C for each row; rows of weight zero are left out.
+
+        Returns
+        -------
+        self : NuSVR
+            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
+            (Ctrl-C) leaves the best model so far.
+        """
+        return self._fit_aside(X, y, sample_weight)
+
+    def _problem(self, kernel: KernelOperator, y: Array | None, bounds: Array) -> DualQP:
+        assert y is not None
+        self._fitted_nu = getattr(self, "_fitted_nu", self.nu)
+        return nu_tube_problem(kernel, y, bounds, self._fitted_nu)
+
+    def _solver(self, function: KernelFunction, shape: tuple[int, int]) -> Callable[..., Solver]:
+        return WorkingSetSolver
+
+    def _adopt_bias(self, problem: DualQP, solution: Solution) -> float:
+        intercept, self.epsilon_ = tube_of(solution.bias)
+        return intercept
+
+    def _bias_of(self, intercept: float) -> Any:
+        return np.array([intercept + self.epsilon_, intercept - self.epsilon_])

@@ -1,0 +1,262 @@
+"""Novelty detection by the support of a cloud, a drop-in for ``sklearn.svm.OneClassSVM``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import OutlierMixin, _fit_context
+from sklearn.utils._param_validation import Interval
+
+from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.operator import KernelOperator
+from lindero.problems.dual_qp import DualQP
+from lindero.problems.novelty import novelty_problem
+from lindero.solvers.solution import Callback, Certificate, Solution, Solver
+from lindero.solvers.working_set import WorkingSetSolver
+from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
+from lindero.svm.single_machine import SingleMachine
+from lindero.validation import unlabelled_table
+
+#: Share of the offset by which it is lowered, so that samples on the boundary stay inside it
+#: whatever the order in which a sum is rounded.
+_ROUNDING = 1e-12
+
+#: Rows of kernel values computed at once.
+_ROWS = 256
+
+
+class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]
+    """Where the data are: a region that holds all but a share ν of them.
+
+    The parameters and fitted attributes are those of :class:`sklearn.svm.OneClassSVM`, with those
+    of :class:`SVC` that it does not have. Samples on the boundary count as inside, so that with a
+    tiny ν all training samples are.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        In (0, 1]: at most this share of the samples (by weight) lies outside the region, and at
+        least this share are support vectors.
+    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
+        A callable takes two arrays of rows and returns the kernel matrix between them; it is asked
+        for blocks of that matrix.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Factor in the rbf, poly and sigmoid kernels. ``"scale"`` is
+        ``1 / (n_features * X.var())``, ``"auto"`` is ``1 / n_features``.
+    coef0 : float, default=0.0
+        Constant in the poly and sigmoid kernels.
+    shrinking : bool, default=True
+        Accepted so that code for scikit-learn runs unchanged; it changes nothing.
+    tol : float, default=1e-3
+        Gap in the optimality conditions at which fitting stops.
+    cache_size : float, default=200
+        Megabytes for kernel rows.
+    verbose : bool, default=False
+        Show a progress bar on fits that take longer than a second.
+    max_iter : int, default=-1
+        Limit on the steps of the solver; -1 is none.
+    warm_start : bool, default=False
+        Go on from the last fit where that had as many rows: after a stop, or with other values of
+        the parameters.
+    time_limit : float or None, default=None
+        Seconds after which fitting stops with the best model so far and a warning.
+    callback : callable or None, default=None
+        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
+        True stops it.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        KKT gap, primal and dual objective, steps, seconds and why fitting stopped.
+    support_ : ndarray of shape (n_SV,)
+        Rows of the training data that are support vectors.
+    support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
+        The support vectors (empty when the kernel is precomputed).
+    dual_coef_ : ndarray or CSR array of shape (1, n_SV)
+        Coefficients of the support vectors.
+    free_support_ : ndarray of shape (n_free,)
+        Rows whose coefficients are below their bounds: they lie on the boundary.
+    bounded_support_ : ndarray of shape (n_bounded,)
+        Rows whose coefficients are at their bounds: they lie outside the region.
+    n_support_ : ndarray of shape (1,)
+        Number of support vectors.
+    coef_ : ndarray of shape (1, n_features)
+        Weights of the features, for the linear kernel only.
+    intercept_ : ndarray of shape (1,)
+        Constant of the function.
+    offset_ : float
+        ``decision_function(X)`` is ``score_samples(X) - offset_``.
+    n_iter_ : int
+        Steps of the solver.
+    fit_status_ : int
+        0 if the optimum was reached, 1 otherwise.
+    shape_fit_ : tuple of int
+        Shape of the training data.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lindero.svm import OneClassSVM
+    >>> X = np.array([[0.0], [0.44], [0.45], [0.46], [1.0]])
+    >>> OneClassSVM(gamma="auto", nu=0.5).fit(X).predict([[0.45], [3.0]])
+    array([ 1, -1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+        **KERNEL_MACHINE_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: int = 3,
+        gamma: str | float = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool = False,
+        max_iter: int = -1,
+        warm_start: bool = False,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.time_limit = time_limit
+        self.callback = callback
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
+        """Find the region.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows; the kernel matrix of shape (n_samples, n_samples) if precomputed.
+        y : Ignored
+            Present for the sake of scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row; rows of weight zero are left out.
+
+        Returns
+        -------
+        self : OneClassSVM
+            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
+            (Ctrl-C) leaves the best model so far.
+        """
+        return self._fit_aside(X, None, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> bool:
+        interrupted = super()._fit(X, y, sample_weight)
+        self.offset_ = -float(self.intercept_[0])
+        return interrupted
+
+    def _table(self, X: Any, y: Any) -> tuple[Any, Array | None]:
+        return unlabelled_table(self, X), None
+
+    def _bounds(self, weights: Array) -> Array:
+        return weights
+
+    def _origin(self, X: Any, function: KernelFunction) -> Array | None:
+        """Distances from the origin are what a linear kernel is about here: it stays."""
+        return None
+
+    def _problem(self, kernel: KernelOperator, y: Array | None, bounds: Array) -> DualQP:
+        self._fitted_nu = getattr(self, "_fitted_nu", self.nu)
+        return novelty_problem(kernel, bounds, self._fitted_nu)
+
+    def _solver(self, function: KernelFunction, shape: tuple[int, int]) -> Callable[..., Solver]:
+        return WorkingSetSolver
+
+    def _adopt_bias(self, problem: DualQP, solution: Solution) -> float:
+        """Samples on the boundary count as inside: the offset is the least of their values, not
+        the mean of what should be equal but for the tolerance."""
+        free = np.flatnonzero((solution.a > 0) & (solution.a < problem.u))
+        if len(free) == 0:
+            return float(solution.bias)
+        kernel, held = problem.kernel.astype(np.float64), np.flatnonzero(solution.a)
+        support, least = kernel.probe(held), np.inf
+        for start in range(0, len(free), _ROWS):
+            block = kernel.cross(kernel.probe(free[start : start + _ROWS]), support)
+            least = min(least, float((block @ solution.a[held]).min()))
+        return -least + _ROUNDING * abs(least)
+
+    # -- decisions ----------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> Array:
+        """How far inside the region each row is: negative outside.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+        """
+        return self._values(X)[:, 0]
+
+    def score_samples(self, X: Any) -> Array:
+        """The values without the offset: larger where there are more data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+        """
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X: Any) -> Array:
+        """1 for rows inside the region, -1 for those outside.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def certify(self, X: Any, sample_weight: Any = None) -> Certificate:
+        """Recompute the certificate from scratch, in float64, from the coefficients alone.
+
+        Parameters
+        ----------
+        X, sample_weight
+            The data given to `fit`.
+
+        Returns
+        -------
+        certificate : Certificate
+        """
+        return self._certify(X, None, sample_weight)
