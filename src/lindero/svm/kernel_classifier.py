@@ -16,7 +16,7 @@ from lindero.svm.multiclass import BinaryTask, join, votes
 
 CALIBRATION = (
     "Support vector machines give decision values, not probabilities. For probabilities wrap the "
-    "estimator: sklearn.calibration.CalibratedClassifierCV(estimator, ensemble=False)."
+    "estimator: lindero.svm.calibrated(estimator), which is sklearn's CalibratedClassifierCV."
 )
 
 

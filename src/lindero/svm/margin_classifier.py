@@ -187,15 +187,17 @@ class MarginClassifier(KernelClassifier):
         """
         begun = time.perf_counter()
         parts = []
-        for number, (problem, a, bias) in enumerate(self._stated(X, y, sample_weight)):
+        for number, (_, problem, a, bias) in enumerate(self._stated(X, y, sample_weight)):
             judgement = problem.judge(a, bias=bias)
             status = verdict(judgement, a, self.tol)
             parts.append(Certificate.of(judgement, int(self.n_iter_[number]), 0.0, status))
         return Certificate.joined(parts, time.perf_counter() - begun)
 
-    def _stated(self, X: Any, y: Any, sample_weight: Any) -> list[tuple[DualQP, Array, Any]]:
-        """The problem of each machine, stated again from the training data, and the fitted dual
-        variables and bias."""
+    def _stated(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> list[tuple[BinaryTask, DualQP, Array, Any]]:
+        """The task and problem of each machine, stated again from the training data, and the
+        fitted dual variables and bias."""
         check_is_fitted(self)
         X = new_table(self, X)
         codes = known_codes(y, self.classes_)
@@ -216,5 +218,6 @@ class MarginClassifier(KernelClassifier):
         for number, task in enumerate(tasks):
             problem = state(task)
             intercept = float(intercepts[number])
-            stated.append((problem, *self._solution_of(problem, number, alphas[number], intercept)))
+            a, bias = self._solution_of(problem, number, alphas[number], intercept)
+            stated.append((task, problem, a, bias))
         return stated

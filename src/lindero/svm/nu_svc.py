@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from numbers import Real
@@ -16,18 +17,23 @@ from lindero.kernels.operator import KernelOperator
 from lindero.problems.conditions import ROUNDING
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.margin import largest_nu, margin_of, nu_margin_problem
+from lindero.solvers.scaled import ScaledSolver
 from lindero.solvers.solution import Callback, Solution, Solver
-from lindero.solvers.working_set import WorkingSetSolver
 from lindero.svm.margin_classifier import MarginClassifier
 from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.multiclass import BinaryTask
+
+#: Margins below this share of the bias are nothing but rounding.
+_NO_MARGIN = 1e-9
 
 
 class NuSVC(MarginClassifier):
     """Support vector classification that takes a share of errors instead of their penalty.
 
     The parameters, fitted attributes, class order and signs are those of
-    :class:`sklearn.svm.NuSVC`, with those of :class:`SVC` that it does not have.
+    :class:`sklearn.svm.NuSVC`, with those of :class:`SVC` that it does not have. There is no
+    `class_weight`, which scikit-learn accepts and ignores: each class has half of the share ν
+    whatever its weight. Rows can have weights.
 
     Parameters
     ----------
@@ -54,8 +60,6 @@ class NuSVC(MarginClassifier):
         Gap in the optimality conditions at which fitting stops, before the margin is scaled to 1.
     cache_size : float, default=200
         Megabytes for kernel rows.
-    class_weight : dict or "balanced" or None, default=None
-        Factors of the weight of each class.
     verbose : bool, default=False
         Show a progress bar on fits that take longer than a second.
     max_iter : int, default=-1
@@ -89,7 +93,7 @@ class NuSVC(MarginClassifier):
     classes_ : ndarray of shape (n_classes,)
         The class labels.
     class_weight_ : ndarray of shape (n_classes,)
-        The factor of the weight of each class.
+        Ones: see above.
     support_ : ndarray of shape (n_SV,)
         Rows of the training data that are support vectors, grouped by class.
     support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
@@ -128,11 +132,12 @@ class NuSVC(MarginClassifier):
     array([0, 1, 2])
     """
 
+    class_weight = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KERNEL_MACHINE_CONSTRAINTS,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
         "probability": ["boolean", StrOptions({"deprecated"})],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],
         "random_state": ["random_state"],
@@ -151,7 +156,6 @@ class NuSVC(MarginClassifier):
         probability: bool | str = "deprecated",
         tol: float = 1e-3,
         cache_size: float = 200,
-        class_weight: dict[Any, float] | str | None = None,
         verbose: bool = False,
         max_iter: int = -1,
         decision_function_shape: str = "ovr",
@@ -171,7 +175,6 @@ class NuSVC(MarginClassifier):
         self.probability = probability
         self.tol = tol
         self.cache_size = cache_size
-        self.class_weight = class_weight
         self.verbose = verbose
         self.max_iter = max_iter
         self.decision_function_shape = decision_function_shape
@@ -225,7 +228,9 @@ class NuSVC(MarginClassifier):
         raise ValueError(
             f"nu={self.nu:g} is infeasible: one of {between} has too little weight to hold its "
             f"half of that share. The largest feasible nu is {limits[tightest]:.6g}; use at most "
-            "that, or class_weight='balanced'. (specified nu is infeasible)"
+            "that, or weights that balance the classes, sample_weight="
+            "sklearn.utils.class_weight.compute_sample_weight('balanced', y). "
+            "(specified nu is infeasible)"
         )
 
     def _problem(self, kernel: KernelOperator, task: BinaryTask, bounds: Array) -> DualQP:
@@ -233,12 +238,20 @@ class NuSVC(MarginClassifier):
         return nu_margin_problem(kernel, task.signs, bounds, self._fitted_nu)
 
     def _solver(self, function: KernelFunction, shape: tuple[int, int]) -> Callable[..., Solver]:
-        return WorkingSetSolver
+        return ScaledSolver
 
     def _recovered(self, solutions: Sequence[Solution]) -> tuple[list[Array], Array]:
         """Machines scaled to margin 1. Where there is none (w = 0, or a fit stopped too early) the
         scale is left as it is."""
         found = [margin_of(solution.bias) for solution in solutions]
+        without = sum(rho <= _NO_MARGIN * (1.0 + abs(bias)) for bias, rho in found)
+        if without:
+            warnings.warn(
+                f"{without} of {len(found)} machines have no margin at nu={self.nu:g}: no boundary "
+                "of this kernel leaves so few errors, and theirs mean nothing. Raise nu.",
+                UserWarning,
+                stacklevel=6,
+            )
         self.rho_ = np.array([rho if rho > 0 else 1.0 for _, rho in found])
         alphas = [s.a / rho for s, rho in zip(solutions, self.rho_, strict=True)]
         return alphas, np.array([bias for bias, _ in found]) / self.rho_

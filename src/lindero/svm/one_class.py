@@ -14,8 +14,8 @@ from lindero.kernels.functions import Array, KernelFunction
 from lindero.kernels.operator import KernelOperator
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.novelty import novelty_problem
+from lindero.solvers.scaled import ScaledSolver
 from lindero.solvers.solution import Callback, Certificate, Solution, Solver
-from lindero.solvers.working_set import WorkingSetSolver
 from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.single_machine import SingleMachine
 from lindero.validation import unlabelled_table
@@ -188,18 +188,21 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]
         return novelty_problem(kernel, bounds, self._fitted_nu)
 
     def _solver(self, function: KernelFunction, shape: tuple[int, int]) -> Callable[..., Solver]:
-        return WorkingSetSolver
+        return ScaledSolver
 
     def _adopt_bias(self, problem: DualQP, solution: Solution) -> float:
-        """Samples on the boundary count as inside: the offset is the least of their values, not
-        the mean of what should be equal but for the tolerance."""
-        free = np.flatnonzero((solution.a > 0) & (solution.a < problem.u))
-        if len(free) == 0:
+        """Only samples at their bound may lie outside: the offset is the least value of all others,
+        not the mean over the boundary of what is equal there but for the tolerance."""
+        others = np.flatnonzero(solution.a < problem.u)
+        if len(others) == 0:
             return float(solution.bias)
+        # The values at hand may carry rounding: compute those again that may be the least.
+        values = solution.f[others]
+        others = others[values <= values.min() + self.tol * max(1.0, abs(values.min()))]
         kernel, held = problem.kernel.astype(np.float64), np.flatnonzero(solution.a)
         support, least = kernel.probe(held), np.inf
-        for start in range(0, len(free), _ROWS):
-            block = kernel.cross(kernel.probe(free[start : start + _ROWS]), support)
+        for start in range(0, len(others), _ROWS):
+            block = kernel.cross(kernel.probe(others[start : start + _ROWS]), support)
             least = min(least, float((block @ solution.a[held]).min()))
         return -least + _ROUNDING * abs(least)
 

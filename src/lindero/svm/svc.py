@@ -15,6 +15,7 @@ from lindero.kernels.operator import KernelOperator
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.margin import margin_problem
 from lindero.solvers.solution import Callback, Solver
+from lindero.svm.leave_one_out import left_out_values
 from lindero.svm.margin_classifier import MarginClassifier
 from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.multiclass import BinaryTask
@@ -221,3 +222,33 @@ class SVC(MarginClassifier):
 
     def _solver(self, function: KernelFunction, shape: tuple[int, int]) -> Callable[..., Solver]:
         return choose_solver(self.solver, function, shape, hard=bool(np.isinf(self.C)))
+
+    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """Decision values of each training row from a machine trained without that row. Exact.
+
+        Rows that are not support vectors need no work: the machine is the same without them. All
+        parameters of the fit are kept, those derived from data (``gamma="scale"``,
+        ``class_weight="balanced"``) included.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The data given to `fit`.
+
+        Returns
+        -------
+        values : ndarray
+            In the shape of `decision_function`. For two classes, their signs are the predictions,
+            and ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
+        """
+        stated = self._stated(X, y, sample_weight)
+        for _, problem, _, _ in stated:
+            if min((problem.s > 0).sum(), (problem.s < 0).sum()) < 2:
+                raise ValueError(
+                    "leave_one_out needs two samples of each class at least: a class has a single "
+                    "sample of positive weight, and no machine can be trained without it."
+                )
+        values = self._values(X)
+        for number, (task, problem, a, _) in enumerate(stated):
+            values[task.rows, number] = left_out_values(problem, a, self.cache_size)
+        return self._shaped(values)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -15,8 +16,10 @@ from lindero.problems.dual_qp import DualQP
 from lindero.problems.tube import tube_problem
 from lindero.solvers.solution import Callback, Solver
 from lindero.svm.kernel_regressor import KernelRegressor
+from lindero.svm.leave_one_out import left_out_values
 from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.training import SOLVERS, choose_solver
+from lindero.validation import sample_weights
 
 
 class SVR(KernelRegressor):
@@ -173,3 +176,26 @@ class SVR(KernelRegressor):
 
     def _solver(self, function: KernelFunction, shape: tuple[int, int]) -> Callable[..., Solver]:
         return choose_solver(self.solver, function, shape, hard=False)
+
+    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """Predictions for each training row by a machine trained without that row. Exact.
+
+        Rows that are not support vectors need no work: the machine is the same without them. All
+        parameters of the fit are kept, ``gamma="scale"`` included.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The data given to `fit`.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+        """
+        problem, a, _ = self._stated(X, y, sample_weight)
+        if problem.kernel.n_samples < 2:
+            raise ValueError("leave_one_out needs two samples of positive weight at least.")
+        values = self.predict(X)
+        rows = np.flatnonzero(sample_weights(sample_weight, values) > 0)
+        values[rows] = left_out_values(problem, a, self.cache_size)
+        return values

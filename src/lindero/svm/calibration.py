@@ -1,0 +1,43 @@
+"""Probabilities for machines that have none of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.calibration import CalibratedClassifierCV
+
+
+def calibrated(estimator: Any, *, method: str = "sigmoid", cv: Any = None) -> Any:
+    """A classifier with probabilities: `estimator`, and a curve from decision values to them.
+
+    The curve is fitted to decision values that cross-validation gives for samples left out, so
+    it is not too sure of itself; the machine itself is fitted to all data. Predictions are the
+    class of largest probability, always: `predict` and `predict_proba` cannot disagree, as they
+    do in LIBSVM. Sample weights count in both, the machine and the curve. The work is done by
+    :class:`sklearn.calibration.CalibratedClassifierCV`.
+
+    Parameters
+    ----------
+    estimator : classifier
+        An unfitted machine with a `decision_function`, such as :class:`SVC`.
+    method : {"sigmoid", "isotonic", "temperature"}, default="sigmoid"
+        The kind of curve: Platt's sigmoid, any monotone one (for thousands of samples), or one
+        temperature for all classes.
+    cv : int, splitter or iterable, default=None
+        How samples are left out; None is five folds.
+
+    Returns
+    -------
+    classifier : CalibratedClassifierCV
+        To be fitted. Its `calibrated_classifiers_[0].estimator` is the machine.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from lindero.svm import SVC, calibrated
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = calibrated(SVC()).fit(X, y)
+    >>> bool((model.classes_[model.predict_proba(X).argmax(axis=1)] == model.predict(X)).all())
+    True
+    """
+    return CalibratedClassifierCV(estimator, method=method, cv=cv, ensemble=False)
