@@ -36,3 +36,24 @@ class KernelError(LinderoError, ValueError):
 
 class SolverError(LinderoError, ValueError):
     """A solver was handed a problem that it cannot take; the message names what is missing."""
+
+
+class ModelFileError(LinderoError, ValueError):
+    """A model file that cannot be read: it is damaged, of another kind, or holds more than its
+    reader allows.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    line : int or None
+        The line at fault, counted from 1; None where no single line is.
+    """
+
+    def __init__(self, message: str, path: str = "", line: int | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+        self.line = line
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, int | None]]:
+        return type(self), (str(self), self.path, self.line)

@@ -3,7 +3,8 @@
 Where p = 0 (ν-classification, novelty) all of v = K z is proportional to the sums δ that z must
 have. With a small ν these are small, a gap of 1e-3 is then no precision at all, and the first
 feasible point passes for a solution. So a gap is asked for that is small beside the sums too. And
-what a ν-classifier is about is its margin ρ: it has to be known much better than to its own size.
+what a ν-classifier is about is its margin ρ, which divides everything in the end: the gap is made
+smaller than that, unless a hundredth of `tol` does not suffice.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Solution, Status
 from lindero.solvers.working_set import WorkingSetSolver
 
-#: The gap may be this share of the margin; finer than `_FINEST` is not asked for.
-_SHARE = 0.02
-_FINEST = 1e-12
+#: The gap may be this share of the margin; finer than this share of `tol` is not asked for.
+_SHARE = 0.1
+_FINEST = 0.01
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,14 @@ class ScaledSolver:
         """The solution, with the steps of all attempts."""
         limits = limits or Limits()
         tol = self.tol * min(1.0, float(np.abs(problem.delta).max()))
+        finest = _FINEST * tol
         solution = self._to(tol).solve(problem, start, limits, number)
         while problem.group_sizes is not None and solution.status is Status.OPTIMAL:
             gap = problem.judge(solution.a, solution.f, solution.bias).kkt_gap
             wanted = _SHARE * margin_of(solution.bias)[1]
-            if gap <= wanted or tol <= _FINEST:
+            if gap <= wanted or tol <= finest:
                 break
-            tol = max(_FINEST, min(0.5 * wanted, 0.1 * tol) if wanted > 0 else 0.1 * tol)
+            tol = max(finest, min(0.5 * wanted, 0.1 * tol))
             spent = solution.n_iter
             solution = self._to(tol).solve(problem, solution, limits.after(spent), number)
             solution = replace(solution, n_iter=spent + solution.n_iter)

@@ -39,7 +39,7 @@ def left_out_values(problem: DualQP, a: Array, cache_size: float) -> Array:
     known = solver.solve(problem, _at(a), Limits())
     sample_of = np.arange(len(a)) if problem.sample_of is None else problem.sample_of
     samples = np.unique(sample_of[known.a > 0])
-    values = known.f + known.bias
+    values: Array = known.f + known.bias
     limits = Limits()
 
     def work(number: int) -> None:

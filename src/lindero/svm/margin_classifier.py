@@ -66,9 +66,9 @@ class MarginClassifier(KernelClassifier):
     def _require_feasible(self, tasks: Sequence[BinaryTask], bounds: Array, classes: Array) -> None:
         """Refuse parameters that no solution can meet, before any work is done."""
 
-    def _recovered(self, solutions: Sequence[Solution]) -> tuple[list[Array], Array]:
+    def _recovered(self, solved: Sequence[tuple[DualQP, Solution]]) -> tuple[list[Array], Array]:
         """Coefficients and intercept of each machine, from its solution."""
-        return [solution.a for solution in solutions], np.array([s.bias for s in solutions])
+        return [s.a for _, s in solved], np.array([s.bias for _, s in solved])
 
     def _solution_of(
         self, problem: DualQP, number: int, a: Array, intercept: float
@@ -106,7 +106,7 @@ class MarginClassifier(KernelClassifier):
         solved, interrupted = self._solve(X, function, shift, bounds, tasks)
 
         solutions = [solution for _, solution in solved]
-        alphas, intercepts = self._recovered(solutions)
+        alphas, intercepts = self._recovered(solved)
         self._adopt_expansion(X, function, shift, classes, codes, tasks, alphas, intercepts)
         self._split_support(tasks, solved)
         self._last_solutions = list(zip(tasks, solutions, strict=True)) if self.warm_start else None

@@ -240,21 +240,25 @@ class NuSVC(MarginClassifier):
     def _solver(self, function: KernelFunction, shape: tuple[int, int]) -> Callable[..., Solver]:
         return ScaledSolver
 
-    def _recovered(self, solutions: Sequence[Solution]) -> tuple[list[Array], Array]:
+    def _recovered(self, solved: Sequence[tuple[DualQP, Solution]]) -> tuple[list[Array], Array]:
         """Machines scaled to margin 1. Where there is none (w = 0, or a fit stopped too early) the
         scale is left as it is."""
-        found = [margin_of(solution.bias) for solution in solutions]
-        without = sum(rho <= _NO_MARGIN * (1.0 + abs(bias)) for bias, rho in found)
-        if without:
+        found = [margin_of(solution.bias) for _, solution in solved]
+        biases = np.array([bias for bias, _ in found])
+        margins = np.array([rho for _, rho in found])
+        gaps = [problem.judge(s.a, s.f, s.bias).kkt_gap for problem, s in solved]
+        unknown = int((margins <= np.maximum(gaps, _NO_MARGIN * (1.0 + np.abs(biases)))).sum())
+        if unknown:
             warnings.warn(
-                f"{without} of {len(found)} machines have no margin at nu={self.nu:g}: no boundary "
-                "of this kernel leaves so few errors, and theirs mean nothing. Raise nu.",
+                f"{unknown} of {len(found)} machines have no margin at nu={self.nu:g} that can be "
+                f"told from zero with tol={self.tol:g}: boundaries of this kernel with so few "
+                "errors hardly exist, and theirs mean little. Raise nu, or lower tol.",
                 UserWarning,
                 stacklevel=6,
             )
-        self.rho_ = np.array([rho if rho > 0 else 1.0 for _, rho in found])
-        alphas = [s.a / rho for s, rho in zip(solutions, self.rho_, strict=True)]
-        return alphas, np.array([bias for bias, _ in found]) / self.rho_
+        self.rho_ = np.where(margins > 0, margins, 1.0)
+        alphas = [s.a / rho for (_, s), rho in zip(solved, self.rho_, strict=True)]
+        return alphas, biases / self.rho_
 
     def _solution_of(
         self, problem: DualQP, number: int, a: Array, intercept: float

@@ -191,11 +191,12 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]
         return ScaledSolver
 
     def _adopt_bias(self, problem: DualQP, solution: Solution) -> float:
-        """Only samples at their bound may lie outside: the offset is the least value of all others,
-        not the mean over the boundary of what is equal there but for the tolerance."""
+        """Only samples at their bound may lie outside: the offset is no more than the least value
+        of all others, where the mean over the boundary might be, by the tolerance."""
+        bias = float(solution.bias)
         others = np.flatnonzero(solution.a < problem.u)
         if len(others) == 0:
-            return float(solution.bias)
+            return bias
         # The values at hand may carry rounding: compute those again that may be the least.
         values = solution.f[others]
         others = others[values <= values.min() + self.tol * max(1.0, abs(values.min()))]
@@ -204,7 +205,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]
         for start in range(0, len(others), _ROWS):
             block = kernel.cross(kernel.probe(others[start : start + _ROWS]), support)
             least = min(least, float((block @ solution.a[held]).min()))
-        return -least + _ROUNDING * abs(least)
+        return max(bias, -least + _ROUNDING * abs(least))
 
     # -- decisions ----------------------------------------------------------------------------
 

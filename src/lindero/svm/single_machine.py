@@ -64,11 +64,6 @@ class SingleMachine(MarginMachine):
         function = kernel_function(self, X, weights)
         bounds = self._bounds(weights)
         rows = np.flatnonzero(bounds > 0)
-        if len(rows) == 0:
-            raise ValueError(
-                "sample_weight is zero for all samples. Give at least one of them a positive "
-                "weight. (Invalid input - all samples have zero or negative weights.)"
-            )
         shift = self._origin(X, function)
         problem = self._stated_problem(X, y, function, shift, bounds, rows)
         make_solver = self._solver(function, (len(rows), X.shape[1]))

@@ -1,0 +1,33 @@
+"""Probabilities that never contradict predictions, and count weights."""
+
+import numpy as np
+import pytest
+from clouds import four_clouds, two_clouds
+from sklearn.model_selection import StratifiedKFold
+
+from lindero.svm import SVC, NuSVC, calibrated
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])
+@pytest.mark.parametrize("make", [lambda: SVC(), lambda: NuSVC(nu=0.2)])
+@pytest.mark.parametrize("data", [two_clouds, four_clouds])
+def test_the_most_probable_class_is_the_prediction(method, make, data):
+    X, y = data(200, seed=3)
+    new, _ = data(2000, seed=4)
+    model = calibrated(make(), method=method).fit(X, y)
+    probabilities = model.predict_proba(new)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.classes_[probabilities.argmax(axis=1)], model.predict(new))
+
+
+def test_rows_of_weight_zero_count_neither_in_the_machine_nor_in_the_curve():
+    X, y = two_clouds(200)
+    wrong = np.arange(200) % 5 == 0
+    mixed = np.where(wrong, 1 - y, y)
+    folds = list(StratifiedKFold(4).split(X, mixed))
+    weighted = calibrated(SVC(gamma=0.3), cv=folds)
+    weighted.fit(X, mixed, sample_weight=np.where(wrong, 0.0, 1.0))
+    place = np.cumsum(~wrong) - 1
+    kept = [(place[a[~wrong[a]]], place[b[~wrong[b]]]) for a, b in folds]
+    clean = calibrated(SVC(gamma=0.3), cv=kept).fit(X[~wrong], y[~wrong])
+    np.testing.assert_allclose(weighted.predict_proba(X), clean.predict_proba(X), atol=1e-4)

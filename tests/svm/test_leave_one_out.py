@@ -1,0 +1,89 @@
+"""Leaving out one row at a time, against fits without it."""
+
+import numpy as np
+import pytest
+from clouds import four_clouds, two_clouds
+
+from lindero.svm import SVC, SVR
+from lindero.svm.leave_one_out import left_out_values
+
+
+def curve(n):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (n, 2))
+    return X, np.sin(X[:, 0]) + 0.3 * rng.standard_normal(n)
+
+
+def refitted(model, X, y, weights, row):
+    """What a fit without one row says of it."""
+    left = np.arange(len(y)) != row
+    weights = None if weights is None else weights[left]
+    machine = type(model)(**{**model.get_params(), "tol": 1e-9, "gamma": model._gamma})
+    machine.fit(X[left], y[left], sample_weight=weights)
+    ask = machine.decision_function if isinstance(model, SVC) else machine.predict
+    return ask(X[row : row + 1])[0]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("make", "data"),
+    [
+        (lambda: SVC(kernel="linear"), lambda: two_clouds(60)),
+        (lambda: SVC(gamma=0.5, C=10.0), lambda: two_clouds(60)),
+        (lambda: SVC(gamma=0.5, multiclass="ovr"), lambda: four_clouds(60)),
+        (lambda: SVC(gamma=0.5, decision_function_shape="ovo"), lambda: four_clouds(60)),
+        (lambda: SVR(gamma=0.5), lambda: curve(50)),
+        (lambda: SVR(kernel="linear", epsilon=0.3), lambda: curve(50)),
+    ],
+)
+def test_values_are_those_of_a_fit_without_the_row(make, data, weighted):
+    X, y = data()
+    weights = np.random.default_rng(1).uniform(0, 2, len(y)) if weighted else None
+    if weighted:
+        weights[::9] = 0
+    model = make().fit(X, y, sample_weight=weights)
+    values = model.leave_one_out(X, y, sample_weight=weights)
+    expected = np.array([refitted(model, X, y, weights, row) for row in range(len(y))])
+    np.testing.assert_allclose(values, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("machine", ["classification", "regression"])
+def test_larger_problems_agree_too(machine):
+    X, y = two_clouds(700) if machine == "classification" else curve(450)
+    model = (SVC(gamma=0.5) if machine == "classification" else SVR(gamma=0.5)).fit(X, y)
+    values = model.leave_one_out(X, y)
+    for row in range(0, len(y), 67):
+        assert values[row] == pytest.approx(refitted(model, X, y, None, row), abs=1e-5)
+
+
+def test_only_support_vectors_are_solved_for(monkeypatch):
+    X, y = two_clouds(200, apart=4.0)
+    model = SVC(gamma=0.5).fit(X, y)
+    solved = []
+    from lindero.solvers.working_set import WorkingSetSolver
+
+    whole = WorkingSetSolver.solve
+    monkeypatch.setattr(
+        WorkingSetSolver,
+        "solve",
+        lambda self, problem, *rest: solved.append(problem) or whole(self, problem, *rest),
+    )
+    model.leave_one_out(X, y)
+    assert len(solved) == 1 + len(model.support_) < 100
+    assert left_out_values.__module__ == "lindero.svm.leave_one_out"
+
+
+def test_a_class_of_one_sample_cannot_be_left_out():
+    X, y = two_clouds(20)
+    y[:] = 0
+    y[3] = 1
+    with pytest.raises(ValueError, match="two samples of each class"):
+        SVC().fit(X, y).leave_one_out(X, y)
+
+
+def test_other_rows_than_those_of_the_fit_are_refused():
+    X, y = two_clouds(40)
+    with pytest.raises(ValueError, match=r"data given to fit.*40 rows.*39"):
+        SVC().fit(X, y).leave_one_out(X[1:], y[1:])
+    with pytest.raises(ValueError, match=r"data given to fit.*40 rows.*39"):
+        SVR().fit(X, y).leave_one_out(X[1:], y[1:])
