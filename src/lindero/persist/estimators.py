@@ -1,0 +1,270 @@
+"""Between what a model file says and a fitted estimator.
+
+A file holds what predicts: vectors, coefficients, constants, classes and a kernel. What only
+training knows (C, nu, epsilon, bounds, a certificate) it does not hold, and a loaded estimator does
+not have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+import lindero.svm
+from lindero.errors import ModelFileError
+from lindero.kernels.functions import Array, KernelFunction
+from lindero.persist.class_order import ascending, first_positive
+from lindero.persist.libsvm_model import KERNEL_PARAMETERS, LibsvmModel
+from lindero.persist.libsvm_model import KERNELS as LIBSVM_KERNELS
+from lindero.persist.model_text import LARGEST_INDEX, ModelText
+from lindero.persist.svmlight_model import KERNELS, SvmlightModel
+
+#: Types of LIBSVM and the estimators of `lindero.svm` that are the same machine.
+_ESTIMATORS = {
+    "c_svc": "SVC",
+    "nu_svc": "NuSVC",
+    "one_class": "OneClassSVM",
+    "epsilon_svr": "SVR",
+    "nu_svr": "NuSVR",
+}
+
+#: The parameters of each kernel.
+_PARAMETERS = {LIBSVM_KERNELS[name]: own for name, own in KERNEL_PARAMETERS.items()}
+
+#: A linear machine keeps its weights of all features. So many numbers are made room for, and one
+#: more for so many bytes of the file, where nobody but the file says how many features there are.
+_UNASKED_WEIGHTS = 2**20
+_BYTES_PER_WEIGHT = 32
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What predicts, in lindero's order and signs; `vectors` is None if precomputed."""
+
+    function: KernelFunction
+    vectors: Any
+    coefficients: Array
+    intercepts: Array
+    n_features: int
+    support: Array | None = None
+    classes: Array | None = None
+    n_support: Array | None = None
+
+
+# -- from a file ------------------------------------------------------------------------------
+
+
+def from_libsvm(model: LibsvmModel, text: ModelText, trusted_width: bool) -> Any:
+    """The fitted estimator that `model`, read from `text`, describes."""
+    if model.labels is None or model.counts is None:
+        machine = Machine(
+            function=model.function,
+            vectors=model.vectors,
+            coefficients=model.coefficients,
+            intercepts=-model.rho,
+            n_features=model.n_features,
+            support=None if model.serials is None else model.serials - 1,
+        )
+    else:
+        of_classes = ascending(model.labels, model.counts, model.coefficients, model.rho)
+        order = of_classes.vector_order
+        machine = Machine(
+            function=model.function,
+            vectors=None if model.vectors is None else model.vectors[order],
+            coefficients=of_classes.coefficients,
+            intercepts=of_classes.intercepts,
+            n_features=model.n_features,
+            support=None if model.serials is None else model.serials[order] - 1,
+            classes=of_classes.classes,
+            n_support=of_classes.n_support,
+        )
+    return _fitted(_ESTIMATORS[model.svm_type], machine, text, trusted_width)
+
+
+def from_svmlight(model: SvmlightModel, text: ModelText, trusted_width: bool, kind: str) -> Any:
+    """The classifier (of −1 and 1) or regressor that `model`, read from `text`, describes."""
+    machine = Machine(
+        function=model.function,
+        vectors=model.vectors,
+        coefficients=model.coefficients[None, :],
+        intercepts=np.array([-model.threshold]),
+        n_features=model.n_features,
+    )
+    if kind == "regressor":
+        return _fitted("SVR", machine, text, trusted_width)
+    positive = model.coefficients > 0
+    order = np.argsort(positive, kind="stable")  # vectors of the first class come first
+    machine = replace(
+        machine,
+        vectors=machine.vectors[order],
+        coefficients=machine.coefficients[:, order],
+        classes=np.array([-1, 1]),
+        n_support=np.array([np.sum(~positive), np.sum(positive)]),
+    )
+    return _fitted("SVC", machine, text, trusted_width)
+
+
+def _fitted(name: str, machine: Machine, text: ModelText, trusted_width: bool) -> Any:
+    function = machine.function
+    if function.name == "linear":
+        _require_sound_weights(machine, text, trusted_width)
+    vectors = machine.vectors
+    if vectors is None:
+        vectors = np.empty((0, 0))
+    elif 8 * np.prod(vectors.shape, dtype=float) <= 12 * vectors.nnz:  # bytes of the two forms
+        vectors = vectors.toarray()
+    support = machine.support
+    if support is None:
+        support = np.arange(machine.coefficients.shape[1])
+    parameters = {name: getattr(function, name) for name in _PARAMETERS[function.name]}
+    estimator = getattr(lindero.svm, name)(kernel=function.name, **parameters)
+    estimator.n_features_in_ = machine.n_features
+    if machine.classes is not None and machine.n_support is not None:
+        estimator._adopt_classes(machine.classes, machine.n_support.astype(np.int32), "ovo")
+    # Nothing is known of the training rows: as none, `certify` refuses to judge by others.
+    shape = (0, machine.n_features)
+    estimator._adopt_vectors(
+        function, vectors, support, machine.coefficients, machine.intercepts, shape
+    )
+    if name == "OneClassSVM":
+        estimator.offset_ = -float(machine.intercepts[0])
+    return estimator
+
+
+def _require_sound_weights(machine: Machine, text: ModelText, trusted_width: bool) -> None:
+    """Refuse a linear machine with more weights than its file is worth, or endless ones."""
+    n_weights = len(machine.intercepts) * machine.n_features
+    room = _UNASKED_WEIGHTS + (text.size or 0) // _BYTES_PER_WEIGHT
+    if n_weights > room and not trusted_width:
+        raise ModelFileError(
+            f"{text.path}: a linear machine of {machine.n_features} features needs {n_weights} "
+            "weights, which seems much for this file. If it is right, load it with "
+            f"n_features={machine.n_features}.",
+            text.path,
+        )
+    largest = [
+        float(np.max(np.abs(x), initial=0.0)) for x in (machine.coefficients, machine.vectors.data)
+    ]
+    if not isfinite(largest[0] * largest[1] * machine.vectors.shape[0]):
+        raise ModelFileError(
+            f"{text.path}: coefficients and values are so large that the weights of this linear "
+            "machine would not be finite. Is the file damaged?",
+            text.path,
+        )
+
+
+# -- to a file --------------------------------------------------------------------------------
+
+
+def to_libsvm(estimator: Any) -> LibsvmModel:
+    """What a file of LIBSVM says of a fitted estimator."""
+    types = {getattr(lindero.svm, name): svm_type for svm_type, name in _ESTIMATORS.items()}
+    svm_type = next((types[kind] for kind in type(estimator).__mro__ if kind in types), None)
+    if svm_type is None:
+        raise TypeError(
+            f"LIBSVM has no model for {type(estimator).__name__}. It has one for "
+            f"{', '.join(_ESTIMATORS.values())} of lindero.svm."
+        )
+    check_is_fitted(estimator)
+    function = _named_kernel(estimator, "LIBSVM")
+    coefficients, intercepts = _dense(estimator.dual_coef_), np.asarray(estimator.intercept_)
+    labels = counts = None
+    if hasattr(estimator, "classes_"):
+        labels = _integer_labels(estimator.classes_)
+        counts = np.asarray(estimator.n_support_)
+        if len(labels) > 2 and estimator._scheme == "ovr":
+            raise ValueError(
+                "LIBSVM has machines for pairs of classes only, but this model has one for each "
+                "class against the rest. Fit it with multiclass='ovo' to save it, or keep it with "
+                "joblib.dump."
+            )
+        coefficients, rho = first_positive(coefficients, intercepts)
+    else:
+        rho = -intercepts
+    precomputed = function.name == "precomputed"
+    return LibsvmModel(
+        svm_type=svm_type,
+        function=function,
+        coefficients=coefficients,
+        rho=rho,
+        vectors=None if precomputed else estimator.support_vectors_,
+        serials=np.asarray(estimator.support_) + 1 if precomputed else None,
+        n_features=estimator.n_features_in_,
+        labels=labels,
+        counts=counts,
+    )
+
+
+def to_svmlight(estimator: Any) -> SvmlightModel:
+    """What a file of SVMlight says of a fitted estimator with one output."""
+    check_is_fitted(estimator)
+    if hasattr(estimator, "_function") and hasattr(estimator, "support_vectors_"):
+        function = _named_kernel(estimator, "SVMlight")
+        if function.name not in KERNELS:
+            raise ValueError(
+                "A file of SVMlight holds the support vectors, which a machine with a precomputed "
+                "kernel does not know. Use save_libsvm, which writes their numbers."
+            )
+        coefficients, vectors = _dense(estimator.dual_coef_), estimator.support_vectors_
+    elif hasattr(estimator, "coef_"):
+        # A linear function is a machine with its weights as the only vector.
+        function = KernelFunction("linear")
+        vectors = np.atleast_2d(_dense(estimator.coef_))
+        coefficients = np.eye(len(vectors))
+    else:
+        raise TypeError(
+            f"{type(estimator).__name__} has neither support vectors nor weights (coef_): a file "
+            "of SVMlight cannot hold it."
+        )
+    intercepts = np.ravel(getattr(estimator, "intercept_", 0.0))
+    if len(coefficients) != 1 or len(intercepts) != 1:
+        raise ValueError(
+            f"A file of SVMlight holds one function, but this model has {len(intercepts)}. Use "
+            "save_libsvm, or save one machine for each class (sklearn.multiclass."
+            "OneVsRestClassifier has them in estimators_)."
+        )
+    return SvmlightModel(
+        function=function,
+        coefficients=coefficients[0],
+        vectors=vectors,
+        threshold=-float(intercepts[0]),
+        n_features=vectors.shape[1],
+        n_documents=int(getattr(estimator, "shape_fit_", (0,))[0]),
+    )
+
+
+def _named_kernel(estimator: Any, program: str) -> KernelFunction:
+    function: KernelFunction = estimator._function
+    if function.call is not None:
+        raise ValueError(
+            f"A file of {program} names its kernel, and cannot hold a callable. Fit with a named "
+            "kernel to save the model"
+            + (
+                ", or with kernel='precomputed' on the matrix of its values."
+                * (program == "LIBSVM")
+            )
+        )
+    return function
+
+
+def _integer_labels(classes: Array) -> Array:
+    """The labels, refused unless they are integers (as integers or as floats)."""
+    if classes.dtype.kind in "iuf":
+        whole = np.round(classes)
+        if (whole == classes).all() and (np.abs(whole) <= LARGEST_INDEX).all():
+            return whole.astype(np.int64)
+    raise ValueError(
+        f"LIBSVM has integers for class labels, but this model has {list(classes[:3])!r}"
+        f"{', ...' if len(classes) > 3 else ''}. Fit it on integer labels: "
+        "sklearn.preprocessing.LabelEncoder().fit_transform(y) gives them."
+    )
+
+
+def _dense(values: Any) -> Array:
+    array: Array = values.toarray() if sp.issparse(values) else np.asarray(values)
+    return array
