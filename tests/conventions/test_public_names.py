@@ -5,8 +5,10 @@ import importlib
 import inspect
 import pkgutil
 import re
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 from packaging.version import Version
 
@@ -40,7 +42,7 @@ def test_every_public_name_resolves(name):
     assert name in dir(lindero)
 
 
-@pytest.mark.parametrize("package", ["lindero", "lindero.svm"])
+@pytest.mark.parametrize("package", ["lindero", "lindero.svm", "lindero.persist"])
 def test_every_name_in_all_of_a_package_resolves_and_none_is_listed_twice(package):
     module = importlib.import_module(package)
     assert len(set(module.__all__)) == len(module.__all__)
@@ -89,13 +91,21 @@ def test_every_public_method_has_a_docstring_of_its_own(cls):
     assert [method.__name__ for method in methods if not inspect.getdoc(method)] == []
 
 
-def test_the_attributes_that_fit_sets_are_those_the_docstring_lists():
-    model = lindero.SVC(kernel="linear").fit([[0.0], [1.0]], [0, 1])
+@pytest.mark.parametrize("cls", public_classes(), ids=lambda cls: cls.__name__)
+def test_the_attributes_that_fit_sets_are_those_the_docstring_lists(cls):
+    X, y = np.arange(12.0)[:, None] % 5, np.arange(12) % 2
+    params = {"kernel": "linear"} if "kernel" in inspect.signature(cls).parameters else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = cls(**params).fit(X, y)
     public = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
-    listed = set(documented(lindero.SVC, "Attributes"))
+    listed = set(documented(cls, "Attributes"))
     assert public - listed == set()
-    # Names of features exist only where the table had any.
-    assert {name for name in listed if not hasattr(model, name)} == {"feature_names_in_"}
+    # Names of features exist only where the table had any, and coefficients of support vectors
+    # only where a machine has some.
+    absent = {name for name in listed if not hasattr(model, name)}
+    assert "feature_names_in_" in absent
+    assert absent <= {"feature_names_in_", "dual_coef_", "support_", "support_vectors_"}
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.calibration import CalibratedClassifierCV
-
 
 def calibrated(estimator: Any, *, method: str = "sigmoid", cv: Any = None) -> Any:
     """A classifier with probabilities: `estimator`, and a curve from decision values to them.
@@ -40,4 +38,6 @@ def calibrated(estimator: Any, *, method: str = "sigmoid", cv: Any = None) -> An
     >>> bool((model.classes_[model.predict_proba(X).argmax(axis=1)] == model.predict(X)).all())
     True
     """
+    from sklearn.calibration import CalibratedClassifierCV  # which imports half of scikit-learn
+
     return CalibratedClassifierCV(estimator, method=method, cv=cv, ensemble=False)

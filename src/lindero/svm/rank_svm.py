@@ -1,0 +1,328 @@
+"""Learning to rank: documents of a query in the order of their relevance."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from lindero.kernels.functions import NAMED_KERNELS, Array, KernelFunction
+from lindero.kernels.operator import kernel_operator, origin
+from lindero.models.kernel_machine import KernelMachine
+from lindero.problems.dual_qp import Judgement
+from lindero.problems.ranking import Queries
+from lindero.solvers.limits import Limits
+from lindero.solvers.ranking_newton import RankingNewtonSolver
+from lindero.solvers.ranking_pairs import RankingPairsSolver
+from lindero.solvers.solution import Callback, Certificate, Status
+from lindero.svm.margin_machine import is_fitted_attribute, warn_if_indefinite
+from lindero.svm.progress import reporting
+from lindero.svm.rank_input import query_starts, relevances, require_pairs
+from lindero.validation import kernel_function, new_table, scale_advice, training_table
+
+#: How far down the list `score` looks.
+_RANKS = 10
+
+
+class RankSVM(BaseEstimator):  # type: ignore[misc]
+    """Support vector ranking with any kernel, and a certificate of optimality.
+
+    Learns a score that puts the more relevant documents of a query above the less relevant ones:
+    it minimises ½‖w‖² plus C times the sum of ``max(0, 1 - (f(x_i) - f(x_j)))`` over all pairs of
+    documents of one query of which the first is more relevant. With the linear kernel the pairs
+    are never listed, and time grows as n log n with the number of documents. With other kernels
+    every pair is a variable of the problem.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Penalty of each pair in the wrong order, or in the right one by too little.
+    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="linear"
+        A callable takes two arrays of rows and returns the kernel matrix between them.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Factor in the rbf, poly and sigmoid kernels. ``"scale"`` is
+        ``1 / (n_features * X.var())``, ``"auto"`` is ``1 / n_features``.
+    coef0 : float, default=0.0
+        Constant in the poly and sigmoid kernels.
+    tol : float, default=1e-4
+        Fitting stops when the duality gap is at most this share of the objective: no weights can
+        have an objective that is lower by more.
+    cache_size : float, default=200
+        Megabytes for kernel rows, with kernels other than the linear one.
+    max_iter : int, default=-1
+        Limit on the steps of the solver (Newton steps for the linear kernel); -1 is none.
+    time_limit : float or None, default=None
+        Seconds after which fitting stops with the best model so far and a warning.
+    verbose : bool, default=False
+        Show a progress bar on fits that take longer than a second.
+    callback : callable or None, default=None
+        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
+        True stops it.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        Primal and dual objective, steps, seconds and why fitting stopped. Its KKT gap is that of
+        the multipliers of the pairs (with the linear kernel, a value it does not exceed).
+    coef_ : ndarray of shape (n_features,)
+        Weights of the features, for the linear kernel only.
+    dual_coef_ : ndarray of shape (1, n_SV)
+        Coefficients of the documents in the score, for other kernels only, as are the next two.
+    support_ : ndarray of shape (n_SV,)
+        Rows of the training data whose coefficient is not zero.
+    support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
+        These rows (empty when the kernel is precomputed).
+    n_pairs_ : int
+        Number of pairs of documents that were to be ranked.
+    n_iter_ : int
+        Steps of the solver.
+    fit_status_ : int
+        0 if the optimum was reached, 1 otherwise.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lindero.svm import RankSVM
+    >>> X = np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0], [7.0, 1.0], [8.0, 1.0]])
+    >>> y = np.array([0, 1, 2, 0, 1])
+    >>> model = RankSVM(C=10).fit(X, y, qid=[1, 1, 1, 2, 2])
+    >>> model.coef_.round(2) + 0.0
+    array([1., 0.])
+    >>> model.n_pairs_, model.score(X, y, qid=[1, 1, 1, 2, 2])
+    (4, 1.0)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "C": [Interval(Real, 0.0, np.inf, closed="neither")],
+        "kernel": [StrOptions(set(NAMED_KERNELS)), callable],
+        "degree": [Interval(Integral, 0, None, closed="left")],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "cache_size": [Interval(Real, 0.0, None, closed="neither")],
+        "max_iter": [Interval(Integral, -1, None, closed="left")],
+        "time_limit": [Interval(Real, 0.0, None, closed="neither"), None],
+        "verbose": ["verbose"],
+        "callback": [callable, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: str | Callable[[Any, Any], Any] = "linear",
+        degree: int = 3,
+        gamma: str | float = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-4,
+        cache_size: float = 200,
+        max_iter: int = -1,
+        time_limit: float | None = None,
+        verbose: bool = False,
+        callback: Callback | None = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.verbose = verbose
+        self.callback = callback
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, qid: Any = None) -> RankSVM:
+        """Fit to documents of known relevance.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            One row a document; the kernel matrix of shape (n_samples, n_samples) if precomputed.
+        y : array-like of shape (n_samples,)
+            Relevance, any real number; higher is better. Only its order within a query counts.
+        qid : array-like of shape (n_samples,), default=None
+            The query of each document, any kind of label. Documents of one query stand together.
+            None is one query for all.
+
+        Returns
+        -------
+        self : RankSVM
+            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
+            (Ctrl-C) leaves the best model so far.
+        """
+        # All work is done on a copy, adopted at the end: a failed fit changes nothing.
+        fitted = type(self).__new__(type(self))
+        fitted.__dict__ = {k: v for k, v in vars(self).items() if not is_fitted_attribute(k)}
+        interrupted = fitted._fit(X, y, qid)
+        self.__dict__ = fitted.__dict__
+        if interrupted:
+            raise KeyboardInterrupt(
+                "Fitting was interrupted. The estimator holds the best model so far; its "
+                "certificate_ says how far it had come."
+            )
+        return self
+
+    def _fit(self, X: Any, y: Any, qid: Any) -> bool:
+        """Set all fitted attributes; whether the fit was interrupted."""
+        begun = time.perf_counter()
+        X, y = training_table(self, X, y)
+        queries = Queries.of(relevances(y), query_starts(qid, X.shape[0]))
+        self.n_pairs_ = require_pairs(queries, self.C)
+        function = kernel_function(self, X, np.ones(X.shape[0]))
+        with reporting(bool(self.verbose), self.callback) as callback:
+            limits = Limits(
+                max_iter=None if self.max_iter < 0 else self.max_iter,
+                time_limit=self.time_limit,
+                callback=callback,
+            )
+            if function.name == "linear":
+                judgement, status = self._fit_weights(X, function, queries, limits)
+            else:
+                judgement, status = self._fit_expansion(X, function, queries, limits)
+        self._function = function
+        words = status.value.replace("KKT gap", "duality gap")
+        seconds = time.perf_counter() - begun
+        self.certificate_ = Certificate.of(judgement, self.n_iter_, seconds, words)
+        self.fit_status_ = int(status is not Status.OPTIMAL)
+        if self.fit_status_ and not limits.interrupted:
+            self._warn_unfinished(X)
+        if function.name != "linear":
+            warn_if_indefinite(function, X, self.support_)
+        return limits.interrupted
+
+    def _fit_weights(
+        self, X: Any, function: KernelFunction, queries: Queries, limits: Limits
+    ) -> tuple[Judgement, Status]:
+        """The linear kernel, by the weights of the features."""
+        shift = origin(X, function)
+        solution = RankingNewtonSolver(self.tol).solve(X, queries, self.C, shift, limits)
+        self.coef_ = solution.w
+        self.n_iter_ = solution.n_iter
+        return solution.judgement, solution.status
+
+    def _fit_expansion(
+        self, X: Any, function: KernelFunction, queries: Queries, limits: Limits
+    ) -> tuple[Judgement, Status]:
+        """Any other kernel, by the coefficients of the documents."""
+        kernel = kernel_operator(X, function)
+        solver = RankingPairsSolver(self.tol, self.cache_size)
+        solution = solver.solve(kernel, queries, self.C, limits)
+        self.support_ = np.flatnonzero(solution.c).astype(np.int32)
+        self.dual_coef_ = solution.c[None, self.support_]
+        precomputed = function.name == "precomputed"
+        self.support_vectors_ = np.empty((0, 0)) if precomputed else X[self.support_]
+        self.n_iter_ = solution.n_iter
+        return solution.judgement, solution.status
+
+    def _warn_unfinished(self, X: Any) -> None:
+        certificate = self.certificate_
+        share = certificate.duality_gap / abs(certificate.primal)
+        rounding = certificate.status == Status.PRECISION.value
+        advice = "Lower C, or raise tol." if rounding else "Raise max_iter, time_limit or tol."
+        warnings.warn(
+            f"{certificate.status} The gap left is {share:.3g} of the objective, tol is "
+            f"{self.tol:.3g}. {advice}" + scale_advice(X, self._function),
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+    # -- ranking ------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> Array:
+        """Scores: within a query, the higher the more relevant.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Documents to score; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Without a meaning between queries, or beside other models.
+        """
+        check_is_fitted(self)
+        X = new_table(self, X)
+        if self._function.name == "linear":
+            return np.asarray(X @ self.coef_, dtype=np.float64)
+        vectors = self.support_vectors_
+        if self._function.name == "precomputed":
+            X = vectors = X[:, self.support_]
+        machine = KernelMachine(
+            kernel=kernel_operator(vectors, self._function, shift=origin(vectors, self._function)),
+            coefficients=self.dual_coef_,
+            intercepts=np.zeros(1),
+        )
+        return machine.decision_values(X)[:, 0]
+
+    def score(self, X: Any, y: Any, qid: Any = None) -> float:
+        """Mean NDCG@10 over queries, as :func:`sklearn.metrics.ndcg_score` computes it.
+
+        Queries whose documents are all equally relevant, or that have only one, are left out: no
+        order of them is better than another.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            One row a document, as in `predict`.
+        y : array-like of shape (n_samples,)
+            Relevance, not negative: it is the gain of a document.
+        qid : array-like of shape (n_samples,), default=None
+            The query of each document; None is one query for all.
+
+        Returns
+        -------
+        score : float
+            Between 0 and 1; 1 where the order is perfect.
+        """
+        from sklearn.metrics import ndcg_score
+
+        scores = self.predict(X)
+        y = relevances(column_or_1d(y))
+        if len(y) != len(scores):
+            raise ValueError(
+                f"y has {len(y)} values, but X has {len(scores)} rows: pass one for each row."
+            )
+        if y.min() < 0:
+            raise ValueError(
+                f"score needs relevances that are not negative, since NDCG takes them as gains, "
+                f"but y holds {y.min()}. Add a constant to y; fit does not mind."
+            )
+        starts = query_starts(qid, len(y), warn=False)
+        queries = Queries.of(y, starts)
+        ranked = np.flatnonzero(queries.n_levels > 1)
+        if len(ranked) == 0:
+            raise ValueError(
+                "There is nothing to score: y is the same for all documents of each query."
+            )
+        gains = [
+            ndcg_score(y[None, begin:end], scores[None, begin:end], k=_RANKS)
+            for begin, end in zip(starts[ranked], starts[ranked + 1], strict=True)
+        ]
+        return float(np.mean(gains))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
