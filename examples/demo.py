@@ -1,4 +1,4 @@
-"""Fit a hard-margin, a soft-margin and a Gaussian machine; print how good they are, and draw them.
+"""Fit machines of every kind; print how good they are, and draw some of them.
 
 Run it with ``make demo``; pictures go to the folder ``demo``.
 """
@@ -6,16 +6,18 @@ Run it with ``make demo``; pictures go to the folder ``demo``.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from lindero.persist import load_libsvm, save_libsvm
 from lindero.plot import BoundaryDisplay
-from lindero.svm import SVC
+from lindero.svm import SVC, SVR, NuSVC, OneClassSVM, RankSVM
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -30,22 +32,37 @@ def xor_machine() -> tuple[SVC, np.ndarray, np.ndarray]:
     return SVC(C=float("inf"), kernel="poly", degree=2, gamma=1, coef0=1).fit(X, y), X, y
 
 
-def report(title: str, accuracy: float, model: SVC) -> None:
+def report(title: str, score: float, model: Any, measure: str = "accuracy") -> None:
     certificate = model.certificate_
     print(f"\n{title}")
-    print(f"  accuracy          {accuracy:.3f}")
-    print(f"  support vectors   {len(model.support_)} of {model.shape_fit_[0]}")
+    print(f"  {measure:<17} {score:.3f}")
+    if hasattr(model, "support_"):
+        free, bounded = len(model.free_support_), len(model.bounded_support_)
+        print(f"  support vectors   {free} on the margin, {bounded} beyond it")
     print(f"  optimum between   {certificate.dual:.6g} and {certificate.primal:.6g}")
-    print(f"  KKT gap           {certificate.kkt_gap:.1e}  (tol {model.tol:.0e})")
+    if "KKT" in certificate.status:
+        print(f"  KKT gap           {certificate.kkt_gap:.1e}  (tol {model.tol:.0e})")
     print(f"  status            {certificate.status}")
     print(f"  time              {certificate.seconds:.3f} s, {certificate.n_iter} steps")
 
 
-def held_out(title: str, model: SVC, X: np.ndarray, y: np.ndarray) -> None:
-    """Fit on three quarters of the rows, report accuracy on the rest."""
-    split = train_test_split(X, y, random_state=0, stratify=y)
+def held_out(
+    title: str, model: Any, X: np.ndarray, y: np.ndarray, measure: str = "accuracy"
+) -> None:
+    """Fit on three quarters of the rows, report accuracy (or R²) on the rest."""
+    split = train_test_split(X, y, random_state=0, stratify=y if measure == "accuracy" else None)
     pipeline = make_pipeline(StandardScaler(), model).fit(split[0], split[2])
-    report(title, pipeline.score(split[1], split[3]), model)
+    report(title, pipeline.score(split[1], split[3]), model, measure)
+
+
+def ranked() -> None:
+    """Documents of forty queries, put in order by a linear score."""
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(800, 10)), np.repeat(np.arange(40), 20)
+    y = np.digitize(X @ rng.normal(size=10) + rng.normal(size=800), [-2, 0, 2])
+    model = RankSVM().fit(X[:600], y[:600], qid=qid[:600])
+    report(f"Ranking, linear kernel, {model.n_pairs_} pairs", model.score(X[600:], y[600:],
+           qid=qid[600:]), model, "NDCG@10")  # fmt: skip
 
 
 def draw() -> Path:
@@ -69,6 +86,38 @@ def draw() -> Path:
     return path
 
 
+def draw_family() -> Path:
+    """A tube around a curve, and a region around a cloud."""
+    rng = np.random.default_rng(1)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    x = np.sort(rng.uniform(0, 6, 60))
+    y = np.sin(x) + 0.15 * rng.normal(size=60)
+    model, line = SVR(C=10, gamma=0.5, epsilon=0.2).fit(x[:, None], y), np.linspace(0, 6, 300)
+    curve = model.predict(line[:, None])
+    left.fill_between(line, curve - 0.2, curve + 0.2, color="#4c78a8", alpha=0.15, label="tube")
+    left.plot(line, curve, color="#4c78a8")
+    left.plot(x, y, ".", color="#555555", label="data")
+    left.plot(x[model.support_], y[model.support_], "o", mfc="none", color="#222222",
+              label="support vectors")  # fmt: skip
+    left.legend(frameon=False)
+    left.set_title("SVR: flat within a tube of half-width 0.2")
+    cloud = np.vstack([rng.normal(0, 0.6, (150, 2)), rng.normal(2.5, 0.4, (80, 2))])
+    region = OneClassSVM(nu=0.05, gamma=0.25).fit(cloud)
+    grid = np.stack(np.meshgrid(np.linspace(-2.5, 4.5, 200), np.linspace(-2.5, 4.5, 200)), axis=-1)
+    values = region.decision_function(grid.reshape(-1, 2)).reshape(200, 200)
+    right.contourf(grid[..., 0], grid[..., 1], values, levels=[0, values.max()],
+                   colors=["#4c78a8"], alpha=0.15)  # fmt: skip
+    right.contour(grid[..., 0], grid[..., 1], values, levels=[0], colors="#4c78a8")
+    inside = region.predict(cloud) == 1
+    right.plot(*cloud[inside].T, ".", color="#555555", label="inside")
+    right.plot(*cloud[~inside].T, "x", color="#e45756", label="outside, at most 5 %")
+    right.legend(frameon=False, loc="upper left")
+    right.set_title("OneClassSVM: where the data are")
+    path = FOLDER / "family.png"
+    figure.savefig(path, dpi=110)
+    return path
+
+
 def main() -> None:
     print("The first fit on a machine compiles inner loops, which takes some seconds.", flush=True)
     xor_machine()
@@ -78,7 +127,18 @@ def main() -> None:
              *load_breast_cancer(return_X_y=True))  # fmt: skip
     held_out("Handwritten digits, ten classes, Gaussian kernel", SVC(),
              *load_digits(return_X_y=True))  # fmt: skip
+    held_out("Breast cancer, at most a tenth inside the margin", NuSVC(nu=0.1),
+             *load_breast_cancer(return_X_y=True))  # fmt: skip
+    held_out("Diabetes progression, Gaussian regression", SVR(C=50, epsilon=10, gamma=0.02),
+             *load_diabetes(return_X_y=True), measure="R²")  # fmt: skip
+    ranked()
     print(f"\nA picture of three boundaries with margins and support vectors: {draw()}")
+    print(f"A picture of a tube and a region: {draw_family()}")
+    save_libsvm(model, FOLDER / "xor.libsvm")
+    same = (load_libsvm(FOLDER / "xor.libsvm").predict(X) == model.predict(X)).all()
+    print(
+        f"The XOR machine as a LIBSVM file: {FOLDER / 'xor.libsvm'} (reads back the same: {same})"
+    )
 
 
 if __name__ == "__main__":
