@@ -15,6 +15,8 @@ from tests.problem_bank import (
     LINEAR_KERNEL,
     curve,
     margin,
+    nu_margin,
+    one_class,
     rbf,
     sparse_clouds,
     tube,
@@ -29,6 +31,8 @@ SMALLEST = {
     "gaussian": lambda: (WorkingSetSolver(), margin(*two_clouds(20), rbf(0.5))),
     "sparse": lambda: (WorkingSetSolver(), margin(*sparse_clouds(15, 30), rbf(0.5))),
     "tube": lambda: (WorkingSetSolver(), tube(*curve(10), rbf(0.5), 1.0, 0.1)),
+    "ν": lambda: (WorkingSetSolver(), nu_margin(*two_clouds(20), rbf(0.5), 0.4)),
+    "one class": lambda: (WorkingSetSolver(), one_class(two_clouds(20)[0], rbf(0.5), 0.3)),
     "interior points": lambda: (InteriorPointSolver(), margin(*two_clouds(20), LINEAR_KERNEL)),
     "sparse interior points": lambda: (
         InteriorPointSolver(),
