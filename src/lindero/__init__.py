@@ -9,13 +9,25 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from lindero.svm import SVC as SVC
+    from lindero.svm import SVCCV as SVCCV
     from lindero.svm import SVR as SVR
+    from lindero.svm import SVRCV as SVRCV
     from lindero.svm import NuSVC as NuSVC
     from lindero.svm import NuSVR as NuSVR
     from lindero.svm import OneClassSVM as OneClassSVM
     from lindero.svm import RankSVM as RankSVM
 
-__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "RankSVM", "__version__"]
+__all__ = [
+    "SVC",
+    "SVCCV",
+    "SVR",
+    "SVRCV",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "RankSVM",
+    "__version__",
+]
 
 #: The modules that public names are loaded from, on first use.
 _HOMES = {name: "lindero.svm" for name in __all__ if name != "__version__"}

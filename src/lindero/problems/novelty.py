@@ -2,8 +2,8 @@
 
     min ½‖w‖² − ρ ν Σu + Σ u_i ξ_i    s.t.  ⟨w, φ(x_i)⟩ ≥ ρ − ξ_i,  ξ ≥ 0
 
-(Schölkopf, Platt, Shawe-Taylor, Smola and Williamson, 2001) is the dual problem with p = 0, s = 1 and
-Σa = ν Σu; its bias is −ρ.
+(Schölkopf, Platt, Shawe-Taylor, Smola and Williamson, 2001) is the dual problem with p = 0, s = 1
+and Σa = ν Σu; its bias is −ρ.
 """
 
 from __future__ import annotations

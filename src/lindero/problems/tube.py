@@ -1,10 +1,10 @@
 """Regression inside a tube: of given width ε, or of the width that ν asks for.
 
-    min ½‖w‖² + Σ u_i (ξ_i + ξ'_i)    s.t.  y_i − f(x_i) ≤ ε + ξ_i,  f(x_i) − y_i ≤ ε + ξ'_i,  ξ, ξ' ≥ 0
+    min ½‖w‖² + Σ u_i (ξ_i + ξ'_i)    s.t.  y_i − f(x_i) ≤ ε + ξ_i,  f(x_i) − y_i ≤ ε + ξ'_i
 
-with f(x) = ⟨w, φ(x)⟩ + b. Each sample has two dual variables, one that pulls f up towards y and
-one that pulls it down: s = (+1, −1), p = (ε − y, ε + y). Both belong to one kernel row. The model
-is w = Σ (a_i − a'_i) φ(x_i).
+with f(x) = ⟨w, φ(x)⟩ + b and ξ, ξ' ≥ 0. Each sample has two dual variables, one that pulls f up
+towards y and one that pulls it down: s = (+1, −1), p = (ε − y, ε + y). Both belong to one kernel
+row. The model is w = Σ (a_i − a'_i) φ(x_i).
 
 In the ν-machine ε is found, at the price ν Σu · ε: p = (−y, y), and each half of the variables sums
 to ν Σu / 2. With the biases b₁ = b + ε and b₂ = b − ε of the two halves, b and ε are recovered.

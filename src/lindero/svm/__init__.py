@@ -1,5 +1,10 @@
 """Support vector machines."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from lindero.svm.calibration import calibrated
 from lindero.svm.nu_svc import NuSVC
 from lindero.svm.nu_svr import NuSVR
@@ -8,4 +13,27 @@ from lindero.svm.rank_svm import RankSVM
 from lindero.svm.svc import SVC
 from lindero.svm.svr import SVR
 
-__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "RankSVM", "calibrated"]
+if TYPE_CHECKING:
+    from lindero.svm.search import SVCCV as SVCCV
+    from lindero.svm.search_regression import SVRCV as SVRCV
+
+__all__ = [
+    "SVC",
+    "SVCCV",
+    "SVR",
+    "SVRCV",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "RankSVM",
+    "calibrated",
+]
+
+#: Names that are loaded on first use: searches import half of scikit-learn.
+_HOMES = {"SVCCV": "lindero.svm.search", "SVRCV": "lindero.svm.search_regression"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'lindero.svm' has no attribute {name!r}")

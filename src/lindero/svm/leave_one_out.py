@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from lindero.kernels.functions import Array
-from lindero.kernels.operator import PrecomputedKernel
+from lindero.kernels.row_matrix import MatrixKernel
 from lindero.kernels.threads import TileThreads
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.limits import Limits
@@ -32,7 +32,7 @@ def left_out_values(problem: DualQP, a: Array, cache_size: float) -> Array:
     if problem.kernel.n_samples <= _MOST_SAMPLES:
         rows = np.arange(problem.kernel.n_samples)
         matrix = problem.kernel.astype(np.float64).matrix(rows, len(rows))
-        problem = replace(problem, kernel=PrecomputedKernel(matrix, np.float64))
+        problem = replace(problem, kernel=MatrixKernel(matrix))
     solver = WorkingSetSolver(_TOL, cache_size, n_threads=1)
     # Exact before anything is left out: what the fit left open within its tolerance would be
     # done over and over again.

@@ -1,0 +1,204 @@
+"""Classification with a cross-validated choice of C and gamma.
+
+A grid of C × gamma is scored on every fold, and the best point is fitted to all rows. The scores
+are those of ``GridSearchCV`` over the same estimator; the work is shared between points (see
+`row_matrix`, `fold_path` and `search_run`), which makes it many times faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from lindero.kernels.functions import Array
+from lindero.svm.fold_machines import ClassifierFold, FoldSVC
+from lindero.svm.fold_path import Fold, Split
+from lindero.svm.kernel_search import SEARCH_CONSTRAINTS, KernelSearch, has_model
+from lindero.svm.search_progress import SearchCallback
+from lindero.svm.svc import SVC
+from lindero.validation import class_labels, require_every_class, sample_weights, training_table
+
+
+class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Support vector classification with C and gamma chosen by cross-validation.
+
+    Every point of the grid ``Cs × gammas`` is scored on every fold, and an
+    :class:`~lindero.svm.SVC` with the best one is fitted to all rows. Of points with the same mean
+    score the smallest C is taken, and of those the smallest gamma.
+
+    Parameters
+    ----------
+    Cs : array-like of float or None, default=None
+        Values of C, finite and above zero. None is 2**-5, 2**-3, ..., 2**15.
+    gammas : array-like of float, "scale" or "auto", or None, default=None
+        Values of gamma. None is ``1 / (2 * sigma**2)`` for sigma = 2**-15, 2**-13, ..., 2**3 with
+        the rbf kernel, and ``"scale"`` alone with poly and sigmoid. Must be None with kernels that
+        have no gamma (linear, precomputed, callables), where only C is chosen.
+    cv : int, splitter, iterable of (train, test) or None, default=None
+        How to split; None is 5 folds, an int that many, with equal shares of the classes.
+    scoring : str, callable or None, default=None
+        A scorer's name, or ``scorer(estimator, X, y)``. None is accuracy. Scorers that need
+        probabilities are refused.
+    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
+        As in :class:`~lindero.svm.SVC`.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        Constant in the poly and sigmoid kernels.
+    class_weight : dict or "balanced" or None, default=None
+        Factors of C for each class; "balanced" is reckoned on the training rows of each fold.
+    tol : float, default=1e-3
+        Gap in the optimality conditions at which each fit stops.
+    cache_size : float, default=1000
+        Megabytes for kernel matrices. Where the matrix of all rows and that of a fold do not fit
+        (from some 6 500 rows on with the default), kernels are computed a block at a time.
+    max_iter : int, default=-1
+        Limit on the steps of the solver for each binary problem; -1 is none.
+    multiclass : {"ovo", "ovr"}, default="ovo"
+        Train one machine per pair of classes, or one per class against the rest.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Whether `decision_function` gives one column per class, or one per pair of classes.
+    break_ties : bool, default=False
+        With more than two classes, predict the class of largest decision value instead of counting
+        votes.
+    refit : bool, default=True
+        Fit the best point to all rows. Without it there are scores, but nothing to predict with.
+    verbose : bool, default=False
+        Show a progress bar on searches that take longer than a second.
+    callback : callable or None, default=None
+        Called with a :class:`~lindero.svm.search_progress.SearchProgress` for each score. Returning
+        True ends the search: points not scored on all folds by then have the score NaN.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        The best ``"C"`` and ``"gamma"``.
+    best_score_ : float
+        Its mean score over the folds.
+    best_index_ : int
+        Its position in `cv_results_`.
+    best_estimator_ : SVC
+        Fitted to all rows with it (if `refit`).
+    C_, gamma_ : float
+        The best values; `gamma_` is "scale" or "auto" if that was best, and None for a kernel
+        without it.
+    scores_ : ndarray of shape (n_gammas, n_Cs, n_splits)
+        All scores, in the order of `gammas` and `Cs`.
+    Cs_, gammas_ : ndarray
+        The grid.
+    cv_results_ : dict of arrays
+        As in :class:`sklearn.model_selection.GridSearchCV`. The times of fits leave out what is
+        shared between them.
+    n_splits_ : int
+        Number of folds.
+    n_iter_ : ndarray of shape (n_machines,)
+        Steps of the solver in the last fit, of the best point to all rows.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had any.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from lindero.svm import SVCCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SVCCV(Cs=[0.1, 1, 10], gammas=[0.01, 0.1, 1]).fit(X, y)
+    >>> model.best_params_
+    {'C': 1.0, 'gamma': 0.1}
+    >>> model.scores_.shape
+    (3, 3, 5)
+    """
+
+    _kind = SVC
+    _fold_kind = FoldSVC
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SEARCH_CONSTRAINTS,
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "multiclass": [StrOptions({"ovo", "ovr"})],
+        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+        "break_ties": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        Cs: Any = None,
+        gammas: Any = None,
+        cv: Any = None,
+        scoring: Any = None,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        coef0: float = 0.0,
+        class_weight: dict[Any, float] | str | None = None,
+        tol: float = 1e-3,
+        cache_size: float = 1000,
+        max_iter: int = -1,
+        multiclass: str = "ovo",
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        refit: bool = True,
+        verbose: bool = False,
+        callback: SearchCallback | None = None,
+    ) -> None:
+        self.Cs = Cs
+        self.gammas = gammas
+        self.cv = cv
+        self.scoring = scoring
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.tol = tol
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.multiclass = multiclass
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.refit = refit
+        self.verbose = verbose
+        self.callback = callback
+
+    @available_if(has_model)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Array:
+        """The decision values of the refitted estimator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        values : ndarray
+            As in :meth:`lindero.svm.SVC.decision_function`.
+        """
+        check_is_fitted(self)
+        values: Array = self.best_estimator_.decision_function(X)
+        return values
+
+    def _own_parameters(self) -> dict[str, Any]:
+        names = ("class_weight", "multiclass", "decision_function_shape", "break_ties")
+        return {name: getattr(self, name) for name in names}
+
+    def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
+        X, y = training_table(self, X, y)
+        self.classes_, codes = class_labels(y)
+        weights = sample_weights(sample_weight, X)
+        require_every_class("sample_weight", weights, codes, self.classes_)
+        return X, y, weights
+
+    def _folds(
+        self, template: Any, X: Any, y: Array, weights: Array, splits: Sequence[Split]
+    ) -> Sequence[Fold]:
+        template._require_consistent()
+        classes, codes = class_labels(y)
+        return [ClassifierFold(template, X, y, weights, classes, codes, split) for split in splits]

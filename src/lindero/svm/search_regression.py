@@ -1,0 +1,155 @@
+"""Regression with a cross-validated choice of C and gamma."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, ClassVar
+
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils._param_validation import Interval
+
+from lindero.kernels.functions import Array
+from lindero.svm.fold_machines import FoldSVR, RegressorFold
+from lindero.svm.fold_path import Fold, Split
+from lindero.svm.kernel_search import SEARCH_CONSTRAINTS, KernelSearch
+from lindero.svm.search_progress import SearchCallback
+from lindero.svm.svr import SVR
+from lindero.validation import sample_weights, training_table
+
+
+class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Support vector regression with C and gamma chosen by cross-validation.
+
+    Every point of the grid ``Cs × gammas`` is scored on every fold, and an
+    :class:`~lindero.svm.SVR` with the best one is fitted to all rows. Of points with the same mean
+    score the smallest C is taken, and of those the smallest gamma.
+
+    Parameters
+    ----------
+    Cs : array-like of float or None, default=None
+        Values of C, finite and above zero. None is 2**-5, 2**-3, ..., 2**15.
+    gammas : array-like of float, "scale" or "auto", or None, default=None
+        Values of gamma. None is ``1 / (2 * sigma**2)`` for sigma = 2**-15, 2**-13, ..., 2**3 with
+        the rbf kernel, and ``"scale"`` alone with poly and sigmoid. Must be None with kernels that
+        have no gamma (linear, precomputed, callables), where only C is chosen.
+    epsilon : float, default=0.1
+        Half-width of the tube, within which errors cost nothing.
+    cv : int, splitter, iterable of (train, test) or None, default=None
+        How to split; None is 5 folds of consecutive rows, an int that many.
+    scoring : str, callable or None, default=None
+        A scorer's name, or ``scorer(estimator, X, y)``. None is R².
+    kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
+        As in :class:`~lindero.svm.SVR`.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        Constant in the poly and sigmoid kernels.
+    tol : float, default=1e-3
+        Gap in the optimality conditions at which each fit stops.
+    cache_size : float, default=1000
+        Megabytes for kernel matrices. Where the matrix of all rows and that of a fold do not fit
+        (from some 6 500 rows on with the default), kernels are computed a block at a time.
+    max_iter : int, default=-1
+        Limit on the steps of the solver for each fit; -1 is none.
+    refit : bool, default=True
+        Fit the best point to all rows. Without it there are scores, but nothing to predict with.
+    verbose : bool, default=False
+        Show a progress bar on searches that take longer than a second.
+    callback : callable or None, default=None
+        Called with a :class:`~lindero.svm.search_progress.SearchProgress` for each score. Returning
+        True ends the search: points not scored on all folds by then have the score NaN.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        The best ``"C"`` and ``"gamma"``.
+    best_score_ : float
+        Its mean score over the folds.
+    best_index_ : int
+        Its position in `cv_results_`.
+    C_, gamma_ : float
+        The best values; `gamma_` is "scale" or "auto" if that was best, and None for a kernel
+        without it.
+    scores_ : ndarray of shape (n_gammas, n_Cs, n_splits)
+        All scores, in the order of `gammas` and `Cs`.
+    Cs_, gammas_ : ndarray
+        The grid.
+    cv_results_ : dict of arrays
+        As in :class:`sklearn.model_selection.GridSearchCV`. The times of fits leave out what is
+        shared between them.
+    n_splits_ : int
+        Number of folds.
+    best_estimator_ : SVR
+        Fitted to all rows with the best point (if `refit`).
+    n_iter_ : int
+        Steps of the solver in that fit.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lindero.svm import SVRCV
+    >>> X = np.random.default_rng(0).uniform(-3, 3, size=(150, 1))
+    >>> model = SVRCV(Cs=[0.1, 1, 10], gammas=[0.01, 1, 100]).fit(X, np.sin(X[:, 0]))
+    >>> model.gamma_
+    1.0
+    >>> model.scores_.shape
+    (3, 3, 5)
+    """
+
+    _kind = SVR
+    _fold_kind = FoldSVR
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SEARCH_CONSTRAINTS,
+        "epsilon": [Interval(Real, 0.0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        Cs: Any = None,
+        gammas: Any = None,
+        epsilon: float = 0.1,
+        cv: Any = None,
+        scoring: Any = None,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: float = 1000,
+        max_iter: int = -1,
+        refit: bool = True,
+        verbose: bool = False,
+        callback: SearchCallback | None = None,
+    ) -> None:
+        self.Cs = Cs
+        self.gammas = gammas
+        self.epsilon = epsilon
+        self.cv = cv
+        self.scoring = scoring
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.tol = tol
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.refit = refit
+        self.verbose = verbose
+        self.callback = callback
+
+    def _own_parameters(self) -> dict[str, Any]:
+        return {"epsilon": self.epsilon}
+
+    def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
+        X, y = training_table(self, X, y, y_numeric=True)
+        return X, y, sample_weights(sample_weight, X)
+
+    def _folds(
+        self, template: Any, X: Any, y: Array, weights: Array, splits: Sequence[Split]
+    ) -> Sequence[Fold]:
+        return [RegressorFold(template, X, y, weights, split) for split in splits]
