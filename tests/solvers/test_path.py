@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.svm.clouds import slow_problem, two_clouds
 from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.kernels.functions import KernelFunction
@@ -15,6 +14,7 @@ from lindero.solvers.limits import Limits
 from lindero.solvers.path import PathSolver, on_active_set
 from lindero.solvers.solution import Status
 from lindero.solvers.working_set import WorkingSetSolver
+from tests.svm.clouds import slow_problem, two_clouds
 
 
 def matrix_of(X, gamma):
