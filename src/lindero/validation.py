@@ -11,7 +11,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import compute_class_weight
+from sklearn.utils import check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -39,8 +39,8 @@ def training_table(estimator: Any, X: Any, y: Any, y_numeric: bool = False) -> t
     require_numeric_columns(X)
     if y is not None and getattr(X, "ndim", 2) == 2 and _num_samples(y) != _num_samples(X):
         raise ValueError(
-            f"y has {_num_samples(y)} labels, but X has {_num_samples(X)} rows: pass one label "
-            "for each row."
+            f"y has {_num_samples(y)} values, but X has {_num_samples(X)} rows: pass one for each "
+            "row."
         )
     X, y = validate_data(
         estimator,
@@ -161,6 +161,14 @@ def class_labels(y: Array) -> tuple[Array, Array]:
     return classes, codes
 
 
+def numeric_targets(y: Any) -> Array:
+    """Targets of a fitted regression, given again."""
+    if y is None:
+        raise ValueError("y is needed: the targets given to fit.")
+    targets: Array = check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64, input_name="y")
+    return targets
+
+
 def known_codes(y: Any, classes: Array) -> Array:
     """The position of each label among the classes of a fitted model."""
     y = column_or_1d(y)
@@ -178,6 +186,9 @@ def sample_weights(sample_weight: Any, X: Any) -> Array:
     weights: Array = _check_sample_weight(
         sample_weight, X, dtype=np.float64, ensure_non_negative=True
     )
+    with np.errstate(over="ignore"):
+        if not np.isfinite(weights.sum()):
+            raise ValueError("The sum of sample_weight overflows: use smaller weights.")
     return weights
 
 

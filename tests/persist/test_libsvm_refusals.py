@@ -195,7 +195,7 @@ def test_a_model_that_is_not_fitted_is_refused(tmp_path):
 def test_another_estimator_is_refused(tmp_path):
     from sklearn.linear_model import LogisticRegression
 
-    with pytest.raises(TypeError, match=r"no model for LogisticRegression.*SVC, NuSVC"):
+    with pytest.raises(TypeError, match=r"no model for sklearn.*LogisticRegression.*SVC, NuSVC"):
         save_libsvm(LogisticRegression(), tmp_path / "model")
 
 

@@ -122,7 +122,7 @@ def test_attributes_of_a_loaded_classifier(tmp_path):
     assert (model.kernel, model.gamma) == ("rbf", 0.25)
     with pytest.raises(AttributeError, match="certificate_"):
         model.certificate_  # noqa: B018
-    with pytest.raises(ValueError, match="data given to fit"):
+    with pytest.raises(ValueError, match="read from a model file"):
         model.certify(X, y)
     # Vectors lie in blocks of their classes.
     vectors = model.support_vectors_
@@ -166,7 +166,7 @@ def test_attributes_of_other_loaded_machines(tmp_path, svm_type):
     assert model.n_features_in_ == X.shape[1]
     assert not hasattr(model, "certificate_")
     assert not hasattr(model, "classes_")
-    with pytest.raises(ValueError, match="data given to fit"):
+    with pytest.raises(ValueError, match="read from a model file"):
         model.certify(X, *[y] * (svm_type != "one_class"))
 
 

@@ -195,7 +195,7 @@ def test_something_else_cannot_be_saved(tmp_path):
     from sklearn.neighbors import KNeighborsClassifier
 
     model = KNeighborsClassifier().fit(X, classes_of(X, [-1, 1]))
-    with pytest.raises(TypeError, match="KNeighborsClassifier has neither support vectors"):
+    with pytest.raises(TypeError, match="KNeighborsClassifier is not a machine of lindero"):
         save_svmlight(model, tmp_path / "model")
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from lindero.solvers.coarse_start import COARSE_SAMPLES, coarse_start, over_some
+from lindero.solvers.limits import Limits
 from lindero.solvers.scaled import ScaledSolver
 from lindero.solvers.working_set import WorkingSetSolver
 from tests.problem_bank import curve, nu_margin, nu_tube, one_class, rbf, two_clouds
@@ -20,7 +21,7 @@ def test_the_start_is_feasible_and_much_nearer_than_a_plain_one(name):
     problem = LARGE[name]()
     best = WorkingSetSolver().solve(problem)
     optimum = -problem.judge(best.a).dual
-    start, plain = coarse_start(problem, WorkingSetSolver()), problem.start(None)
+    start, plain = coarse_start(problem, WorkingSetSolver(), Limits(), 0), problem.start(None)
     assert problem.judge(start).infeasibility <= 1e-9 * problem.u.sum()
     excess = [-problem.judge(a).dual - optimum for a in (start, plain)]
     assert 0 <= excess[0] < 0.1 * excess[1]
@@ -42,7 +43,9 @@ def test_over_some_samples_groups_have_as_much_room_as_in_the_whole(name):
 
 def test_small_problems_start_plainly():
     problem = one_class(two_clouds(COARSE_SAMPLES)[0], rbf(0.1), 0.2)
-    np.testing.assert_array_equal(coarse_start(problem, WorkingSetSolver()), problem.start(None))
+    np.testing.assert_array_equal(
+        coarse_start(problem, WorkingSetSolver(), Limits(), 0), problem.start(None)
+    )
 
 
 @pytest.mark.parametrize("share", [1e-7, 1e-3])

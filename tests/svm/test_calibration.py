@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from clouds import four_clouds, two_clouds
 from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from lindero.svm import SVC, NuSVC, calibrated
 
@@ -18,6 +20,13 @@ def test_the_most_probable_class_is_the_prediction(method, make, data):
     probabilities = model.predict_proba(new)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
     np.testing.assert_array_equal(model.classes_[probabilities.argmax(axis=1)], model.predict(new))
+
+
+def test_values_for_pairs_of_classes_are_not_taken_for_those_of_classes():
+    with pytest.raises(ValueError, match="decision_function_shape='ovr'"):
+        calibrated(make_pipeline(StandardScaler(), SVC(decision_function_shape="ovo")))
+    with pytest.raises(ValueError, match="decision_function_shape='ovr'"):
+        calibrated(SVC(decision_function_shape="ovo"))
 
 
 def test_rows_of_weight_zero_count_neither_in_the_machine_nor_in_the_curve():

@@ -37,7 +37,6 @@ def make(request):
     def make(machine, **params):
         model = machine(**params)
         if request.param:
-            machine().fit(X, y_for(machine))
             model = machine().fit(X, y_for(machine)).set_params(**params)
         return model
 
@@ -172,8 +171,22 @@ def test_a_callback_sees_progress_and_can_stop(machine):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(rows, y)
-    assert reports
+    assert len(reports) == 2
     assert reports[0].tol <= model.tol
+    assert model.certificate_.status.startswith("Stopped by the callback")
+
+
+@pytest.mark.parametrize("machine", REGRESSORS)
+def test_targets_given_again_are_looked_at(machine):
+    model = machine().fit(X, TARGETS)
+    assert model.certify(X, TARGETS[:, None]).kkt_gap <= model.tol
+    for y, message in (
+        (None, "targets given to fit"),
+        (np.where(TARGETS > 0, np.nan, TARGETS), "NaN"),
+        (TARGETS[:-1], r"40 rows.*39"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.certify(X, y)
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from clouds import slow_problem
+from clouds import four_clouds, slow_problem
 from sklearn.exceptions import ConvergenceWarning
 
 from lindero.svm import SVR, NuSVC, NuSVR, OneClassSVM
@@ -55,10 +55,28 @@ def test_a_later_fit_goes_on_from_an_interrupted_one(name):
 
 
 def test_nu_svc_of_several_classes_keeps_the_machines_that_were_solved():
-    X, _ = slow_problem(900)
-    y = np.arange(900) % 3
-    model = NuSVC(nu=0.5, gamma=0.1, tol=1e-9, callback=CtrlC(2))
+    X, y = four_clouds(240, apart=3.0)
+    params = {"nu": 0.3, "gamma": 0.3, "decision_function_shape": "ovo"}
+    whole = NuSVC(**params).fit(X, y)
+
+    def at_the_third_machine(report):
+        if report.problem == 2:
+            raise KeyboardInterrupt
+
+    model = NuSVC(**params, callback=at_the_third_machine)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
-    assert model.dual_coef_.shape[0] == 2
-    assert set(model.predict(X)) <= {0, 1, 2}
+    np.testing.assert_allclose(
+        model.decision_function(X)[:, :2], whole.decision_function(X)[:, :2], atol=1e-9
+    )
+    assert model.certificate_.kkt_gap == np.inf
+    assert model.certificate_.status.startswith("Interrupted")
+
+
+def test_an_interruption_while_looking_for_a_start_is_not_lost():
+    X, _ = slow_problem(5000)
+    model = OneClassSVM(nu=0.5, gamma=5.0, callback=CtrlC(1))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert model.certificate_.status.startswith("Interrupted")
+    assert np.isfinite(model.predict(X[:10])).all()

@@ -1,11 +1,14 @@
 """Leaving out one row at a time, against fits without it."""
 
+import warnings
+
 import numpy as np
 import pytest
-from clouds import four_clouds, two_clouds
+from clouds import four_clouds, slow_problem, two_clouds
+from sklearn.exceptions import ConvergenceWarning
 
+from lindero.solvers.path import PathSolver
 from lindero.svm import SVC, SVR
-from lindero.svm.leave_one_out import left_out_values
 
 
 def curve(n):
@@ -34,6 +37,9 @@ def refitted(model, X, y, weights, row):
         (lambda: SVC(gamma=0.5, decision_function_shape="ovo"), lambda: four_clouds(60)),
         (lambda: SVR(gamma=0.5), lambda: curve(50)),
         (lambda: SVR(kernel="linear", epsilon=0.3), lambda: curve(50)),
+        (lambda: SVR(epsilon=10.0), lambda: curve(30)),
+        (lambda: SVC(kernel="linear", C=0.354), lambda: two_clouds(12, seed=18)),
+        (lambda: SVC(kernel="linear", C=float("inf"), tol=1e-7), lambda: two_clouds(40, apart=9.0)),
     ],
 )
 def test_values_are_those_of_a_fit_without_the_row(make, data, weighted):
@@ -59,18 +65,48 @@ def test_larger_problems_agree_too(machine):
 def test_only_support_vectors_are_solved_for(monkeypatch):
     X, y = two_clouds(200, apart=4.0)
     model = SVC(gamma=0.5).fit(X, y)
-    solved = []
-    from lindero.solvers.working_set import WorkingSetSolver
-
-    whole = WorkingSetSolver.solve
+    solved, whole = [], PathSolver.solve
     monkeypatch.setattr(
-        WorkingSetSolver,
+        PathSolver,
         "solve",
         lambda self, problem, *rest: solved.append(problem) or whole(self, problem, *rest),
     )
     model.leave_one_out(X, y)
     assert len(solved) == 1 + len(model.support_) < 100
-    assert left_out_values.__module__ == "lindero.svm.leave_one_out"
+
+
+def test_linear_machines_on_badly_scaled_columns_are_solved_by_their_own_solver():
+    X, y = two_clouds(450)
+    X = X * [1.0, 1e3, 1e-2, 1.0]
+    model = SVC(kernel="linear", C=10.0).fit(X, y)
+    values = model.leave_one_out(X, y)
+    for row in range(0, 450, 90):
+        assert values[row] == pytest.approx(refitted(model, X, y, None, row), abs=1e-4)
+
+
+def test_limits_hold_and_what_they_cost_is_said():
+    X, y = slow_problem(600)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = SVC(C=1e4, gamma=0.1, max_iter=50).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match=r"solutions of leave_one_out stopped.*approximate"):
+        values = model.leave_one_out(X, y)
+    assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize("number", [1, 5])
+def test_ctrl_c_is_not_lost(number):
+    X, y = two_clouds(500)
+    model = SVC(gamma=0.5).fit(X, y)
+    left = [number]
+
+    def interrupt(report):
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(callback=interrupt).leave_one_out(X, y)
 
 
 def test_a_class_of_one_sample_cannot_be_left_out():

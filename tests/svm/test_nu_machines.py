@@ -1,7 +1,10 @@
 """What ν promises: at most that share of errors, at least that share of support vectors."""
 
+import re
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from clouds import four_clouds, two_clouds
 from refusals import refused
 
@@ -75,8 +78,11 @@ def test_an_infeasible_nu_is_refused_before_any_kernel_work(multiclass):
     few, others = int((y[keep] == 3).sum()), 50
     largest = 2 * few / (few + others) if multiclass == "ovo" else 2 * few / (few + 150)
     model = NuSVC(nu=0.9, kernel=kernel, multiclass=multiclass)
-    with refused(model, ValueError, rf"nu=0.9 is infeasible.*largest feasible nu is {largest:.6g}"):
+    with pytest.raises(ValueError, match=r"nu=0.9 is infeasible.*largest feasible nu is") as said:
         model.fit(X[keep], y[keep])
+    stated = float(re.search(r"largest feasible nu is ([\d.e-]+);", str(said.value))[1])
+    assert largest - 1e-5 < stated <= largest
+    NuSVC(nu=stated, multiclass=multiclass).fit(X[keep], y[keep])  # what is said is true
 
 
 def test_the_largest_feasible_nu_is_feasible_and_a_little_more_is_not():
@@ -125,3 +131,48 @@ def test_certificates_are_those_of_the_fitted_coefficients(n, multiclass):
     assert region.certify(X).kkt_gap <= region.tol
     tube = NuSVR(nu=0.3).fit(*curve(n))
     assert tube.certify(*curve(n)).kkt_gap <= tube.tol
+
+
+@pytest.mark.parametrize("params", [{"nu": 1.0}, {"C": 1e4}, {"nu": 0.5, "C": 100.0, "gamma": 1.0}])
+@pytest.mark.parametrize("target", ["constant", "a feature", "noise"])
+def test_a_tube_of_no_width_is_certified_too(params, target):
+    X, noise = curve(60)
+    y = {"constant": np.full(60, 3.0), "a feature": X[:, 0], "noise": noise}[target]
+    model = NuSVR(**params).fit(X, y)
+    again = model.certify(X, y)
+    assert model.epsilon_ >= 0
+    assert again.infeasibility <= 1e-9 * model.C * 60
+    assert "within tol" in again.status or model.fit_status_ == 1
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+def test_a_linear_region_does_not_depend_on_the_scale_of_the_data(scale):
+    X = np.random.default_rng(0).normal(3.0, 1.0, (700, 3))
+    expected = OneClassSVM(kernel="linear", nu=0.2, tol=1e-6).fit(X).predict(X)
+    found = OneClassSVM(kernel="linear", nu=0.2, tol=1e-6).fit(scale * X).predict(scale * X)
+    assert np.mean(found != expected) <= 0.005
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_a_region_through_the_origin_keeps_its_training_rows_too(kernel, kind):
+    X = kind(np.random.default_rng(0).normal(size=(300, 3)))
+    assert (OneClassSVM(kernel=kernel, nu=1e-4).fit(X).predict(X) == 1).all()
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1e8])
+def test_the_scale_of_weights_changes_nothing_but_the_margin(factor):
+    X, y = two_clouds(300, apart=3.0)
+    weights = np.random.default_rng(1).uniform(0.5, 2, 300)
+    one = NuSVC(nu=0.3, tol=1e-6).fit(X, y, sample_weight=weights)
+    other = NuSVC(nu=0.3, tol=1e-6).fit(X, y, sample_weight=factor * weights)
+    np.testing.assert_allclose(other.decision_function(X), one.decision_function(X), atol=1e-6)
+    np.testing.assert_allclose(other.rho_, factor * one.rho_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("machine", [NuSVC, NuSVR, OneClassSVM])
+def test_weights_whose_sum_overflows_are_refused(machine):
+    X, y = two_clouds(20)
+    model = machine(nu=0.2)
+    with refused(model, ValueError, "overflows"):
+        model.fit(X, y, sample_weight=np.full(20, 1e308))

@@ -35,7 +35,7 @@ BAD_TRAINING_DATA = {
     "no y": (X, None, "requires y to be passed.*None"),
     "NaN in y": (X, spoiled(Y, NAN), "y contains NaN"),
     "infinity in y": (X, spoiled(Y, INFINITY), "y contains infinity"),
-    "short y": (X, Y[:-1], r"y has 119 labels, but X has 120 rows.*one label"),
+    "short y": (X, Y[:-1], r"y has 119 values, but X has 120 rows.*one for each"),
     "continuous y": (X, np.linspace(0, 1, len(Y)), "label type: continuous.*discrete classes"),
     "y with two columns": (X, np.column_stack([Y, Y]), r"y should be a 1d array"),
 }

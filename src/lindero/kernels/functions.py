@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from lindero.kernels.compilation import FINITE
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 NAMED_KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
@@ -82,7 +84,7 @@ def integer_power(values: Array, degree: int) -> None:
             base *= base
 
 
-@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=FINITE, error_model="numpy")
 def gaussian_single(G, left, right, gamma, exponent):  # type: ignore[no-untyped-def]
     """G ← exp(−γ(left_i + right_j − 2 G_ij)) in float32; `exponent` is scratch, a row long."""
     one = np.float32(1.0)
@@ -110,7 +112,7 @@ def gaussian_single(G, left, right, gamma, exponent):  # type: ignore[no-untyped
             bits[j] += np.int32(exponent[j]) << np.int32(23)
 
 
-@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=FINITE, error_model="numpy")
 def gaussian_double(G, left, right, gamma, exponent):  # type: ignore[no-untyped-def]
     """The same in float64."""
     scale = gamma * _LOG2_E

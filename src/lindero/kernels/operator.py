@@ -25,6 +25,7 @@ import scipy.sparse as sp
 from numba import njit
 
 from lindero.errors import KernelError
+from lindero.kernels.compilation import EXACT
 from lindero.kernels.functions import Array, KernelFunction
 from lindero.kernels.products import DenseProducts, Probe, SparseProducts
 
@@ -276,7 +277,7 @@ class CallableKernel:
         return CallableKernel(self.X, self.function, dtype)
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def chosen(matrix, rows, width):  # type: ignore[no-untyped-def]
     """matrix[rows][:, rows], its columns padded with zeros to `width`."""
     block = np.zeros((rows.size, width), dtype=matrix.dtype)

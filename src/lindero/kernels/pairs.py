@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from lindero.kernels.blocks import kernel_tile, tile_bounds
+from lindero.kernels.compilation import EXACT
 from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator, padded
 from lindero.kernels.products import Probe
@@ -114,7 +115,7 @@ class PairKernel:
         return self if base is self.base else PairKernel(base, self.left, self.right)
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def column_differences(over, left, right, out):  # type: ignore[no-untyped-def]
     """out[r, c] = over[r, left_c] − over[r, right_c]."""
     for r in range(over.shape[0]):

@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numba import njit
 
+from lindero.kernels.compilation import EXACT, FAST
 from lindero.kernels.functions import Array
 
 #: Converted copies up to this size are kept for the length of a fit; larger data are converted
@@ -268,7 +269,7 @@ def _working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float32) if small or dtype == np.float32 else np.dtype(np.float64)
 
 
-@njit(cache=True, nogil=True, fastmath=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
 def sparse_squares(data, indices, indptr, out):  # type: ignore[no-untyped-def]
     """out_i = Σ_k x_ik²."""
     for i in range(out.size):
@@ -278,7 +279,7 @@ def sparse_squares(data, indices, indptr, out):  # type: ignore[no-untyped-def]
         out[i] = total
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def spread_rows(data, indices, indptr, rows, out):  # type: ignore[no-untyped-def]
     """out[k, r] = entry k of row rows_r; `out` comes filled with zeros."""
     for r in range(rows.size):
@@ -286,7 +287,7 @@ def spread_rows(data, indices, indptr, rows, out):  # type: ignore[no-untyped-de
             out[indices[k], r] = data[k]
 
 
-@njit(cache=True, nogil=True, fastmath=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
 def sparse_products(data, indices, indptr, start, stop, probe, out):  # type: ignore[no-untyped-def]
     """out[r, j − start] = Σ_k x_jk · probe[k, r] for samples j of a CSR matrix.
 
@@ -330,7 +331,7 @@ def sparse_products(data, indices, indptr, start, stop, probe, out):  # type: ig
                 out[r, at + g] = group[g, r]
 
 
-@njit(cache=True, nogil=True, fastmath=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
 def sparse_columns(data, indices, indptr, start, stop, probe, out):  # type: ignore[no-untyped-def]
     """out[j − start, r] = Σ_k x_jk · probe[k, r], for rows of a multiple of four entries.
 
@@ -365,7 +366,7 @@ def sparse_columns(data, indices, indptr, start, stop, probe, out):  # type: ign
                 total[r] += a * p[r] + b * q[r] + c * s[r] + d * t[r]
 
 
-@njit(cache=True, nogil=True, fastmath=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
 def sparse_times(data, indices, indptr, start, stop, theta, out):  # type: ignore[no-untyped-def]
     """out_i = Σ_k x_ik θ_k."""
     for i in range(start, stop):
@@ -375,7 +376,7 @@ def sparse_times(data, indices, indptr, start, stop, theta, out):  # type: ignor
         out[i - start] = total
 
 
-@njit(cache=True, nogil=True, fastmath=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
 def sparse_transposed_times(data, indices, indptr, start, stop, c, out):  # type: ignore[no-untyped-def]
     """out_k += Σ_i c_i x_ik."""
     for i in range(start, stop):
@@ -383,7 +384,7 @@ def sparse_transposed_times(data, indices, indptr, start, stop, c, out):  # type
             out[indices[k]] += c[i - start] * data[k]
 
 
-@njit(cache=True, nogil=True, fastmath=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
 def sparse_weighted_gram(data, indices, indptr, start, stop, weights, out):  # type: ignore[no-untyped-def]
     """Lower triangle of out += Σ_i weights_i x̃_i x̃_iᵀ, x̃ = (x, 1)."""
     last = out.shape[0] - 1

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from lindero.kernels.compilation import EXACT
 from lindero.kernels.functions import Array, KernelFunction
 from lindero.kernels.operator import ProductKernel, chosen, kernel_operator, origin
 from lindero.kernels.products import Probe
@@ -126,7 +127,7 @@ class MatrixKernel:
         return self._in_other_precision
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def gather_tile(matrix, rows, start, out):  # type: ignore[no-untyped-def]
     """out = matrix[rows, start : start + width of out]."""
     for i in range(rows.size):
@@ -135,7 +136,7 @@ def gather_tile(matrix, rows, start, out):  # type: ignore[no-untyped-def]
             out[i, j] = source[start + j]
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def gather(matrix, rows, columns, out):  # type: ignore[no-untyped-def]
     """out = matrix[rows][:, columns]."""
     for i in range(rows.size):

@@ -12,7 +12,6 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 import lindero.svm
@@ -23,6 +22,7 @@ from lindero.persist.libsvm_model import KERNEL_PARAMETERS, LibsvmModel
 from lindero.persist.libsvm_model import KERNELS as LIBSVM_KERNELS
 from lindero.persist.model_text import LARGEST_INDEX, ModelText
 from lindero.persist.svmlight_model import KERNELS, SvmlightModel
+from lindero.svm.margin_machine import dense
 
 #: Types of LIBSVM and the estimators of `lindero.svm` that are the same machine.
 _ESTIMATORS = {
@@ -167,12 +167,12 @@ def to_libsvm(estimator: Any) -> LibsvmModel:
     svm_type = next((types[kind] for kind in type(estimator).__mro__ if kind in types), None)
     if svm_type is None:
         raise TypeError(
-            f"LIBSVM has no model for {type(estimator).__name__}. It has one for "
+            f"LIBSVM has no model for {_full_name(estimator)}. It has one for "
             f"{', '.join(_ESTIMATORS.values())} of lindero.svm."
         )
     check_is_fitted(estimator)
     function = _named_kernel(estimator, "LIBSVM")
-    coefficients, intercepts = _dense(estimator.dual_coef_), np.asarray(estimator.intercept_)
+    coefficients, intercepts = dense(estimator.dual_coef_), np.asarray(estimator.intercept_)
     labels = counts = None
     if hasattr(estimator, "classes_"):
         labels = _integer_labels(estimator.classes_)
@@ -210,16 +210,16 @@ def to_svmlight(estimator: Any) -> SvmlightModel:
                 "A file of SVMlight holds the support vectors, which a machine with a precomputed "
                 "kernel does not know. Use save_libsvm, which writes their numbers."
             )
-        coefficients, vectors = _dense(estimator.dual_coef_), estimator.support_vectors_
+        coefficients, vectors = dense(estimator.dual_coef_), estimator.support_vectors_
     elif hasattr(estimator, "coef_"):
         # A linear function is a machine with its weights as the only vector.
         function = KernelFunction("linear")
-        vectors = np.atleast_2d(_dense(estimator.coef_))
+        vectors = np.atleast_2d(dense(estimator.coef_))
         coefficients = np.eye(len(vectors))
     else:
         raise TypeError(
-            f"{type(estimator).__name__} has neither support vectors nor weights (coef_): a file "
-            "of SVMlight cannot hold it."
+            f"{_full_name(estimator)} is not a machine of lindero, and has no weights (coef_) of a "
+            "linear function: a file of SVMlight cannot hold it."
         )
     intercepts = np.ravel(getattr(estimator, "intercept_", 0.0))
     if len(coefficients) != 1 or len(intercepts) != 1:
@@ -265,6 +265,5 @@ def _integer_labels(classes: Array) -> Array:
     )
 
 
-def _dense(values: Any) -> Array:
-    array: Array = values.toarray() if sp.issparse(values) else np.asarray(values)
-    return array
+def _full_name(estimator: Any) -> str:
+    return f"{type(estimator).__module__}.{type(estimator).__qualname__}"

@@ -19,7 +19,7 @@ def write_whole(path: str | os.PathLike[Any], lines: Iterable[str]) -> None:
     """Write `lines` of ASCII to `path`; an error on the way leaves what was there."""
     # The file that a link points to is replaced, not the link.
     target = Path(os.path.realpath(os.fsdecode(path)))
-    unfinished = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}")
+    unfinished = target.with_name(f".unfinished-{secrets.token_hex(8)}")
     try:
         with unfinished.open("x", encoding="ascii", newline="\n") as file:
             file.writelines(lines)

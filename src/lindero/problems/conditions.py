@@ -9,13 +9,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from lindero.kernels.compilation import EXACT
+
 #: Share of its upper bound by which a coefficient may miss it, and share of the largest
 #: coefficient below which one is nothing.
 ROUNDING = 1e-12
 NOTHING = 1e-15
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath=EXACT)
 def gap_between(least, most):  # type: ignore[no-untyped-def]
     """The KKT gap; infinite where values are not numbers, so that no comparison takes it for 0."""
     gap = most - least
@@ -24,7 +26,7 @@ def gap_between(least, most):  # type: ignore[no-untyped-def]
     return max(0.0, gap)
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def centred_gap(v, z, lower, upper, group_of, middles):  # type: ignore[no-untyped-def]
     """The largest KKT gap of a group; `middles` receives the middle between the extremes of each,
     which is what its v is to be compared with."""
@@ -53,7 +55,7 @@ def centred_gap(v, z, lower, upper, group_of, middles):  # type: ignore[no-untyp
     return gap
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def snapped(a, u):  # type: ignore[no-untyped-def]
     """`a` with coefficients within rounding of a bound put exactly on it."""
     most = 0.0
@@ -68,7 +70,7 @@ def snapped(a, u):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def bias_at(v, a, s, u):  # type: ignore[no-untyped-def]
     """−mean of v over the free variables; without any, the middle of what KKT leaves open."""
     total, n_free = 0.0, 0
@@ -88,7 +90,7 @@ def bias_at(v, a, s, u):  # type: ignore[no-untyped-def]
     return -least if np.isinf(most) else -0.5 * (least + most)
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def primal_value(quadratic, v, s, p, u, delta, bias):  # type: ignore[no-untyped-def]
     """½ zᵀKz + bδ + losses, of the model scaled up until it meets all constraints of infinite u."""
     scale = 1.0
@@ -107,7 +109,7 @@ def primal_value(quadratic, v, s, p, u, delta, bias):  # type: ignore[no-untyped
     return 0.5 * scale**2 * quadratic + scale * bias * delta + losses
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def judged(quadratic, v, a, s, p, u, delta, bias):  # type: ignore[no-untyped-def]
     """KKT gap, primal and dual objective, and infeasibility."""
     least, most = np.inf, -np.inf

@@ -170,6 +170,8 @@ class DualQP:
 
     @property
     def starts_at_zero(self) -> bool:
+        if self.group_sizes is None:
+            return bool(self.delta == 0.0)
         return not np.any(self.delta)
 
     def judge(self, a: Array, f: Array | None = None, bias: Any = None) -> Judgement:

@@ -15,14 +15,16 @@ import numpy as np
 
 from lindero.kernels.functions import Array
 from lindero.problems.dual_qp import DualQP
+from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Solver
 
 #: Samples of the small problem; problems less than four times as large are not worth one.
 COARSE_SAMPLES = 1_000
 
 
-def coarse_start(problem: DualQP, solver: Solver) -> Array:
-    """A feasible point near the optimum of a problem whose sums δ are not zero."""
+def coarse_start(problem: DualQP, solver: Solver, limits: Limits, number: int) -> Array:
+    """A feasible point near the optimum of a problem whose sums δ are not zero. An interruption on
+    the way is kept in `limits`, for the solver to see."""
     n_samples = problem.kernel.n_samples
     if n_samples < 4 * COARSE_SAMPLES:
         return problem.start(None)
@@ -34,7 +36,9 @@ def coarse_start(problem: DualQP, solver: Solver) -> Array:
     if coarse is None:
         return problem.start(None)
     a = np.zeros(problem.n_variables)
-    a[variables] = solver.solve(coarse).a
+    a[variables] = solver.solve(coarse, None, limits, number).a
+    if limits.stopped:
+        return problem.start(None)
     return problem.filled(problem.scores(problem.kernel_sums(a)))
 
 

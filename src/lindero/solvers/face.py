@@ -26,6 +26,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from lindero.kernels.compilation import EXACT, FAST
+
 #: Cuts before the point reached is taken as it is.
 MOST_CUTS = 50
 
@@ -33,7 +35,7 @@ MOST_CUTS = 50
 SINGULAR = 1e-12
 
 
-@njit(cache=True, nogil=True, fastmath=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False, error_model="numpy")
 def solve_on_face(K, z, v, lower, upper, group_of, n_groups):  # type: ignore[no-untyped-def]
     """Move z, in place, to the optimum of its face or of a smaller one met on the way.
 
@@ -87,7 +89,7 @@ def solve_on_face(K, z, v, lower, upper, group_of, n_groups):  # type: ignore[no
             return
 
 
-@njit(cache=True, nogil=True, fastmath=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False, error_model="numpy")
 def move_dependent(U, ordered, rank, z, v, lower, upper):  # type: ignore[no-untyped-def]
     """Move dependent variables to where a bound is met; whether one of the others met its own, so
     that the split has to be made again."""
@@ -134,7 +136,7 @@ def move_dependent(U, ordered, rank, z, v, lower, upper):  # type: ignore[no-unt
     return False
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def inside(z, lower, upper):  # type: ignore[no-untyped-def]
     """Positions of the free variables. (Plain loops compile in a fraction of the time of NumPy's
     functions, and the time to the first fit is a feature.)"""
@@ -147,7 +149,7 @@ def inside(z, lower, upper):  # type: ignore[no-untyped-def]
     return found[:count]
 
 
-@njit(cache=True, nogil=True, fastmath=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False, error_model="numpy")
 def face_step(U, moving, v, group_of, n_groups):  # type: ignore[no-untyped-def]
     """Δz of the system above, for the variables of the factor U."""
     rank = moving.size
@@ -177,7 +179,7 @@ def face_step(U, moving, v, group_of, n_groups):  # type: ignore[no-untyped-def]
     return right
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False, error_model="numpy")
 def eliminated(system):  # type: ignore[no-untyped-def]
     """x of A x = b with system = [A b], A positive semi-definite; 0 where a row of A is nothing
     (a group without free variables)."""
@@ -199,7 +201,7 @@ def eliminated(system):  # type: ignore[no-untyped-def]
     return x
 
 
-@njit(cache=True, nogil=True, fastmath=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False, error_model="numpy")
 def pivoted_cholesky(U, least_pivot):  # type: ignore[no-untyped-def]
     """Overwrite the upper triangle of a matrix A with U, UᵀU = A[order][:, order], up to its rank.
 
@@ -236,7 +238,7 @@ def pivoted_cholesky(U, least_pivot):  # type: ignore[no-untyped-def]
     return order, m
 
 
-@njit(cache=True, nogil=True, fastmath=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False, error_model="numpy")
 def triangular_solve(U, b):  # type: ignore[no-untyped-def]
     """b ← (UᵀU)⁻¹ b, with the leading part of U that has the size of b."""
     m = b.size

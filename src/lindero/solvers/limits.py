@@ -39,6 +39,11 @@ class Limits:
     def interrupted(self) -> bool:
         return self._stop.reason is Status.INTERRUPTED
 
+    @property
+    def stopped(self) -> bool:
+        """Whether the user, or the callback, has asked to stop."""
+        return self._stop.reason is not None
+
     def after(self, spent: int) -> Limits:
         """The same limits for a solver that follows another, with `spent` steps taken."""
         rest = copy.copy(self)

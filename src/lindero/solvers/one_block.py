@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from lindero.kernels.compilation import EXACT, FAST
 from lindero.kernels.threads import single_threaded_blas
 from lindero.problems.conditions import centred_gap
 from lindero.problems.dual_qp import DualQP
@@ -89,7 +90,7 @@ class OneBlockSolver:
         return Solution(a, f, bias, status, n_iter, seconds)
 
 
-@njit(cache=True, nogil=True, fastmath=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False, error_model="numpy")
 def descend(K, q, z, lower, upper, group_of, n_groups, tol, rounds, steps_left):  # type: ignore[no-untyped-def]
     """Rounds of SMO steps and faces on z, in place, until it is exact or rounds or steps run out.
 
@@ -165,7 +166,7 @@ def descend(K, q, z, lower, upper, group_of, n_groups, tol, rounds, steps_left):
     return steps, gap, settled or first - value <= 1e-14 * abs(value), blurred
 
 
-@njit(cache=True, nogil=True, fastmath=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
 def noise_of(z, largest):  # type: ignore[no-untyped-def]
     """What rounding does to a sum K z, at the most."""
     size = 0.0
@@ -174,14 +175,14 @@ def noise_of(z, largest):  # type: ignore[no-untyped-def]
     return 1e-15 * (1.0 + largest * size)
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def put(source, target):  # type: ignore[no-untyped-def]
     """target ← source."""
     for i in range(source.size):
         target[i] = source[i]
 
 
-@njit(cache=True, nogil=True, fastmath=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
 def block_scores(K, q, z):  # type: ignore[no-untyped-def]
     """v = K z + q, for a symmetric K with padded columns."""
     v = q.copy()
@@ -194,7 +195,7 @@ def block_scores(K, q, z):  # type: ignore[no-untyped-def]
     return v
 
 
-@njit(cache=True, nogil=True, fastmath=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
 def objective(z, v, q):  # type: ignore[no-untyped-def]
     """½ zᵀK z + qᵀz, from v = K z + q."""
     total = 0.0

@@ -1,10 +1,10 @@
 """Tolerances for problems whose scale depends on their sums.
 
-Where p = 0 (ν-classification, novelty) all of v = K z is proportional to the sums δ that z must
-have. With a small ν these are small, a gap of 1e-3 is then no precision at all, and the first
-feasible point passes for a solution. So a gap is asked for that is small beside the sums too. And
-what a ν-classifier is about is its margin ρ, which divides everything in the end: the gap is made
-smaller than that, unless a hundredth of `tol` does not suffice.
+Where p = 0 (ν-classification, novelty) all of v = K z is proportional to K and to the sums δ that
+z must have. With small data or a small ν these are small, a gap of 1e-3 is then no precision at
+all, and the first feasible point passes for a solution. So a gap is asked for that is small beside
+them too. And what a ν-classifier is about is its margin ρ, which divides everything in the end:
+the gap is made smaller than that, unless a hundredth of `tol` does not suffice.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class ScaledSolver:
     ) -> Solution:
         """The solution, with the steps of all attempts."""
         limits = limits or Limits()
-        tol = self.tol * min(1.0, float(np.abs(problem.delta).max()))
+        scale = float(np.abs(problem.delta).max() * np.abs(problem.kernel.diagonal()).mean())
+        tol = self.tol * (min(1.0, scale) if scale > 0 else 1.0)
         finest = _FINEST * tol
         solution = self._to(tol).solve(problem, start, limits, number)
         while problem.group_sizes is not None and solution.status is Status.OPTIMAL:

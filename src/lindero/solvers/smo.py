@@ -22,6 +22,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from lindero.kernels.compilation import EXACT, FAST, FINITE
+
 #: Added to v of a variable that cannot move: larger than any v, small enough for float32.
 BARRIER = 1e30
 
@@ -29,7 +31,7 @@ BARRIER = 1e30
 LANES = 64
 
 
-@njit(cache=True, nogil=True, fastmath=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, fastmath=FINITE, boundscheck=False, error_model="numpy")
 def smo_block(  # type: ignore[no-untyped-def]
     K, diagonal, z, lower, upper, group_of, n_groups, scores, tol, shrink_to, floor, max_iter
 ):
@@ -87,6 +89,8 @@ def smo_block(  # type: ignore[no-untyped-def]
             if v[b, lane] + rise[b, lane] == least:
                 at = b
         i = at * LANES + lane
+        if i >= n:  # nobody can rise, and the place found is one of the padding
+            i, at, lane = 0, 0, 0
 
         # the largest gain among those that can fall, and the gap
         Ki = K[i]
@@ -153,7 +157,7 @@ def smo_block(  # type: ignore[no-untyped-def]
     return steps
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def heights(v, z, lower, upper, group_of, middles, rising, falling):  # type: ignore[no-untyped-def]
     """Fill v − middle where z can rise (else +∞) and middle − v where it can fall (else +∞), with
     the middle of its group for each: the least of either violate optimality most."""
@@ -163,7 +167,7 @@ def heights(v, z, lower, upper, group_of, middles, rising, falling):  # type: ig
         falling[t] = -value if z[t] > lower[t] else np.inf
 
 
-@njit(cache=True, nogil=True, fastmath=True, boundscheck=False)
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
 def add_rows(values, rows, coefficients, start, stop, total):  # type: ignore[no-untyped-def]
     """total += Σ_r coefficients_r · values[rows_r, start:stop], summed in float64.
 

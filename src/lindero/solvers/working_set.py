@@ -80,14 +80,15 @@ class WorkingSetSolver:
         begun = time.perf_counter()
         if problem.n_variables <= MOST_VARIABLES:
             return SmallSolver(self.tol).solve(problem, start, limits, number)
+        limits = limits or Limits()
         if start is None and not problem.starts_at_zero:
-            first = coarse_start(problem, self)
+            first = coarse_start(problem, self, limits, number)
         else:
             first = problem.start(start.a if start else None)
         n_threads = 1 if problem.n_variables <= SINGLE_PRECISION_FROM else self.n_threads
         with TileThreads(n_threads) as threads:
             descent = _Descent(problem, self.tol, self.cache_size, first, threads)
-            status = descent.run(limits or Limits(), number, begun)
+            status = descent.run(limits, number, begun)
         a = problem.snapped(problem.s * descent.z)
         return Solution(
             a=a,

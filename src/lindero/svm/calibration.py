@@ -38,6 +38,12 @@ def calibrated(estimator: Any, *, method: str = "sigmoid", cv: Any = None) -> An
     >>> bool((model.classes_[model.predict_proba(X).argmax(axis=1)] == model.predict(X)).all())
     True
     """
+    machine = getattr(estimator, "_final_estimator", estimator)  # of a pipeline
+    if getattr(machine, "decision_function_shape", None) == "ovo":
+        raise ValueError(
+            "calibrated needs one decision value for each class: set decision_function_shape='ovr' "
+            "(values for pairs of classes would be taken for those of classes)."
+        )
     from sklearn.calibration import CalibratedClassifierCV  # which imports half of scikit-learn
 
     return CalibratedClassifierCV(estimator, method=method, cv=cv, ensemble=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lindero.kernels.functions import Array
 from lindero.problems.dual_qp import DualQP, Judgement
@@ -13,14 +14,19 @@ def certificate_of(solved: Sequence[tuple[DualQP, Solution]], seconds: float) ->
     """What the problems of a fit say of their solutions, from the solvers' final states."""
     parts = [
         Certificate.of(
-            problem.judge(solution.a, solution.f, solution.bias),
-            solution.n_iter,
-            solution.seconds,
-            solution.status.value,
+            _judgement(problem, solution), solution.n_iter, solution.seconds, solution.status.value
         )
         for problem, solution in solved
     ]
     return Certificate.joined(parts, seconds)
+
+
+def _judgement(problem: DualQP, solution: Solution) -> Judgement:
+    """Of a problem that was never begun, and whose zeros are not feasible, the gap is not known."""
+    judgement = problem.judge(solution.a, solution.f, solution.bias)
+    if not problem.starts_at_zero and not solution.a.any():
+        return replace(judgement, kkt_gap=float("inf"))
+    return judgement
 
 
 def verdict(judgement: Judgement, a: Array, tol: float) -> str:

@@ -10,7 +10,7 @@ from lindero.kernels.functions import Array
 from lindero.solvers.solution import Certificate
 from lindero.svm.single_machine import SingleMachine
 from lindero.svm.training import upper_bounds
-from lindero.validation import training_table
+from lindero.validation import numeric_targets, training_table
 
 
 class KernelRegressor(RegressorMixin, SingleMachine):  # type: ignore[misc]
@@ -24,6 +24,9 @@ class KernelRegressor(RegressorMixin, SingleMachine):  # type: ignore[misc]
     def _bounds(self, weights: Array) -> Array:
         self._fitted_C = getattr(self, "_fitted_C", self.C)
         return upper_bounds(self._fitted_C, weights)
+
+    def _targets(self, y: Any) -> Array | None:
+        return numeric_targets(y)
 
     def predict(self, X: Any) -> Array:
         """The value of the regression at each row.

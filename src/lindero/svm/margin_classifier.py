@@ -19,7 +19,7 @@ from lindero.problems.dual_qp import DualQP
 from lindero.solvers.solution import Certificate, Solution, Solver, Status
 from lindero.svm.judging import certificate_of, verdict
 from lindero.svm.kernel_classifier import CALIBRATION, KernelClassifier
-from lindero.svm.margin_machine import dense, warn_if_indefinite
+from lindero.svm.margin_machine import dense, require_fitted_rows, warn_if_indefinite
 from lindero.svm.multiclass import BinaryTask, binary_tasks, split
 from lindero.svm.progress import reporting
 from lindero.svm.training import solve_all
@@ -163,7 +163,7 @@ class MarginClassifier(KernelClassifier):
         """Which support vectors are at their bound (in any machine), and which are not."""
         bounded = np.zeros(self.shape_fit_[0], dtype=bool)
         for task, (problem, solution) in zip(tasks, solved, strict=True):
-            bounded[task.rows[(solution.a > 0) & (solution.a >= problem.u)]] = True
+            bounded[task.rows[solution.a >= problem.u]] = True  # u > 0 for the rows of a task
         at_bound = bounded[self.support_]
         self.bounded_support_ = self.support_[at_bound]
         self.free_support_ = self.support_[~at_bound]
@@ -201,11 +201,7 @@ class MarginClassifier(KernelClassifier):
         check_is_fitted(self)
         X = new_table(self, X)
         codes = known_codes(y, self.classes_)
-        if X.shape[0] != self.shape_fit_[0] or len(codes) != X.shape[0]:
-            raise ValueError(
-                f"The data given to fit are needed: {self.shape_fit_[0]} rows, but X has "
-                f"{X.shape[0]} and y has {len(codes)}."
-            )
+        require_fitted_rows(self, X, codes)
         bounds = self._bounds(sample_weights(sample_weight, X) * self.class_weight_[codes])
         n_classes = len(self.classes_)
         tasks = self._tasks(codes, n_classes, self._scheme, bounds > 0)

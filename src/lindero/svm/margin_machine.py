@@ -47,8 +47,8 @@ _CHECKED_VECTORS = 200
 
 #: Fitted attributes whose names do not end in an underscore.
 _PRIVATE = (
-    "_fitted_C", "_fitted_epsilon", "_fitted_nu", "_function", "_gamma", "_n_support", "_scheme",
-    "_weights",
+    "_fitted_C", "_fitted_epsilon", "_fitted_nu", "_function", "_gamma", "_mean_weight",
+    "_n_support", "_scheme", "_weights",
 )  # fmt: skip
 
 
@@ -92,7 +92,7 @@ class MarginMachine(BaseEstimator):  # type: ignore[misc]
         certificate = self.certificate_
         which = f" ({n_unfinished} of {n_machines} machines)" if n_machines > 1 else ""
         if certificate.status == Status.PRECISION.value:
-            advice = "Lower C, or raise tol."
+            advice = "Lower C, or raise tol." if hasattr(self, "C") else "Raise tol."
         else:
             advice = (
                 "Raise max_iter or time_limit (warm_start=True goes on from here), or raise tol."
@@ -165,7 +165,8 @@ class MarginMachine(BaseEstimator):  # type: ignore[misc]
         function = getattr(self, "_function", None)
         if (function.name if function else self.kernel) != "linear":
             raise AttributeError(
-                f"coef_ is only available when kernel='linear', not kernel={self.kernel!r}."
+                "coef_ is only available when kernel='linear', not "
+                f"kernel={function.name if function else self.kernel!r}."
             )
         check_is_fitted(self)
         return sp.csr_array(self._weights) if sp.issparse(self.dual_coef_) else self._weights
@@ -184,6 +185,21 @@ class MarginMachine(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+def require_fitted_rows(estimator: Any, X: Any, y: Array | None) -> None:
+    """Refuse other data than those of the fit, as far as their number tells."""
+    n_fitted = estimator.shape_fit_[0]
+    if n_fitted == 0:
+        raise ValueError(
+            f"This {type(estimator).__name__} was read from a model file, which does not say what "
+            "it was trained with: it can predict, but not be judged."
+        )
+    if X.shape[0] != n_fitted or (y is not None and len(y) != n_fitted):
+        raise ValueError(
+            f"The data given to fit are needed: {n_fitted} rows, but X has {X.shape[0]}"
+            + ("." if y is None else f" and y has {len(y)}.")
+        )
 
 
 def is_fitted_attribute(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from itertools import combinations
@@ -18,10 +19,11 @@ from lindero.problems.conditions import ROUNDING
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.margin import largest_nu, margin_of, nu_margin_problem
 from lindero.solvers.scaled import ScaledSolver
-from lindero.solvers.solution import Callback, Solution, Solver
+from lindero.solvers.solution import Callback, Solution, Solver, Status
 from lindero.svm.margin_classifier import MarginClassifier
 from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.multiclass import BinaryTask
+from lindero.svm.training import upper_bounds
 
 #: Margins below this share of the bias are nothing but rounding.
 _NO_MARGIN = 1e-9
@@ -208,7 +210,11 @@ class NuSVC(MarginClassifier):
         return self._fit_aside(X, y, sample_weight)
 
     def _bounds(self, weights: Array) -> Array:
-        return weights
+        """Weights over their mean: the machine does not depend on their scale, and neither should
+        what is taken for a margin of nothing."""
+        weights = upper_bounds(1.0, weights)
+        self._mean_weight = float(weights[weights > 0].mean())
+        return weights / self._mean_weight
 
     def _tasks(self, codes: Array, n_classes: int, scheme: str, used: Array) -> list[BinaryTask]:
         tasks = super()._tasks(codes, n_classes, scheme, used)
@@ -225,12 +231,16 @@ class NuSVC(MarginClassifier):
             between = f"classes {first} and {second}"
         elif len(tasks) > 1:
             between = f"class {classes[tightest]} and the others"
+        advice = ""
+        if len(tasks) == 1 or self.multiclass == "ovo":
+            advice = (
+                ", or weights that balance the classes, sample_weight="
+                "sklearn.utils.class_weight.compute_sample_weight('balanced', y)"
+            )
         raise ValueError(
             f"nu={self.nu:g} is infeasible: one of {between} has too little weight to hold its "
-            f"half of that share. The largest feasible nu is {limits[tightest]:.6g}; use at most "
-            "that, or weights that balance the classes, sample_weight="
-            "sklearn.utils.class_weight.compute_sample_weight('balanced', y). "
-            "(specified nu is infeasible)"
+            f"half of that share. The largest feasible nu is {rounded_down(limits[tightest])}; use "
+            f"at most that{advice}. (specified nu is infeasible)"
         )
 
     def _problem(self, kernel: KernelOperator, task: BinaryTask, bounds: Array) -> DualQP:
@@ -246,8 +256,10 @@ class NuSVC(MarginClassifier):
         found = [margin_of(solution.bias) for _, solution in solved]
         biases = np.array([bias for bias, _ in found])
         margins = np.array([rho for _, rho in found])
+        finished = [s.status is Status.OPTIMAL for _, s in solved]
         gaps = [problem.judge(s.a, s.f, s.bias).kkt_gap for problem, s in solved]
-        unknown = int((margins <= np.maximum(gaps, _NO_MARGIN * (1.0 + np.abs(biases)))).sum())
+        least = np.maximum(gaps, _NO_MARGIN * (1.0 + np.abs(biases)))
+        unknown = int(((margins <= least) & finished).sum())
         if unknown:
             warnings.warn(
                 f"{unknown} of {len(found)} machines have no margin at nu={self.nu:g} that can be "
@@ -256,14 +268,21 @@ class NuSVC(MarginClassifier):
                 UserWarning,
                 stacklevel=6,
             )
-        self.rho_ = np.where(margins > 0, margins, 1.0)
-        alphas = [s.a / rho for (_, s), rho in zip(solved, self.rho_, strict=True)]
-        return alphas, biases / self.rho_
+        scales = np.where(margins > 0, margins, 1.0)
+        self.rho_ = scales * self._mean_weight
+        alphas = [s.a / scale for (_, s), scale in zip(solved, scales, strict=True)]
+        return alphas, biases / scales
 
     def _solution_of(
         self, problem: DualQP, number: int, a: Array, intercept: float
     ) -> tuple[Array, Any]:
-        rho = float(self.rho_[number])
+        rho = float(self.rho_[number]) / self._mean_weight
         a, bias = a * rho, intercept * rho
         at_bound = np.abs(a - problem.u) <= ROUNDING * problem.u  # lost in scaling there and back
         return np.where(at_bound, problem.u, a), np.array([bias - rho, bias + rho])
+
+
+def rounded_down(limit: float) -> str:
+    """Six digits, none of which is more than the limit."""
+    unit = 10.0 ** (math.floor(math.log10(limit)) - 5)
+    return f"{math.floor(limit / unit) * unit:.6g}"

@@ -30,7 +30,7 @@ class NuSVR(KernelRegressor):
     ----------
     nu : float, default=0.5
         In (0, 1]: at most this share of the samples (by weight) lies outside the tube, and at
-        least this share are support vectors.
+        least this share are support vectors (unless a tube of no width fits them all).
     C : float, default=1.0
         Penalty of targets outside the tube.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
@@ -176,8 +176,23 @@ class NuSVR(KernelRegressor):
         return WorkingSetSolver
 
     def _adopt_bias(self, problem: DualQP, solution: Solution) -> float:
-        intercept, self.epsilon_ = tube_of(solution.bias)
+        intercept, epsilon = tube_of(solution.bias)
+        self.epsilon_ = max(0.0, epsilon)
         return intercept
+
+    def _completed(self, problem: DualQP, a: Array) -> Array:
+        """Where the tube has no width, both variables of a row may be positive, and coefficients
+        tell only their difference. What is missing from the sums goes to the rows nearest to the
+        function, in equal parts to both."""
+        n = len(a) // 2
+        missing = float(problem.delta[0]) - float(a[:n].sum())
+        room = np.minimum(problem.u - a, np.roll(problem.u - a, n))[:n]
+        v = problem.scores(problem.kernel_sums(a))
+        order = np.argsort(np.abs(v[:n] + float(self.intercept_[0])), kind="stable")
+        before = np.cumsum(room[order]) - room[order]
+        more = np.zeros(n)
+        more[order] = np.clip(missing - before, 0.0, room[order])
+        return a + np.tile(more, 2)
 
     def _bias_of(self, intercept: float) -> Any:
         return np.array([intercept + self.epsilon_, intercept - self.epsilon_])

@@ -18,10 +18,11 @@ from lindero.solvers.scaled import ScaledSolver
 from lindero.solvers.solution import Callback, Certificate, Solution, Solver
 from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.single_machine import SingleMachine
+from lindero.svm.training import upper_bounds
 from lindero.validation import unlabelled_table
 
-#: Share of the offset by which it is lowered, so that samples on the boundary stay inside it
-#: whatever the order in which a sum is rounded.
+#: The offset is lowered by this share of what its sum may be, so that samples on the boundary stay
+#: inside it.
 _ROUNDING = 1e-12
 
 #: Rows of kernel values computed at once.
@@ -168,16 +169,14 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]
         """
         return self._fit_aside(X, None, sample_weight)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> bool:
-        interrupted = super()._fit(X, y, sample_weight)
-        self.offset_ = -float(self.intercept_[0])
-        return interrupted
-
     def _table(self, X: Any, y: Any) -> tuple[Any, Array | None]:
         return unlabelled_table(self, X), None
 
+    def _targets(self, y: Any) -> Array | None:
+        return None
+
     def _bounds(self, weights: Array) -> Array:
-        return weights
+        return upper_bounds(1.0, weights)
 
     def _origin(self, X: Any, function: KernelFunction) -> Array | None:
         """Distances from the origin are what a linear kernel is about here: it stays."""
@@ -191,6 +190,11 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]
         return ScaledSolver
 
     def _adopt_bias(self, problem: DualQP, solution: Solution) -> float:
+        bias = self._bias_with_boundary(problem, solution)
+        self.offset_ = -bias
+        return bias
+
+    def _bias_with_boundary(self, problem: DualQP, solution: Solution) -> float:
         """Only samples at their bound may lie outside: the offset is no more than the least value
         of all others, where the mean over the boundary might be, by the tolerance."""
         bias = float(solution.bias)
@@ -205,7 +209,9 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]
         for start in range(0, len(others), _ROWS):
             block = kernel.cross(kernel.probe(others[start : start + _ROWS]), support)
             least = min(least, float((block @ solution.a[held]).min()))
-        return max(bias, -least + _ROUNDING * abs(least))
+        # By as much as the order in which a sum is taken may change it.
+        largest = float(np.abs(kernel.diagonal()).max()) * float(solution.a.sum())
+        return max(bias, -least + _ROUNDING * largest)
 
     # -- decisions ----------------------------------------------------------------------------
 
@@ -251,13 +257,15 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]
         """
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
-    def certify(self, X: Any, sample_weight: Any = None) -> Certificate:
+    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Recompute the certificate from scratch, in float64, from the coefficients alone.
 
         Parameters
         ----------
         X, sample_weight
             The data given to `fit`.
+        y : Ignored
+            Present for the sake of scikit-learn's conventions.
 
         Returns
         -------

@@ -7,10 +7,12 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import column_or_1d
 
 from lindero.kernels.functions import Array
 from lindero.problems.ranking import Queries
+
+#: Pairs beyond which a kernel machine, which lists them, would not end within hours.
+MOST_LISTED_PAIRS = 20_000_000
 
 
 def relevances(y: Array) -> Array:
@@ -33,15 +35,22 @@ def query_starts(qid: Any, n_documents: int, warn: bool = True) -> Array:
     """Where each query begins, and the end of the last; documents of one stand together."""
     if qid is None:
         return np.array([0, n_documents])
-    labels = column_or_1d(qid)
+    labels = np.asarray(qid)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise ValueError(
+            f"qid must have one value for each row, but its shape is {labels.shape}: pass a vector."
+        )
     if len(labels) != n_documents:
         raise ValueError(
             f"qid has {len(labels)} values, but X has {n_documents} rows: pass the query of each "
             "row."
         )
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        row = int(np.flatnonzero(~np.isfinite(labels))[0])
-        raise ValueError(f"qid contains NaN or infinity: qid[{row}] is {labels[row]}.")
+    unlike_itself = labels != labels
+    if np.any(unlike_itself):
+        row = int(np.flatnonzero(unlike_itself)[0])
+        raise ValueError(f"qid contains NaN: qid[{row}] is {labels[row]}, which is no query.")
     begins = np.flatnonzero(np.append(True, labels[1:] != labels[:-1]))
     starts = np.append(begins, n_documents)
     first_of: dict[Any, int] = {}
@@ -71,8 +80,8 @@ def _rows(starts: Array, number: int) -> str:
     return f"{first}" if first == last else f"{first} to {last}"
 
 
-def require_pairs(queries: Queries, C: float) -> int:
-    """The number of pairs; an error where there are none, or too many for C."""
+def require_pairs(queries: Queries, C: float, listed: bool) -> int:
+    """The number of pairs; an error where there are none, or too many for C or to be listed."""
     n_pairs = queries.n_pairs
     if queries.n_documents == 1:
         raise ValueError(
@@ -83,6 +92,12 @@ def require_pairs(queries: Queries, C: float) -> int:
             "There is nothing to rank: y is the same for all documents of each query. Give at "
             "least one query documents of different relevance (and check that qid is not "
             "different for every row)."
+        )
+    if listed and n_pairs > MOST_LISTED_PAIRS:
+        raise ValueError(
+            f"There are {n_pairs} pairs of documents to rank, and kernels other than the linear "
+            f"one list them: at most {MOST_LISTED_PAIRS} can be. Use kernel='linear', smaller "
+            "queries (qid), or a sample of the documents."
         )
     if not np.isfinite(C * n_pairs):
         raise ValueError(f"C={C:g} times {n_pairs} pairs overflows: use a smaller C.")

@@ -186,7 +186,7 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
         begun = time.perf_counter()
         X, y = training_table(self, X, y)
         queries = Queries.of(relevances(y), query_starts(qid, X.shape[0]))
-        self.n_pairs_ = require_pairs(queries, self.C)
+        self.n_pairs_ = require_pairs(queries, self.C, listed=self.kernel != "linear")
         function = kernel_function(self, X, np.ones(X.shape[0]))
         with reporting(bool(self.verbose), self.callback) as callback:
             limits = Limits(

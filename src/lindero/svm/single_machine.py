@@ -17,7 +17,12 @@ from lindero.kernels.operator import KernelOperator, kernel_operator, origin
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.solution import Certificate, Solution, Solver, Status
 from lindero.svm.judging import certificate_of, verdict
-from lindero.svm.margin_machine import MarginMachine, dense, warn_if_indefinite
+from lindero.svm.margin_machine import (
+    MarginMachine,
+    dense,
+    require_fitted_rows,
+    warn_if_indefinite,
+)
 from lindero.svm.progress import reporting
 from lindero.svm.training import solve_one
 from lindero.validation import kernel_function, new_table, sample_weights
@@ -54,6 +59,14 @@ class SingleMachine(MarginMachine):
     def _bias_of(self, intercept: float) -> Any:
         """The inverse: the bias of the problem."""
         return intercept
+
+    def _targets(self, y: Any) -> Array | None:
+        """Clean targets for certificates."""
+        raise NotImplementedError
+
+    def _completed(self, problem: DualQP, a: Array) -> Array:
+        """What coefficients do not tell of the dual variables they came from."""
+        return a
 
     # -- fitting ------------------------------------------------------------------------------
 
@@ -147,15 +160,11 @@ class SingleMachine(MarginMachine):
         bias."""
         check_is_fitted(self)
         X = new_table(self, X)
-        if X.shape[0] != self.shape_fit_[0] or (y is not None and len(y) != X.shape[0]):
-            raise ValueError(
-                f"The data given to fit are needed: {self.shape_fit_[0]} rows, but X has "
-                f"{X.shape[0]}" + ("." if y is None else f" and y has {len(y)}.")
-            )
+        targets = self._targets(y)
+        require_fitted_rows(self, X, targets)
         bounds = self._bounds(sample_weights(sample_weight, X))
         rows = np.flatnonzero(bounds > 0)
         shift = self._origin(X, self._function)
-        targets = None if y is None else np.asarray(y, dtype=np.float64)
         problem = self._stated_problem(X, targets, self._function, shift, bounds, rows)
         coefficients = np.zeros(X.shape[0])
         coefficients[self.support_] = dense(self.dual_coef_)[0]
@@ -163,5 +172,6 @@ class SingleMachine(MarginMachine):
         if problem.sample_of is not None:
             of_variables = of_variables[problem.sample_of]
         a = np.maximum(0.0, problem.s * of_variables)
+        a = self._completed(problem, a)
         intercept = float(self.intercept_[0] + self._bias_of_origin(shift)[0])
         return problem, a, self._bias_of(intercept)

@@ -19,6 +19,7 @@ from lindero.svm.leave_one_out import left_out_values
 from lindero.svm.margin_classifier import MarginClassifier
 from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.multiclass import BinaryTask
+from lindero.svm.progress import reporting
 from lindero.svm.training import SOLVERS, choose_solver, upper_bounds
 
 
@@ -228,7 +229,8 @@ class SVC(MarginClassifier):
 
         Rows that are not support vectors need no work: the machine is the same without them. All
         parameters of the fit are kept, those derived from data (``gamma="scale"``,
-        ``class_weight="balanced"``) included.
+        ``class_weight="balanced"``) included, and so are `max_iter` and `time_limit`. Solutions
+        go to a thousandth of `tol`.
 
         Parameters
         ----------
@@ -249,6 +251,11 @@ class SVC(MarginClassifier):
                     "sample of positive weight, and no machine can be trained without it."
                 )
         values = self._values(X)
-        for number, (task, problem, a, _) in enumerate(stated):
-            values[task.rows, number] = left_out_values(problem, a, self.cache_size)
+        with reporting(bool(self.verbose), self.callback) as callback:
+            limits = self._limits(callback, len(self.support_))
+            for number, (task, problem, a, _) in enumerate(stated):
+                make_solver = self._solver(self._function, (len(task.rows), self.n_features_in_))
+                values[task.rows, number] = left_out_values(
+                    problem, a, make_solver, self.tol, self.cache_size, limits
+                )
         return self._shaped(values)

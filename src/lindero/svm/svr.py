@@ -18,6 +18,7 @@ from lindero.solvers.solution import Callback, Solver
 from lindero.svm.kernel_regressor import KernelRegressor
 from lindero.svm.leave_one_out import left_out_values
 from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
+from lindero.svm.progress import reporting
 from lindero.svm.training import SOLVERS, choose_solver
 from lindero.validation import sample_weights
 
@@ -181,7 +182,8 @@ class SVR(KernelRegressor):
         """Predictions for each training row by a machine trained without that row. Exact.
 
         Rows that are not support vectors need no work: the machine is the same without them. All
-        parameters of the fit are kept, ``gamma="scale"`` included.
+        parameters of the fit are kept, ``gamma="scale"`` included, and so are `max_iter` and
+        `time_limit`. Solutions go to a thousandth of `tol`.
 
         Parameters
         ----------
@@ -197,5 +199,10 @@ class SVR(KernelRegressor):
             raise ValueError("leave_one_out needs two samples of positive weight at least.")
         values = self.predict(X)
         rows = np.flatnonzero(sample_weights(sample_weight, values) > 0)
-        values[rows] = left_out_values(problem, a, self.cache_size)
+        make_solver = self._solver(self._function, (len(rows), self.n_features_in_))
+        with reporting(bool(self.verbose), self.callback) as callback:
+            limits = self._limits(callback, len(self.support_))
+            values[rows] = left_out_values(
+                problem, a, make_solver, self.tol, self.cache_size, limits
+            )
         return values

@@ -68,8 +68,11 @@ def upper_bounds(C: float, weights: Array) -> Array:
     bounds = np.zeros_like(weights)
     with np.errstate(over="ignore", under="ignore"):
         bounds[weights > 0] = C * weights[weights > 0]
-    if np.isfinite(C) and not np.isfinite(bounds).all():
-        raise ValueError(f"C={C:g} times the weights overflows: use a smaller C or weights.")
+        total = bounds.sum()
+    if np.isfinite(C) and not np.isfinite(total):
+        raise ValueError(
+            f"C={C:g} times the sum of the weights overflows: use a smaller C or smaller weights."
+        )
     return bounds
 
 
