@@ -202,3 +202,16 @@ def test_a_plain_table_of_another_width_or_without_its_names_gets_the_closer_loo
     named = SVC().fit(pd.DataFrame(X, columns=["a", "b", "c"]), Y)
     with pytest.warns(UserWarning, match="feature names"):
         new_table(named, X)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_the_place_of_a_value_that_is_not_finite_is_named(value):
+    bad = X.copy()
+    bad[7, 1] = value
+    with pytest.raises(ValueError, match=r"Input X contains.*row 7, column 1\."):
+        training_table(SVC(), bad, Y)
+    frame = pd.DataFrame(bad, columns=["a", "b", "c"])
+    with pytest.raises(ValueError, match=r"Input X contains.*row 7, column 'b'\."):
+        training_table(SVC(), frame, Y)
+    with pytest.raises(ValueError, match=r"row 7, column 'b'"):
+        new_table(SVC().fit(pd.DataFrame(X, columns=["a", "b", "c"]), Y), frame)

@@ -6,6 +6,8 @@ its users know; this is the lowest layer that imports it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import narwhals as nw
@@ -42,16 +44,17 @@ def training_table(estimator: Any, X: Any, y: Any, y_numeric: bool = False) -> t
             f"y has {_num_samples(y)} values, but X has {_num_samples(X)} rows: pass one for each "
             "row."
         )
-    X, y = validate_data(
-        estimator,
-        X,
-        y,
-        accept_sparse=False if precomputed else "csr",
-        accept_large_sparse=True,
-        dtype="numeric",
-        multi_output=False,
-        y_numeric=y_numeric,
-    )
+    with _naming_the_place(X):
+        X, y = validate_data(
+            estimator,
+            X,
+            y,
+            accept_sparse=False if precomputed else "csr",
+            accept_large_sparse=True,
+            dtype="numeric",
+            multi_output=False,
+            y_numeric=y_numeric,
+        )
     if precomputed:
         _require_square(X)
     return _plain(X), y.astype(np.float64) if y_numeric else y
@@ -61,7 +64,10 @@ def unlabelled_table(estimator: Any, X: Any) -> Any:
     """The same for a machine that learns without y."""
     precomputed = estimator.kernel == "precomputed"
     require_numeric_columns(X)
-    X = validate_data(estimator, X, accept_sparse=False if precomputed else "csr", dtype="numeric")
+    with _naming_the_place(X):
+        X = validate_data(
+            estimator, X, accept_sparse=False if precomputed else "csr", dtype="numeric"
+        )
     if precomputed:
         _require_square(X)
     return _plain(X)
@@ -82,15 +88,48 @@ def new_table(estimator: Any, X: Any) -> Any:
     if not named and is_plain(X) and X.shape[1] == estimator.n_features_in_:
         return X
     require_numeric_columns(X)
-    X = validate_data(
-        estimator,
-        X,
-        accept_sparse=False if precomputed else "csr",
-        accept_large_sparse=True,
-        dtype="numeric",
-        reset=False,
-    )
+    with _naming_the_place(X):
+        X = validate_data(
+            estimator,
+            X,
+            accept_sparse=False if precomputed else "csr",
+            accept_large_sparse=True,
+            dtype="numeric",
+            reset=False,
+        )
     return _plain(X)
+
+
+@contextmanager
+def _naming_the_place(X: Any) -> Iterator[None]:
+    """Say where the first value is that scikit-learn refuses as NaN or infinite."""
+    try:
+        yield
+    except ValueError as error:
+        said = str(error).split("\n")[0]
+        found = _first_not_finite(X) if said.startswith("Input X contains") else None
+        if found is None:
+            raise
+        row, column = found
+        raise ValueError(
+            f"{said} The first such value is in row {row}, column {column!r}. Leave such rows out, "
+            "or fill them in first (sklearn.impute.SimpleImputer)."
+        ) from None
+
+
+def _first_not_finite(X: Any) -> tuple[int, Any] | None:
+    """Row and column (its name, in a dataframe) of a value that is not finite."""
+    if sp.issparse(X):
+        return None
+    names = list(getattr(X, "columns", ()))
+    try:
+        bad = ~np.isfinite(np.asarray(X, dtype=np.float64))
+    except (TypeError, ValueError):
+        return None
+    if bad.ndim != 2 or not bad.any():
+        return None
+    row, column = (int(place) for place in np.argwhere(bad)[0])
+    return row, names[column] if names else column
 
 
 def is_plain(X: Any) -> bool:

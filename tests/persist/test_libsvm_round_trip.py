@@ -220,3 +220,20 @@ def test_vectors_of_any_type_are_saved(tmp_path, dtype):
     np.testing.assert_allclose(
         loaded.decision_function(rows), model.decision_function(rows), **same
     )
+
+
+def test_of_a_search_the_best_machine_is_saved(tmp_path):
+    X = table()
+    y = classes_of(X, LABELS["two"])
+    search = lindero.svm.SVCCV(Cs=[1.0, 10.0], gammas=[0.1], cv=2).fit(X, y)
+    save_libsvm(search, tmp_path / "model")
+    np.testing.assert_allclose(
+        load_libsvm(tmp_path / "model").decision_function(X), search.decision_function(X)
+    )
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    X = table()
+    model = lindero.svm.SVC().fit(X, classes_of(X, LABELS["two"]))
+    with pytest.raises(FileNotFoundError, match=r"no folder.*nowhere"):
+        save_libsvm(model, tmp_path / "nowhere" / "model")

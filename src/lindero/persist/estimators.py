@@ -162,7 +162,8 @@ def _require_sound_weights(machine: Machine, text: ModelText, trusted_width: boo
 
 
 def to_libsvm(estimator: Any) -> LibsvmModel:
-    """What a file of LIBSVM says of a fitted estimator."""
+    """What a file of LIBSVM says of a fitted estimator (of a search: of its best one)."""
+    estimator = getattr(estimator, "best_estimator_", estimator)
     types = {getattr(lindero.svm, name): svm_type for svm_type, name in _ESTIMATORS.items()}
     svm_type = next((types[kind] for kind in type(estimator).__mro__ if kind in types), None)
     if svm_type is None:
@@ -202,6 +203,7 @@ def to_libsvm(estimator: Any) -> LibsvmModel:
 
 def to_svmlight(estimator: Any) -> SvmlightModel:
     """What a file of SVMlight says of a fitted estimator with one output."""
+    estimator = getattr(estimator, "best_estimator_", estimator)
     check_is_fitted(estimator)
     if hasattr(estimator, "_function") and hasattr(estimator, "support_vectors_"):
         function = _named_kernel(estimator, "SVMlight")
@@ -259,7 +261,7 @@ def _integer_labels(classes: Array) -> Array:
         if (whole == classes).all() and (np.abs(whole) <= LARGEST_INDEX).all():
             return whole.astype(np.int64)
     raise ValueError(
-        f"LIBSVM has integers for class labels, but this model has {list(classes[:3])!r}"
+        f"LIBSVM has integers for class labels, but this model has {classes[:3].tolist()!r}"
         f"{', ...' if len(classes) > 3 else ''}. Fit it on integer labels: "
         "sklearn.preprocessing.LabelEncoder().fit_transform(y) gives them."
     )

@@ -19,6 +19,8 @@ def write_whole(path: str | os.PathLike[Any], lines: Iterable[str]) -> None:
     """Write `lines` of ASCII to `path`; an error on the way leaves what was there."""
     # The file that a link points to is replaced, not the link.
     target = Path(os.path.realpath(os.fsdecode(path)))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to save {path!r} in.")
     unfinished = target.with_name(f".unfinished-{secrets.token_hex(8)}")
     try:
         with unfinished.open("x", encoding="ascii", newline="\n") as file:

@@ -184,6 +184,7 @@ class KernelSearch:
             best = self._kind(**self._parameters(), **self.best_params_)
             self.best_estimator_ = best.fit(X, y, sample_weight)
             self.n_iter_ = self.best_estimator_.n_iter_
+            self.certificate_ = self.best_estimator_.certificate_
 
     def _scorer(self, template: Any) -> Any:
         scorer = check_scoring(template, scoring=self.scoring)

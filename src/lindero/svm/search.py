@@ -100,6 +100,8 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Steps of the solver in the last fit, of the best point to all rows.
     classes_ : ndarray of shape (n_classes,)
         The class labels.
+    certificate_ : Certificate
+        That of the refitted estimator.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)

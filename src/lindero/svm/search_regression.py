@@ -84,6 +84,8 @@ class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Fitted to all rows with the best point (if `refit`).
     n_iter_ : int
         Steps of the solver in that fit.
+    certificate_ : Certificate
+        That of the refitted estimator.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
