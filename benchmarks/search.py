@@ -1,7 +1,7 @@
 """SVCCV and SVRCV against a grid search over every CPU peer, on the same grid and folds.
 
     python benchmarks/search.py                    everything (some ten minutes)
-    python benchmarks/search.py --only classify    one part: classify, usual, regress
+    python benchmarks/search.py --only classify    one part: classify, usual, regress, tight
     python benchmarks/search.py --rows 500         fewer rows
 
 Tables are printed as Markdown. Times are of one run (a search is many fits already), ratios are the
@@ -41,16 +41,18 @@ def friedman(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def searches(
-    ours: Any, kind: str, Cs: tuple[float, ...], gammas: tuple[float, ...]
+    ours: Any, kind: str, Cs: tuple[float, ...], gammas: tuple[float, ...], tol: float = 1e-3
 ) -> list[tuple[str, Callable[[], Any]]]:
     """Names and unfitted searches, ours first."""
     grid = {"C": list(Cs), "gamma": list(gammas)}
 
     def twin(module: Any, n_jobs: int | None = None) -> Callable[[], Any]:
-        return lambda: GridSearchCV(getattr(module, kind)(), grid, refit=False, n_jobs=n_jobs)
+        return lambda: GridSearchCV(
+            getattr(module, kind)(tol=tol), grid, refit=False, n_jobs=n_jobs
+        )
 
     found: list[tuple[str, Callable[[], Any]]] = [
-        (f"lindero {ours.__name__}", lambda: ours(Cs=Cs, gammas=gammas, refit=False)),
+        (f"lindero {ours.__name__}", lambda: ours(Cs=Cs, gammas=gammas, refit=False, tol=tol)),
         (f"GridSearchCV(lindero {kind})", twin(lindero.svm)),
         (f"GridSearchCV(scikit-learn {kind})", twin(sklearn.svm)),
         (f"GridSearchCV(scikit-learn {kind}, n_jobs=2)", twin(sklearn.svm, 2)),
@@ -69,7 +71,11 @@ def scores(search: Any) -> np.ndarray:
 
 
 def compare(
-    title: str, X: np.ndarray, y: np.ndarray, entries: list[tuple[str, Callable[[], Any]]]
+    title: str,
+    X: np.ndarray,
+    y: np.ndarray,
+    entries: list[tuple[str, Callable[[], Any]]],
+    tol: float = 1e-3,
 ) -> None:
     rows = []
     first_time, first_scores = 0.0, np.empty(0)
@@ -86,7 +92,7 @@ def compare(
             name, f"{seconds:.2f}", f"{seconds / first_time:.1f}×",
             f"{difference.max():.1e}", f"{n_differ} of {difference.size}",
         ])  # fmt: skip
-    print(f"\n### {title}, {X.shape[0]}×{X.shape[1]}, 5 folds, tol 1e-3")
+    print(f"\n### {title}, {X.shape[0]}×{X.shape[1]}, 5 folds, tol {tol:.0e}")
     table(["search", "seconds", "ratio", "largest difference", "scores that differ"], rows)
 
 
@@ -108,9 +114,15 @@ def regress(n: int) -> None:
     compare("Regression, grid 5 × 5 around usual values", *friedman(n, 20), entries)
 
 
+def tight(n: int) -> None:
+    """Whether scores agree once all libraries solve to a tolerance that settles them."""
+    entries = searches(SVCCV, "SVC", USUAL_CS[:5], USUAL_GAMMAS, tol=1e-6)
+    compare("Classification, grid 5 × 5", *synthetic(n, 20), entries, tol=1e-6)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parts = {"classify": classify, "usual": usual, "regress": regress}
+    parts = {"classify": classify, "usual": usual, "regress": regress, "tight": tight}
     parser.add_argument(
         "--only", choices=tuple(parts), action="append", help="run only these parts"
     )
