@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,16 +15,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.metrics._scorer import _PassthroughScorer
 from sklearn.model_selection import check_cv
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from lindero.kernels.functions import NAMED_KERNELS, Array
+from lindero.kernels.functions import Array
 from lindero.svm.fold_machines import at
 from lindero.svm.fold_path import Fold, Split
 from lindero.svm.kernel_classifier import CALIBRATION
-from lindero.svm.margin_machine import is_fitted_attribute
+from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS, unfitted_copy
 from lindero.svm.search_grid import best_of, grid_of, tabulated
 from lindero.svm.search_progress import SearchCallback
 from lindero.svm.search_run import Outcome, Search
@@ -35,16 +35,14 @@ SEARCH_CONSTRAINTS: dict[str, list[Any]] = {
     "gammas": ["array-like", None],
     "cv": ["cv_object"],
     "scoring": [StrOptions(set(get_scorer_names())), callable, None],
-    "kernel": [StrOptions(set(NAMED_KERNELS)), callable],
-    "degree": [Interval(Integral, 0, None, closed="left")],
-    "coef0": [Interval(Real, None, None, closed="neither")],
-    "tol": [Interval(Real, 0.0, None, closed="neither")],
-    "cache_size": [Interval(Real, 0.0, None, closed="neither")],
-    "max_iter": [Interval(Integral, -1, None, closed="left")],
     "refit": ["boolean"],
-    "verbose": ["verbose"],
-    "callback": [callable, None],
-}
+    **{
+        name: KERNEL_MACHINE_CONSTRAINTS[name]
+        for name in (
+            "kernel", "degree", "coef0", "tol", "cache_size", "max_iter", "verbose", "callback",
+        )
+    },
+}  # fmt: skip
 
 
 def has_model(self: Any) -> bool:
@@ -121,8 +119,7 @@ class KernelSearch:
             The fitted estimator. A call that fails or is interrupted leaves it as it was.
         """
         # All work is done on a copy, adopted at the end.
-        fitted = type(self).__new__(type(self))
-        fitted.__dict__ = {k: v for k, v in vars(self).items() if not is_fitted_attribute(k)}
+        fitted = unfitted_copy(self)
         try:
             fitted._search(X, y, sample_weight, groups)
         except KeyboardInterrupt:

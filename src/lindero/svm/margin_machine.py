@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from functools import cache
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,6 +42,8 @@ KERNEL_MACHINE_CONSTRAINTS: dict[str, list[Any]] = {
     "callback": [callable, None],
 }
 
+Estimator = TypeVar("Estimator")
+
 #: Support vectors among which a kernel is looked at for negative directions.
 _CHECKED_VECTORS = 200
 
@@ -69,8 +71,7 @@ class MarginMachine(BaseEstimator):  # type: ignore[misc]
 
     def _fit_aside(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Fit a copy that holds no trace of an earlier fit but its solutions, and become it."""
-        fitted = type(self).__new__(type(self))
-        fitted.__dict__ = {k: v for k, v in vars(self).items() if not is_fitted_attribute(k)}
+        fitted = unfitted_copy(self)
         interrupted = fitted._fit(X, y, sample_weight)
         self.__dict__ = fitted.__dict__
         if interrupted:
@@ -200,6 +201,13 @@ def require_fitted_rows(estimator: Any, X: Any, y: Array | None) -> None:
             f"The data given to fit are needed: {n_fitted} rows, but X has {X.shape[0]}"
             + ("." if y is None else f" and y has {len(y)}.")
         )
+
+
+def unfitted_copy(estimator: Estimator) -> Estimator:
+    """A copy to be fitted in the place of `estimator`, which a failure then leaves as it was."""
+    copied = type(estimator).__new__(type(estimator))
+    copied.__dict__ = {k: v for k, v in vars(estimator).items() if not is_fitted_attribute(k)}
+    return copied
 
 
 def is_fitted_attribute(name: str) -> bool:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from lindero.kernels.functions import NAMED_KERNELS, Array, KernelFunction
+from lindero.kernels.functions import Array, KernelFunction
 from lindero.kernels.operator import kernel_operator, origin
 from lindero.models.kernel_machine import KernelMachine
 from lindero.problems.dual_qp import Judgement
@@ -23,7 +23,11 @@ from lindero.solvers.limits import Limits
 from lindero.solvers.ranking_newton import RankingNewtonSolver
 from lindero.solvers.ranking_pairs import RankingPairsSolver
 from lindero.solvers.solution import Callback, Certificate, Status
-from lindero.svm.margin_machine import is_fitted_attribute, warn_if_indefinite
+from lindero.svm.margin_machine import (
+    KERNEL_MACHINE_CONSTRAINTS,
+    unfitted_copy,
+    warn_if_indefinite,
+)
 from lindero.svm.progress import reporting
 from lindero.svm.rank_input import query_starts, relevances, require_pairs
 from lindero.validation import kernel_function, new_table, scale_advice, training_table
@@ -108,16 +112,11 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0.0, np.inf, closed="neither")],
-        "kernel": [StrOptions(set(NAMED_KERNELS)), callable],
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "cache_size": [Interval(Real, 0.0, None, closed="neither")],
-        "max_iter": [Interval(Integral, -1, None, closed="left")],
-        "time_limit": [Interval(Real, 0.0, None, closed="neither"), None],
-        "verbose": ["verbose"],
-        "callback": [callable, None],
+        **{
+            name: constraint
+            for name, constraint in KERNEL_MACHINE_CONSTRAINTS.items()
+            if name not in ("shrinking", "warm_start")
+        },
     }
 
     def __init__(
@@ -170,8 +169,7 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
             (Ctrl-C) leaves the best model so far.
         """
         # All work is done on a copy, adopted at the end: a failed fit changes nothing.
-        fitted = type(self).__new__(type(self))
-        fitted.__dict__ = {k: v for k, v in vars(self).items() if not is_fitted_attribute(k)}
+        fitted = unfitted_copy(self)
         interrupted = fitted._fit(X, y, qid)
         self.__dict__ = fitted.__dict__
         if interrupted:
