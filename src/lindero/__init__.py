@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from lindero.svm import SVCCV as SVCCV
     from lindero.svm import SVR as SVR
     from lindero.svm import SVRCV as SVRCV
+    from lindero.svm import CostSensitiveSVC as CostSensitiveSVC
     from lindero.svm import NuSVC as NuSVC
     from lindero.svm import NuSVR as NuSVR
     from lindero.svm import OneClassSVM as OneClassSVM
@@ -22,6 +23,7 @@ __all__ = [
     "SVCCV",
     "SVR",
     "SVRCV",
+    "CostSensitiveSVC",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",

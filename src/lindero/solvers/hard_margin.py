@@ -9,6 +9,7 @@ soon as all a_i stay below it, it plays no part, and the solution is that of the
   that with any bound; if some a_i is at the largest, a linear program over the columns of Z, each
   scaled to size 1, decides: the least Σξ with y_i(w·z_i + b) ≥ 1 − ξ_i is zero exactly if a
   boundary separates, and otherwise names the samples with ξ_i ≥ 1, which are not on their side.
+  It may ask for margins of 1 whatever Ω is: a boundary that separates meets any, scaled up.
 * Otherwise decomposition solves the bounded problems, and an optimum with samples on the wrong side
   and the largest bound met is taken as the answer.
 """
@@ -31,8 +32,8 @@ from lindero.solvers.small import kernel_features
 from lindero.solvers.solution import Solution, Solver, Status
 from lindero.solvers.working_set import WorkingSetSolver
 
-#: Bounds tried in turn, in units of 1 / mean K_ii. A margin that needs more than the last is
-#: smaller than 1e-4 of the data's own size.
+#: Bounds tried in turn, in units of max Ω_i / mean K_ii, where Ω = −p are the margins asked for. A
+#: margin that needs more than the last is smaller than 1e-4 of the data's own size.
 _BOUNDS = (1e2, 1e5, 1e8)
 
 #: Kernel matrices of at most this many samples are factored, to find their rank.
@@ -75,9 +76,10 @@ class HardMarginSolver:
             solver = InteriorPointSolver(self.tol, self.n_threads)
 
         typical = max(float(np.mean(kernel.diagonal())), np.finfo(np.float64).tiny)
+        largest_margin = float(-problem.p.min())
         spent = 0
         for bound in _BOUNDS:
-            u = np.full(problem.n_variables, bound / typical)
+            u = np.full(problem.n_variables, bound * largest_margin / typical)
             bounded = replace(problem, kernel=kernel, u=u)
             solution = solver.solve(bounded, start, limits.after(spent), number)
             spent += solution.n_iter

@@ -6,6 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lindero.svm.calibration import calibrated
+from lindero.svm.cost_sensitive_svc import CostSensitiveSVC
+from lindero.svm.misclassification_costs import costs_from_matrix
 from lindero.svm.nu_svc import NuSVC
 from lindero.svm.nu_svr import NuSVR
 from lindero.svm.one_class import OneClassSVM
@@ -22,11 +24,13 @@ __all__ = [
     "SVCCV",
     "SVR",
     "SVRCV",
+    "CostSensitiveSVC",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
     "RankSVM",
     "calibrated",
+    "costs_from_matrix",
 ]
 
 #: Names that are loaded on first use: searches import half of scikit-learn.

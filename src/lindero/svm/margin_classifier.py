@@ -1,7 +1,8 @@
-"""How SVC and NuSVC are fitted and certified: one binary problem after another, then put together.
+"""How margin classifiers are fitted and certified: one binary problem after another, then put
+together.
 
-The two differ in a few places only, which subclasses fill in: the upper bounds, the statement of a
-binary problem, the solver, and what becomes of a solution.
+They differ in a few places only, which subclasses fill in: the weights of rows and classes, the
+upper bounds, the statement of a binary problem, the solver, and what becomes of a solution.
 """
 
 from __future__ import annotations
@@ -45,7 +46,24 @@ class MarginClassifier(KernelClassifier):
     callback: Any
     warm_start: bool
 
+    #: What a user gave that weighs rows, for messages.
+    _row_weights_name = "sample_weight"
+
     # -- what subclasses fill in --------------------------------------------------------------
+
+    def _row_weights(self, given: Any, X: Any) -> tuple[Array, Array]:
+        """How many rows each row counts for, and its factor of C, from what `fit` was given."""
+        weights = sample_weights(given, X)
+        return weights, weights
+
+    def _weighed(self, weights: Array, classes: Array, codes: Array, y: Array) -> Array:
+        """Weights times the factors of the classes, which are kept."""
+        self.class_weight_ = class_weights(self.class_weight, classes, y, weights)
+        if self.class_weight is None:
+            return weights
+        weights = weights * self.class_weight_[codes]
+        require_every_class("class_weight", weights, codes, classes)
+        return weights
 
     def _bounds(self, weights: Array) -> Array:
         """Upper bounds of the dual variables for rows of these weights."""
@@ -58,6 +76,11 @@ class MarginClassifier(KernelClassifier):
     def _solver(self, function: KernelFunction, shape: tuple[int, int]) -> Callable[..., Solver]:
         """A constructor of solvers for problems of `shape` at the most."""
         raise NotImplementedError
+
+    @property
+    def _fine_gap(self) -> float:
+        """The KKT gap at which a solver may stop."""
+        return self.tol
 
     def _tasks(self, codes: Array, n_classes: int, scheme: str, used: Array) -> list[BinaryTask]:
         """The binary problems of a fit."""
@@ -92,14 +115,10 @@ class MarginClassifier(KernelClassifier):
         begun = time.perf_counter()
         X, y = training_table(self, X, y)
         classes, codes = class_labels(y)
-        weights = sample_weights(sample_weight, X)
-        require_every_class("sample_weight", weights, codes, classes)
-        function = kernel_function(self, X, weights)
-        self.class_weight_ = class_weights(self.class_weight, classes, y, weights)
-        if self.class_weight is not None:
-            weights = weights * self.class_weight_[codes]
-            require_every_class("class_weight", weights, codes, classes)
-        bounds = self._bounds(weights)
+        counts, weights = self._row_weights(sample_weight, X)
+        require_every_class(self._row_weights_name, weights, codes, classes)
+        function = kernel_function(self, X, counts)
+        bounds = self._bounds(self._weighed(weights, classes, codes, y))
         tasks = self._tasks(codes, len(classes), self.multiclass, bounds > 0)
         self._require_feasible(tasks, bounds, classes)
         shift = origin(X, function)
@@ -134,7 +153,9 @@ class MarginClassifier(KernelClassifier):
         with reporting(bool(self.verbose), self.callback) as callback:
             limits = self._limits(callback, len(tasks))
             starts = self._starts(tasks)
-            solved = solve_all(tasks, state, make_solver, self.tol, self.cache_size, starts, limits)
+            solved = solve_all(
+                tasks, state, make_solver, self._fine_gap, self.cache_size, starts, limits
+            )
         return solved, limits.interrupted
 
     def _statement(self, kernel: KernelOperator, bounds: Array) -> Callable[[BinaryTask], DualQP]:
@@ -202,7 +223,8 @@ class MarginClassifier(KernelClassifier):
         X = new_table(self, X)
         codes = known_codes(y, self.classes_)
         require_fitted_rows(self, X, codes)
-        bounds = self._bounds(sample_weights(sample_weight, X) * self.class_weight_[codes])
+        _, weights = self._row_weights(sample_weight, X)
+        bounds = self._bounds(weights * self.class_weight_[codes])
         n_classes = len(self.classes_)
         tasks = self._tasks(codes, n_classes, self._scheme, bounds > 0)
         coefficients = dense(self.dual_coef_)

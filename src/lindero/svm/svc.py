@@ -10,20 +10,18 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.margin import margin_problem
-from lindero.solvers.solution import Callback, Solver
-from lindero.svm.leave_one_out import left_out_values
-from lindero.svm.margin_classifier import MarginClassifier
+from lindero.solvers.solution import Callback
 from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.multiclass import BinaryTask
-from lindero.svm.progress import reporting
-from lindero.svm.training import SOLVERS, choose_solver, upper_bounds
+from lindero.svm.penalty_classifier import PenaltyClassifier
+from lindero.svm.training import SOLVERS
 
 
-class SVC(MarginClassifier):
+class SVC(PenaltyClassifier):
     """Support vector classification with any kernel, and a certificate of optimality.
 
     The parameters, fitted attributes, class order and signs are those of
@@ -214,48 +212,5 @@ class SVC(MarginClassifier):
         self._require_consistent()
         return self._fit_aside(X, y, sample_weight)
 
-    def _bounds(self, weights: Array) -> Array:
-        self._fitted_C = getattr(self, "_fitted_C", self.C)
-        return upper_bounds(self._fitted_C, weights)
-
     def _problem(self, kernel: KernelOperator, task: BinaryTask, bounds: Array) -> DualQP:
         return margin_problem(kernel, task.signs, bounds)
-
-    def _solver(self, function: KernelFunction, shape: tuple[int, int]) -> Callable[..., Solver]:
-        return choose_solver(self.solver, function, shape, hard=bool(np.isinf(self.C)))
-
-    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """Decision values of each training row from a machine trained without that row. Exact.
-
-        Rows that are not support vectors need no work: the machine is the same without them. All
-        parameters of the fit are kept, those derived from data (``gamma="scale"``,
-        ``class_weight="balanced"``) included, and so are `max_iter` and `time_limit`. Solutions
-        go to a thousandth of `tol`.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            The data given to `fit`.
-
-        Returns
-        -------
-        values : ndarray
-            In the shape of `decision_function`. For two classes, their signs are the predictions,
-            and ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
-        """
-        stated = self._stated(X, y, sample_weight)
-        for _, problem, _, _ in stated:
-            if min((problem.s > 0).sum(), (problem.s < 0).sum()) < 2:
-                raise ValueError(
-                    "leave_one_out needs two samples of each class at least: a class has a single "
-                    "sample of positive weight, and no machine can be trained without it."
-                )
-        values = self._values(X)
-        with reporting(bool(self.verbose), self.callback) as callback:
-            limits = self._limits(callback, len(self.support_))
-            for number, (task, problem, a, _) in enumerate(stated):
-                make_solver = self._solver(self._function, (len(task.rows), self.n_features_in_))
-                values[task.rows, number] = left_out_values(
-                    problem, a, make_solver, self.tol, self.cache_size, limits
-                )
-        return self._shaped(values)
