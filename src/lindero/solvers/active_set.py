@@ -1,0 +1,209 @@
+"""The optimum kept while the problem changes: one sample more, one less, another bound.
+
+For the dual problem of `problems.dual_qp`, with r_i = s_i (f_i + b) + p_i and f = K z, z = s∗a,
+each variable is at zero (r ≥ 0), at its bound (r ≤ 0) or free (r = 0). Let bounds u, the linear
+term p and the sum δ move along a straight line, t from 0 to 1. Variables at their bounds move with
+them, and the free ones F so that all conditions go on to hold:
+
+    K_FF ż_F + ḃ = − K_FB ż_B − s∗ṗ_F          Σż_F = δ̇ − Σż_B
+
+until a free variable meets a bound, or r of one at a bound reaches 0. Then it changes sides and the
+motion goes on: finitely many straight pieces, each exact. Everything is such a motion:
+
+    a new sample        its bound rises from zero             (nothing moves if its r ≥ 0)
+    a forgotten one     its bound falls to zero
+    another cost        its bound moves; the whole path in C: all bounds move
+    ν-machines          δ moves with the bound
+    rounding            p is changed by what the conditions miss, so that they hold, and moves back
+
+K_FF + κ 1 1ᵀ has the same solutions up to ḃ, since Σż_F is known, and is positive definite exactly
+if they are unique. Its Cholesky factor gains and loses rows as F does (`growing_factor`).
+
+Degenerate cases, without a ridge:
+
+* F is empty and the sum must move: only b can, until a variable can leave its bound.
+* The row of a variable about to be free depends on those of F (more free ones than the kernel has
+  dimensions, equal samples). Then a direction of zero curvature leads from it into F, along which z
+  moves and no r does: until the first of F meets a bound and leaves, or the variable has gone
+  through to its other bound.
+* Bounds of infinity (hard margins) rise without end; if nothing stops them there is no solution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from lindero.kernels.functions import Array
+from lindero.problems.dual_qp import DualQP
+from lindero.solvers.active_set_motion import BreakdownError, Motion, MovingPoint
+from lindero.solvers.active_set_steps import AT_BOUND, AT_ZERO, violations
+from lindero.solvers.limits import Limits
+from lindero.solvers.solution import Solution, Solver, Status
+
+#: Violations of the conditions that are left alone, as a share of the terms summed.
+_ACCEPTED = 1e-12
+
+#: The same for what steps may have added to f by rounding.
+_MOST_BLUR = 1e-10
+
+
+class ActiveSet(MovingPoint):
+    """The optimal point of a `DualQP` with `per_sample` variables for each sample of `kernel`."""
+
+    # -- motions ------------------------------------------------------------------------------
+
+    def set_bounds(self, variables: Array, bounds: Array, delta: float | None = None) -> None:
+        """Move the bounds of some variables, and the sum, to other values."""
+        self._move_bounds(variables, bounds, delta)
+        self.settle()
+
+    def withdraw(self, variables: Array, delta: float | None = None) -> None:
+        """Move bounds to zero and leave the variables there, at zero."""
+        self._move_bounds(variables, np.zeros(len(variables)), delta)
+        for k in np.flatnonzero(np.isin(self._free, variables))[::-1]:
+            self.drop(int(k), AT_ZERO)
+        self._a[variables] = 0.0
+        self._state[variables] = AT_ZERO
+        self.settle()
+
+    def _move_bounds(self, variables: Array, bounds: Array, delta: float | None) -> None:
+        new = variables[self._u[variables] == 0.0]
+        r = self._residuals(new)
+        violating = r < -_ACCEPTED * self.magnitude
+        self._state[new[violating]] = AT_BOUND
+        state = self._state[variables]
+        rising = (state == AT_BOUND) & np.isinf(bounds) & (self._u[variables] < np.inf)
+        at_once = (state == AT_ZERO) | (np.isinf(bounds) & ~rising)
+        self._u[variables[at_once]] = bounds[at_once]
+        rest = ~(at_once | rising)
+        moving, targets = variables[rest], bounds[rest]
+        # From infinity: the bound is not felt anywhere above a.
+        endless = np.isinf(self._u[moving])
+        felt = np.maximum(self._a[moving], targets)
+        self._u[moving[endless]] = felt[endless]
+        self._u_rate[moving] = targets - self._u[moving]
+        target = self.delta if delta is None else delta
+        rate = target - self.delta
+        try:
+            if len(moving) or rate != 0.0:
+                self.follow(moving, None, rate, 1.0)
+        finally:
+            self._u_rate[moving] = 0.0
+        self._u[moving] = targets
+        on_bound = moving[self._state[moving] == AT_BOUND]
+        self._a[on_bound] = self._u[on_bound]
+        self.delta = target
+        for variable in variables[rising]:
+            self._rise(int(variable))
+
+    def settle(self) -> None:
+        """Remove what rounding has left of violations."""
+        n = self.n_variables
+        missed = np.empty(n)
+        for _ in range(4):
+            largest = self._violations(missed)
+            excess = float((self.s * self.a).sum()) - self.delta
+            accepted = _ACCEPTED * self.magnitude
+            summed = _ACCEPTED * self._largest_coefficient
+            if largest <= accepted and abs(excess) <= summed:
+                return
+            p = self.p.copy()
+            rate = np.zeros(len(self._a))
+            rate[:n] = missed
+            self._p[:n] -= missed
+            self.delta += excess
+            try:
+                self.follow(np.empty(0, dtype=np.int64), rate, -excess, 1.0)
+            finally:
+                self._p[:n] = p
+                self.delta -= excess
+        if self._violations(missed) > 100 * _ACCEPTED * self.magnitude:
+            raise BreakdownError("rounding")
+
+    def refresh(self) -> None:
+        """Compute f from scratch where the sum of many steps may have blurred it."""
+        if self.blur > _MOST_BLUR * self.magnitude:
+            self._f[: self.n_samples] = self.exact_f()
+            self.blur = 0.0
+            self.settle()
+
+    # -- from scratch -------------------------------------------------------------------------
+
+    def solve_from(self, a: Array, solver: Solver, limits: Limits | None = None) -> Status:
+        """Become the optimum for the bounds and the sum as they are, found by `solver` from near
+        `a`; its tolerance does not matter much, since what it leaves is settled here."""
+        taking_part = np.flatnonzero(self.u > 0.0)
+        problem = self._part(taking_part)
+        start = Solution(a[taking_part], np.empty(0), 0.0, Status.OPTIMAL, 0, 0.0)
+        solution = solver.solve(problem, start, limits)
+        self._a[: self.n_variables] = 0.0
+        self._a[taking_part] = solution.a
+        self._rebuild()
+        return solution.status
+
+    def _part(self, variables: Array) -> DualQP:
+        """The problem over some variables, those of whole samples."""
+        whole = self.problem()
+        if len(variables) == self.n_variables:
+            return whole
+        samples = np.unique(variables // self.per_sample)
+        return replace(
+            whole,
+            kernel=whole.kernel.subset(samples),
+            p=whole.p[variables],
+            s=whole.s[variables],
+            u=whole.u[variables],
+            sample_of=None
+            if whole.sample_of is None
+            else np.searchsorted(samples, whole.sample_of[variables]),
+        )
+
+    def _rebuild(self) -> None:
+        """The active set of a point, and its factor; then the optimum nearby."""
+        n = self.n_variables
+        self._f[: self.n_samples] = self.exact_f()
+        self.blur = 0.0
+        self.bias = float(self.problem().bias(self.a, self.f))
+        self._free = np.empty(0, dtype=np.int64)
+        inside = (self.a > 0.0) & (self.a < self.u)
+        self._state[:n] = np.where(self.a > 0.0, AT_BOUND, AT_ZERO)
+        self._state[:n][inside] = AT_ZERO
+        still = Motion(self._free, None, 0.0, np.zeros(len(self._f)), 0.0)
+        for variable in np.flatnonzero(inside):
+            self.join(int(variable), still)
+        self.settle()
+
+    # -- details ------------------------------------------------------------------------------
+
+    def _violations(self, out: Array) -> float:
+        n, per = self.n_variables, self.per_sample
+        arrays = (self._state, self._s, self._p, self._u, self._f)
+        return float(violations(n, per, *arrays, self.bias, out))
+
+    @property
+    def _largest_coefficient(self) -> float:
+        """The largest bound that is finite; if none is, the largest coefficient."""
+        bounds = self.u[np.isfinite(self.u)]
+        return float(max(bounds.max(initial=0.0), self.a.max(initial=0.0)))
+
+    @property
+    def magnitude(self) -> float:
+        """The size of the terms that r is a sum of."""
+        sizes = float(self.a.max(initial=0.0)) * self._largest
+        return max(1.0, sizes, float(np.abs(self.p).max(initial=0.0)))
+
+    def _residuals(self, variables: Array) -> Array:
+        f = self._f[variables // self.per_sample]
+        r: Array = self._s[variables] * (f + self.bias) + self._p[variables]
+        return r
+
+    def _rise(self, variable: int) -> None:
+        """Raise a bound until nothing holds the variable at it any more, then to infinity."""
+        self._u_rate[variable] = 1.0
+        try:
+            self.follow(np.array([variable]), None, 0.0, np.inf)
+        finally:
+            self._u_rate[variable] = 0.0
+        self._u[variable] = np.inf

@@ -1,0 +1,292 @@
+"""One straight motion of the given data, and the optimum following it from change to change.
+
+The mathematics is at the top of `solvers.active_set`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from lindero.errors import SolverError
+from lindero.kernels.blocks import kernel_product
+from lindero.kernels.functions import Array
+from lindero.kernels.threads import TileThreads
+from lindero.solvers.active_set_steps import (
+    AT_BOUND,
+    AT_ZERO,
+    FREE,
+    first_to_leave_bound,
+    first_to_meet_bound,
+)
+from lindero.solvers.active_set_variables import HeldVariables
+
+#: Share of its diagonal entry below which a row depends on others.
+_DEPENDENT = 1e-13
+
+#: The same below zero: no kernel matrix has such directions.
+_INDEFINITE = -1e-9
+
+#: Share of the terms summed below which a rate is rounding.
+_ROUNDING = 1e-14
+
+#: Steps of length zero in a row that are taken for going round in circles.
+_MOST_STANDSTILLS = 50
+
+#: Steps of a motion, many times what is ever needed.
+_FEWEST_STEPS, _STEPS_PER_VARIABLE = 1_000, 20
+
+#: Share of a motion that may be lost to rounding at its end, where the last variable that could
+#: move meets its bound.
+_LAST_BIT = 1e-9
+
+NOT_FEASIBLE = "No feasible point: sᵀa = δ cannot be met within 0 ≤ a ≤ u."
+
+#: Variables at moving bounds whose columns are fetched one by one.
+_FEW_DRIVERS = 4
+
+
+class BreakdownError(Exception):
+    """The path cannot be followed (rounding, or a kernel that is none): solve from scratch."""
+
+
+class UnboundedError(Exception):
+    """A bound rose without end: the problem with infinite bounds has no solution."""
+
+
+@dataclass
+class Motion:
+    """Rates of everything that is given, and what variables at moving bounds do to f."""
+
+    moving: Array
+    p_rate: Array | None
+    delta_rate: float
+    drive: Array
+    pace: float
+    n_drivers: int = 0
+    drive_total: float = 0.0
+    standstills: int = 0
+    joined: int = -1
+    banned: int = -1
+
+
+class MovingPoint(HeldVariables):
+    """A point that stays optimal while what is given moves."""
+
+    def follow(
+        self,
+        moving: Array,
+        p_rate: Array | None,
+        delta_rate: float,
+        t_end: float,
+        at_change: Callable[[float], None] | None = None,
+    ) -> None:
+        """Let the bounds of variables `moving` go at the rates `_u_rate`, p and the sum at theirs,
+        until t = `t_end`; for an infinite end, until the first of `moving` has left its bound.
+
+        `at_change` is called with t after each step.
+        """
+        pace = max(abs(delta_rate), float(np.abs(self._u_rate[moving]).max(initial=0.0)))
+        motion = Motion(moving, p_rate, delta_rate, np.zeros(len(self._f)), pace)
+        drivers = moving[self._state[moving] == AT_BOUND]
+        self._drive(motion, drivers)
+        t = 0.0
+        last = self.steps + _FEWEST_STEPS + _STEPS_PER_VARIABLE * self.n_variables
+        while t < t_end:
+            if self.steps > last:
+                raise BreakdownError("circles")
+            total = delta_rate - motion.drive_total
+            if abs(total) <= _ROUNDING * pace:
+                total = 0.0
+            if len(self._free) == 0 and total != 0.0:
+                if not self._move_bias(motion, -np.sign(total)):
+                    if t_end - t > _LAST_BIT:
+                        raise SolverError(NOT_FEASIBLE)
+                    return
+                continue
+            t += self._step(motion, total, t_end - t)
+            if at_change is not None:
+                at_change(min(t, t_end))
+            if motion.standstills > 2 and t_end - t <= _LAST_BIT:
+                return
+            if np.isinf(t_end) and self._state[moving[0]] != AT_BOUND:
+                return
+
+    def _drive(self, motion: Motion, drivers: Array) -> None:
+        weights = self._s[drivers] * self._u_rate[drivers]
+        samples = drivers // self.per_sample
+        motion.n_drivers, motion.drive_total = len(drivers), float(weights.sum())
+        if len(drivers) <= _FEW_DRIVERS:
+            for sample, weight in zip(samples, weights, strict=True):
+                motion.drive[: self.n_samples] += weight * self.kernel.column(int(sample))
+            return
+        z = np.bincount(samples, weights=weights, minlength=self.n_samples)
+        with TileThreads() as threads:
+            motion.drive[: self.n_samples] = kernel_product(self.kernel.operator, z, threads)
+
+    def _move_bias(self, motion: Motion, direction: float) -> bool:
+        """No variable is free, and the sum must move: b goes to where one can leave its bound.
+        Whether there is such a variable."""
+        still = np.zeros(len(self._f))
+        step, found = first_to_leave_bound(
+            self.n_variables, self.per_sample, self._state, self._s, self._p, self._u,
+            self._u_rate, self._no_rate, self._f, still, self.bias, direction, 0.0, -1,
+        )  # fmt: skip
+        if found < 0:
+            return False
+        self.bias += direction * step
+        self.join(int(found), motion)
+        return True
+
+    def _step(self, motion: Motion, total: float, most: float) -> float:
+        """To the next change of the active set; returns how far that was."""
+        free, n = self._free, self.n_samples
+        p_rate = self._no_rate if motion.p_rate is None else motion.p_rate
+        f_rate, z_rate, bias_rate = motion.drive, np.zeros(len(free)), 0.0
+        step, leaving, size = np.inf, -1, 0.0
+        if motion.n_drivers or motion.p_rate is not None or total != 0.0:
+            self.steps += 1
+            samples = free // self.per_sample
+            z_rate, bias_rate = self._rates(motion, p_rate, samples, total)
+            f_rate = motion.drive.copy()
+            self.kernel.add_columns(samples, z_rate, f_rate)
+            size = float(np.abs(z_rate).sum()) * self._largest + abs(bias_rate)
+            size += float(np.abs(motion.drive[:n]).max(initial=0.0))
+            size += 0.0 if motion.p_rate is None else float(np.abs(p_rate).max(initial=0.0))
+            least = (10 + len(free)) * _ROUNDING * size
+            step, leaving = first_to_leave_bound(
+                self.n_variables, self.per_sample, self._state, self._s, self._p, self._u,
+                self._u_rate, p_rate, self._f, f_rate, self.bias, bias_rate, least, motion.banned,
+            )  # fmt: skip
+        a_rate = self._s[free] * z_rate
+        least = _ROUNDING * max(motion.pace, float(np.abs(a_rate).max(initial=0.0)))
+        short, meeting, side = first_to_meet_bound(
+            free, self._a, self._u, a_rate, self._u_rate, least
+        )
+        length = min(step, short, most)
+        if np.isinf(length):
+            raise UnboundedError
+        if length > 0.0:
+            motion.standstills, motion.banned = 0, -1
+        else:
+            motion.standstills += 1
+        if motion.standstills > _MOST_STANDSTILLS:
+            raise BreakdownError("circles")
+        self._a[free] += length * a_rate
+        self._f[:n] += length * f_rate[:n]
+        if motion.p_rate is not None:
+            self._p += length * p_rate
+        self.bias += length * bias_rate
+        moving = motion.moving
+        self._u[moving] += length * self._u_rate[moving]
+        on_bound = moving[self._state[moving] == AT_BOUND]
+        self._a[on_bound] = self._u[on_bound]
+        self.blur += np.finfo(np.float64).eps * length * size
+        if length >= most:
+            return length
+        if short <= step:
+            if length == 0.0 and meeting == len(free) - 1 and motion.joined == free[-1]:
+                # Back to where it came from at once: its r moved by rounding only.
+                motion.banned = motion.joined
+            self.drop(int(meeting), int(side), motion)
+        else:
+            motion.joined = int(leaving)
+            self.join(int(leaving), motion)
+        return length
+
+    def _rates(
+        self, motion: Motion, p_rate: Array, samples: Array, total: float
+    ) -> tuple[Array, float]:
+        """ż of the free variables, and ḃ."""
+        free = self._free
+        if len(free) == 0:
+            return np.empty(0), 0.0
+        right = -motion.drive[samples] - self._s[free] * p_rate[free]
+        z_rate = self._factor.solve(right)
+        of_ones = self._factor.solve(np.ones(len(free)))
+        shift = (z_rate.sum() - total) / of_ones.sum()
+        return z_rate - shift * of_ones, float(shift + self._constant * total)
+
+    # -- changes of the active set ------------------------------------------------------------
+
+    def drop(self, k: int, side: int, motion: Motion | None = None) -> None:
+        """The free variable in place k meets a bound."""
+        self.changes += 1
+        variable = int(self._free[k])
+        self._state[variable] = side
+        self._a[variable] = self._u[variable] if side == AT_BOUND else 0.0
+        self._free = np.delete(self._free, k)
+        self._factor.remove(k)
+        if motion is not None and side == AT_BOUND:
+            self._push(motion, variable, 1.0)
+
+    def join(self, variable: int, motion: Motion) -> None:
+        """A variable whose r is 0 becomes free, or goes through to its other bound."""
+        self.changes += 1
+        if len(self._free) == 0:
+            self._factor.size = 0
+            self._constant = self._largest or 1.0
+        sample = variable // self.per_sample
+        while True:
+            column = self.kernel.column(sample)
+            among = column[self._free // self.per_sample] + self._constant
+            diagonal = float(column[sample]) + self._constant
+            distance = self._factor.append(among, diagonal, _DEPENDENT * diagonal)
+            if distance > _DEPENDENT * diagonal:
+                break
+            if distance < _INDEFINITE * diagonal:
+                raise BreakdownError("indefinite")
+            if self._exchange(variable, column, among, motion):
+                return
+        if self._state[variable] == AT_BOUND:
+            self._push(motion, variable, -1.0)
+        self._state[variable] = FREE
+        self._free = np.append(self._free, variable)
+
+    def _exchange(self, variable: int, column: Array, among: Array, motion: Motion) -> bool:
+        """Go along the direction of zero curvature; whether the variable went through to its
+        other bound. If not, a free one has left."""
+        free = self._free
+        inwards = -float(self._state[variable])
+        z_change = self._s[variable] * inwards
+        z_changes = -z_change * self._factor.solve(among)
+        a_changes = self._s[free] * z_changes
+        room = float(self._a[variable])
+        if inwards > 0.0:
+            room = float(self._u[variable]) - room
+        least = _ROUNDING * max(1.0, float(np.abs(a_changes).max(initial=0.0)))
+        step, meeting, side = first_to_meet_bound(
+            free, self._a, self._u, a_changes, self._no_rate, least
+        )
+        through = room <= step
+        length = min(step, room)
+        if np.isinf(length):
+            raise UnboundedError
+        self._a[free] += length * a_changes
+        self._a[variable] += length * inwards
+        self._f[: self.n_samples] += length * z_change * column
+        self.kernel.add_columns(free // self.per_sample, length * z_changes, self._f)
+        if not through:
+            self.drop(int(meeting), int(side), motion)
+            return False
+        if self._state[variable] == AT_BOUND:
+            self._push(motion, variable, -1.0)
+            self._state[variable], self._a[variable] = AT_ZERO, 0.0
+        else:
+            self._state[variable], self._a[variable] = AT_BOUND, self._u[variable]
+            self._push(motion, variable, 1.0)
+        return True
+
+    def _push(self, motion: Motion, variable: int, sign: float) -> None:
+        """A variable comes to (or leaves) a bound that may be moving."""
+        rate = sign * float(self._s[variable] * self._u_rate[variable])
+        if rate != 0.0:
+            column = self.kernel.column(variable // self.per_sample)
+            motion.drive[: self.n_samples] += rate * column
+            motion.drive_total += rate
+            motion.n_drivers += 1 if sign > 0 else -1
+            if motion.n_drivers == 0:
+                motion.drive[:] = 0.0
+                motion.drive_total = 0.0

@@ -1,0 +1,171 @@
+"""The point that an active set holds: variables of samples that come and go, and f = K z at them.
+
+Arrays have more room than variables. A sample that was forgotten keeps its slot, with bounds of
+zero, until gaps are closed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lindero.kernels.blocks import kernel_product
+from lindero.kernels.functions import Array
+from lindero.kernels.growing import GrowingKernel
+from lindero.kernels.growing_rows import with_room
+from lindero.kernels.threads import TileThreads
+from lindero.problems.dual_qp import DualQP
+from lindero.solvers.active_set_steps import AT_ZERO
+from lindero.solvers.growing_factor import GrowingFactor
+
+_OF_VARIABLES = ("_a", "_u", "_p", "_s", "_state")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A point that can be come back to."""
+
+    n_samples: int
+    of_variables: dict[str, Array]
+    f: Array
+    free: Array
+    factor: GrowingFactor
+    rest: dict[str, float]
+
+
+class HeldVariables:
+    """A point of a `DualQP` with `per_sample` variables for each sample of `kernel`."""
+
+    def __init__(self, kernel: GrowingKernel, per_sample: int = 1, delta: float = 0.0) -> None:
+        self.kernel = kernel
+        self.per_sample = per_sample
+        self.delta = delta
+        self.bias = 0.0
+        self.steps = 0
+        self.changes = 0
+        self.blur = 0.0
+        self._a, self._u, self._p, self._s = (np.empty(0) for _ in range(4))
+        self._u_rate, self._no_rate = np.zeros(0), np.zeros(0)
+        self._state = np.empty(0, dtype=np.int8)
+        self._f = np.empty(0)
+        self._free = np.empty(0, dtype=np.int64)
+        self._factor = GrowingFactor()
+        self._constant = 0.0
+        self._largest = 0.0
+
+    # -- what is held -------------------------------------------------------------------------
+
+    @property
+    def n_samples(self) -> int:
+        return self.kernel.n_samples
+
+    @property
+    def n_variables(self) -> int:
+        return self.per_sample * self.kernel.n_samples
+
+    @property
+    def a(self) -> Array:
+        return self._a[: self.n_variables]
+
+    @property
+    def u(self) -> Array:
+        return self._u[: self.n_variables]
+
+    @property
+    def p(self) -> Array:
+        return self._p[: self.n_variables]
+
+    @property
+    def s(self) -> Array:
+        return self._s[: self.n_variables]
+
+    @property
+    def f(self) -> Array:
+        """K z at each sample."""
+        return self._f[: self.n_samples]
+
+    @property
+    def z(self) -> Array:
+        """Coefficients of the samples."""
+        z = self.s * self.a
+        if self.per_sample == 1:
+            return z
+        total: Array = z.reshape(-1, self.per_sample).sum(axis=1)
+        return total
+
+    @property
+    def free(self) -> Array:
+        return self._free
+
+    def problem(self) -> DualQP:
+        """The problem that is solved, over all slots: those of bound zero play no part."""
+        sample_of = None
+        if self.per_sample > 1:
+            sample_of = np.repeat(np.arange(self.n_samples), self.per_sample)
+        return DualQP(
+            self.kernel.operator, self.p.copy(), self.s.copy(), self.u.copy(), self.delta, sample_of
+        )
+
+    # -- samples ------------------------------------------------------------------------------
+
+    def append(self, X: Any, s: Array, p: Array) -> Array:
+        """More samples, whose variables have bound zero; their indices are returned."""
+        old = self.n_samples
+        held = np.flatnonzero(self.z)
+        self.kernel.append(X)
+        new = self.n_samples
+        first, last = old * self.per_sample, new * self.per_sample
+        for name in _OF_VARIABLES:
+            setattr(self, name, with_room(getattr(self, name), first, last))
+        self._f = with_room(self._f, old, new)
+        if len(self._u_rate) < len(self._a):
+            self._u_rate, self._no_rate = np.zeros(len(self._a)), np.zeros(len(self._a))
+        self._s[first:last], self._p[first:last] = s, p
+        self._a[first:last] = self._u[first:last] = 0.0
+        self._state[first:last] = AT_ZERO
+        kernel = self.kernel.operator
+        added = kernel.probe(np.arange(old, new))
+        self._f[old:new] = 0.0
+        if len(held):
+            self._f[old:new] = kernel.cross(added, kernel.probe(held)) @ self.z[held]
+        largest = float(kernel.subset(np.arange(old, new)).diagonal().max(initial=0.0))
+        self._largest = max(self._largest, largest)
+        return np.arange(first, last)
+
+    def exact_f(self) -> Array:
+        """K z from scratch."""
+        with TileThreads() as threads:
+            return kernel_product(self.kernel.operator, self.z, threads)
+
+    # -- going back ---------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """Everything needed to come back here, as long as no gaps are closed."""
+        held = {name: getattr(self, name)[: self.n_variables].copy() for name in _OF_VARIABLES}
+        rest = {name: getattr(self, name) for name in ("bias", "delta", "_constant", "_largest")}
+        return Snapshot(self.n_samples, held, self.f.copy(), self._free, self._factor.copy(), rest)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Come back."""
+        if snapshot.n_samples < self.n_samples:
+            self.kernel.truncate(snapshot.n_samples)
+        for name, values in snapshot.of_variables.items():
+            getattr(self, name)[: len(values)] = values
+        self._f[: snapshot.n_samples] = snapshot.f
+        self._free = snapshot.free
+        self._factor = snapshot.factor.copy()
+        for name, value in snapshot.rest.items():
+            setattr(self, name, value)
+
+    def close_gaps(self, kept: Array) -> None:
+        """Drop the slots where `kept` is false; their variables must be at zero, of bound zero."""
+        n, n_kept = self.n_samples, int(kept.sum())
+        of_variables = np.repeat(kept, self.per_sample)
+        self._free = (np.cumsum(of_variables) - 1)[self._free]
+        for name in _OF_VARIABLES:
+            array = getattr(self, name)
+            array[: n_kept * self.per_sample] = array[: n * self.per_sample][of_variables]
+        self._f[:n_kept] = self._f[:n][kept]
+        self.kernel.keep(kept)
