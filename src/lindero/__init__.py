@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from lindero.svm import SVR as SVR
     from lindero.svm import SVRCV as SVRCV
     from lindero.svm import CostSensitiveSVC as CostSensitiveSVC
+    from lindero.svm import IncrementalOneClassSVM as IncrementalOneClassSVM
+    from lindero.svm import IncrementalSVC as IncrementalSVC
+    from lindero.svm import IncrementalSVR as IncrementalSVR
     from lindero.svm import NuSVC as NuSVC
     from lindero.svm import NuSVR as NuSVR
     from lindero.svm import OneClassSVM as OneClassSVM
@@ -24,6 +27,9 @@ __all__ = [
     "SVR",
     "SVRCV",
     "CostSensitiveSVC",
+    "IncrementalOneClassSVM",
+    "IncrementalSVC",
+    "IncrementalSVR",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",

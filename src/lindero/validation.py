@@ -60,6 +60,28 @@ def training_table(estimator: Any, X: Any, y: Any, y_numeric: bool = False) -> t
     return _plain(X), y.astype(np.float64) if y_numeric else y
 
 
+def further_table(estimator: Any, X: Any, y: Any, y_numeric: bool = False) -> tuple[Any, Array]:
+    """The same for more rows, of the width seen first."""
+    kinds = "biuf" if y_numeric else "biuU"
+    named = hasattr(estimator, "feature_names_in_")
+    plain = not named and is_plain(X) and X.shape[1] == estimator.n_features_in_
+    if plain and is_plain_vector(y, X.shape[0], kinds):
+        return X, y.astype(np.float64) if y_numeric else y
+    X = new_table(estimator, X)
+    if y is None:
+        raise ValueError("y is needed: one value for each row of X.")
+    y = column_or_1d(y, warn=True)
+    if y_numeric:
+        y = numeric_targets(y)
+    elif y.dtype.kind == "f":
+        y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+    if len(y) != X.shape[0]:
+        raise ValueError(
+            f"y has {len(y)} values, but X has {X.shape[0]} rows: pass one for each row."
+        )
+    return X, y
+
+
 def unlabelled_table(estimator: Any, X: Any) -> Any:
     """The same for a machine that learns without y."""
     precomputed = estimator.kernel == "precomputed"

@@ -31,6 +31,7 @@ Degenerate cases, without a ridge:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -48,6 +49,9 @@ _ACCEPTED = 1e-12
 #: The same for what steps may have added to f by rounding.
 _MOST_BLUR = 1e-10
 
+#: Share of its bound by which a solver may miss it (interior points end inside).
+_CORNER = 1e-5
+
 
 class ActiveSet(MovingPoint):
     """The optimal point of a `DualQP` with `per_sample` variables for each sample of `kernel`."""
@@ -57,6 +61,19 @@ class ActiveSet(MovingPoint):
     def set_bounds(self, variables: Array, bounds: Array, delta: float | None = None) -> None:
         """Move the bounds of some variables, and the sum, to other values."""
         self._move_bounds(variables, bounds, delta)
+        self.settle()
+
+    def scale_bounds(
+        self, variables: Array, bounds: Array, at_change: Callable[[float], None]
+    ) -> None:
+        """Move bounds, all finite and positive, evenly to others; `at_change` is called with the
+        share of the way after each change of the active set."""
+        self._u_rate[variables] = bounds - self._u[variables]
+        try:
+            self.follow(variables, None, 0.0, 1.0, at_change)
+        finally:
+            self._u_rate[variables] = 0.0
+        self._arrive(variables, bounds)
         self.settle()
 
     def withdraw(self, variables: Array, delta: float | None = None) -> None:
@@ -91,12 +108,16 @@ class ActiveSet(MovingPoint):
                 self.follow(moving, None, rate, 1.0)
         finally:
             self._u_rate[moving] = 0.0
-        self._u[moving] = targets
-        on_bound = moving[self._state[moving] == AT_BOUND]
-        self._a[on_bound] = self._u[on_bound]
+        self._arrive(moving, targets)
         self.delta = target
         for variable in variables[rising]:
             self._rise(int(variable))
+
+    def _arrive(self, moving: Array, bounds: Array) -> None:
+        """Put bounds, and what is at them, exactly where they were to go."""
+        self._u[moving] = bounds
+        on_bound = moving[self._state[moving] == AT_BOUND]
+        self._a[on_bound] = self._u[on_bound]
 
     def settle(self) -> None:
         """Remove what rounding has left of violations."""
@@ -135,13 +156,23 @@ class ActiveSet(MovingPoint):
         """Become the optimum for the bounds and the sum as they are, found by `solver` from near
         `a`; its tolerance does not matter much, since what it leaves is settled here."""
         taking_part = np.flatnonzero(self.u > 0.0)
-        problem = self._part(taking_part)
-        start = Solution(a[taking_part], np.empty(0), 0.0, Status.OPTIMAL, 0, 0.0)
-        solution = solver.solve(problem, start, limits)
         self._a[: self.n_variables] = 0.0
-        self._a[taking_part] = solution.a
+        status = Status.OPTIMAL
+        if len(taking_part):
+            problem = self._part(taking_part)
+            start = Solution(a[taking_part], np.empty(0), 0.0, Status.OPTIMAL, 0, 0.0)
+            solution = solver.solve(problem, start, limits)
+            self._a[taking_part] = cornered(problem, solution.a)
+            status = solution.status
         self._rebuild()
-        return solution.status
+        return status
+
+    def restate(self, s: Array, p: Array, u: Array) -> None:
+        """Other signs, linear terms and bounds for all variables, while all are at zero."""
+        assert not self.a.any()
+        n = self.n_variables
+        self._s[:n], self._p[:n], self._u[:n] = s, p, u
+        self._rebuild()
 
     def _part(self, variables: Array) -> DualQP:
         """The problem over some variables, those of whole samples."""
@@ -207,3 +238,13 @@ class ActiveSet(MovingPoint):
         finally:
             self._u_rate[variable] = 0.0
         self._u[variable] = np.inf
+
+
+def cornered(problem: DualQP, a: Array) -> Array:
+    """A point near `a` with no more variables inside than needed: those close to a bound are put
+    there, and the others make up for it."""
+    bounds = np.where(np.isinf(problem.u), a.max(initial=0.0), problem.u)
+    near = np.where(a <= _CORNER * bounds, 0.0, a)
+    near = np.where(near >= (1.0 - _CORNER) * problem.u, problem.u, near)
+    feasible = problem.nearest_feasible(near)
+    return a if feasible is None else feasible

@@ -165,7 +165,7 @@ class MovingPoint(HeldVariables):
         short, meeting, side = first_to_meet_bound(
             free, self._a, self._u, a_rate, self._u_rate, least
         )
-        length = min(step, short, most)
+        length = float(min(step, short, most))
         if np.isinf(length):
             raise UnboundedError
         if length > 0.0:

@@ -31,7 +31,7 @@ class Snapshot:
     of_variables: dict[str, Array]
     f: Array
     free: Array
-    factor: GrowingFactor
+    factor: GrowingFactor | None
     rest: dict[str, float]
 
 
@@ -141,11 +141,13 @@ class HeldVariables:
 
     # -- going back ---------------------------------------------------------------------------
 
-    def snapshot(self) -> Snapshot:
-        """Everything needed to come back here, as long as no gaps are closed."""
+    def snapshot(self, with_factor: bool) -> Snapshot:
+        """Everything needed to come back here, as long as no gaps are closed; with the factor, if
+        that is likely to happen."""
         held = {name: getattr(self, name)[: self.n_variables].copy() for name in _OF_VARIABLES}
         rest = {name: getattr(self, name) for name in ("bias", "delta", "_constant", "_largest")}
-        return Snapshot(self.n_samples, held, self.f.copy(), self._free, self._factor.copy(), rest)
+        factor = self._factor.copy() if with_factor else None
+        return Snapshot(self.n_samples, held, self.f.copy(), self._free, factor, rest)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Come back."""
@@ -155,9 +157,18 @@ class HeldVariables:
             getattr(self, name)[: len(values)] = values
         self._f[: snapshot.n_samples] = snapshot.f
         self._free = snapshot.free
-        self._factor = snapshot.factor.copy()
         for name, value in snapshot.rest.items():
             setattr(self, name, value)
+        self._factor = self._factored() if snapshot.factor is None else snapshot.factor.copy()
+
+    def _factored(self) -> GrowingFactor:
+        """The factor of the free variables' matrix, from scratch."""
+        factor = GrowingFactor()
+        samples = self._free // self.per_sample
+        for k, sample in enumerate(samples):
+            column = self.kernel.column(int(sample)) + self._constant
+            factor.append(column[samples[:k]], float(column[sample]), 0.0)
+        return factor
 
     def close_gaps(self, kept: Array) -> None:
         """Drop the slots where `kept` is false; their variables must be at zero, of bound zero."""

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from lindero.svm.calibration import calibrated
 from lindero.svm.cost_sensitive_svc import CostSensitiveSVC
+from lindero.svm.incremental_one_class import IncrementalOneClassSVM
+from lindero.svm.incremental_svc import IncrementalSVC
+from lindero.svm.incremental_svr import IncrementalSVR
 from lindero.svm.misclassification_costs import costs_from_matrix
 from lindero.svm.nu_svc import NuSVC
 from lindero.svm.nu_svr import NuSVR
@@ -25,6 +28,9 @@ __all__ = [
     "SVR",
     "SVRCV",
     "CostSensitiveSVC",
+    "IncrementalOneClassSVM",
+    "IncrementalSVC",
+    "IncrementalSVR",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",

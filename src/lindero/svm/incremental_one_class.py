@@ -1,0 +1,306 @@
+"""Novelty detection that learns and forgets single samples exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import OutlierMixin, _fit_context
+from sklearn.utils._param_validation import Interval
+
+from lindero.kernels.functions import Array, KernelFunction
+from lindero.solvers.scaled import ScaledSolver
+from lindero.solvers.solution import Solver
+from lindero.svm.exact_insight import ExactInsight
+from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS
+from lindero.validation import new_table, sample_weights, unlabelled_table
+
+#: The offset is lowered by this share of what its sum may be, so that samples on the boundary stay
+#: inside it.
+_ROUNDING = 1e-12
+
+
+class IncrementalOneClassSVM(OutlierMixin, ExactInsight):  # type: ignore[misc]
+    """Where the data are, learned and forgotten sample by sample, exactly.
+
+    After every call the region is the one that :class:`OneClassSVM` would find for the samples
+    held, to rounding: at most a share ν of them lies outside.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        In (0, 1]: at most this share of the samples (by weight) lies outside the region, and at
+        least this share are support vectors.
+    kernel : {"linear", "poly", "rbf", "sigmoid"} or callable, default="rbf"
+        A callable takes two arrays of rows and returns the kernel matrix between them. Updates are
+        exact for kernels that are positive semi-definite.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : {"auto", "scale"} or float, default="auto"
+        Factor in the rbf, poly and sigmoid kernels. ``"auto"`` is ``1 / n_features``. ``"scale"``
+        is ``1 / (n_features * X.var())`` of the rows of the first call, and stays what it was.
+    coef0 : float, default=0.0
+        Constant in the poly and sigmoid kernels.
+    window : int or None, default=None
+        Hold at most this many samples: the oldest is forgotten as a new one arrives.
+    cache_size : float, default=200
+        Megabytes for kernel columns of the samples on the boundary.
+    verbose : bool, default=False
+        Show a progress bar where many samples are learned at once.
+
+    Attributes
+    ----------
+    sample_ids_ : ndarray of shape (n_held,)
+        Ids of the samples held, oldest first. Ids count from 0 in the order in which samples came,
+        and are never given again.
+    updates_ : structured ndarray
+        A row for each update: `kind` (add, forget, replace), `id`, `iterations`, `set_changes`
+        (samples that came to or left the boundary), and `from_scratch`, true for samples that were
+        learned at once with others, in which case the counts are those of all together.
+    certificate_ : Certificate
+        KKT gap, primal and dual objective over the samples held, steps and seconds so far.
+    support_ : ndarray of shape (n_SV,)
+        Positions of the support vectors among the samples held.
+    support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
+        The support vectors.
+    dual_coef_ : ndarray or CSR array of shape (1, n_SV)
+        Coefficients of the support vectors.
+    coef_ : ndarray of shape (1, n_features)
+        Weights of the features, for the linear kernel only.
+    intercept_ : ndarray of shape (1,)
+        Constant of the function.
+    offset_ : float
+        ``decision_function(X)`` is ``score_samples(X) - offset_``.
+    shape_fit_ : tuple of int
+        Number of samples held, and of features.
+    n_features_in_ : int
+        Number of features seen in the first call.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lindero.svm import IncrementalOneClassSVM
+    >>> model = IncrementalOneClassSVM(nu=0.1)
+    >>> model = model.partial_fit(np.array([[0.0], [0.44], [0.45], [0.46], [1.0]]))
+    >>> model.predict([[0.45], [3.0]])
+    array([ 1, -1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **INCREMENTAL_CONSTRAINTS,
+        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+    }
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: int = 3,
+        gamma: str | float = "auto",
+        coef0: float = 0.0,
+        window: int | None = None,
+        cache_size: float = 200,
+        verbose: bool = False,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.window = window
+        self.cache_size = cache_size
+        self.verbose = verbose
+
+    # -- learning -----------------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> IncrementalOneClassSVM:
+        """Forget everything and learn these samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows.
+        y : Ignored
+            Present for the sake of scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row; rows of weight zero take no part.
+
+        Returns
+        -------
+        self : IncrementalOneClassSVM
+            A call that fails or is interrupted leaves the estimator as it was.
+        """
+        fitted = self._aside()
+        X = unlabelled_table(fitted, X)
+        weights = sample_weights(sample_weight, X)
+        fitted._fitted_nu = self.nu
+        fitted._begin(X, weights)
+        fitted._learn(X, np.zeros(X.shape[0]), weights)
+        self.__dict__ = fitted.__dict__
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None
+    ) -> IncrementalOneClassSVM:
+        """Learn more samples, one after another.
+
+        Parameters other than those of the first call take effect with the next `fit`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to learn. Where they are many beside those held, they are learned at once, which
+            is faster and leads to the same model.
+        y : Ignored
+            Present for the sake of scikit-learn's conventions.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row; rows of weight zero take no part.
+
+        Returns
+        -------
+        self : IncrementalOneClassSVM
+            A call that fails or is interrupted changes nothing at all.
+        """
+        if not hasattr(self, "_engine"):
+            fitted: IncrementalOneClassSVM = self.fit(X, None, sample_weight)
+            return fitted
+        X = new_table(self, X)
+        weights = sample_weights(sample_weight, X)
+        self._learn(X, np.zeros(X.shape[0]), weights)
+        return self
+
+    def _stated(self, targets: Array, factors: Array) -> tuple[Array, Array, Array]:
+        return np.ones(len(targets)), np.zeros(len(targets)), factors
+
+    def _sum_with(self, variables: Array, bounds: Array) -> float:
+        u = self._engine.u
+        return float(self._fitted_nu * (u.sum() - u[variables].sum() + bounds.sum()))
+
+    def _shift(self, X: Any, function: KernelFunction) -> Array | None:
+        """Distances from the origin are what a linear kernel is about here: it stays."""
+        return None if function.name == "linear" else super()._shift(X, function)
+
+    def _solver(self, shape: tuple[int, int], hard: bool) -> Callable[..., Solver]:
+        return ScaledSolver
+
+    def _canonical_bias(self) -> float:
+        """Only samples at their bound lie outside: rounding must not put others there."""
+        engine = self._engine
+        bias = super()._canonical_bias()
+        inside = engine.a < engine.u
+        if not inside.any():
+            return bias
+        least = float(engine.f[inside].min())
+        return max(bias, -least + _ROUNDING * engine.magnitude * float(engine.a.sum()))
+
+    # -- forgetting and changing --------------------------------------------------------------
+
+    def forget(self, ids: Any) -> IncrementalOneClassSVM:
+        """Remove samples: the region becomes that of data which never held them.
+
+        Parameters
+        ----------
+        ids : int or array-like of int
+            Samples to forget, by their ids (see `sample_ids_`).
+
+        Returns
+        -------
+        self : IncrementalOneClassSVM
+            A call that fails changes nothing at all.
+        """
+        self._require_fitted()
+        slots = self._samples.find(ids)
+        self._require_left(slots)
+        self._forget(slots)
+        return self
+
+    def replace(self, ids: Any, sample_weight: Any) -> IncrementalOneClassSVM:
+        """Change the weight of samples that are held.
+
+        Parameters
+        ----------
+        ids : int or array-like of int
+            Samples to change, by their ids (see `sample_ids_`).
+        sample_weight : float or array-like of float
+            Their new weights.
+
+        Returns
+        -------
+        self : IncrementalOneClassSVM
+            A call that fails changes nothing at all.
+        """
+        self._require_fitted()
+        slots = self._samples.find(ids)
+        given = self._one_each(sample_weight, slots, "sample_weight")
+        targets = self._samples.targets[slots]
+        self._replace(slots, targets, sample_weights(given, targets))
+        return self
+
+    # -- insight and decisions ----------------------------------------------------------------
+
+    def leave_one_out(self) -> Array:
+        """Decision values of each sample held, by the region that never saw it. Exact.
+
+        Returns
+        -------
+        values : ndarray of shape (n_held,)
+            In the order of `sample_ids_`.
+        """
+        self._require_fitted()
+        if len(self._samples.slots) < 2:
+            raise ValueError("leave_one_out needs two samples at least.")
+        return self._left_out()
+
+    @property
+    def offset_(self) -> float:
+        """What `score_samples` is compared with."""
+        return -self._expanded().intercept
+
+    def decision_function(self, X: Any) -> Array:
+        """How far inside the region each row is: negative outside.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+        """
+        return self._values(X)[:, 0]
+
+    def score_samples(self, X: Any) -> Array:
+        """The values without the offset: larger where there are more data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+        """
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X: Any) -> Array:
+        """1 for rows inside the region, -1 for those outside.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -1,0 +1,431 @@
+"""A cost-sensitive classifier that learns and forgets single samples exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from lindero.kernels.functions import Array
+from lindero.svm.exact_insight import PenaltyInsight
+from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS, IncrementalMachine
+from lindero.svm.kernel_classifier import KernelClassifier
+from lindero.svm.misclassification_costs import class_terms, require_two, sample_costs
+from lindero.svm.training import upper_bounds
+from lindero.validation import further_table, training_table
+
+
+class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
+    """Cost-sensitive classification that learns and forgets single samples, exactly.
+
+    After every call the model is the one that :class:`CostSensitiveSVC` would find for the samples
+    held, to rounding: nothing is approximated, and what was forgotten has left no trace. A sample
+    that changes nothing costs one row of kernel values; others some linear systems of the size of
+    the margin.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Penalty of errors; ``inf`` is the hard margin, which refuses samples that cannot be
+        separated.
+    cost_positive, cost_negative : float, default=1.0
+        Costs of errors on either class, as in :class:`CostSensitiveSVC`; 1 and 1 is the plain
+        machine.
+    positive_class : label or None, default=None
+        The class that `cost_positive` is about; None is ``classes_[1]``.
+    kernel : {"linear", "poly", "rbf", "sigmoid"} or callable, default="rbf"
+        A callable takes two arrays of rows and returns the kernel matrix between them. Updates are
+        exact for kernels that are positive semi-definite; for others (sigmoid) the certificate
+        speaks of a stationary point only.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : {"auto", "scale"} or float, default="auto"
+        Factor in the rbf, poly and sigmoid kernels. ``"auto"`` is ``1 / n_features``. ``"scale"``
+        is ``1 / (n_features * X.var())`` of the rows of the first call, and stays what it was.
+    coef0 : float, default=0.0
+        Constant in the poly and sigmoid kernels.
+    window : int or None, default=None
+        Hold at most this many samples: the oldest is forgotten as a new one arrives. The last
+        sample of a class is kept, and the next oldest goes instead.
+    cache_size : float, default=200
+        Megabytes for kernel columns of the samples on the margin.
+    verbose : bool, default=False
+        Show a progress bar where many samples are learned at once.
+
+    Attributes
+    ----------
+    sample_ids_ : ndarray of shape (n_held,)
+        Ids of the samples held, oldest first. Ids count from 0 in the order in which samples came,
+        and are never given again.
+    updates_ : structured ndarray
+        A row for each update: `kind` (add, forget, replace), `id`, `iterations`, `set_changes`
+        (samples that came to or left the margin), and `from_scratch`, true for samples that were
+        learned at once with others, in which case the counts are those of all together.
+    certificate_ : Certificate
+        KKT gap, primal and dual objective over the samples held, steps and seconds so far.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels; one only, as long as no other has been seen or declared.
+    support_ : ndarray of shape (n_SV,)
+        Positions of the support vectors among the samples held.
+    support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
+        The support vectors.
+    dual_coef_ : ndarray or CSR array of shape (1, n_SV)
+        Coefficients of the support vectors.
+    n_support_ : ndarray of shape (n_classes,)
+        Number of support vectors of each class.
+    coef_ : ndarray of shape (1, n_features)
+        Weights of the features, for the linear kernel only.
+    intercept_ : ndarray of shape (1,)
+        Constant of the decision function.
+    shape_fit_ : tuple of int
+        Number of samples held, and of features.
+    n_features_in_ : int
+        Number of features seen in the first call.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lindero.svm import IncrementalSVC
+    >>> model = IncrementalSVC(C=10.0, kernel="linear")
+    >>> model = model.partial_fit([[0.0], [4.0]], ["left", "right"])
+    >>> model.predict([[1.5]])
+    array(['left'], dtype='<U5')
+    >>> model = model.partial_fit([[1.0]], ["right"])
+    >>> model.predict([[1.5]])
+    array(['right'], dtype='<U5')
+    >>> model = model.forget(2)
+    >>> model.predict([[1.5]])
+    array(['left'], dtype='<U5')
+    """
+
+    # What SVC lets users choose for several classes is settled for two.
+    multiclass = "ovo"
+    decision_function_shape = "ovr"
+    break_ties = False
+    _scheme = "ovo"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
+        **INCREMENTAL_CONSTRAINTS,
+        "C": [Interval(Real, 0.0, np.inf, closed="right")],
+        "cost_positive": [Interval(Real, 0.0, None, closed="neither")],
+        "cost_negative": [Interval(Real, None, None, closed="neither")],
+        "positive_class": "no_validation",
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        cost_positive: float = 1.0,
+        cost_negative: float = 1.0,
+        positive_class: Any = None,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: int = 3,
+        gamma: str | float = "auto",
+        coef0: float = 0.0,
+        window: int | None = None,
+        cache_size: float = 200,
+        verbose: bool = False,
+    ) -> None:
+        self.C = C
+        self.cost_positive = cost_positive
+        self.cost_negative = cost_negative
+        self.positive_class = positive_class
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.window = window
+        self.cache_size = cache_size
+        self.verbose = verbose
+
+    # -- learning -----------------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_cost: Any = None) -> IncrementalSVC:
+        """Forget everything and learn these samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Class labels, two different ones at the most.
+        sample_cost : array-like of shape (n_samples,), default=None
+            Factors of the cost of errors on each row; those of zero take no part.
+
+        Returns
+        -------
+        self : IncrementalSVC
+            A call that fails or is interrupted leaves the estimator as it was.
+        """
+        return self._begin_with(X, y, None, sample_cost)
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_cost: Any = None
+    ) -> IncrementalSVC:
+        """Learn more samples, one after another.
+
+        Parameters other than those of the first call take effect with the next `fit`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to learn. Where they are many beside those held, they are learned at once, which
+            is faster and leads to the same model.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        classes : array-like of two labels, default=None
+            The labels to expect, in the first call. Without it, the first two seen.
+        sample_cost : array-like of shape (n_samples,), default=None
+            Factors of the cost of errors on each row; those of zero take no part.
+
+        Returns
+        -------
+        self : IncrementalSVC
+            A call that fails or is interrupted changes nothing at all.
+        """
+        if not hasattr(self, "_engine"):
+            return self._begin_with(X, y, classes, sample_cost)
+        X, y = further_table(self, X, y)
+        if classes is not None:
+            self._require_same(classes)
+        known, codes = self._coded(y)
+        costs = sample_costs(sample_cost, X.shape[0])
+        upper_bounds(self._fitted_C, costs)
+        before = self.classes_
+        try:
+            if len(known) > len(before):
+                self._restate(known)
+            self._learn(X, codes, costs)
+        except BaseException:
+            if len(known) > len(before):
+                self._restate(before)
+            raise
+        return self
+
+    def _begin_with(self, X: Any, y: Any, classes: Any, sample_cost: Any) -> IncrementalSVC:
+        fitted = self._aside()
+        X, y = training_table(fitted, X, y)
+        check_classification_targets(y)
+        fitted._fitted_C = self.C
+        fitted._declared = classes is not None
+        if classes is not None:
+            fitted.classes_ = np.unique(column_or_1d(classes))
+            require_two(fitted.classes_)
+        else:
+            fitted.classes_ = np.unique(y)
+        fitted._terms = fitted._class_terms(fitted.classes_)
+        fitted.classes_, codes = fitted._coded(y)
+        costs = sample_costs(sample_cost, X.shape[0])
+        upper_bounds(self.C, costs)
+        fitted._begin(X, np.ones(X.shape[0]))
+        fitted._learn(X, codes, costs)
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def _class_terms(self, classes: Array) -> tuple[Array, Array]:
+        """Margins and factors of C of the classes; a single one has those of its future place."""
+        if len(classes) > 2:
+            require_two(classes)
+        two = classes if len(classes) == 2 else np.array([classes[0], classes[0]])
+        positive = self.positive_class if len(classes) == 2 else None
+        margins, weights = class_terms(two, positive, self.cost_positive, self.cost_negative)
+        return margins, weights
+
+    def _require_same(self, classes: Any) -> None:
+        given = np.unique(column_or_1d(classes))
+        if self._declared and not np.array_equal(given, self.classes_):
+            raise ValueError(
+                f"classes={given.tolist()} differs from the {self.classes_.tolist()} of the first "
+                "call. Call fit to begin anew."
+            )
+
+    def _coded(self, y: Array) -> tuple[Array, Array]:
+        """The classes known with these labels, and the position of each label among them."""
+        check_classification_targets(y)
+        known, labels = self.classes_, np.unique(y)
+        unknown = labels[~np.isin(labels, known)]
+        if len(unknown) and (len(known) + len(unknown) > 2 or self._declared):
+            raise ValueError(
+                f"y holds the label {unknown[0]!r}, but the classes are {known.tolist()}"
+                + (" as declared" if self._declared else "")
+                + ". Only two classes can be told apart. Call fit to begin anew, or wrap the "
+                "machine in sklearn.multiclass.OneVsRestClassifier."
+            )
+        if len(unknown):
+            known = np.unique(np.concatenate([known, unknown]))
+        return known, np.searchsorted(known, y).astype(np.float64)
+
+    def _restate(self, classes: Array) -> None:
+        """More (or, undoing that, fewer) classes than before: all coefficients are zero still."""
+        targets = self._samples.targets
+        if self._samples.n_slots:
+            label = self.classes_[0] if len(self.classes_) == 1 else classes[0]
+            targets[:] = np.searchsorted(classes, label)
+        self.classes_ = classes
+        self._terms = self._class_terms(classes)
+        s, p, u = self._stated(targets, self._samples.factors)
+        self._engine.restate(s, p, np.where(self._samples.alive, u, 0.0))
+        self._known = None
+
+    def _stated_for(self, C: float, targets: Array, factors: Array) -> tuple[Array, Array, Array]:
+        margins, weights = self._terms
+        codes = targets.astype(np.intp)
+        signs = np.where(codes == 1, 1.0, -1.0)
+        return signs, -margins[codes], upper_bounds(C, factors * weights[codes])
+
+    # -- forgetting and changing --------------------------------------------------------------
+
+    def forget(self, ids: Any) -> IncrementalSVC:
+        """Remove samples: the model becomes the one that never saw them.
+
+        Parameters
+        ----------
+        ids : int or array-like of int
+            Samples to forget, by their ids (see `sample_ids_`).
+
+        Returns
+        -------
+        self : IncrementalSVC
+            A call that fails changes nothing at all.
+        """
+        self._require_fitted()
+        slots = self._samples.find(ids)
+        left = self._samples.alive.copy()
+        left[slots] = False
+        self._require_every_class(self._samples.targets, left)
+        self._forget(slots)
+        return self
+
+    def replace(self, ids: Any, y: Any = None, sample_cost: Any = None) -> IncrementalSVC:
+        """Change the label or the cost of samples that are held.
+
+        Parameters
+        ----------
+        ids : int or array-like of int
+            Samples to change, by their ids (see `sample_ids_`).
+        y : label or array-like of labels, default=None
+            Their new labels; None leaves them as they are.
+        sample_cost : float or array-like of float, default=None
+            Their new costs; None leaves them as they are.
+
+        Returns
+        -------
+        self : IncrementalSVC
+            A call that fails changes nothing at all.
+        """
+        self._require_fitted()
+        slots = self._samples.find(ids)
+        targets = self._samples.targets[slots]
+        factors = self._samples.factors[slots]
+        if y is not None:
+            known, targets = self._coded(self._one_each(y, slots, "y"))
+            if len(known) > len(self.classes_):
+                raise ValueError(
+                    f"Only samples of class {self.classes_[0]!r} are held: samples of the other "
+                    "class come by partial_fit."
+                )
+        if sample_cost is not None:
+            factors = sample_costs(self._one_each(sample_cost, slots, "sample_cost"), len(slots))
+            upper_bounds(self._fitted_C, factors)
+        after = self._samples.targets.copy()
+        after[slots] = targets
+        self._require_every_class(after, self._samples.alive)
+        self._replace(slots, targets, factors)
+        return self
+
+    def _require_every_class(self, targets: Array, left: Array) -> None:
+        """Refuse to lose the last sample of a class."""
+        now = np.bincount(self._samples.targets[self._samples.alive].astype(np.intp), minlength=2)
+        then = np.bincount(targets[left].astype(np.intp), minlength=2)
+        for code in np.flatnonzero((now > 0) & (then == 0)):
+            raise ValueError(
+                f"This would leave no sample of class {self.classes_[code]!r}. Learn another one "
+                "first, or call fit to begin anew."
+            )
+
+    def _may_go(self, slot: int) -> bool:
+        targets, alive = self._samples.targets, self._samples.alive
+        return int((targets[alive] == targets[slot]).sum()) > 1
+
+    # -- insight ------------------------------------------------------------------------------
+
+    def leave_one_out(self) -> Array:
+        """Decision values of each sample held, from the machine that never saw it. Exact.
+
+        Returns
+        -------
+        values : ndarray of shape (n_held,)
+            In the order of `sample_ids_`. Their signs are the predictions.
+        """
+        self._require_fitted()
+        counts = np.bincount(
+            self._samples.targets[self._samples.slots].astype(np.intp), minlength=2
+        )
+        if counts.min() < 2:
+            raise ValueError(
+                "leave_one_out needs two samples of each class at least: "
+                f"{counts[0]} and {counts[1]} are held."
+            )
+        return self._left_out()
+
+    # -- decisions ----------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> Array:
+        """Signed values: positive on the side of ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to judge.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+        """
+        return self._values(X)[:, 0]
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        above = self._values(X)[:, 0] >= 0
+        labels: Array = self.classes_[
+            above.astype(np.intp) if len(self.classes_) > 1 else above * 0
+        ]
+        return labels
+
+    def _in_order(self, support: Array) -> Array:
+        """By class, as scikit-learn has them."""
+        codes = self._samples.targets[self._samples.slots[support]]
+        return support[np.argsort(codes, kind="stable")]
+
+    @property
+    def _n_support(self) -> Array:  # type: ignore[override]
+        codes = self._samples.targets[self._samples.slots[self.support_]].astype(np.intp)
+        return np.bincount(codes, minlength=len(self.classes_)).astype(np.int32)
+
+    # -- for scikit-learn ---------------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,262 @@
+"""Support vector regression that learns and forgets single samples exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import RegressorMixin, _fit_context
+from sklearn.utils._param_validation import Interval
+
+from lindero.kernels.functions import Array
+from lindero.svm.exact_insight import PenaltyInsight
+from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS
+from lindero.svm.training import upper_bounds
+from lindero.validation import further_table, numeric_targets, sample_weights, training_table
+
+
+class IncrementalSVR(RegressorMixin, PenaltyInsight):  # type: ignore[misc]
+    """Regression inside a tube that learns and forgets single samples, exactly.
+
+    After every call the model is the one that :class:`SVR` would find for the samples held, to
+    rounding.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Penalty of what lies outside the tube.
+    epsilon : float, default=0.1
+        Half-width of the tube.
+    kernel : {"linear", "poly", "rbf", "sigmoid"} or callable, default="rbf"
+        A callable takes two arrays of rows and returns the kernel matrix between them. Updates are
+        exact for kernels that are positive semi-definite.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : {"auto", "scale"} or float, default="auto"
+        Factor in the rbf, poly and sigmoid kernels. ``"auto"`` is ``1 / n_features``. ``"scale"``
+        is ``1 / (n_features * X.var())`` of the rows of the first call, and stays what it was.
+    coef0 : float, default=0.0
+        Constant in the poly and sigmoid kernels.
+    window : int or None, default=None
+        Hold at most this many samples: the oldest is forgotten as a new one arrives.
+    cache_size : float, default=200
+        Megabytes for kernel columns of the samples on the margin.
+    verbose : bool, default=False
+        Show a progress bar where many samples are learned at once.
+
+    Attributes
+    ----------
+    sample_ids_ : ndarray of shape (n_held,)
+        Ids of the samples held, oldest first. Ids count from 0 in the order in which samples came,
+        and are never given again.
+    updates_ : structured ndarray
+        A row for each update: `kind` (add, forget, replace), `id`, `iterations`, `set_changes`
+        (samples that came to or left the edge of the tube), and `from_scratch`, true for samples
+        that were learned at once with others, in which case the counts are those of all together.
+    certificate_ : Certificate
+        KKT gap, primal and dual objective over the samples held, steps and seconds so far.
+    support_ : ndarray of shape (n_SV,)
+        Positions of the support vectors among the samples held.
+    support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
+        The support vectors.
+    dual_coef_ : ndarray or CSR array of shape (1, n_SV)
+        Coefficients of the support vectors.
+    coef_ : ndarray of shape (1, n_features)
+        Weights of the features, for the linear kernel only.
+    intercept_ : ndarray of shape (1,)
+        Constant of the function.
+    shape_fit_ : tuple of int
+        Number of samples held, and of features.
+    n_features_in_ : int
+        Number of features seen in the first call.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had any.
+
+    Examples
+    --------
+    >>> from lindero.svm import IncrementalSVR
+    >>> model = IncrementalSVR(C=100.0, epsilon=0.0, kernel="linear")
+    >>> model = model.partial_fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 5.0])
+    >>> model = model.forget(2)
+    >>> model.predict([[3.0]]).round(6)
+    array([3.])
+    """
+
+    _per_sample = 2
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **INCREMENTAL_CONSTRAINTS,
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "epsilon": [Interval(Real, 0.0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: int = 3,
+        gamma: str | float = "auto",
+        coef0: float = 0.0,
+        window: int | None = None,
+        cache_size: float = 200,
+        verbose: bool = False,
+    ) -> None:
+        self.C = C
+        self.epsilon = epsilon
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.window = window
+        self.cache_size = cache_size
+        self.verbose = verbose
+
+    # -- learning -----------------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> IncrementalSVR:
+        """Forget everything and learn these samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of C for each row; rows of weight zero take no part.
+
+        Returns
+        -------
+        self : IncrementalSVR
+            A call that fails or is interrupted leaves the estimator as it was.
+        """
+        fitted = self._aside()
+        X, y = training_table(fitted, X, y, y_numeric=True)
+        weights = sample_weights(sample_weight, X)
+        upper_bounds(self.C, weights)
+        fitted._fitted_C, fitted._fitted_epsilon = self.C, self.epsilon
+        fitted._begin(X, weights)
+        fitted._learn(X, y, weights)
+        self.__dict__ = fitted.__dict__
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> IncrementalSVR:
+        """Learn more samples, one after another.
+
+        Parameters other than those of the first call take effect with the next `fit`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to learn. Where they are many beside those held, they are learned at once, which
+            is faster and leads to the same model.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of C for each row; rows of weight zero take no part.
+
+        Returns
+        -------
+        self : IncrementalSVR
+            A call that fails or is interrupted changes nothing at all.
+        """
+        if not hasattr(self, "_engine"):
+            fitted: IncrementalSVR = self.fit(X, y, sample_weight)
+            return fitted
+        X, y = further_table(self, X, y, y_numeric=True)
+        weights = sample_weights(sample_weight, X)
+        upper_bounds(self._fitted_C, weights)
+        self._learn(X, y, weights)
+        return self
+
+    def _stated_for(self, C: float, targets: Array, factors: Array) -> tuple[Array, Array, Array]:
+        up_and_down = np.column_stack(
+            [self._fitted_epsilon - targets, self._fitted_epsilon + targets]
+        )
+        signs = np.tile([1.0, -1.0], len(targets))
+        return signs, up_and_down.ravel(), np.repeat(upper_bounds(C, factors), 2)
+
+    # -- forgetting and changing --------------------------------------------------------------
+
+    def forget(self, ids: Any) -> IncrementalSVR:
+        """Remove samples: the model becomes the one that never saw them.
+
+        Parameters
+        ----------
+        ids : int or array-like of int
+            Samples to forget, by their ids (see `sample_ids_`).
+
+        Returns
+        -------
+        self : IncrementalSVR
+            A call that fails changes nothing at all.
+        """
+        self._require_fitted()
+        slots = self._samples.find(ids)
+        self._require_left(slots)
+        self._forget(slots)
+        return self
+
+    def replace(self, ids: Any, y: Any = None, sample_weight: Any = None) -> IncrementalSVR:
+        """Change the target or the weight of samples that are held.
+
+        Parameters
+        ----------
+        ids : int or array-like of int
+            Samples to change, by their ids (see `sample_ids_`).
+        y : float or array-like of float, default=None
+            Their new targets; None leaves them as they are.
+        sample_weight : float or array-like of float, default=None
+            Their new weights; None leaves them as they are.
+
+        Returns
+        -------
+        self : IncrementalSVR
+            A call that fails changes nothing at all.
+        """
+        self._require_fitted()
+        slots = self._samples.find(ids)
+        targets, factors = self._samples.targets[slots], self._samples.factors[slots]
+        if y is not None:
+            targets = numeric_targets(self._one_each(y, slots, "y"))
+        if sample_weight is not None:
+            given = self._one_each(sample_weight, slots, "sample_weight")
+            factors = sample_weights(given, targets)
+            upper_bounds(self._fitted_C, factors)
+        self._replace(slots, targets, factors)
+        return self
+
+    # -- insight and predictions --------------------------------------------------------------
+
+    def leave_one_out(self) -> Array:
+        """Predictions for each sample held, by the machine that never saw it. Exact.
+
+        Returns
+        -------
+        values : ndarray of shape (n_held,)
+            In the order of `sample_ids_`.
+        """
+        self._require_fitted()
+        if len(self._samples.slots) < 2:
+            raise ValueError("leave_one_out needs two samples at least.")
+        return self._left_out()
+
+    def predict(self, X: Any) -> Array:
+        """The value of the regression at each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+        """
+        return self._values(X)[:, 0]
