@@ -62,7 +62,7 @@ def training_table(estimator: Any, X: Any, y: Any, y_numeric: bool = False) -> t
 
 def further_table(estimator: Any, X: Any, y: Any, y_numeric: bool = False) -> tuple[Any, Array]:
     """The same for more rows, of the width seen first."""
-    kinds = "biuf" if y_numeric else "biuU"
+    kinds = "biuf" if y_numeric else "biufU"
     named = hasattr(estimator, "feature_names_in_")
     plain = not named and is_plain(X) and X.shape[1] == estimator.n_features_in_
     if plain and is_plain_vector(y, X.shape[0], kinds):

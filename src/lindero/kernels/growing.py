@@ -19,6 +19,7 @@ from lindero.kernels.compilation import FAST
 from lindero.kernels.functions import Array, KernelFunction
 from lindero.kernels.growing_rows import growing_rows
 from lindero.kernels.operator import KernelOperator
+from lindero.kernels.products import Probe
 
 #: Columns kept at least, whatever the cap.
 _FEWEST_COLUMNS = 16
@@ -50,6 +51,7 @@ class GrowingKernel:
         self._slot_of = np.empty(0, dtype=np.int64)
         self._clock = 0
         self._operator: KernelOperator | None = None
+        self._owners: tuple[Array, Probe] | None = None  # slots in use and their rows, until changed
 
     @property
     def n_samples(self) -> int:
@@ -61,6 +63,9 @@ class GrowingKernel:
         if self._operator is None:
             self._operator = self.rows.operator(self.function)
         return self._operator
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_operator": None, "_owners": None}
 
     # -- samples ------------------------------------------------------------------------------
 
@@ -74,11 +79,13 @@ class GrowingKernel:
         new = self.n_samples
         self._make_room(new)
         self._slot_of[old:new] = -1
-        used = np.flatnonzero(self._owner >= 0)
+        if self._owners is None:
+            used = np.flatnonzero(self._owner >= 0)
+            self._owners = (used, self.operator.probe(self._owner[used]))
+        used, probe = self._owners
         if len(used):
-            kernel = self.operator
-            added = kernel.probe(np.arange(old, new))
-            self._values[used, old:new] = kernel.cross(kernel.probe(self._owner[used]), added)
+            added = self.operator.probe(np.arange(old, new))
+            self._values[used, old:new] = self.operator.cross(probe, added)
 
     def truncate(self, n_samples: int) -> None:
         """Give up the last slots: the inverse of `append`."""
@@ -98,6 +105,7 @@ class GrowingKernel:
         self._owner[used] = place[self._owner[used]]
         self._slot_of[:n] = -1
         self._slot_of[self._owner[used]] = used
+        self._owners = None
         self.rows.keep(kept)
         self._operator = None
 
@@ -113,6 +121,7 @@ class GrowingKernel:
         values = self._values[slot : slot + 1, :n] if slot >= 0 else np.empty((1, n))
         self._compute(np.array([sample]), values)
         if slot >= 0:
+            self._owners = None
             self._owner[slot] = sample
             self._slot_of[sample] = slot
             self._last_used[slot] = self._clock
@@ -139,11 +148,27 @@ class GrowingKernel:
             self._compute(samples[some], values)
             out[:n] += weights[some] @ values
 
-    def diagonal(self, sample: int) -> float:
-        """k(x, x) of a sample."""
+    def kept(self, samples: Array) -> bool:
+        """Whether the columns of these samples are all at hand; they are in use from now on."""
+        self._clock += 1
+        for sample in samples[self._slot_of[samples] < 0]:
+            self.column(int(sample))
+        slots = self._slot_of[samples]
+        self._last_used[slots[slots >= 0]] = self._clock
+        return bool((slots >= 0).all())
+
+    @property
+    def columns(self) -> tuple[Array, Array]:
+        """The columns kept, as rows, and where that of each sample is (−1: nowhere)."""
+        return self._values, self._slot_of
+
+    def largest_diagonal(self, start: int, stop: int) -> float:
+        """The largest k(x, x) of some slots."""
         kernel = self.operator
-        probe = kernel.probe(np.array([sample]))
-        return float(kernel.cross(probe, probe)[0, 0])
+        if stop - start == 1:
+            probe = kernel.probe(np.array([start]))
+            return float(kernel.cross(probe, probe)[0, 0])
+        return float(kernel.subset(np.arange(start, stop)).diagonal().max(initial=0.0))
 
     def _compute(self, samples: Array, out: Array) -> None:
         kernel = self.operator
@@ -162,9 +187,11 @@ class GrowingKernel:
             return -1
         self._slot_of[self._owner[oldest]] = -1
         self._owner[oldest] = -1
+        self._owners = None
         return oldest
 
     def _give_up(self, slots: Array) -> None:
+        self._owners = None
         self._slot_of[self._owner[slots]] = -1
         self._owner[slots] = -1
         self._last_used[slots] = -1
@@ -188,11 +215,13 @@ class GrowingKernel:
             self._give_up(gone & (self._owner >= 0))
             self._values = self._values[newest]
             self._owner, self._last_used = self._owner[newest], self._last_used[newest]
+            self._owners = None
             held = np.flatnonzero(self._owner >= 0)
             self._slot_of[self._owner[held]] = held
         self._resize(len(self._owner), capacity)
 
     def _resize(self, n_slots: int, capacity: int) -> None:
+        self._owners = None
         old_slots, old_capacity = self._values.shape
         values = np.empty((n_slots, capacity))
         values[:old_slots, :old_capacity] = self._values

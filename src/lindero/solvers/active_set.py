@@ -60,8 +60,8 @@ class ActiveSet(MovingPoint):
 
     def set_bounds(self, variables: Array, bounds: Array, delta: float | None = None) -> None:
         """Move the bounds of some variables, and the sum, to other values."""
-        self._move_bounds(variables, bounds, delta)
-        self.settle()
+        if self._move_bounds(variables, bounds, delta):
+            self.settle()
 
     def scale_bounds(
         self, variables: Array, bounds: Array, at_change: Callable[[float], None]
@@ -83,9 +83,13 @@ class ActiveSet(MovingPoint):
             self.drop(int(k), AT_ZERO)
         self._a[variables] = 0.0
         self._state[variables] = AT_ZERO
+        self._known_support = None
         self.settle()
 
-    def _move_bounds(self, variables: Array, bounds: Array, delta: float | None) -> None:
+    def _move_bounds(self, variables: Array, bounds: Array, delta: float | None) -> bool:
+        """Whether anything had to move."""
+        if len(variables) and variables[0] < self._first_new * self.per_sample:
+            self.begin_change()
         new = variables[self._u[variables] == 0.0]
         r = self._residuals(new)
         violating = r < -_ACCEPTED * self.magnitude
@@ -103,6 +107,9 @@ class ActiveSet(MovingPoint):
         self._u_rate[moving] = targets - self._u[moving]
         target = self.delta if delta is None else delta
         rate = target - self.delta
+        if not (len(moving) or rate != 0.0 or rising.any()):
+            return False
+        self.begin_change()
         try:
             if len(moving) or rate != 0.0:
                 self.follow(moving, None, rate, 1.0)
@@ -112,6 +119,7 @@ class ActiveSet(MovingPoint):
         self.delta = target
         for variable in variables[rising]:
             self._rise(int(variable))
+        return True
 
     def _arrive(self, moving: Array, bounds: Array) -> None:
         """Put bounds, and what is at them, exactly where they were to go."""
@@ -171,6 +179,7 @@ class ActiveSet(MovingPoint):
         """Other signs, linear terms and bounds for all variables, while all are at zero."""
         assert not self.a.any()
         n = self.n_variables
+        self.begin_change()
         self._s[:n], self._p[:n], self._u[:n] = s, p, u
         self._rebuild()
 
@@ -194,6 +203,7 @@ class ActiveSet(MovingPoint):
     def _rebuild(self) -> None:
         """The active set of a point, and its factor; then the optimum nearby."""
         n = self.n_variables
+        self._known_support = None
         self._f[: self.n_samples] = self.exact_f()
         self.blur = 0.0
         self.bias = float(self.problem().bias(self.a, self.f))

@@ -21,7 +21,14 @@ from lindero.solvers.active_set_steps import (
     first_to_leave_bound,
     first_to_meet_bound,
 )
-from lindero.solvers.active_set_variables import HeldVariables
+from lindero.solvers.active_set_variables import HeldVariables, Neighbourhood
+from lindero.solvers.near_motion import (
+    CIRCLES,
+    TO_JOIN,
+    distances,
+    gather_block,
+    run,
+)
 
 #: Share of its diagonal entry below which a row depends on others.
 _DEPENDENT = 1e-13
@@ -41,6 +48,12 @@ _FEWEST_STEPS, _STEPS_PER_VARIABLE = 1_000, 20
 #: Share of a motion that may be lost to rounding at its end, where the last variable that could
 #: move meets its bound.
 _LAST_BIT = 1e-9
+
+#: Variables that a motion looks at first, and room for those that come to the margin or leave it.
+_FEWEST_NEAR, _SHARE_NEAR, _SPARE = 512, 8, 64
+
+#: Violations beyond this are not rounding: such variables are left to `ActiveSet.settle`.
+_VIOLATED = 1e-9
 
 NOT_FEASIBLE = "No feasible point: sᵀa = δ cannot be met within 0 ≤ a ≤ u."
 
@@ -88,15 +101,25 @@ class MovingPoint(HeldVariables):
 
         `at_change` is called with t after each step.
         """
+        self._known_support = None
         pace = max(abs(delta_rate), float(np.abs(self._u_rate[moving]).max(initial=0.0)))
         motion = Motion(moving, p_rate, delta_rate, np.zeros(len(self._f)), pace)
         drivers = moving[self._state[moving] == AT_BOUND]
         self._drive(motion, drivers)
         t = 0.0
         last = self.steps + _FEWEST_STEPS + _STEPS_PER_VARIABLE * self.n_variables
+        compiled = p_rate is None and at_change is None and np.isfinite(t_end)
+        if not compiled:
+            self.around = None
         while t < t_end:
             if self.steps > last:
                 raise BreakdownError("circles")
+            if compiled and len(self._free) and self.kernel.kept(self._free // self.per_sample):
+                t += self._run(motion, t_end - t, last)
+                if t >= t_end:
+                    return
+                if len(self._free):
+                    continue
             total = delta_rate - motion.drive_total
             if abs(total) <= _ROUNDING * pace:
                 total = 0.0
@@ -113,6 +136,63 @@ class MovingPoint(HeldVariables):
                 return
             if np.isinf(t_end) and self._state[moving[0]] != AT_BOUND:
                 return
+
+    def _run(self, motion: Motion, t_end: float, last: int) -> float:
+        """As far as compiled code over the near variables goes; returns how far that was."""
+        n, per, m = self.n_variables, self.per_sample, len(self._free)
+        around = self.around or self.look_around(_FEWEST_NEAR + n // _SHARE_NEAR)
+        self.around = None
+        values, slot_of = self.kernel.columns
+        free = np.concatenate([self._free, np.zeros(_SPARE, dtype=np.int64)])
+        self._factor.make_room(m + _SPARE)
+        a = self._a[:n].copy()
+        why, variable, m, bias, t, motion.drive_total, motion.n_drivers, *counts = run(
+            per, self._state, self._s, self._p, self._u, self._u_rate, self._a, motion.moving,
+            free, m, self._factor.R, self._constant, self._largest, values, slot_of,
+            around.near, around.n_near, around.f.copy(), around.block,
+            motion.drive[: self.n_samples], motion.drive_total,
+            motion.n_drivers, motion.delta_rate, motion.pace, self.bias, t_end,
+            last - self.steps, _MOST_STANDSTILLS, _ROUNDING, _DEPENDENT, _LAST_BIT,
+        )  # fmt: skip
+        self.bias = float(bias)
+        self._free, self._factor.size = free[:m].copy(), m
+        self.steps += counts[0]
+        self.changes += counts[1]
+        self.blur += np.finfo(np.float64).eps * counts[2]
+        self._follow_f(self._s[:n] * (self._a[:n] - a))
+        if why == CIRCLES:
+            raise BreakdownError("circles")
+        if why == TO_JOIN:
+            self.join(int(variable), motion)
+        return float(t)
+
+    def look_around(self, count: int) -> Neighbourhood:
+        """The `count` variables at zero or bound whose r are nearest to 0, or a few more."""
+        n, per, m = self.n_variables, self.per_sample, len(self._free)
+        away = np.empty(n)
+        distances(
+            n, per, self._state, self._s, self._p, self._u, self._u_rate, self._f, self.bias,
+            _VIOLATED, away,
+        )  # fmt: skip
+        most = np.inf if count >= n else float(np.partition(away, count)[count])
+        near = np.flatnonzero((away <= most) & (away < np.inf))
+        samples = near // per
+        values, slot_of = self.kernel.columns
+        block = np.empty((m + _SPARE, len(near) + _SPARE))
+        gather_block(values, slot_of[self._free // per], m, samples, block)
+        return Neighbourhood(
+            near=np.concatenate([near, np.zeros(_SPARE, dtype=np.int64)]),
+            n_near=len(near),
+            f=np.concatenate([self._f[samples], np.zeros(_SPARE)]),
+            block=block,
+        )
+
+    def _follow_f(self, z_changes: Array) -> None:
+        """Bring f up to date."""
+        if self.per_sample > 1:
+            z_changes = z_changes.reshape(-1, self.per_sample).sum(axis=1)
+        changed = np.flatnonzero(z_changes)
+        self.kernel.add_columns(changed, z_changes[changed], self._f)
 
     def _drive(self, motion: Motion, drivers: Array) -> None:
         weights = self._s[drivers] * self._u_rate[drivers]

@@ -33,6 +33,18 @@ class Snapshot:
     free: Array
     factor: GrowingFactor | None
     rest: dict[str, float]
+    around: Neighbourhood | None
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """Variables that may come to the margin: the first `n_near` of `near`, with f of their samples
+    and the block K(free, near). Arrays have room for more."""
+
+    near: Array
+    n_near: int
+    f: Array
+    block: Array
 
 
 class HeldVariables:
@@ -54,6 +66,9 @@ class HeldVariables:
         self._factor = GrowingFactor()
         self._constant = 0.0
         self._largest = 0.0
+        self._known_support: tuple[Array, Array, Any] | None = None
+        self.around: Neighbourhood | None = None
+        self.remember()
 
     # -- what is held -------------------------------------------------------------------------
 
@@ -112,8 +127,9 @@ class HeldVariables:
 
     def append(self, X: Any, s: Array, p: Array) -> Array:
         """More samples, whose variables have bound zero; their indices are returned."""
+        self.around = None
         old = self.n_samples
-        held = np.flatnonzero(self.z)
+        held, coefficients, probe = self._support()
         self.kernel.append(X)
         new = self.n_samples
         first, last = old * self.per_sample, new * self.per_sample
@@ -129,10 +145,18 @@ class HeldVariables:
         added = kernel.probe(np.arange(old, new))
         self._f[old:new] = 0.0
         if len(held):
-            self._f[old:new] = kernel.cross(added, kernel.probe(held)) @ self.z[held]
-        largest = float(kernel.subset(np.arange(old, new)).diagonal().max(initial=0.0))
-        self._largest = max(self._largest, largest)
+            self._f[old:new] = kernel.cross(added, probe) @ coefficients
+        self._largest = max(self._largest, self.kernel.largest_diagonal(old, new))
         return np.arange(first, last)
+
+    def _support(self) -> tuple[Array, Array, Any]:
+        """The samples of coefficients that are not zero, kept until something moves."""
+        if self._known_support is None:
+            z = self.z
+            held = np.flatnonzero(z)
+            probe = self.kernel.operator.probe(held) if len(held) else None
+            self._known_support = (held, z[held], probe)
+        return self._known_support
 
     def exact_f(self) -> Array:
         """K z from scratch."""
@@ -147,10 +171,30 @@ class HeldVariables:
         held = {name: getattr(self, name)[: self.n_variables].copy() for name in _OF_VARIABLES}
         rest = {name: getattr(self, name) for name in ("bias", "delta", "_constant", "_largest")}
         factor = self._factor.copy() if with_factor else None
-        return Snapshot(self.n_samples, held, self.f.copy(), self._free, factor, rest)
+        return Snapshot(self.n_samples, held, self.f.copy(), self._free, factor, rest, self.around)
+
+    def remember(self) -> None:
+        """Be ready to undo what follows, up to the next call. New samples alone are undone without
+        a copy of the others; `begin_change` is to be called before anything else changes."""
+        self._first_new = self.n_samples
+        self._before: Snapshot | None = None
+
+    def begin_change(self) -> None:
+        """Variables of samples held before are about to change."""
+        if self._before is None:
+            self._before = self.snapshot(with_factor=False)
+
+    def undo(self) -> None:
+        """As at the last `remember`."""
+        if self._before is not None:
+            self.restore(self._before)
+        if self._first_new < self.n_samples:
+            self.kernel.truncate(self._first_new)
+        self._before = None
 
     def restore(self, snapshot: Snapshot) -> None:
         """Come back."""
+        self._known_support = None
         if snapshot.n_samples < self.n_samples:
             self.kernel.truncate(snapshot.n_samples)
         for name, values in snapshot.of_variables.items():
@@ -159,7 +203,11 @@ class HeldVariables:
         self._free = snapshot.free
         for name, value in snapshot.rest.items():
             setattr(self, name, value)
-        self._factor = self._factored() if snapshot.factor is None else snapshot.factor.copy()
+        self.around = snapshot.around
+        if snapshot.factor is None:
+            self._factor = self._factored()
+        else:
+            self._factor.become(snapshot.factor)
 
     def _factored(self) -> GrowingFactor:
         """The factor of the free variables' matrix, from scratch."""
@@ -172,6 +220,7 @@ class HeldVariables:
 
     def close_gaps(self, kept: Array) -> None:
         """Drop the slots where `kept` is false; their variables must be at zero, of bound zero."""
+        self._known_support = None
         n, n_kept = self.n_samples, int(kept.sum())
         of_variables = np.repeat(kept, self.per_sample)
         self._free = (np.cumsum(of_variables) - 1)[self._free]

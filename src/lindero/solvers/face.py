@@ -59,7 +59,7 @@ def solve_on_face(K, z, v, lower, upper, group_of, n_groups):  # type: ignore[no
         ordered = np.empty(m, np.int64)
         for t in range(m):
             ordered[t] = free[order[t]]
-        if move_dependent(U, ordered, rank, z, v, lower, upper):
+        if move_dependent(U, ordered, rank, z, v, lower, upper, group_of, n_groups):
             continue
         moving = ordered[:rank]
         step = face_step(U, moving, v, group_of, n_groups)
@@ -90,7 +90,9 @@ def solve_on_face(K, z, v, lower, upper, group_of, n_groups):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False, error_model="numpy")
-def move_dependent(U, ordered, rank, z, v, lower, upper):  # type: ignore[no-untyped-def]
+def move_dependent(  # type: ignore[no-untyped-def]
+    U, ordered, rank, z, v, lower, upper, group_of, n_groups
+):
     """Move dependent variables to where a bound is met; whether one of the others met its own, so
     that the split has to be made again."""
     spread = 0.0
@@ -104,6 +106,7 @@ def move_dependent(U, ordered, rank, z, v, lower, upper):  # type: ignore[no-unt
             for s in range(k + 1, rank):
                 total -= U[k, s] * w[s]
             w[k] = total / U[k, k]
+        keep_sums(w, ordered, rank, group_of, group_of[j], n_groups)
         rate = v[j]
         for k in range(rank):
             rate -= w[k] * v[ordered[k]]
@@ -134,6 +137,21 @@ def move_dependent(U, ordered, rank, z, v, lower, upper):  # type: ignore[no-unt
             z[i] = upper[i] if -sign * w[first] > 0 else lower[i]
             return True
     return False
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+def keep_sums(w, ordered, rank, group_of, own, n_groups):  # type: ignore[no-untyped-def]
+    """Make w sum to 1 over the group `own` and to 0 over others. It does so to a share of SINGULAR
+    only, which long moves would make felt: sums that are fixed would change."""
+    for g in range(n_groups):
+        excess, members = -1.0 if g == own else 0.0, 0
+        for k in range(rank):
+            if group_of[ordered[k]] == g:
+                excess += w[k]
+                members += 1
+        for k in range(rank):
+            if group_of[ordered[k]] == g:
+                w[k] -= excess / members
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)

@@ -17,6 +17,9 @@ from lindero.kernels.functions import Array
 from lindero.kernels.threads import single_threaded_blas
 from lindero.svm.incremental_machine import IncrementalMachine
 
+#: Variables looked at when single samples are left out, at first.
+_FEWEST_NEAR, _SHARE_NEAR = 128, 8
+
 
 @dataclass(frozen=True)
 class PenaltyPath:
@@ -93,12 +96,20 @@ class ExactInsight(IncrementalMachine):
         carries = engine.z[slots] != 0.0
         if not free.any():
             carries[:] = True  # the bias lies between samples, any of which may be one of its ends
+        if len(engine.free) and engine.kernel.kept(engine.free // self._per_sample):
+            # All samples are left out from the same point: the view from it is taken once, with
+            # the columns of what may come to the margin.
+            around = engine.look_around(_FEWEST_NEAR + engine.n_variables // _SHARE_NEAR)
+            near = np.concatenate([around.near[: around.n_near], engine.free])
+            engine.kernel.kept(np.unique(near // self._per_sample))
+            engine.around = around
         with self._and_back(with_factor=True) as go_back:
             for place in np.flatnonzero(carries):
                 slot = int(slots[place])
                 self._move(self._variables(slot), np.zeros(self._per_sample), gone=True)
                 values[place] = engine.f[slot] + self._canonical_bias()
                 go_back()
+        engine.around = None
         return values
 
 

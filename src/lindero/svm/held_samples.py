@@ -28,6 +28,7 @@ class HeldSamples:
         self._ids = np.empty(0, dtype=np.int64)
         self._targets, self._factors = np.empty(0), np.empty(0)
         self._alive = np.empty(0, dtype=bool)
+        self.remember()
 
     @property
     def alive(self) -> Array:
@@ -65,8 +66,15 @@ class HeldSamples:
         self.n_slots = new
         self.next_id += new - old
 
-    def release(self, slots: Any) -> None:
-        self._alive[slots] = False
+    def release(self, slot: int) -> None:
+        """Hold a sample no longer."""
+        self._note(slot)
+        self._alive[slot] = False
+
+    def change(self, slot: int, target: float, factor: float) -> None:
+        """Another target and factor for a sample."""
+        self._note(slot)
+        self._targets[slot], self._factors[slot] = target, factor
 
     def find(self, ids: Any) -> Array:
         """The slots of some ids, all of which must be held, none twice."""
@@ -105,9 +113,21 @@ class HeldSamples:
             array[:n_kept] = array[: self.n_slots][kept]
         self.n_slots = n_kept
 
-    def copy(self) -> HeldSamples:
-        other = HeldSamples.__new__(HeldSamples)
-        other.n_slots, other.next_id = self.n_slots, self.next_id
-        for name in ("_ids", "_targets", "_factors", "_alive"):
-            setattr(other, name, getattr(self, name)[: self.n_slots].copy())
-        return other
+    # -- going back ---------------------------------------------------------------------------
+
+    def remember(self) -> None:
+        """Be ready to undo what follows, up to the next call."""
+        self._before = (self.n_slots, self.next_id)
+        self._changed: list[tuple[int, bool, float, float]] = []
+
+    def undo(self) -> None:
+        """As at the last `remember`."""
+        for slot, alive, target, factor in reversed(self._changed):
+            self._alive[slot], self._targets[slot], self._factors[slot] = alive, target, factor
+        self.n_slots, self.next_id = self._before
+        self._changed = []
+
+    def _note(self, slot: int) -> None:
+        if slot < self._before[0]:
+            state = (slot, bool(self._alive[slot]), self._targets[slot], self._factors[slot])
+            self._changed.append(state)

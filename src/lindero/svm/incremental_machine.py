@@ -138,14 +138,15 @@ class IncrementalMachine(MarginMachine):
         if self._samples.has_many_gaps:
             self._engine.close_gaps(self._samples.alive)
             self._samples.close_gaps()
-        point = self._engine.snapshot(with_factor=False)
-        samples, n_updates = self._samples.copy(), len(self._updates)
+        self._engine.remember()
+        self._samples.remember()
+        n_updates = len(self._updates)
         try:
             with single_threaded_blas:
                 yield
         except BaseException as error:
-            self._engine.restore(point)
-            self._samples = samples
+            self._engine.undo()
+            self._samples.undo()
             self._updates.truncate(n_updates)
             if isinstance(error, UnboundedError):
                 raise NotSeparableError(
@@ -200,7 +201,7 @@ class IncrementalMachine(MarginMachine):
                 self._move(variables, np.zeros(len(variables)), gone=True)
                 engine.s[variables], engine.p[variables] = s, p
             self._move(variables, u)
-        self._samples.targets[slot], self._samples.factors[slot] = target, factor
+        self._samples.change(slot, target, factor)
 
     def _forget(self, slots: Array) -> None:
         """Samples one after another; many at once from scratch."""
@@ -212,7 +213,9 @@ class IncrementalMachine(MarginMachine):
                 return
             variables = self._all_variables(slots)
             with self._logged("forget", slots, from_scratch=True):
-                self._samples.release(slots)
+                for slot in slots:
+                    self._samples.release(int(slot))
+                self._engine.begin_change()
                 self._engine.u[variables] = 0.0
                 self._solve_anew()
 
@@ -278,6 +281,7 @@ class IncrementalMachine(MarginMachine):
         engine, first = self._engine, self._samples.n_slots
         s, p, u = self._stated(targets, factors)
         self._samples.append(targets, factors)
+        engine.begin_change()
         variables = engine.append(X, s, p)
         engine.u[variables] = u
         with self._logged("add", np.arange(first, self._samples.n_slots), from_scratch=True):

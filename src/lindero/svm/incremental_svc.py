@@ -252,8 +252,13 @@ class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
 
     def _coded(self, y: Array) -> tuple[Array, Array]:
         """The classes known with these labels, and the position of each label among them."""
+        known = self.classes_
+        if y.dtype.kind == known.dtype.kind and y.dtype.kind in "biufU":
+            codes = np.minimum(np.searchsorted(known, y), len(known) - 1)
+            if (known[codes] == y).all():
+                return known, codes.astype(np.float64)
         check_classification_targets(y)
-        known, labels = self.classes_, np.unique(y)
+        labels = np.unique(y)
         unknown = labels[~np.isin(labels, known)]
         if len(unknown) and (len(known) + len(unknown) > 2 or self._declared):
             raise ValueError(
