@@ -17,7 +17,16 @@ from sklearn.preprocessing import StandardScaler
 
 from lindero.persist import load_libsvm, save_libsvm
 from lindero.plot import BoundaryDisplay
-from lindero.svm import SVC, SVR, NuSVC, OneClassSVM, RankSVM
+from lindero.svm import (
+    SVC,
+    SVR,
+    CostSensitiveSVC,
+    IncrementalSVC,
+    NuSVC,
+    OneClassSVM,
+    RankSVM,
+    costs_from_matrix,
+)
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -41,7 +50,8 @@ def report(title: str, score: float, model: Any, measure: str = "accuracy") -> N
         print(f"  support vectors   {free} on the margin, {bounded} beyond it")
     print(f"  optimum between   {certificate.dual:.6g} and {certificate.primal:.6g}")
     if "KKT" in certificate.status:
-        print(f"  KKT gap           {certificate.kkt_gap:.1e}  (tol {model.tol:.0e})")
+        tol = f"  (tol {model.tol:.0e})" if hasattr(model, "tol") else ""
+        print(f"  KKT gap           {certificate.kkt_gap:.1e}{tol}")
     print(f"  status            {certificate.status}")
     print(f"  time              {certificate.seconds:.3f} s, {certificate.n_iter} steps")
 
@@ -63,6 +73,49 @@ def ranked() -> None:
     model = RankSVM().fit(X[:600], y[:600], qid=qid[:600])
     report(f"Ranking, linear kernel, {model.n_pairs_} pairs", model.score(X[600:], y[600:],
            qid=qid[600:]), model, "NDCG@10")  # fmt: skip
+
+
+def learned_and_forgotten() -> None:
+    """Samples one at a time; then one of them is forgotten, as if it had never been there."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    model = IncrementalSVC(C=1.0).fit(X[:400], y[:400])
+    for row in range(400, len(y)):
+        model.partial_fit(X[row : row + 1], y[row : row + 1])
+    report("Breast cancer, 169 samples learned one at a time", model.score(X, y), model)
+    iterations = model.updates_["iterations"][400:]
+    print(f"  iterations        {iterations.mean():.2f} an update, at most {iterations.max()}")
+    wrong = (np.sign(model.leave_one_out()) > 0) != (y == model.classes_[1])
+    print(f"  leave-one-out     {1 - wrong.mean():.3f}, exact")
+    gone = int(model.sample_ids_[model.bounded_support_[0]])
+    before, (row,) = model.decision_function(X), np.flatnonzero(model.sample_ids_ == gone)
+    model.forget(gone)
+    never = IncrementalSVC(C=1.0).fit(np.delete(X, row, axis=0), np.delete(y, row))
+    moved = np.abs(model.decision_function(X) - before).max()
+    left = np.abs(model.decision_function(X) - never.decision_function(X)).max()
+    print(f"  sample {gone} forgotten: decisions moved by up to {moved:.2f}, and differ from")
+    print(f"                    those of a model that never saw it by {left:.0e}")
+
+
+def draw_costs() -> Path:
+    """Class weights and costs inside the margin, on classes that can be separated."""
+    rng = np.random.default_rng(3)
+    X = np.vstack([rng.normal([-2, 0], 0.8, (40, 2)), rng.normal([2, 0.5], 0.8, (40, 2))])
+    y = np.repeat(["healthy", "ill"], 40)
+    costs = costs_from_matrix([[0, 1], [16, 0]], classes=("healthy", "ill"))
+    machines = [
+        ("SVC, class weights 1 : 16", SVC(C=1e3, kernel="linear",
+                                          class_weight={"healthy": 1, "ill": 16})),
+        ("CostSensitiveSVC, costs 1 : 16", CostSensitiveSVC(C=1e3, kernel="linear",
+                                                            **costs._asdict())),
+    ]  # fmt: skip
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained")
+    for ax, (title, model) in zip(axes, machines, strict=True):
+        BoundaryDisplay.from_estimator(model.fit(X, y), X, y, ax=ax)
+        ax.set_title(title)
+    path = FOLDER / "costs.png"
+    figure.savefig(path, dpi=110)
+    return path
 
 
 def draw() -> Path:
@@ -132,8 +185,10 @@ def main() -> None:
     held_out("Diabetes progression, Gaussian regression", SVR(C=50, epsilon=10, gamma=0.02),
              *load_diabetes(return_X_y=True), measure="R²")  # fmt: skip
     ranked()
+    learned_and_forgotten()
     print(f"\nA picture of three boundaries with margins and support vectors: {draw()}")
     print(f"A picture of a tube and a region: {draw_family()}")
+    print(f"A picture of costs inside the margin: {draw_costs()}")
     save_libsvm(model, FOLDER / "xor.libsvm")
     same = (load_libsvm(FOLDER / "xor.libsvm").predict(X) == model.predict(X)).all()
     print(

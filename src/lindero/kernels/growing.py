@@ -51,7 +51,8 @@ class GrowingKernel:
         self._slot_of = np.empty(0, dtype=np.int64)
         self._clock = 0
         self._operator: KernelOperator | None = None
-        self._owners: tuple[Array, Probe] | None = None  # slots in use and their rows, until changed
+        # Slots in use and the rows of their samples, kept until either changes.
+        self._owners: tuple[Array, Probe] | None = None
 
     @property
     def n_samples(self) -> int:

@@ -56,6 +56,7 @@ class BoundaryDisplay:
     vectors: Array
     bounded: Array | None
     names: tuple[str, str]
+    margins: tuple[float, float] = (1.0, 1.0)
 
     @classmethod
     def from_estimator(
@@ -120,6 +121,7 @@ class BoundaryDisplay:
             vectors=vectors,
             bounded=_at_bound(last) if len(vectors) else None,
             names=(names[0], names[1]),
+            margins=_margins(last),
         )
         return display.plot(ax=ax)
 
@@ -146,7 +148,7 @@ class BoundaryDisplay:
         colours = [_COLOURS[k % len(_COLOURS)] for k in range(len(self.classes))]
         if self.values is not None:
             ax.contour(
-                self.xx, self.yy, self.values, levels=[-1.0, 0.0, 1.0],
+                self.xx, self.yy, self.values, levels=[-self.margins[0], 0.0, self.margins[1]],
                 linestyles=["--", "-", "--"], colors=_INK, linewidths=[1.0, 1.8, 1.0],
             )  # fmt: skip
             ax.plot([], [], "-", color=_INK, linewidth=1.8, label="boundary")
@@ -194,6 +196,12 @@ def _at_bound(estimator: Any) -> Array | None:
     """Which support vectors have a coefficient at its upper bound in some machine, if known."""
     bounded = getattr(estimator, "bounded_support_", None)
     return None if bounded is None else np.isin(estimator.support_, bounded)
+
+
+def _margins(estimator: Any) -> tuple[float, float]:
+    """The values, without their sign, at which the margins of the two sides lie."""
+    margins = getattr(estimator, "margins_", (1.0, 1.0))
+    return (float(margins[0]), float(margins[1]))
 
 
 def _dense(values: Any) -> Array:

@@ -365,6 +365,21 @@ class IncrementalMachine(MarginMachine):
         return self._expanded().support
 
     @property
+    def bounded_support_(self) -> Array:
+        """Positions of the support vectors whose coefficients are at their bounds."""
+        engine = self._engine
+        at_bound = (engine.a > 0.0) & (engine.a >= engine.u)
+        by_sample = at_bound.reshape(-1, self._per_sample).any(axis=1)[self._samples.slots]
+        support = self.support_
+        return support[by_sample[support]]
+
+    @property
+    def free_support_(self) -> Array:
+        """Positions of the support vectors whose coefficients are below their bounds."""
+        support = self.support_
+        return support[~np.isin(support, self.bounded_support_)]
+
+    @property
     def support_vectors_(self) -> Any:  # type: ignore[override]
         """The support vectors."""
         return self._expanded().vectors

@@ -71,10 +71,17 @@ class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
         KKT gap, primal and dual objective over the samples held, steps and seconds so far.
     classes_ : ndarray of shape (n_classes,)
         The class labels; one only, as long as no other has been seen or declared.
+    margins_ : ndarray of shape (2,)
+        The margins of the two classes: their samples are to have decision values beyond
+        ``-margins_[0]`` and ``margins_[1]``.
     support_ : ndarray of shape (n_SV,)
         Positions of the support vectors among the samples held.
     support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
         The support vectors.
+    free_support_ : ndarray of shape (n_free,)
+        Positions of those on the margin: their coefficients are below their bounds.
+    bounded_support_ : ndarray of shape (n_bounded,)
+        Positions of those inside it or on the wrong side: their coefficients are at their bounds.
     dual_coef_ : ndarray or CSR array of shape (1, n_SV)
         Coefficients of the support vectors.
     n_support_ : ndarray of shape (n_classes,)
@@ -422,6 +429,12 @@ class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
         """By class, as scikit-learn has them."""
         codes = self._samples.targets[self._samples.slots[support]]
         return support[np.argsort(codes, kind="stable")]
+
+    @property
+    def margins_(self) -> Array:
+        """The margins of the two classes."""
+        self._require_fitted()
+        return self._terms[0]
 
     @property
     def _n_support(self) -> Array:  # type: ignore[override]

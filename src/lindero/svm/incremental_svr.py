@@ -61,6 +61,10 @@ class IncrementalSVR(RegressorMixin, PenaltyInsight):  # type: ignore[misc]
         Positions of the support vectors among the samples held.
     support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
         The support vectors.
+    free_support_ : ndarray of shape (n_free,)
+        Positions of those at the edge of the tube: their coefficients are below their bounds.
+    bounded_support_ : ndarray of shape (n_bounded,)
+        Positions of those outside it: their coefficients are at their bounds.
     dual_coef_ : ndarray or CSR array of shape (1, n_SV)
         Coefficients of the support vectors.
     coef_ : ndarray of shape (1, n_features)
