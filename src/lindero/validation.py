@@ -253,6 +253,27 @@ def sample_weights(sample_weight: Any, X: Any) -> Array:
     return weights
 
 
+def row_factors(values: Any, n_rows: int, name: str) -> Array:
+    """Factors of C of some rows, none negative, all of which may be zero; 1 unless given."""
+    if values is None:
+        return np.ones(n_rows)
+    factors: Array = column_or_1d(values, dtype=np.float64, input_name=name)
+    if len(factors) != n_rows:
+        raise ValueError(
+            f"{name} has {len(factors)} values, but there are {n_rows} rows: pass one for each."
+        )
+    bad = np.flatnonzero(~(factors >= 0) | np.isinf(factors))
+    if len(bad):
+        raise ValueError(
+            f"{name} must be finite and not negative, but that of row {bad[0]} is "
+            f"{factors[bad[0]]:g}."
+        )
+    with np.errstate(over="ignore"):
+        if not np.isfinite(factors.sum()):
+            raise ValueError(f"The sum of {name} overflows: state it in a larger unit.")
+    return factors
+
+
 def require_every_class(parameter: str, weights: Array, codes: Array, classes: Array) -> None:
     """Refuse weights that leave a class without any sample."""
     present = np.bincount(codes, weights=weights > 0, minlength=len(classes))

@@ -46,6 +46,9 @@ from lindero.solvers.solution import Solution, Solver, Status
 #: Violations of the conditions that are left alone, as a share of the terms summed.
 _ACCEPTED = 1e-12
 
+#: Share of the largest bound below which a coefficient is nothing.
+_DUST = 1e-14
+
 #: The same for what steps may have added to f by rounding.
 _MOST_BLUR = 1e-10
 
@@ -128,7 +131,8 @@ class ActiveSet(MovingPoint):
         self._a[on_bound] = self._u[on_bound]
 
     def settle(self) -> None:
-        """Remove what rounding has left of violations."""
+        """Remove what rounding has left of violations, and of coefficients that should be zero."""
+        self._sweep()
         n = self.n_variables
         missed = np.empty(n)
         for _ in range(4):
@@ -218,6 +222,18 @@ class ActiveSet(MovingPoint):
 
     # -- details ------------------------------------------------------------------------------
 
+    def _sweep(self) -> None:
+        """Put free variables within rounding of a bound on it."""
+        dust = _DUST * self._largest_coefficient
+        a = self._a[self._free]
+        for k in np.flatnonzero((a < dust) & (a != 0.0))[::-1]:
+            self.drop(int(k), AT_ZERO)
+            self._known_support = None
+        a, u = self._a[self._free], self._u[self._free]
+        for k in np.flatnonzero((u - a < dust) & (a != u))[::-1]:
+            self.drop(int(k), AT_BOUND)
+            self._known_support = None
+
     def _violations(self, out: Array) -> float:
         n, per = self.n_variables, self.per_sample
         arrays = (self._state, self._s, self._p, self._u, self._f)
@@ -242,6 +258,11 @@ class ActiveSet(MovingPoint):
 
     def _rise(self, variable: int) -> None:
         """Raise a bound until nothing holds the variable at it any more, then to infinity."""
+        r = float(self._residuals(np.array([variable]))[0])
+        if self._u[variable] == 0.0 and r >= -_ACCEPTED * self.magnitude:
+            # Others that rose before have met its condition.
+            self._state[variable], self._u[variable] = AT_ZERO, np.inf
+            return
         self._u_rate[variable] = 1.0
         try:
             self.follow(np.array([variable]), None, 0.0, np.inf)

@@ -114,6 +114,8 @@ class MovingPoint(HeldVariables):
         while t < t_end:
             if self.steps > last:
                 raise BreakdownError("circles")
+            if np.isinf(t_end) and self._state[moving[0]] != AT_BOUND:
+                return
             if compiled and len(self._free) and self.kernel.kept(self._free // self.per_sample):
                 t += self._run(motion, t_end - t, last)
                 if t >= t_end:
@@ -133,8 +135,6 @@ class MovingPoint(HeldVariables):
             if at_change is not None:
                 at_change(min(t, t_end))
             if motion.standstills > 2 and t_end - t <= _LAST_BIT:
-                return
-            if np.isinf(t_end) and self._state[moving[0]] != AT_BOUND:
                 return
 
     def _run(self, motion: Motion, t_end: float, last: int) -> float:

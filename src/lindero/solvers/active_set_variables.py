@@ -21,6 +21,7 @@ from lindero.solvers.active_set_steps import AT_ZERO
 from lindero.solvers.growing_factor import GrowingFactor
 
 _OF_VARIABLES = ("_a", "_u", "_p", "_s", "_state")
+_NUMBERS = ("bias", "delta", "steps", "changes", "blur", "_constant", "_largest")
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ class HeldVariables:
         """Everything needed to come back here, as long as no gaps are closed; with the factor, if
         that is likely to happen."""
         held = {name: getattr(self, name)[: self.n_variables].copy() for name in _OF_VARIABLES}
-        rest = {name: getattr(self, name) for name in ("bias", "delta", "_constant", "_largest")}
+        rest = {name: getattr(self, name) for name in _NUMBERS}
         factor = self._factor.copy() if with_factor else None
         return Snapshot(self.n_samples, held, self.f.copy(), self._free, factor, rest, self.around)
 
@@ -177,6 +178,7 @@ class HeldVariables:
         """Be ready to undo what follows, up to the next call. New samples alone are undone without
         a copy of the others; `begin_change` is to be called before anything else changes."""
         self._first_new = self.n_samples
+        self._first_largest = self._largest
         self._before: Snapshot | None = None
 
     def begin_change(self) -> None:
@@ -190,6 +192,7 @@ class HeldVariables:
             self.restore(self._before)
         if self._first_new < self.n_samples:
             self.kernel.truncate(self._first_new)
+        self._largest = self._first_largest
         self._before = None
 
     def restore(self, snapshot: Snapshot) -> None:

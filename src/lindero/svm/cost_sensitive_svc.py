@@ -17,11 +17,11 @@ from lindero.problems.dual_qp import DualQP
 from lindero.problems.margin import margin_problem
 from lindero.solvers.solution import Callback, Certificate
 from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
-from lindero.svm.misclassification_costs import class_terms, require_two, sample_costs
+from lindero.svm.misclassification_costs import class_terms, require_two
 from lindero.svm.multiclass import BinaryTask
 from lindero.svm.penalty_classifier import PenaltyClassifier
 from lindero.svm.training import SOLVERS
-from lindero.validation import sample_weights
+from lindero.validation import row_factors, sample_weights
 
 
 class RowFactors(NamedTuple):
@@ -249,7 +249,7 @@ class CostSensitiveSVC(PenaltyClassifier):
 
     def _row_weights(self, given: RowFactors, X: Any) -> tuple[Array, Array]:
         weights = sample_weights(given.sample_weight, X)
-        costs = sample_costs(given.sample_cost, X.shape[0])
+        costs = row_factors(given.sample_cost, X.shape[0], "sample_cost")
         with np.errstate(over="ignore"):
             return weights * (costs > 0), weights * costs
 

@@ -76,17 +76,11 @@ class ExactInsight(IncrementalMachine):
         """Try things out, and leave the solver as it was; what is yielded goes back at once."""
         engine = self._engine
         point = engine.snapshot(with_factor)
-        counters = engine.steps, engine.changes, engine.blur
-
-        def go_back() -> None:
-            engine.restore(point)
-            engine.steps, engine.changes, engine.blur = counters
-
         try:
             with single_threaded_blas:
-                yield go_back
+                yield lambda: engine.restore(point)
         finally:
-            go_back()
+            engine.restore(point)
 
     def _left_out(self) -> Array:
         """The output at each sample of the machine that never saw it."""
@@ -94,8 +88,10 @@ class ExactInsight(IncrementalMachine):
         values = engine.f[slots] + self._canonical_bias()
         free = (engine.a > 0.0) & (engine.a < engine.u)
         carries = engine.z[slots] != 0.0
-        if not free.any():
-            carries[:] = True  # the bias lies between samples, any of which may be one of its ends
+        if not free.any() or engine.delta != 0.0:
+            # The bias lies between samples, any of which may be one of its ends; or the sum is a
+            # share of all samples, and changes with any of them.
+            carries[:] = True
         if len(engine.free) and engine.kernel.kept(engine.free // self._per_sample):
             # All samples are left out from the same point: the view from it is taken once, with
             # the columns of what may come to the margin.
@@ -154,12 +150,16 @@ class PenaltyInsight(ExactInsight):
             # A variable that has just come to the margin fixes the constant from there on.
             bias = engine.bias if len(engine.free) else self._canonical_bias()
             z = engine.z
-            rows.append((C_from + share * (C_to - C_from), z[slots], bias - self._of_origin(z)))
+            C = C_to if share == 1.0 else C_from + share * (C_to - C_from)
+            rows.append((C, z[slots], bias - self._of_origin(z)))
 
         with self._and_back(with_factor=False):
             engine.set_bounds(taking_part, first)
             record(0.0)
             engine.scale_bounds(taking_part, last, record)
+            while len(rows) > 1 and rows[-1][0] == C_to:
+                rows.pop()
+            record(1.0)  # again, with rounding settled
         values, coefficients, intercepts = zip(*rows, strict=True)
         return PenaltyPath(np.array(values), np.array(coefficients), np.array(intercepts))
 

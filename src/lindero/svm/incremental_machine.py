@@ -63,6 +63,13 @@ class _Expansion:
     weights: Array | None
 
 
+@dataclass
+class _View:
+    """What has been looked at since the last update."""
+
+    expansion: _Expansion | None = None
+
+
 class IncrementalMachine(MarginMachine):
     """Abstract. Subclasses say what variables a sample has, and what users may call."""
 
@@ -111,7 +118,7 @@ class IncrementalMachine(MarginMachine):
         self._samples = HeldSamples()
         self._updates = UpdateLog()
         self._seconds = 0.0
-        self._known: _Expansion | None = None
+        self._view = _View()
         self._fitted_window = self.window
 
     def _shift(self, X: Any, function: KernelFunction) -> Array | None:
@@ -155,7 +162,7 @@ class IncrementalMachine(MarginMachine):
                     "allow errors, or a richer kernel."
                 ) from None
             raise
-        self._known = None
+        self._view.expansion = None
         self._seconds += time.perf_counter() - begun
 
     # -- learning and forgetting --------------------------------------------------------------
@@ -325,9 +332,9 @@ class IncrementalMachine(MarginMachine):
 
     def _expanded(self) -> _Expansion:
         self._require_fitted()
-        if self._known is None:
-            self._known = self._expand()
-        return self._known
+        if self._view.expansion is None:
+            self._view.expansion = self._expand()
+        return self._view.expansion
 
     def _canonical_bias(self) -> float:
         """The bias that depends on the solution only, not on the way to it: where conditions leave

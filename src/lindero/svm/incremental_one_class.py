@@ -15,7 +15,7 @@ from lindero.solvers.scaled import ScaledSolver
 from lindero.solvers.solution import Solver
 from lindero.svm.exact_insight import ExactInsight
 from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS
-from lindero.validation import new_table, sample_weights, unlabelled_table
+from lindero.validation import new_table, row_factors, sample_weights, unlabelled_table
 
 #: The offset is lowered by this share of what its sum may be, so that samples on the boundary stay
 #: inside it.
@@ -176,7 +176,7 @@ class IncrementalOneClassSVM(OutlierMixin, ExactInsight):  # type: ignore[misc]
             fitted: IncrementalOneClassSVM = self.fit(X, None, sample_weight)
             return fitted
         X = new_table(self, X)
-        weights = sample_weights(sample_weight, X)
+        weights = row_factors(sample_weight, X.shape[0], "sample_weight")
         self._learn(X, np.zeros(X.shape[0]), weights)
         return self
 
@@ -244,7 +244,7 @@ class IncrementalOneClassSVM(OutlierMixin, ExactInsight):  # type: ignore[misc]
         slots = self._samples.find(ids)
         given = self._one_each(sample_weight, slots, "sample_weight")
         targets = self._samples.targets[slots]
-        self._replace(slots, targets, sample_weights(given, targets))
+        self._replace(slots, targets, row_factors(given, len(slots), "sample_weight"))
         return self
 
     # -- insight and decisions ----------------------------------------------------------------

@@ -16,9 +16,9 @@ from lindero.kernels.functions import Array
 from lindero.svm.exact_insight import PenaltyInsight
 from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS, IncrementalMachine
 from lindero.svm.kernel_classifier import KernelClassifier
-from lindero.svm.misclassification_costs import class_terms, require_two, sample_costs
+from lindero.svm.misclassification_costs import class_terms, require_two
 from lindero.svm.training import upper_bounds
-from lindero.validation import further_table, training_table
+from lindero.validation import further_table, row_factors, training_table
 
 
 class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
@@ -207,7 +207,7 @@ class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
         if classes is not None:
             self._require_same(classes)
         known, codes = self._coded(y)
-        costs = sample_costs(sample_cost, X.shape[0])
+        costs = row_factors(sample_cost, X.shape[0], "sample_cost")
         upper_bounds(self._fitted_C, costs)
         before = self.classes_
         try:
@@ -233,7 +233,7 @@ class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
             fitted.classes_ = np.unique(y)
         fitted._terms = fitted._class_terms(fitted.classes_)
         fitted.classes_, codes = fitted._coded(y)
-        costs = sample_costs(sample_cost, X.shape[0])
+        costs = row_factors(sample_cost, X.shape[0], "sample_cost")
         upper_bounds(self.C, costs)
         fitted._begin(X, np.ones(X.shape[0]))
         fitted._learn(X, codes, costs)
@@ -251,7 +251,8 @@ class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
 
     def _require_same(self, classes: Any) -> None:
         given = np.unique(column_or_1d(classes))
-        if self._declared and not np.array_equal(given, self.classes_):
+        same = given if len(self.classes_) == 2 or self._declared else self.classes_
+        if not np.isin(same, self.classes_).all() or not np.isin(self.classes_, given).all():
             raise ValueError(
                 f"classes={given.tolist()} differs from the {self.classes_.tolist()} of the first "
                 "call. Call fit to begin anew."
@@ -266,6 +267,11 @@ class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
                 return known, codes.astype(np.float64)
         check_classification_targets(y)
         labels = np.unique(y)
+        if (labels.dtype.kind in "US") != (known.dtype.kind in "US"):
+            raise ValueError(
+                f"y holds labels like {labels[0]!r}, but those known are like {known[0]!r}: text "
+                "and numbers cannot be mixed."
+            )
         unknown = labels[~np.isin(labels, known)]
         if len(unknown) and (len(known) + len(unknown) > 2 or self._declared):
             raise ValueError(
@@ -288,7 +294,7 @@ class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
         self._terms = self._class_terms(classes)
         s, p, u = self._stated(targets, self._samples.factors)
         self._engine.restate(s, p, np.where(self._samples.alive, u, 0.0))
-        self._known = None
+        self._view.expansion = None
 
     def _stated_for(self, C: float, targets: Array, factors: Array) -> tuple[Array, Array, Array]:
         margins, weights = self._terms
@@ -348,7 +354,8 @@ class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
                     "class come by partial_fit."
                 )
         if sample_cost is not None:
-            factors = sample_costs(self._one_each(sample_cost, slots, "sample_cost"), len(slots))
+            given = self._one_each(sample_cost, slots, "sample_cost")
+            factors = row_factors(given, len(slots), "sample_cost")
             upper_bounds(self._fitted_C, factors)
         after = self._samples.targets.copy()
         after[slots] = targets

@@ -14,7 +14,13 @@ from lindero.kernels.functions import Array
 from lindero.svm.exact_insight import PenaltyInsight
 from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS
 from lindero.svm.training import upper_bounds
-from lindero.validation import further_table, numeric_targets, sample_weights, training_table
+from lindero.validation import (
+    further_table,
+    numeric_targets,
+    row_factors,
+    sample_weights,
+    training_table,
+)
 
 
 class IncrementalSVR(RegressorMixin, PenaltyInsight):  # type: ignore[misc]
@@ -174,7 +180,7 @@ class IncrementalSVR(RegressorMixin, PenaltyInsight):  # type: ignore[misc]
             fitted: IncrementalSVR = self.fit(X, y, sample_weight)
             return fitted
         X, y = further_table(self, X, y, y_numeric=True)
-        weights = sample_weights(sample_weight, X)
+        weights = row_factors(sample_weight, X.shape[0], "sample_weight")
         upper_bounds(self._fitted_C, weights)
         self._learn(X, y, weights)
         return self
@@ -231,7 +237,7 @@ class IncrementalSVR(RegressorMixin, PenaltyInsight):  # type: ignore[misc]
             targets = numeric_targets(self._one_each(y, slots, "y"))
         if sample_weight is not None:
             given = self._one_each(sample_weight, slots, "sample_weight")
-            factors = sample_weights(given, targets)
+            factors = row_factors(given, len(slots), "sample_weight")
             upper_bounds(self._fitted_C, factors)
         self._replace(slots, targets, factors)
         return self

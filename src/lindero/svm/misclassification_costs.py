@@ -31,7 +31,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import column_or_1d
 
 from lindero.kernels.functions import Array
 
@@ -194,24 +193,3 @@ def _positive_code(classes: Array, positive_class: Any) -> int:
             f"positive_class={positive_class!r} is not among the classes of y, which are "
             f"{labels[0]!r} and {labels[1]!r}."
         ) from None
-
-
-def sample_costs(sample_cost: Any, n_rows: int) -> Array:
-    """Factors of the cost of each row, none negative; 1 unless given."""
-    if sample_cost is None:
-        return np.ones(n_rows)
-    costs: Array = column_or_1d(sample_cost, dtype=np.float64, input_name="sample_cost")
-    if len(costs) != n_rows:
-        raise ValueError(
-            f"sample_cost has {len(costs)} values, but X has {n_rows} rows: pass one for each row."
-        )
-    bad = np.flatnonzero(~(costs >= 0) | np.isinf(costs))
-    if len(bad):
-        raise ValueError(
-            f"sample_cost must be finite and not negative, but that of row {bad[0]} is "
-            f"{costs[bad[0]]:g}."
-        )
-    with np.errstate(over="ignore"):
-        if not np.isfinite(costs.sum()):
-            raise ValueError("The sum of sample_cost overflows: state the costs in a larger unit.")
-    return costs
