@@ -71,6 +71,8 @@ class ActiveSet(MovingPoint):
     ) -> None:
         """Move bounds, all finite and positive, evenly to others; `at_change` is called with the
         share of the way after each change of the active set."""
+        if self.lost:
+            raise BreakdownError("indefinite")
         self._u_rate[variables] = bounds - self._u[variables]
         try:
             self.follow(variables, None, 0.0, 1.0, at_change)
@@ -91,6 +93,8 @@ class ActiveSet(MovingPoint):
 
     def _move_bounds(self, variables: Array, bounds: Array, delta: float | None) -> bool:
         """Whether anything had to move."""
+        if self.lost:
+            raise BreakdownError("indefinite")
         if len(variables) and variables[0] < self._first_new * self.per_sample:
             self.begin_change()
         new = variables[self._u[variables] == 0.0]
@@ -176,7 +180,14 @@ class ActiveSet(MovingPoint):
             solution = solver.solve(problem, start, limits)
             self._a[taking_part] = cornered(problem, solution.a)
             status = solution.status
-        self._rebuild()
+        try:
+            self._rebuild()
+        except BreakdownError:
+            # No kernel: the point of the solver is all there is, and no path leads on from it.
+            if len(taking_part):
+                self._a[taking_part] = solution.a
+            self._set_sides()
+            self.lost = True
         return status
 
     def restate(self, s: Array, p: Array, u: Array) -> None:
@@ -206,19 +217,25 @@ class ActiveSet(MovingPoint):
 
     def _rebuild(self) -> None:
         """The active set of a point, and its factor; then the optimum nearby."""
+        self.lost = False
+        inside = self._set_sides()
+        still = Motion(self._free, None, 0.0, np.zeros(len(self._f)), 0.0)
+        for variable in np.flatnonzero(inside):
+            self.join(int(variable), still)
+        self.settle()
+
+    def _set_sides(self) -> Array:
+        """f, bias and sides of the variables for the coefficients as they are, none of them free;
+        which of them are inside."""
         n = self.n_variables
         self._known_support = None
         self._f[: self.n_samples] = self.exact_f()
         self.blur = 0.0
         self.bias = float(self.problem().bias(self.a, self.f))
         self._free = np.empty(0, dtype=np.int64)
-        inside = (self.a > 0.0) & (self.a < self.u)
-        self._state[:n] = np.where(self.a > 0.0, AT_BOUND, AT_ZERO)
-        self._state[:n][inside] = AT_ZERO
-        still = Motion(self._free, None, 0.0, np.zeros(len(self._f)), 0.0)
-        for variable in np.flatnonzero(inside):
-            self.join(int(variable), still)
-        self.settle()
+        inside: Array = (self.a > 0.0) & (self.a < self.u)
+        self._state[:n] = np.where((self.a > 0.0) & ~inside, AT_BOUND, AT_ZERO)
+        return inside
 
     # -- details ------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from lindero.solvers.active_set_steps import AT_ZERO
 from lindero.solvers.growing_factor import GrowingFactor
 
 _OF_VARIABLES = ("_a", "_u", "_p", "_s", "_state")
-_NUMBERS = ("bias", "delta", "steps", "changes", "blur", "_constant", "_largest")
+_NUMBERS = ("bias", "delta", "steps", "changes", "blur", "lost", "_constant", "_largest")
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,7 @@ class HeldVariables:
         self.steps = 0
         self.changes = 0
         self.blur = 0.0
+        self.lost = False
         self._a, self._u, self._p, self._s = (np.empty(0) for _ in range(4))
         self._u_rate, self._no_rate = np.zeros(0), np.zeros(0)
         self._state = np.empty(0, dtype=np.int8)

@@ -1,0 +1,231 @@
+"""One hyperplane for each sample, those of neighbours on a graph kept close.
+
+    min  1/2n Σ_i ‖w_i‖² + C₂/2n Σ_links weight_ij ‖θ_i − θ_j‖² + Σ u_i ξ_i          θ = (w, b)
+    s.t. s_i x̃_i·θ_i ≥ −p_i − ξ_i,   ξ ≥ 0                                        x̃ = (x, 1)
+
+A node has one such inequality for a margin (s = y, p = −1) and two for a tube (s = ±1,
+p = ε ∓ target): arrays of rows have the shape (sides, nodes). n is `n_scale`, the number of nodes
+unless the problem is a window of a larger one. Such a window has an `anchor`: the hyperplane θ₋ of
+the node before, which is held, and the weight c of the link to it, C₂/2n · c‖θ_0 − θ₋‖² in the sum.
+
+With H = (D + C₂L)/n, D = 1 on w and 0 on b, and multipliers 0 ≤ a ≤ u of the inequalities, the
+hyperplanes that belong to a solve  Hθ = Σ a_i s_i x̃_i. Offsets are coupled, not penalised, so that
+a component of the graph without the anchor needs Σ s a = 0, and has a bias of its own. In terms of
+residuals r = s x̃·θ + p and the whole penalty Q,
+
+    primal(θ) = Q(θ) + Σ u max(0, −r)       dual(a) = Q(θ(a)) − Σ a r(θ(a))
+    primal − dual at θ(a) = Σ a r + u max(0, −r),  a sum of terms ≥ 0
+
+A component whose labels are all alike has the loss 0 at w = 0 and any b beyond the margin: its
+offset is then that margin, b = its label. One where nothing has weight is left at θ = 0.
+
+The judge asks nobody how a point was found: it solves for θ(a) itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from lindero.kernels.functions import Array
+from lindero.problems.conditions import snapped
+from lindero.problems.dual_qp import Judgement
+from lindero.problems.node_graphs import Chain, Graph
+from lindero.problems.node_rows import component_biases, outputs, pulls
+
+#: Share of u|p| by which the loss of a row is uncertain.
+_ROUNDING = 1e-15
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """The hyperplane (w, b) of the node before the first, and the weight of the link to it."""
+
+    theta: Array
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class CoupledProblem:
+    """The problem above: X is (nodes, features); s, p and u are (sides, nodes)."""
+
+    X: Array
+    s: Array
+    p: Array
+    u: Array
+    coupling: float
+    graph: Chain | Graph
+    n_scale: float
+    anchor: Anchor | None = None
+
+    @property
+    def n_nodes(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def n_parameters(self) -> int:
+        return int(self.X.shape[1]) + 1
+
+    @property
+    def link_scale(self) -> float:
+        """C₂/n: what a link of weight 1 costs."""
+        return self.coupling / self.n_scale
+
+    @property
+    def ridge(self) -> Array:
+        """The diagonal of D/n for one node."""
+        ridge = np.full(self.n_parameters, 1.0 / self.n_scale)
+        ridge[-1] = 0.0
+        return ridge
+
+    @property
+    def ground(self) -> float:
+        """What the link to the anchor costs."""
+        return 0.0 if self.anchor is None else self.link_scale * self.anchor.weight
+
+    @property
+    def origin(self) -> Array:
+        """The anchor's hyperplane, zeros without one."""
+        return np.zeros(self.n_parameters) if self.anchor is None else self.anchor.theta
+
+    @cached_property
+    def floating(self) -> Array:
+        """Which components have a bias of their own: all, or all but the anchored one."""
+        floating = np.ones(int(self.graph.components.max(initial=-1)) + 1, dtype=bool)
+        if self.ground > 0.0:
+            floating[self.graph.components[0]] = False
+        return floating
+
+    # -- objective values -------------------------------------------------------------------------
+
+    def residuals(self, theta: Array) -> Array:
+        """r = s x̃·θ + p of each row."""
+        residuals: Array = self.s * outputs(self.X, theta) + self.p
+        return residuals
+
+    def penalty(self, theta: Array) -> float:
+        """Q(θ), all but the losses."""
+        W = theta[:, :-1]
+        square = float(np.einsum("ij,ij->", W, W)) / self.n_scale
+        square += self.link_scale * self.graph.energy(theta)
+        if self.ground > 0.0:
+            step = theta[0] - self.origin
+            square += self.ground * float(step @ step)
+        return 0.5 * square
+
+    def objective(self, theta: Array) -> float:
+        """The primal objective at any hyperplanes."""
+        return self.penalty(theta) + self._loss(self.residuals(theta))
+
+    def _loss(self, residuals: Array) -> float:
+        return float(np.vdot(self.u, np.maximum(0.0, -residuals)))
+
+    def relative_gap(self, judgement: Judgement) -> float:
+        """The duality gap as a share of the objective. What the rounding of residuals makes of the
+        losses is no gap: where the optimum is 0, nothing else may be left."""
+        gap = max(0.0, judgement.duality_gap - self._noise)
+        if not np.isfinite(gap):
+            return np.inf
+        return gap / max(abs(judgement.primal), self._noise)
+
+    @cached_property
+    def _noise(self) -> float:
+        least = float(np.finfo(np.float64).tiny)
+        return max(least, _ROUNDING * float(np.vdot(self.u, np.abs(self.p))))
+
+    # -- from multipliers to hyperplanes ----------------------------------------------------------
+
+    def at_nodes(self, rows: Array) -> Array:
+        """Values of rows, with their signs, summed over the sides of each node."""
+        at_nodes: Array = np.einsum("ij,ij->j", self.s, rows)
+        return at_nodes
+
+    def nearest_feasible(self, a: Array) -> Array:
+        """`a` put into its box, then moved in proportion to its room until Σ s a = 0 in every
+        component that floats: rows strictly inside the box first, all if those do not suffice."""
+        a = np.clip(a, 0.0, self.u)
+        of = self.graph.components
+        count = len(self.floating)
+        excess = np.where(self.floating, np.bincount(of, self.at_nodes(a), count), 0.0)
+        falls = self.s * excess[of] > 0.0
+        room = np.where(falls, a, self.u - a)
+        inside = room * ((a > 0.0) & (a < self.u))
+        total = np.bincount(of, inside.sum(axis=0), count)
+        few = total < np.abs(excess)
+        if few.any():
+            inside = np.where(few[of], room, inside)
+            total = np.bincount(of, inside.sum(axis=0), count)
+        share = np.minimum(1.0, np.abs(excess) / np.where(total > 0.0, total, 1.0))
+        move = inside * share[of]
+        moved: Array = np.clip(np.where(falls, a - move, a + move), 0.0, self.u)
+        return snapped(moved.ravel(), self.u.ravel()).reshape(a.shape)  # type: ignore[no-any-return]
+
+    def hyperplanes(self, a: Array, near: Array | None = None) -> Array:
+        """θ(a), with the bias of each component where its free rows, or else the middle of what
+        KKT leaves open, put it. `near` is a guess for graphs that need one."""
+        # In terms of θ − θ₋ a strong link to the anchor is the weight of a node, not a difference
+        # of large numbers.
+        origin = self.origin
+        r = pulls(self.X, self.at_nodes(a))
+        r -= self.ridge * origin
+        guess = None if near is None else near - origin
+        theta = self.graph.solve(r, self.ridge, self.link_scale, self.ground, guess)
+        theta += origin
+        biases = np.zeros(len(self.floating))
+        v = outputs(self.X, theta) + self.s * self.p
+        component_biases(v, a, self.s, self.u, self.graph.components, self.floating, biases)
+        theta[:, -1] += biases[self.graph.components]
+        return theta
+
+    def judge(self, theta: Array, a: Array) -> Judgement:
+        """How far hyperplanes and multipliers are from being a solution, from nothing else. The
+        KKT gap is the largest residual of θ that its multiplier says should not be there; how far
+        θ is from θ(a) is told by the duality gap."""
+        induced = self.hyperplanes(a, theta)
+        residuals = self.residuals(theta)
+        wrong = np.maximum(residuals * (a > 0.0), -residuals * (a < self.u))
+        sums = np.bincount(self.graph.components, self.at_nodes(a), len(self.floating))
+        outside = max(0.0, -float(a.min(initial=0.0)), float((a - self.u).max(initial=0.0)))
+        return Judgement(
+            kkt_gap=float(wrong.max(initial=0.0)),
+            primal=self.penalty(theta) + self._loss(residuals),
+            dual=self.penalty(induced) - float(np.vdot(a, self.residuals(induced))),
+            infeasibility=max(outside, float(np.abs(sums[self.floating]).max(initial=0.0))),
+        )
+
+    # -- components that need no solver -----------------------------------------------------------
+
+    @cached_property
+    def settled(self) -> Array:
+        """Components without the anchor in which all rows of weight push to the same side, so that
+        an offset alone meets every one of them; and components without any weight."""
+        of, count = self.graph.components, len(self.floating)
+        up = np.bincount(of, ((self.u > 0) & (self.s > 0)).sum(axis=0), count)
+        down = np.bincount(of, ((self.u > 0) & (self.s < 0)).sum(axis=0), count)
+        settled: Array = self.floating & ((up == 0) | (down == 0))
+        return settled
+
+    def settled_offsets(self) -> Array:
+        """The least offset, in size, with which each settled component meets its rows."""
+        bounds = np.where(self.u > 0, -self.s * self.p, 0.0)  # s b ≥ −p
+        least, most = np.zeros(len(self.floating)), np.zeros(len(self.floating))
+        for side, signs in zip(bounds, self.s, strict=True):
+            np.maximum.at(least, self.graph.components, np.where(signs > 0, side, 0.0))
+            np.minimum.at(most, self.graph.components, np.where(signs < 0, side, 0.0))
+        return least + most
+
+    def subset(self, nodes: Array) -> CoupledProblem:
+        """The problem of whole components: their nodes in order, the scale unchanged. The anchor
+        stays with node 0."""
+        keeps_first = len(nodes) > 0 and int(nodes[0]) == 0
+        return replace(
+            self,
+            X=self.X[nodes],
+            s=np.ascontiguousarray(self.s[:, nodes]),
+            p=np.ascontiguousarray(self.p[:, nodes]),
+            u=np.ascontiguousarray(self.u[:, nodes]),
+            graph=self.graph.subset(nodes),
+            anchor=self.anchor if keeps_first else None,
+        )
