@@ -92,7 +92,11 @@ class ExactInsight(IncrementalMachine):
             # The bias lies between samples, any of which may be one of its ends; or the sum is a
             # share of all samples, and changes with any of them.
             carries[:] = True
-        if len(engine.free) and engine.kernel.kept(engine.free // self._per_sample):
+        if (
+            not engine.lost
+            and len(engine.free)
+            and engine.kernel.kept(engine.free // self._per_sample)
+        ):
             # All samples are left out from the same point: the view from it is taken once, with
             # the columns of what may come to the margin.
             around = engine.look_around(_FEWEST_NEAR + engine.n_variables // _SHARE_NEAR)
@@ -141,6 +145,11 @@ class PenaltyInsight(ExactInsight):
             if not 0.0 < value < np.inf:
                 raise ValueError(f"{name} must be positive and finite, got {value!r}.")
         engine, slots = self._engine, self._samples.slots
+        if engine.lost:
+            raise ValueError(
+                f"The {self._function.name} kernel is not positive semi-definite on these data: "
+                "its solutions form no path in C."
+            )
         per_unit = self._bounds_per_unit()
         taking_part = np.flatnonzero(per_unit > 0.0)
         first, last = C_from * per_unit[taking_part], C_to * per_unit[taking_part]

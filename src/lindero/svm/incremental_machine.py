@@ -8,6 +8,7 @@ or is interrupted leaves everything as it was.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -278,11 +279,20 @@ class IncrementalMachine(MarginMachine):
         make_solver = self._solver((len(self._samples.slots), self.n_features_in_), hard)
         n_threads = 1 if engine.n_variables < SMALL_FIT_ROWS else None
         solver = make_solver(tol=_BATCH_TOL, cache_size=self.cache_size, n_threads=n_threads)
+        knew = engine.lost
         with reporting(bool(self.verbose), None) as callback:
             limits = Limits(callback=callback)
             engine.solve_from(a, solver, limits)
         if limits.interrupted:
             raise KeyboardInterrupt
+        if engine.lost and not knew:
+            warnings.warn(
+                f"The {self._function.name} kernel is not positive semi-definite on these data: "
+                "updates are solved from scratch, and the certificate speaks of a stationary point "
+                "only.",
+                UserWarning,
+                stacklevel=2,
+            )
 
     def _learn_at_once(self, X: Any, targets: Array, factors: Array) -> None:
         engine, first = self._engine, self._samples.n_slots
@@ -376,9 +386,11 @@ class IncrementalMachine(MarginMachine):
         """Positions of the support vectors whose coefficients are at their bounds."""
         engine = self._engine
         at_bound = (engine.a > 0.0) & (engine.a >= engine.u)
-        by_sample = at_bound.reshape(-1, self._per_sample).any(axis=1)[self._samples.slots]
+        by_sample = np.any(at_bound.reshape(-1, self._per_sample), axis=1, keepdims=True)[:, 0]
+        by_sample = by_sample[self._samples.slots]
         support = self.support_
-        return support[by_sample[support]]
+        chosen: Array = support[by_sample[support]]
+        return chosen
 
     @property
     def free_support_(self) -> Array:
@@ -437,10 +449,10 @@ class IncrementalMachine(MarginMachine):
     def _judged(self, f: Array) -> Certificate:
         engine = self._engine
         judgement = engine.problem().judge(engine.a, f)
-        exact = judgement.kkt_gap <= _EXACT * engine.magnitude
-        status = (
-            "Optimal: what is left of the KKT gap is rounding."
-            if exact
-            else "Not optimal: rounding in double precision hides any further progress."
-        )
+        if engine.lost and judgement.kkt_gap <= _BATCH_TOL * engine.magnitude:
+            status = "Stationary: the kernel is not positive semi-definite on these data."
+        elif judgement.kkt_gap <= _EXACT * engine.magnitude:
+            status = "Optimal: what is left of the KKT gap is rounding."
+        else:
+            status = "Not optimal: rounding in double precision hides any further progress."
         return Certificate.of(judgement, engine.steps, self._seconds, status)
