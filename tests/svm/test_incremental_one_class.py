@@ -74,12 +74,12 @@ def test_many_rows_at_once_and_one_by_one_are_the_same(name):
     X = cloud(120)
     params = {"nu": 0.25, **KERNELS[name]}
     at_once = IncrementalOneClassSVM(**params).fit(X)
-    mixed = IncrementalOneClassSVM(**params).partial_fit(X[:70]).partial_fit(X[70:90])
-    mixed.partial_fit(X[90:])
+    mixed = IncrementalOneClassSVM(**params).partial_fit(X[:70]).partial_fit(X[70:80])
+    mixed.partial_fit(X[80:])
     for model in (mixed, one_by_one(X, **params)):
         assert_same(model, at_once, X, 1e-8)
     assert at_once.updates_["from_scratch"].all()
-    assert mixed.updates_["from_scratch"].tolist() == [True] * 70 + [False] * 50
+    assert mixed.updates_["from_scratch"].tolist() == [True] * 70 + [False] * 10 + [True] * 40
 
 
 @pytest.mark.parametrize("nu", [0.1, 0.5, 1.0])

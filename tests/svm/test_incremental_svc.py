@@ -148,6 +148,20 @@ def test_a_fresh_certificate_says_the_same():
         assert held.status.startswith("Optimal")
 
 
+def test_support_vectors_are_free_or_at_their_bounds():
+    X, y = two_clouds(80, apart=0.8)
+    costs = np.random.default_rng(0).uniform(0.3, 2.0, 80)
+    model = one_by_one(X, y, costs, C=2.0, gamma=0.5).forget([0, 7])
+    rest = model.sample_ids_
+    u, z = 2.0 * costs[rest], np.zeros(78)
+    z[model.support_] = np.abs(model.dual_coef_[0])
+    assert_array_equal(np.sort(model.bounded_support_), np.flatnonzero(z == u))
+    assert_array_equal(np.sort(model.free_support_), np.flatnonzero((z > 0) & (z < u)))
+    margins = np.where(y[rest] == 1, 1, -1) * model.decision_function(X[rest])
+    assert_allclose(margins[model.free_support_], 1.0, atol=1e-9)
+    assert (margins[model.bounded_support_] <= 1.0 + 1e-9).all()
+
+
 # -- window ---------------------------------------------------------------------------------------
 
 

@@ -70,13 +70,13 @@ def test_many_rows_at_once_and_one_by_one_are_the_same(name):
     X, y = curve(120)
     params = {"C": 5.0, **KERNELS[name]}
     at_once = IncrementalSVR(**params).fit(X, y)
-    mixed = IncrementalSVR(**params).partial_fit(X[:70], y[:70]).partial_fit(X[70:90], y[70:90])
-    mixed.partial_fit(X[90:], y[90:])
+    mixed = IncrementalSVR(**params).partial_fit(X[:70], y[:70]).partial_fit(X[70:80], y[70:80])
+    mixed.partial_fit(X[80:], y[80:])
     single = one_by_one(X, y, **params)
     for model in (mixed, single):
         assert_same(model, at_once, X, 1e-8)
     assert at_once.updates_["from_scratch"].all()
-    assert mixed.updates_["from_scratch"].tolist() == [True] * 70 + [False] * 50
+    assert mixed.updates_["from_scratch"].tolist() == [True] * 70 + [False] * 10 + [True] * 40
 
 
 def test_samples_are_forgotten_and_changed():

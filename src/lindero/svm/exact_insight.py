@@ -9,16 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy, deepcopy
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from lindero.kernels.functions import Array
-from lindero.kernels.threads import single_threaded_blas
+from lindero.kernels.threads import TileThreads, single_threaded_blas
 from lindero.svm.incremental_machine import IncrementalMachine
 
 #: Variables looked at when single samples are left out, at first.
-_FEWEST_NEAR, _SHARE_NEAR = 128, 8
+_FEWEST_NEAR, _SHARE_NEAR = 64, 16
+
+#: Fewer samples than this are left out before a second thread has started.
+_FEW = 200
 
 
 @dataclass(frozen=True)
@@ -92,11 +97,31 @@ class ExactInsight(IncrementalMachine):
             # The bias lies between samples, any of which may be one of its ends; or the sum is a
             # share of all samples, and changes with any of them.
             carries[:] = True
-        if (
-            not engine.lost
-            and len(engine.free)
-            and engine.kernel.kept(engine.free // self._per_sample)
-        ):
+        places = np.flatnonzero(carries)
+        stop: list[bool] = []
+        with TileThreads(1 if len(places) < _FEW else None) as threads:
+            workers = [self, *(self._twin() for _ in range(threads.n_threads - 1))]
+
+            def work(number: int) -> None:
+                workers[number]._leave_out(places[number :: len(workers)], values, stop)
+
+            try:
+                threads.map(work, range(len(workers)))
+            except BaseException:
+                stop.append(True)
+                raise
+        return values
+
+    def _twin(self) -> Self:
+        """A machine that holds the same, for another thread."""
+        twin = copy(self)
+        twin._engine = deepcopy(self._engine)
+        return twin
+
+    def _leave_out(self, places: Array, values: Array, stop: list[bool]) -> None:
+        """Fill in `values` at some places among the samples held."""
+        engine, slots = self._engine, self._samples.slots
+        if len(engine.free) and engine.kernel.kept(engine.free // self._per_sample):
             # All samples are left out from the same point: the view from it is taken once, with
             # the columns of what may come to the margin.
             around = engine.look_around(_FEWEST_NEAR + engine.n_variables // _SHARE_NEAR)
@@ -104,13 +129,14 @@ class ExactInsight(IncrementalMachine):
             engine.kernel.kept(np.unique(near // self._per_sample))
             engine.around = around
         with self._and_back(with_factor=True) as go_back:
-            for place in np.flatnonzero(carries):
+            for place in places:
+                if stop:
+                    return
                 slot = int(slots[place])
                 self._move(self._variables(slot), np.zeros(self._per_sample), gone=True)
                 values[place] = engine.f[slot] + self._canonical_bias()
                 go_back()
         engine.around = None
-        return values
 
 
 class PenaltyInsight(ExactInsight):

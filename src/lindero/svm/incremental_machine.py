@@ -44,6 +44,9 @@ _EXACT = 1e-8
 #: Tolerance of solutions from scratch: fine enough to leave few changes to the exact path.
 _BATCH_TOL = 1e-6
 
+#: More new samples than both of these (the second as a part of those held) are learned at once.
+_FEW_AT_ONCE, _SHARE_AT_ONCE = 10, 50
+
 INCREMENTAL_CONSTRAINTS: dict[str, list[Any]] = {
     **{name: KERNEL_MACHINE_CONSTRAINTS[name] for name in ("degree", "gamma", "coef0")},
     "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid"}), callable],
@@ -183,8 +186,7 @@ class IncrementalMachine(MarginMachine):
 
     def _by_batch(self, n_new: int) -> bool:
         """Whether many samples are better learned at once (see `benchmarks/README.md`)."""
-        n_held = len(self._samples.slots)
-        return n_new > max(32, n_held // 20)
+        return n_new > max(_FEW_AT_ONCE, len(self._samples.slots) // _SHARE_AT_ONCE)
 
     def _add(self, X: Any, targets: Array, factors: Array) -> None:
         s, p, u = self._stated(targets, factors)
