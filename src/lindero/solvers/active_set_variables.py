@@ -20,6 +20,9 @@ from lindero.problems.dual_qp import DualQP
 from lindero.solvers.active_set_steps import AT_ZERO
 from lindero.solvers.growing_factor import GrowingFactor
 
+#: New samples whose kernel values are computed at once.
+_ROWS = 256
+
 _OF_VARIABLES = ("_a", "_u", "_p", "_s", "_state")
 _NUMBERS = ("bias", "delta", "steps", "changes", "blur", "lost", "_constant", "_largest")
 
@@ -144,10 +147,10 @@ class HeldVariables:
         self._a[first:last] = self._u[first:last] = 0.0
         self._state[first:last] = AT_ZERO
         kernel = self.kernel.operator
-        added = kernel.probe(np.arange(old, new))
         self._f[old:new] = 0.0
-        if len(held):
-            self._f[old:new] = kernel.cross(added, probe) @ coefficients
+        for start in range(old, new if len(held) else old, _ROWS):
+            rows = np.arange(start, min(start + _ROWS, new))
+            self._f[rows] = kernel.cross(kernel.probe(rows), probe) @ coefficients
         self._largest = max(self._largest, self.kernel.largest_diagonal(old, new))
         return np.arange(first, last)
 

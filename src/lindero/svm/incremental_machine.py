@@ -98,9 +98,9 @@ class IncrementalMachine(MarginMachine):
         """A constructor of solvers for problems of `shape` from scratch."""
         return choose_solver("auto", self._function, shape, hard)
 
-    def _may_go(self, slot: int) -> bool:
-        """Whether a sample may leave the window."""
-        return True
+    def _first_to_go(self, count: int) -> Array:
+        """The slots of the samples that leave the window first."""
+        return self._samples.slots[:count]
 
     def _require_left(self, slots: Array) -> None:
         """Refuse to forget everything."""
@@ -180,8 +180,8 @@ class IncrementalMachine(MarginMachine):
             for row in range(len(targets)):
                 one = slice(row, row + 1)
                 self._add(X[one], targets[one], factors[one])
-                while self._fitted_window and len(self._samples.slots) > self._fitted_window:
-                    self._remove(self._oldest())
+                for slot in self._beyond_window():
+                    self._remove(int(slot))
             self._engine.refresh()
 
     def _by_batch(self, n_new: int) -> bool:
@@ -255,8 +255,11 @@ class IncrementalMachine(MarginMachine):
         first = slot * self._per_sample
         return np.arange(first, first + self._per_sample)
 
-    def _oldest(self) -> int:
-        return next(int(slot) for slot in self._samples.slots if self._may_go(int(slot)))
+    def _beyond_window(self) -> Array:
+        """The slots of samples that the window has no room for."""
+        if not self._fitted_window:
+            return np.empty(0, dtype=np.int64)
+        return self._first_to_go(max(0, len(self._samples.slots) - self._fitted_window))
 
     def _move(self, variables: Array, bounds: Array, gone: bool = False) -> None:
         """Move bounds along the exact path; where rounding hides it, solve from scratch."""
@@ -304,14 +307,11 @@ class IncrementalMachine(MarginMachine):
         variables = engine.append(X, s, p)
         engine.u[variables] = u
         with self._logged("add", np.arange(first, self._samples.n_slots), from_scratch=True):
-            self._shrink_to_window()
+            gone = self._beyond_window()
+            for slot in gone:
+                self._samples.release(int(slot))
+            engine.u[self._all_variables(gone)] = 0.0
             self._solve_anew()
-
-    def _shrink_to_window(self) -> None:
-        while self._fitted_window and len(self._samples.slots) > self._fitted_window:
-            slot = self._oldest()
-            self._samples.release(slot)
-            self._engine.u[self._variables(slot)] = 0.0
 
     def _solve_anew(self) -> None:
         engine = self._engine

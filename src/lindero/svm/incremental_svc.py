@@ -373,9 +373,20 @@ class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
                 "first, or call fit to begin anew."
             )
 
-    def _may_go(self, slot: int) -> bool:
-        targets, alive = self._samples.targets, self._samples.alive
-        return int((targets[alive] == targets[slot]).sum()) > 1
+    def _first_to_go(self, count: int) -> Array:
+        """The oldest, but never the last of a class."""
+        if count == 0:
+            return np.empty(0, dtype=np.int64)
+        slots, codes = self._samples.slots, self._samples.targets.astype(np.intp)
+        left = np.bincount(codes[slots], minlength=2)
+        leaving: list[int] = []
+        for slot in slots:
+            if len(leaving) == count:
+                break
+            if left[codes[slot]] > 1:
+                left[codes[slot]] -= 1
+                leaving.append(int(slot))
+        return np.array(leaving, dtype=np.int64)
 
     # -- insight ------------------------------------------------------------------------------
 
