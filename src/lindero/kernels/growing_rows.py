@@ -75,6 +75,11 @@ class DenseRows:
         chosen: Array = self._given[: self.n_rows][rows]
         return chosen
 
+    def shifted(self, rows: Array) -> Array:
+        """Rows relative to the shift, of which they have all digits."""
+        chosen: Array = self._X[: self.n_rows][rows]
+        return chosen
+
     def operator(self, function: KernelFunction) -> KernelOperator:
         if function.call is not None:
             return CallableKernel(self._X[: self.n_rows], function, np.float64)
@@ -117,6 +122,10 @@ class SparseRows:
     def taken(self, rows: Array) -> Any:
         """Rows as they were given."""
         return self._matrix()[rows]
+
+    def shifted(self, rows: Array) -> Any:
+        """The same: sparse rows are never shifted."""
+        return self.taken(rows)
 
     def _matrix(self) -> sp.csr_array:
         ends = self._ends[: self.n_rows + 1]

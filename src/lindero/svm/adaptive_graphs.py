@@ -43,12 +43,29 @@ class TimeAxis:
         values = _plain_times(times)
         if values.dtype.kind == "M":
             _require_all(np.isnat(values), "NaT")
-            return cls(values.min() if values.size else np.datetime64(0, "s"))
-        return cls(np.timedelta64(0, "s") if values.dtype.kind == "m" else 0.0)
+            fine = values.astype(np.promote_types(values.dtype, "datetime64[us]"))
+            return cls(fine.min() if fine.size else np.datetime64(0, "us"))
+        return cls(np.timedelta64(0, "us") if values.dtype.kind == "m" else 0.0)
 
     @property
     def counts_rows(self) -> bool:
         return self.origin is None
+
+    @property
+    def dtype(self) -> Any:
+        """What times are kept as: dates to a microsecond, or finer if the first ones were."""
+        return np.asarray(0.0 if self.origin is None else self.origin).dtype
+
+    def read(self, times: Any, n_rows: int, first: int = 0) -> tuple[Array, Array]:
+        """Times of rows as numbers, and as they are kept; rows are counted from `first` where
+        there are none."""
+        if times is None and self.counts_rows:
+            numbers = np.arange(float(first), first + n_rows)
+            return numbers, numbers
+        if times is None:
+            raise ValueError("times are needed: one for each row, as in the first call.")
+        numbers = self.numbers(times, n_rows)
+        return numbers, numbers if self.dtype.kind == "f" else _plain_times(times)
 
     def numbers(self, times: Any, n_rows: int, one_for_all: bool = False) -> Array:
         """Times of rows as numbers, all of them finite."""
@@ -70,7 +87,7 @@ class TimeAxis:
         return numbers
 
     def _require_kind(self, values: Array) -> None:
-        known = np.asarray(0.0 if self.origin is None else self.origin).dtype.kind
+        known = self.dtype.kind
         kind = values.dtype.kind if values.dtype.kind in "mM" else "f"
         if kind != known:
             names = {"M": "dates", "m": "durations", "f": "numbers"}

@@ -17,9 +17,10 @@ _FIRST_ROOM = 64
 
 class AdaptivePath:
     """Samples, and for each machine hyperplanes and multipliers: `theta` (machines, n, d + 1) and
-    `a` (machines, sides, n). Node i is row `rows[i]` as the user counts them."""
+    `a` (machines, sides, n). Node i is row `rows[i]` as the user counts them; its time is a number
+    in `times`, and as it was given, of the dtype `times` of the constructor, in `given`."""
 
-    def __init__(self, n_features: int, n_machines: int, n_sides: int) -> None:
+    def __init__(self, n_features: int, n_machines: int, n_sides: int, times: Any) -> None:
         self.n_nodes = 0
         self.in_order = True
         # The axis that grows, and the array.
@@ -28,6 +29,7 @@ class AdaptivePath:
             "targets": (0, np.empty(0)),
             "factors": (0, np.empty(0)),
             "times": (0, np.empty(0)),
+            "given": (0, np.empty(0, dtype=times)),
             "rows": (0, np.empty(0, dtype=np.int64)),
             "theta": (1, np.empty((n_machines, 0, n_features + 1))),
             "a": (2, np.empty((n_machines, n_sides, 0))),
@@ -47,18 +49,18 @@ class AdaptivePath:
     targets = property(lambda self: self._used("targets"))
     factors = property(lambda self: self._used("factors"))
     times = property(lambda self: self._used("times"))
+    given = property(lambda self: self._used("given"))
     rows = property(lambda self: self._used("rows"))
     theta = property(lambda self: self._used("theta"))
     a = property(lambda self: self._used("a"))
 
     def extend(
-        self, X: Array, targets: Array, factors: Array, times: Array, rows: Array | None = None
+        self, X: Array, targets: Array, factors: Array, times: Array, rows: Array, given: Array
     ) -> None:
-        """More samples, last in the graph; their hyperplanes and multipliers are set later."""
+        """More samples, last in the graph, `rows` being where each stands in the table they came
+        in; their hyperplanes and multipliers are set later."""
         n_new = len(targets)
-        if rows is None:
-            rows = np.arange(n_new)
-        new = {"X": X, "targets": targets, "factors": factors, "times": times}
+        new = {"X": X, "targets": targets, "factors": factors, "times": times, "given": given}
         new["rows"] = self.n_nodes + rows
         self.in_order = self.in_order and bool((np.diff(rows) > 0).all())
         start, stop = self.n_nodes, self.n_nodes + n_new

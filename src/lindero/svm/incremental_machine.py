@@ -363,7 +363,10 @@ class IncrementalMachine(MarginMachine):
         coefficients = z[None, support]
         intercept, weights = self._canonical_bias(), None
         if self._function.name == "linear":
-            weights = linear_weights(vectors, coefficients, None)
+            # Coefficients sum to zero where rows are shifted, so that these are the weights too;
+            # and rows far from zero would leave them few digits.
+            shifted = engine.kernel.rows.shifted(slots[support])
+            weights = linear_weights(shifted, coefficients, None)
             intercept -= self._of_origin(engine.z)
         return _Expansion(support.astype(np.int32), vectors, coefficients, intercept, weights)
 
@@ -373,7 +376,7 @@ class IncrementalMachine(MarginMachine):
         if shift is None or self._function.name != "linear":
             return 0.0
         held = np.flatnonzero(z)
-        return float((z[held] @ self._engine.kernel.rows.taken(held)) @ shift)
+        return float((z[held] @ self._engine.kernel.rows.shifted(held)) @ shift)
 
     def _in_order(self, support: Array) -> Array:
         return support
