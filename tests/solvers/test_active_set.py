@@ -64,17 +64,20 @@ def random_variables(seed, n=12, per=1):
 @few
 def test_the_first_to_leave_its_bound_is_that_of_the_twin(seed, per, banned):
     v = random_variables(seed, per=per)
-    b, b_rate, least = 0.25, -0.5, 1e-9
+    b, b_rate, least, share = 0.25, -0.5, 1e-9, 0.1
+    root = np.random.default_rng(seed).uniform(0.0, 2.0, 12)
     step, found = first_to_leave_bound(
         12 * per, per, v["state"], v["s"], v["p"], v["u"], v["u_rate"], v["p_rate"],
-        v["f"], v["f_rate"], b, b_rate, least, banned,
+        v["f"], v["f_rate"], b, b_rate, root, least, share, banned,
     )  # fmt: skip
     residual = v["s"] * (np.repeat(v["f"], per) + b) + v["p"]
     rate = v["s"] * (np.repeat(v["f_rate"], per) + b_rate) + v["p_rate"]
     takes_part = (v["u"] != 0.0) | (v["u_rate"] != 0.0)
     if banned >= 0:
         takes_part[banned] = False
-    expected = naive.first_to_leave_bound(residual, rate, v["state"], takes_part, least)
+    expected = naive.first_to_leave_bound(
+        residual, rate, v["state"], takes_part, least + share * np.repeat(root, per)
+    )
     assert (step, found) == expected
 
 
@@ -103,10 +106,13 @@ def test_the_first_to_meet_a_bound_is_that_of_the_twin(seed, n_free):
 def test_violations_are_those_of_the_twin(seed, per):
     v = random_variables(seed, per=per)
     out = np.full(12 * per, np.nan)
-    largest = violations(12 * per, per, v["state"], v["s"], v["p"], v["u"], v["f"], 0.25, out)
+    root = np.random.default_rng(seed).uniform(0.0, 2.0, 12)
+    arrays = (v["state"], v["s"], v["p"], v["u"], v["f"])
+    largest = violations(12 * per, per, *arrays, 0.25, root, 3.0, 0.5, out)
     residual = v["s"] * (np.repeat(v["f"], per) + 0.25) + v["p"]
     np.testing.assert_array_equal(out, naive.violations(residual, v["state"], v["u"]))
-    assert largest == np.abs(out).max()
+    sizes = np.maximum(np.maximum(0.5, np.abs(v["p"])), 3.0 * np.repeat(root, per))
+    assert largest == pytest.approx((np.abs(out) / sizes).max(), rel=1e-15)
 
 
 # -- motions against solutions from scratch -------------------------------------------------------
@@ -167,7 +173,7 @@ def part(active):
 def assert_optimal(active):
     problem, a = part(active)
     judgement = problem.judge(a)
-    scale = active.magnitude
+    scale = max(1.0, np.abs(active.f).max(), np.abs(active.p).max())
     assert judgement.kkt_gap <= 1e-10 * scale
     assert judgement.infeasibility <= 1e-10 * max(1.0, a.max(initial=0.0))
     reference = problem.judge(SmallSolver(1e-9).solve(problem).a).dual

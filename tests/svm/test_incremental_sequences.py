@@ -154,13 +154,40 @@ def test_a_kernel_that_is_none_leads_to_stationary_points():
 @pytest.mark.parametrize(
     ("seed", "kinds"),
     [
-        (30012, ("svr",)),  # large kernel values and bounds: small violations cost much
+        # Large kernel values and bounds: small violations cost much.
+        (30012, ("svr",)),
+        (15631, KINDS),
+        (17167, KINDS),
+        (7659, KINDS),  # rounding that is found only as f is computed anew
         (572, KINDS),  # a coefficient that was below zero by rounding
     ],
 )
 def test_sequences_that_were_hard_once(seed, kinds):
     *_, failure = live(seed, kernels=PROPER, kinds=kinds)
     assert failure is None
+
+
+@pytest.mark.parametrize("seed", [111, 149, 306, 329, 436, 440])
+def test_sequences_that_were_hard_for_a_kernel_that_is_none(seed):
+    *_, failure = live(seed, kernels=("sigmoid",))
+    assert failure is None
+
+
+def test_targets_that_differ_by_little_beside_a_large_penalty():
+    """Equal rows, each with its own target: which of them are outside decides on the objective."""
+    rows = [(0.17298620726420832, -0.7283121806509518), (2.845041960976821, 0.5)]
+    life = Life("svr", "callable", 2, C=1e6, gamma=5.0, epsilon=0.0, cache_size=1e-6)
+    life.add(rows[0], 0.0)
+    life.add(rows[1], 0.5)
+    worst = Worst()
+    for place, target, cost in (
+        (207, -2.1409660114396933, 0.0), (379, -0.5, 0.25), (524288, -2.405248978000186, 1.0),
+        (199144, 1.0, 3.0), (2065, -2.220446049250313e-16, 1.0), (1397, 5.960464477539063e-08, 1.0),
+        (786, -1.1213601392821761, 1.0), (63, 0.5, 0.0), (15892, 0.0, 1.0), (79054, 1.0, 0.25),
+        (41222, 0.5, 1.0), (2000, -1.7112101932364714e-104, 1.0), (5214, 0.0, 3.0), (485, 0.0, 3.0),
+    ):  # fmt: skip
+        life.add(life.rows[place % len(life.rows)], target, cost)
+        life.check(worst)
 
 
 def test_long_sequences_of_a_linear_kernel_in_few_dimensions():

@@ -66,14 +66,26 @@ class GrowingKernel:
         return self._operator
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_operator": None, "_owners": None}
+        """Without the columns, which can be computed again."""
+        state = {**vars(self), "_operator": None, "_owners": None}
+        capacity = self._values.shape[1]
+        state["_values"] = np.empty((0, 0))
+        state["_owner"] = state["_last_used"] = state["_slot_of"] = np.empty(0, dtype=np.int64)
+        state["_clock"] = 0
+        state["_capacity"] = capacity
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        capacity = state.pop("_capacity")
+        self.__dict__.update(state)
+        self._resize(0, capacity)
 
     # -- samples ------------------------------------------------------------------------------
 
     def append(self, X: Any) -> None:
         """More samples, in the next slots."""
         if self.rows is None:
-            self.rows = growing_rows(X, self.function, self._n_features, self.shift)
+            self.rows = growing_rows(X, self._n_features, self.shift)
         old = self.n_samples
         self.rows.append(X)
         self._operator = None
@@ -119,15 +131,21 @@ class GrowingKernel:
         if slot >= 0:
             return self._values[slot, :n]
         slot = self._claim()
-        values = self._values[slot : slot + 1, :n] if slot >= 0 else np.empty((1, n))
-        self._compute(np.array([sample]), values)
         if slot >= 0:
-            self._owners = None
-            self._owner[slot] = sample
-            self._slot_of[sample] = slot
-            self._last_used[slot] = self._clock
+            return self._keep(sample, slot)
+        values = np.empty((1, n))
+        self._compute(np.array([sample]), values)
         computed: Array = values[0]
         return computed
+
+    def _keep(self, sample: int, slot: int) -> Array:
+        """Compute a column into a slot."""
+        self._compute(np.array([sample]), self._values[slot : slot + 1, : self.n_samples])
+        self._owners = None
+        self._owner[slot] = sample
+        self._slot_of[sample] = slot
+        self._last_used[slot] = self._clock
+        return self._values[slot, : self.n_samples]
 
     def add_columns(self, samples: Array, weights: Array, out: Array) -> None:
         """out += Σ_j weights_j k(·, x_samples_j). These samples are in use until the next sum."""
@@ -136,8 +154,7 @@ class GrowingKernel:
         kept = slots >= 0
         self._last_used[slots[kept]] = self._clock
         if not kept.all():
-            for sample in samples[~kept]:
-                self.column(int(sample))
+            self._fetch(samples[~kept])
             slots = self._slot_of[samples]
             kept = slots >= 0
         n = self.n_samples
@@ -152,24 +169,32 @@ class GrowingKernel:
     def kept(self, samples: Array) -> bool:
         """Whether the columns of these samples are all at hand; they are in use from now on."""
         self._clock += 1
-        for sample in samples[self._slot_of[samples] < 0]:
-            self.column(int(sample))
         slots = self._slot_of[samples]
         self._last_used[slots[slots >= 0]] = self._clock
-        return bool((slots >= 0).all())
+        return self._fetch(samples[slots < 0])
+
+    def _fetch(self, samples: Array) -> bool:
+        """Keep the columns of samples, as far as there is room; whether there was for all."""
+        for sample in samples:
+            slot = self._claim()
+            if slot < 0:
+                return False
+            self._keep(int(sample), slot)
+        return True
 
     @property
     def columns(self) -> tuple[Array, Array]:
         """The columns kept, as rows, and where that of each sample is (−1: nowhere)."""
         return self._values, self._slot_of
 
-    def largest_diagonal(self, start: int, stop: int) -> float:
-        """The largest k(x, x) of some slots."""
+    def diagonal(self, start: int, stop: int) -> Array:
+        """k(x, x) of some slots."""
         kernel = self.operator
         if stop - start == 1:
             probe = kernel.probe(np.array([start]))
-            return float(kernel.cross(probe, probe)[0, 0])
-        return float(kernel.subset(np.arange(start, stop)).diagonal().max(initial=0.0))
+            own: Array = kernel.cross(probe, probe)[0]
+            return own
+        return kernel.subset(np.arange(start, stop)).diagonal()
 
     def _compute(self, samples: Array, out: Array) -> None:
         kernel = self.operator

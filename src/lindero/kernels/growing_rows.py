@@ -19,7 +19,7 @@ from lindero.kernels.products import DenseProducts, SparseProducts
 _FIRST_ROOM = 64
 
 
-def growing_rows(X: Any, function: KernelFunction, n_features: int, shift: Array | None) -> Any:
+def growing_rows(X: Any, n_features: int, shift: Array | None) -> Any:
     """An empty store for rows like those of X."""
     if sp.issparse(X):
         return SparseRows(n_features)

@@ -38,18 +38,30 @@ import numpy as np
 
 from lindero.kernels.functions import Array
 from lindero.problems.dual_qp import DualQP
-from lindero.solvers.active_set_motion import BreakdownError, Motion, MovingPoint
+from lindero.solvers.active_set_motion import (
+    INDEFINITE,
+    LOST,
+    BreakdownError,
+    Motion,
+    MovingPoint,
+)
 from lindero.solvers.active_set_steps import AT_BOUND, AT_ZERO, violations
 from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Solution, Solver, Status
 
 #: Violations of the conditions that are left alone, as a share of the terms summed.
-_ACCEPTED = 1e-12
+_ACCEPTED = 2e-14
+
+#: The same for the condition of a new variable, whose bound may be large.
+_MET = 4e-15
+
+#: The same for what cannot be removed: more than this, and the path is lost.
+_BEARABLE = 1e-9
 
 #: Share of the largest bound below which a coefficient is nothing.
 _DUST = 1e-14
 
-#: The same for what steps may have added to f by rounding.
+#: Share of f that steps may have added by rounding before it is computed again.
 _MOST_BLUR = 1e-10
 
 #: Share of its bound by which a solver may miss it (interior points end inside).
@@ -72,7 +84,7 @@ class ActiveSet(MovingPoint):
         """Move bounds, all finite and positive, evenly to others; `at_change` is called with the
         share of the way after each change of the active set."""
         if self.lost:
-            raise BreakdownError("indefinite")
+            raise BreakdownError(INDEFINITE)
         self._u_rate[variables] = bounds - self._u[variables]
         try:
             self.follow(variables, None, 0.0, 1.0, at_change)
@@ -83,6 +95,7 @@ class ActiveSet(MovingPoint):
 
     def withdraw(self, variables: Array, delta: float | None = None) -> None:
         """Move bounds to zero and leave the variables there, at zero."""
+        self.begin_change()
         self._move_bounds(variables, np.zeros(len(variables)), delta)
         for k in np.flatnonzero(np.isin(self._free, variables))[::-1]:
             self.drop(int(k), AT_ZERO)
@@ -94,12 +107,11 @@ class ActiveSet(MovingPoint):
     def _move_bounds(self, variables: Array, bounds: Array, delta: float | None) -> bool:
         """Whether anything had to move."""
         if self.lost:
-            raise BreakdownError("indefinite")
+            raise BreakdownError(INDEFINITE)
         if len(variables) and variables[0] < self._first_new * self.per_sample:
             self.begin_change()
         new = variables[self._u[variables] == 0.0]
-        r = self._residuals(new)
-        violating = r < -_ACCEPTED * self.magnitude
+        violating = self._residuals(new) < -_MET * self._sizes(new)
         self._state[new[violating]] = AT_BOUND
         state = self._state[variables]
         rising = (state == AT_BOUND) & np.isinf(bounds) & (self._u[variables] < np.inf)
@@ -142,9 +154,7 @@ class ActiveSet(MovingPoint):
         for _ in range(4):
             largest = self._violations(missed)
             excess = float((self.s * self.a).sum()) - self.delta
-            accepted = _ACCEPTED * self.magnitude
-            summed = _ACCEPTED * self._largest_coefficient
-            if largest <= accepted and abs(excess) <= summed:
+            if largest <= _ACCEPTED and abs(excess) <= _ACCEPTED * self._largest_coefficient:
                 return
             p = self.p.copy()
             rate = np.zeros(len(self._a))
@@ -156,12 +166,14 @@ class ActiveSet(MovingPoint):
             finally:
                 self._p[:n] = p
                 self.delta -= excess
-        if self._violations(missed) > 100 * _ACCEPTED * self.magnitude:
-            raise BreakdownError("rounding")
+        if self._violations(missed) > _BEARABLE:
+            raise BreakdownError(LOST)
 
     def refresh(self) -> None:
         """Compute f from scratch where the sum of many steps may have blurred it."""
-        if self.blur > _MOST_BLUR * self.magnitude:
+        root = float(self._root[: self.n_samples].max(initial=0.0))
+        if self.blur * root > _MOST_BLUR * max(1.0, root * self._length):
+            self.begin_change()
             self._f[: self.n_samples] = self.exact_f()
             self.blur = 0.0
             self.settle()
@@ -182,12 +194,13 @@ class ActiveSet(MovingPoint):
             status = solution.status
         try:
             self._rebuild()
-        except BreakdownError:
-            # No kernel: the point of the solver is all there is, and no path leads on from it.
+        except BreakdownError as error:
+            # The point of the solver is all there is, and no path leads on from it.
             if len(taking_part):
                 self._a[taking_part] = solution.a
             self._set_sides()
             self.lost = True
+            self.indefinite = str(error) == INDEFINITE
         return status
 
     def restate(self, s: Array, p: Array, u: Array) -> None:
@@ -217,9 +230,9 @@ class ActiveSet(MovingPoint):
 
     def _rebuild(self) -> None:
         """The active set of a point, and its factor; then the optimum nearby."""
-        self.lost = False
+        self.lost = self.indefinite = False
         inside = self._set_sides()
-        still = Motion(self._free, None, 0.0, np.zeros(len(self._f)), 0.0)
+        still = Motion(self._free, None, 0.0, np.zeros(len(self._f)), 0.0, 0.0)
         for variable in np.flatnonzero(inside):
             self.join(int(variable), still)
         self.settle()
@@ -254,7 +267,24 @@ class ActiveSet(MovingPoint):
     def _violations(self, out: Array) -> float:
         n, per = self.n_variables, self.per_sample
         arrays = (self._state, self._s, self._p, self._u, self._f)
-        return float(violations(n, per, *arrays, self.bias, out))
+        length = self._length
+        least = self._least_size(length)
+        return float(violations(n, per, *arrays, self.bias, self._root, length, least, out))
+
+    def _least_size(self, length: float) -> float:
+        """What b is a sum of, by the free variable that tells most of it; and 1."""
+        return max(1.0, self.free_root() * length)
+
+    def worst_violation(self) -> float:
+        """The largest violation of a condition, beside the size of the terms it is a sum of."""
+        return self._violations(np.empty(self.n_variables))
+
+    @property
+    def _length(self) -> float:
+        """(Σ a_j² K_jj)^½: what w would measure if samples were orthogonal, and what the rounding
+        of a value Σ a_j K_ij is a share of, times √K_ii."""
+        weighted = self.a * np.repeat(self._root[: self.n_samples], self.per_sample)
+        return float(np.sqrt(weighted @ weighted))
 
     @property
     def _largest_coefficient(self) -> float:
@@ -262,11 +292,13 @@ class ActiveSet(MovingPoint):
         bounds = self.u[np.isfinite(self.u)]
         return float(max(bounds.max(initial=0.0), self.a.max(initial=0.0)))
 
-    @property
-    def magnitude(self) -> float:
-        """The size of the terms that r is a sum of."""
-        sizes = float(self.a.max(initial=0.0)) * self._largest
-        return max(1.0, sizes, float(np.abs(self.p).max(initial=0.0)))
+    def _sizes(self, variables: Array) -> Array:
+        """The size of the terms that r of some variables is a sum of."""
+        length = self._length
+        values = self._root[variables // self.per_sample] * length
+        least = self._least_size(length)
+        sizes: Array = np.maximum(np.maximum(least, np.abs(self._p[variables])), values)
+        return sizes
 
     def _residuals(self, variables: Array) -> Array:
         f = self._f[variables // self.per_sample]
@@ -275,8 +307,9 @@ class ActiveSet(MovingPoint):
 
     def _rise(self, variable: int) -> None:
         """Raise a bound until nothing holds the variable at it any more, then to infinity."""
-        r = float(self._residuals(np.array([variable]))[0])
-        if self._u[variable] == 0.0 and r >= -_ACCEPTED * self.magnitude:
+        only = np.array([variable])
+        met = self._residuals(only)[0] >= -_MET * self._sizes(only)[0]
+        if self._u[variable] == 0.0 and met:
             # Others that rose before have met its condition.
             self._state[variable], self._u[variable] = AT_ZERO, np.inf
             return

@@ -55,17 +55,19 @@ _FEWEST_NEAR, _SHARE_NEAR, _SPARE = 512, 8, 64
 #: Violations beyond this are not rounding: such variables are left to `ActiveSet.settle`.
 _VIOLATED = 1e-9
 
+INDEFINITE = "The kernel is not positive semi-definite on these samples."
+LOST = "Rounding in double precision hides the path to the optimum."
 NOT_FEASIBLE = "No feasible point: sᵀa = δ cannot be met within 0 ≤ a ≤ u."
 
 #: Variables at moving bounds whose columns are fetched one by one.
 _FEW_DRIVERS = 4
 
 
-class BreakdownError(Exception):
+class BreakdownError(SolverError):
     """The path cannot be followed (rounding, or a kernel that is none): solve from scratch."""
 
 
-class UnboundedError(Exception):
+class UnboundedError(SolverError):
     """A bound rose without end: the problem with infinite bounds has no solution."""
 
 
@@ -78,6 +80,7 @@ class Motion:
     delta_rate: float
     drive: Array
     pace: float
+    sums: float
     n_drivers: int = 0
     drive_total: float = 0.0
     standstills: int = 0
@@ -103,7 +106,8 @@ class MovingPoint(HeldVariables):
         """
         self._known_support = None
         pace = max(abs(delta_rate), float(np.abs(self._u_rate[moving]).max(initial=0.0)))
-        motion = Motion(moving, p_rate, delta_rate, np.zeros(len(self._f)), pace)
+        sums = max(pace, abs(self.delta))  # what the rates of sums are differences of
+        motion = Motion(moving, p_rate, delta_rate, np.zeros(len(self._f)), pace, sums)
         drivers = moving[self._state[moving] == AT_BOUND]
         self._drive(motion, drivers)
         t = 0.0
@@ -113,7 +117,7 @@ class MovingPoint(HeldVariables):
             self.around = None
         while t < t_end:
             if self.steps > last:
-                raise BreakdownError("circles")
+                raise BreakdownError(LOST)
             if np.isinf(t_end) and self._state[moving[0]] != AT_BOUND:
                 return
             if compiled and len(self._free) and self.kernel.kept(self._free // self.per_sample):
@@ -123,12 +127,12 @@ class MovingPoint(HeldVariables):
                 if len(self._free):
                     continue
             total = delta_rate - motion.drive_total
-            if abs(total) <= _ROUNDING * pace:
+            if abs(total) <= _ROUNDING * motion.sums:
                 total = 0.0
             if len(self._free) == 0 and total != 0.0:
                 if not self._move_bias(motion, -np.sign(total)):
                     if t_end - t > _LAST_BIT:
-                        raise SolverError(NOT_FEASIBLE)
+                        raise BreakdownError(NOT_FEASIBLE)
                     return
                 continue
             t += self._step(motion, total, t_end - t)
@@ -148,10 +152,10 @@ class MovingPoint(HeldVariables):
         a = self._a[:n].copy()
         why, variable, m, bias, t, motion.drive_total, motion.n_drivers, *counts = run(
             per, self._state, self._s, self._p, self._u, self._u_rate, self._a, motion.moving,
-            free, m, self._factor.R, self._constant, self._largest, values, slot_of,
+            free, m, self._factor.R, self._constant, self._root, values, slot_of,
             around.near, around.n_near, around.f.copy(), around.block,
             motion.drive[: self.n_samples], motion.drive_total,
-            motion.n_drivers, motion.delta_rate, motion.pace, self.bias, t_end,
+            motion.n_drivers, motion.delta_rate, motion.pace, motion.sums, self.bias, t_end,
             last - self.steps, _MOST_STANDSTILLS, _ROUNDING, _DEPENDENT, _LAST_BIT,
         )  # fmt: skip
         self.bias = float(bias)
@@ -161,10 +165,16 @@ class MovingPoint(HeldVariables):
         self.blur += np.finfo(np.float64).eps * counts[2]
         self._follow_f(self._s[:n] * (self._a[:n] - a))
         if why == CIRCLES:
-            raise BreakdownError("circles")
+            raise BreakdownError(LOST)
         if why == TO_JOIN:
             self.join(int(variable), motion)
         return float(t)
+
+    def free_root(self) -> float:
+        """The least √K_ii of a free variable: b is known as well as its value is."""
+        if len(self._free) == 0:
+            return 0.0
+        return float(self._root[self._free // self.per_sample].min())
 
     def look_around(self, count: int) -> Neighbourhood:
         """The `count` variables at zero or bound whose r are nearest to 0, or a few more."""
@@ -212,7 +222,8 @@ class MovingPoint(HeldVariables):
         still = np.zeros(len(self._f))
         step, found = first_to_leave_bound(
             self.n_variables, self.per_sample, self._state, self._s, self._p, self._u,
-            self._u_rate, self._no_rate, self._f, still, self.bias, direction, 0.0, -1,
+            self._u_rate, self._no_rate, self._f, still, self.bias, direction, self._root,
+            0.0, 0.0, -1,
         )  # fmt: skip
         if found < 0:
             return False
@@ -232,13 +243,19 @@ class MovingPoint(HeldVariables):
             z_rate, bias_rate = self._rates(motion, p_rate, samples, total)
             f_rate = motion.drive.copy()
             self.kernel.add_columns(samples, z_rate, f_rate)
-            size = float(np.abs(z_rate).sum()) * self._largest + abs(bias_rate)
-            size += float(np.abs(motion.drive[:n]).max(initial=0.0))
-            size += 0.0 if motion.p_rate is None else float(np.abs(p_rate).max(initial=0.0))
-            least = (10 + len(free)) * _ROUNDING * size
+            root = self._root
+            drivers = motion.moving[self._state[motion.moving] == AT_BOUND]
+            # Rounding of the linear system, the constant in it included, is felt everywhere.
+            involved = np.concatenate([samples, drivers // self.per_sample])
+            lengths = np.hypot(root[involved], np.sqrt(self._constant))
+            size = float(np.abs(np.concatenate([z_rate, self._u_rate[drivers]])) @ lengths)
+            fixed = abs(bias_rate) + float(lengths.max(initial=0.0)) * size
+            fixed += 0.0 if motion.p_rate is None else float(np.abs(p_rate).max(initial=0.0))
+            least = (10 + len(free)) * _ROUNDING
             step, leaving = first_to_leave_bound(
                 self.n_variables, self.per_sample, self._state, self._s, self._p, self._u,
-                self._u_rate, p_rate, self._f, f_rate, self.bias, bias_rate, least, motion.banned,
+                self._u_rate, p_rate, self._f, f_rate, self.bias, bias_rate, root,
+                least * fixed, least * size, motion.banned,
             )  # fmt: skip
         a_rate = self._s[free] * z_rate
         least = _ROUNDING * max(motion.pace, float(np.abs(a_rate).max(initial=0.0)))
@@ -253,7 +270,7 @@ class MovingPoint(HeldVariables):
         else:
             motion.standstills += 1
         if motion.standstills > _MOST_STANDSTILLS:
-            raise BreakdownError("circles")
+            raise BreakdownError(LOST)
         self._a[free] += length * a_rate
         self._f[:n] += length * f_rate[:n]
         if motion.p_rate is not None:
@@ -307,7 +324,7 @@ class MovingPoint(HeldVariables):
         self.changes += 1
         if len(self._free) == 0:
             self._factor.size = 0
-            self._constant = self._largest or 1.0
+            self._constant = float(self._root[variable // self.per_sample]) ** 2 or 1.0
         sample = variable // self.per_sample
         while True:
             column = self.kernel.column(sample)
@@ -317,7 +334,7 @@ class MovingPoint(HeldVariables):
             if distance > _DEPENDENT * diagonal:
                 break
             if distance < _INDEFINITE * diagonal:
-                raise BreakdownError("indefinite")
+                raise BreakdownError(INDEFINITE)
             if self._exchange(variable, column, among, motion):
                 return
         if self._state[variable] == AT_BOUND:

@@ -17,12 +17,12 @@ AT_ZERO, FREE, AT_BOUND = -1, 0, 1
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def first_to_leave_bound(  # type: ignore[no-untyped-def]
-    n, per, state, s, p, u, u_rate, p_rate, f, f_rate, b, b_rate, least_rate, banned
+    n, per, state, s, p, u, u_rate, p_rate, f, f_rate, b, b_rate, root, least, least_share, banned
 ):
     """Step and index of the first variable at zero or bound whose r reaches 0; −1 if none does.
 
-    Rates below `least_rate` are rounding; `banned` is left out. Of several at once, the one of the
-    largest rate.
+    Rates below least + least_share √K_ii are rounding; `banned` is left out. Of several at once,
+    the one of the largest rate.
     """
     nearest, found, steepest = np.inf, -1, 0.0
     for i in range(n):
@@ -32,7 +32,7 @@ def first_to_leave_bound(  # type: ignore[no-untyped-def]
         j = i // per
         # Outwards: how fast the distance |r| to a violation shrinks.
         rate = at * (s[i] * (f_rate[j] + b_rate) + p_rate[i])
-        if rate <= least_rate:
+        if rate <= least + least_share * root[j]:
             continue
         room = -at * (s[i] * (f[j] + b) + p[i])
         step = max(room, 0.0) / rate
@@ -61,8 +61,12 @@ def first_to_meet_bound(free, a, u, a_rate, u_rate, least_rate):  # type: ignore
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
-def violations(n, per, state, s, p, u, f, b, out):  # type: ignore[no-untyped-def]
-    """out_i = what must be taken from r_i for the conditions to hold; returns the largest size."""
+def violations(  # type: ignore[no-untyped-def]
+    n, per, state, s, p, u, f, b, root, length, least_size, out
+):
+    """out_i = what must be taken from r_i for the conditions to hold; returns the largest, beside
+    the size of the terms that r_i is a sum of: `least_size`, p_i, and √K_ii times the `length` of
+    w."""
     largest = 0.0
     for i in range(n):
         out[i] = 0.0
@@ -71,5 +75,6 @@ def violations(n, per, state, s, p, u, f, b, out):  # type: ignore[no-untyped-de
         r = s[i] * (f[i // per] + b) + p[i]
         if state[i] == FREE or state[i] * r > 0.0:
             out[i] = r
-            largest = max(largest, abs(r))
+            size = max(least_size, abs(p[i]), root[i // per] * length)
+            largest = max(largest, abs(r) / size)
     return largest

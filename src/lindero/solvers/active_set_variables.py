@@ -24,7 +24,7 @@ from lindero.solvers.growing_factor import GrowingFactor
 _ROWS = 256
 
 _OF_VARIABLES = ("_a", "_u", "_p", "_s", "_state")
-_NUMBERS = ("bias", "delta", "steps", "changes", "blur", "lost", "_constant", "_largest")
+_NUMBERS = ("bias", "delta", "steps", "changes", "blur", "lost", "_constant")
 
 
 @dataclass(frozen=True)
@@ -62,15 +62,15 @@ class HeldVariables:
         self.steps = 0
         self.changes = 0
         self.blur = 0.0
-        self.lost = False
+        self.lost = self.indefinite = False
         self._a, self._u, self._p, self._s = (np.empty(0) for _ in range(4))
         self._u_rate, self._no_rate = np.zeros(0), np.zeros(0)
         self._state = np.empty(0, dtype=np.int8)
         self._f = np.empty(0)
+        self._root = np.empty(0)  # √K_ii of each sample
         self._free = np.empty(0, dtype=np.int64)
         self._factor = GrowingFactor()
         self._constant = 0.0
-        self._largest = 0.0
         self._known_support: tuple[Array, Array, Any] | None = None
         self.around: Neighbourhood | None = None
         self.remember()
@@ -141,6 +141,7 @@ class HeldVariables:
         for name in _OF_VARIABLES:
             setattr(self, name, with_room(getattr(self, name), first, last))
         self._f = with_room(self._f, old, new)
+        self._root = with_room(self._root, old, new)
         if len(self._u_rate) < len(self._a):
             self._u_rate, self._no_rate = np.zeros(len(self._a)), np.zeros(len(self._a))
         self._s[first:last], self._p[first:last] = s, p
@@ -151,7 +152,7 @@ class HeldVariables:
         for start in range(old, new if len(held) else old, _ROWS):
             rows = np.arange(start, min(start + _ROWS, new))
             self._f[rows] = kernel.cross(kernel.probe(rows), probe) @ coefficients
-        self._largest = max(self._largest, self.kernel.largest_diagonal(old, new))
+        self._root[old:new] = np.sqrt(np.maximum(0.0, self.kernel.diagonal(old, new)))
         return np.arange(first, last)
 
     def _support(self) -> tuple[Array, Array, Any]:
@@ -182,7 +183,6 @@ class HeldVariables:
         """Be ready to undo what follows, up to the next call. New samples alone are undone without
         a copy of the others; `begin_change` is to be called before anything else changes."""
         self._first_new = self.n_samples
-        self._first_largest = self._largest
         self._before: Snapshot | None = None
 
     def begin_change(self) -> None:
@@ -196,12 +196,13 @@ class HeldVariables:
             self.restore(self._before)
         if self._first_new < self.n_samples:
             self.kernel.truncate(self._first_new)
-        self._largest = self._first_largest
-        self._before = None
+        self._u_rate[:] = 0.0
+        self._before = self.around = None
 
     def restore(self, snapshot: Snapshot) -> None:
         """Come back."""
         self._known_support = None
+        self._u_rate[:] = 0.0
         if snapshot.n_samples < self.n_samples:
             self.kernel.truncate(snapshot.n_samples)
         for name, values in snapshot.of_variables.items():
@@ -227,7 +228,7 @@ class HeldVariables:
 
     def close_gaps(self, kept: Array) -> None:
         """Drop the slots where `kept` is false; their variables must be at zero, of bound zero."""
-        self._known_support = None
+        self._known_support = self.around = None
         n, n_kept = self.n_samples, int(kept.sum())
         of_variables = np.repeat(kept, self.per_sample)
         self._free = (np.cumsum(of_variables) - 1)[self._free]
@@ -235,4 +236,5 @@ class HeldVariables:
             array = getattr(self, name)
             array[: n_kept * self.per_sample] = array[: n * self.per_sample][of_variables]
         self._f[:n_kept] = self._f[:n][kept]
+        self._root[:n_kept] = self._root[:n][kept]
         self.kernel.keep(kept)

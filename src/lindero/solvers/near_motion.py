@@ -65,9 +65,9 @@ def add_rows(block, rows, weights, m, n_near, out):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
-def rates(R, m, solved, total, constant, z_rate):  # type: ignore[no-untyped-def]
+def rates(R, m, solved, total, constant, z_rate, free, per, root):  # type: ignore[no-untyped-def]
     """ż of the free variables in `z_rate`, from R⁻ᵀ of the right side and of ones in the rows of
-    `solved`; returns ḃ and Σ|ż|."""
+    `solved`; returns ḃ and Σ|ż| (K + constant)^½."""
     right, ones = solved[0], solved[1]
     summed, of_ones = 0.0, 0.0
     for k in range(m):
@@ -79,23 +79,20 @@ def rates(R, m, solved, total, constant, z_rate):  # type: ignore[no-untyped-def
     backward(R, m, z_rate)
     sizes = 0.0
     for k in range(m):
-        sizes += abs(z_rate[k])
+        sizes += abs(z_rate[k]) * np.hypot(root[free[k] // per], np.sqrt(constant))
     return shift + constant * total, sizes
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
 def push(drive, column, rate):  # type: ignore[no-untyped-def]
-    """drive += rate · column; returns its largest size."""
-    largest = 0.0
+    """drive += rate · column."""
     for i in range(drive.size):
         drive[i] += rate * column[i]
-        largest = max(largest, abs(drive[i]))
-    return largest
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def first_near_to_leave(  # type: ignore[no-untyped-def]
-    near, n_near, state, s, p, f_near, rate_near, b, b_rate, least_rate, banned
+    near, n_near, per, state, s, p, f_near, rate_near, b, b_rate, root, least, share, banned
 ):
     """Step and place of the first near variable whose r reaches 0; −1 if none does."""
     nearest, found, steepest = np.inf, -1, 0.0
@@ -103,7 +100,7 @@ def first_near_to_leave(  # type: ignore[no-untyped-def]
         i = near[j]
         at = state[i]
         rate = at * s[i] * (rate_near[j] + b_rate)
-        if rate <= least_rate or i == banned:
+        if rate <= least + share * root[i // per] or i == banned:
             continue
         step = max(-at * (s[i] * (f_near[j] + b) + p[i]), 0.0) / rate
         if step < nearest or (step == nearest and rate > steepest):
@@ -113,8 +110,8 @@ def first_near_to_leave(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def run(  # type: ignore[no-untyped-def]
-    per, state, s, p, u, u_rate, a, moving, free, m, R, constant, largest, values, slot_of,
-    near, n_near, f_near, block, drive, drive_total, n_drivers, delta_rate, pace, b, t_end,
+    per, state, s, p, u, u_rate, a, moving, free, m, R, constant, root, values, slot_of,
+    near, n_near, f_near, block, drive, drive_total, n_drivers, delta_rate, pace, sums, b, t_end,
     most_steps, most_standstills, rounding, dependent, last_bit,
 ):  # fmt: skip
     """Move until t = t_end, or until something is needed that is not at hand.
@@ -135,13 +132,12 @@ def run(  # type: ignore[no-untyped-def]
     solved = np.ones((2, room))
     forward(R, m, solved[1])
     fresh = False
-    drive_size = np.abs(drive).max() if drive.size else 0.0
     t, blur = 0.0, 0.0
     steps, changes, standstills, joined, banned = 0, 0, 0, -1, -1
     why, variable = CIRCLES, -1
     while steps <= most_steps and standstills <= most_standstills:
         total = delta_rate - drive_total
-        if abs(total) <= rounding * pace:
+        if abs(total) <= rounding * sums:
             total = 0.0
         if m == 0 and total != 0.0:
             why = NO_FREE
@@ -157,15 +153,24 @@ def run(  # type: ignore[no-untyped-def]
                         solved[0, k] = -drive[free[k] // per]
                     forward(R, m, solved[0])
                     fresh = True
-                b_rate, size = rates(R, m, solved, total, constant, z_rate)
+                b_rate, size = rates(R, m, solved, total, constant, z_rate, free, per, root)
             for j in range(n_near):
                 rate_near[j] = drive[near[j] // per]
             add_rows(block, rows, z_rate, m, n_near, rate_near)
-            size = size * largest + abs(b_rate) + drive_size
-            least = (10 + m) * rounding * size
+            # Rounding of the linear system, the constant in it included, is felt everywhere.
+            largest = 0.0
+            for k in range(m):
+                largest = max(largest, root[free[k] // per])
+            for i in moving:
+                if state[i] == AT_BOUND:
+                    size += abs(u_rate[i]) * np.hypot(root[i // per], np.sqrt(constant))
+                    largest = max(largest, root[i // per])
+            largest = np.hypot(largest, np.sqrt(constant))
+            least = (10 + m) * rounding
             step, leaving = first_near_to_leave(
-                near, n_near, state, s, p, f_near, rate_near, b, b_rate, least, banned
-            )
+                near, n_near, per, state, s, p, f_near, rate_near, b, b_rate, root,
+                least * (abs(b_rate) + largest * size), least * size, banned,
+            )  # fmt: skip
         fastest = 0.0
         for k in range(m):
             a_rate[k] = s[free[k]] * z_rate[k]
@@ -208,7 +213,7 @@ def run(  # type: ignore[no-untyped-def]
             a[variable] = u[variable] if side == AT_BOUND else 0.0
             if side == AT_BOUND and u_rate[variable] != 0.0:
                 rate = s[variable] * u_rate[variable]
-                drive_size = push(drive, values[slots[meeting]], rate)
+                push(drive, values[slots[meeting]], rate)
                 drive_total += rate
                 n_drivers += 1
                 fresh = False
@@ -248,13 +253,13 @@ def run(  # type: ignore[no-untyped-def]
         R[m, m] = np.sqrt(distance)
         if state[variable] == AT_BOUND and u_rate[variable] != 0.0:
             rate = s[variable] * u_rate[variable]
-            drive_size = push(drive, column, -rate)
+            push(drive, column, -rate)
             drive_total -= rate
             n_drivers -= 1
             fresh = False
             if n_drivers == 0:
                 drive[:] = 0.0
-                drive_total, drive_size = 0.0, 0.0
+                drive_total = 0.0
         right, one = -drive[variable // per], 1.0
         for k in range(m):
             right -= R[k, m] * solved[0, k]

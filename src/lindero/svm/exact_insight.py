@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy, deepcopy
 from dataclasses import dataclass
+from numbers import Real
 from typing import Self
 
 import numpy as np
 
+from lindero.errors import SolverError
 from lindero.kernels.functions import Array
 from lindero.kernels.threads import TileThreads, single_threaded_blas
+from lindero.solvers.active_set_motion import BreakdownError
 from lindero.svm.incremental_machine import IncrementalMachine
 
 #: Variables looked at when single samples are left out, at first.
@@ -33,7 +36,8 @@ class PenaltyPath:
     Attributes
     ----------
     C : ndarray of shape (n_breakpoints,)
-        The values of C at which the margin changes, with the two ends, in the order of the path.
+        The values of C at which the margin changes, with the two ends, in the order of the path;
+        one is repeated where several samples change at once.
     coefficients : ndarray of shape (n_breakpoints, n_held)
         Signed coefficients of the samples held, in the order of `sample_ids_`.
     intercepts : ndarray of shape (n_breakpoints,)
@@ -86,6 +90,7 @@ class ExactInsight(IncrementalMachine):
                 yield lambda: engine.restore(point)
         finally:
             engine.restore(point)
+            engine.around = None
 
     def _left_out(self) -> Array:
         """The output at each sample of the machine that never saw it."""
@@ -131,12 +136,11 @@ class ExactInsight(IncrementalMachine):
         with self._and_back(with_factor=True) as go_back:
             for place in places:
                 if stop:
-                    return
+                    break
                 slot = int(slots[place])
                 self._move(self._variables(slot), np.zeros(self._per_sample), gone=True)
                 values[place] = engine.f[slot] + self._canonical_bias()
                 go_back()
-        engine.around = None
 
 
 class PenaltyInsight(ExactInsight):
@@ -168,7 +172,7 @@ class PenaltyInsight(ExactInsight):
         """
         self._require_fitted()
         for name, value in (("C_from", C_from), ("C_to", C_to)):
-            if not 0.0 < value < np.inf:
+            if not isinstance(value, Real) or not 0.0 < value < np.inf:
                 raise ValueError(f"{name} must be positive and finite, got {value!r}.")
         engine, slots = self._engine, self._samples.slots
         if engine.lost:
@@ -189,9 +193,15 @@ class PenaltyInsight(ExactInsight):
             rows.append((C, z[slots], bias - self._of_origin(z)))
 
         with self._and_back(with_factor=False):
-            engine.set_bounds(taking_part, first)
+            self._move(taking_part, first)
             record(0.0)
-            engine.scale_bounds(taking_part, last, record)
+            try:
+                engine.scale_bounds(taking_part, last, record)
+            except BreakdownError:
+                raise SolverError(
+                    f"Rounding in double precision hides the path in C beyond {rows[-1][0]:.6g}. "
+                    "Take a shorter path, or scale the features."
+                ) from None
             while len(rows) > 1 and rows[-1][0] == C_to:
                 rows.pop()
             record(1.0)  # again, with rounding settled

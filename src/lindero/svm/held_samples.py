@@ -84,7 +84,7 @@ class HeldSamples:
                 f"ids must be one integer or a list of them, got {ids!r}. sample_ids_ lists those "
                 "that are held."
             )
-        wanted = wanted.astype(np.int64)
+        wanted = np.minimum(wanted, np.iinfo(np.int64).max).astype(np.int64)
         slots = np.searchsorted(self._ids[: self.n_slots], wanted)
         inside = slots < self.n_slots
         known = inside.copy()
@@ -100,7 +100,8 @@ class HeldSamples:
         if len(np.unique(slots)) < len(slots):
             values, counts = np.unique(wanted, return_counts=True)
             raise ValueError(f"ids holds {values[counts > 1][0]} more than once.")
-        return slots
+        found: Array = slots
+        return found
 
     @property
     def has_many_gaps(self) -> bool:

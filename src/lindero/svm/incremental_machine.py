@@ -1,8 +1,6 @@
-"""What every machine that learns and forgets sample by sample shares.
+"""What every machine that learns and forgets sample by sample shares: the updates.
 
-The solver (`solvers.active_set`) holds the optimum; this holds the samples it is the optimum of,
-and turns it into the attributes of a fitted machine when somebody looks at them. A call that fails
-or is interrupted leaves everything as it was.
+A call that fails or is interrupted leaves everything as it was.
 """
 
 from __future__ import annotations
@@ -11,38 +9,27 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.errors import NotSeparableError
-from lindero.kernels.functions import Array, KernelFunction
-from lindero.kernels.growing import GrowingKernel
-from lindero.kernels.operator import origin
+from lindero.kernels.functions import Array
 from lindero.kernels.threads import single_threaded_blas
-from lindero.models.kernel_machine import linear_weights
-from lindero.problems.conditions import bias_at
-from lindero.solvers.active_set import ActiveSet
 from lindero.solvers.active_set_motion import BreakdownError, UnboundedError
 from lindero.solvers.limits import Limits
-from lindero.solvers.solution import Certificate, Solver
-from lindero.svm.held_samples import HeldSamples
-from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS, MarginMachine, unfitted_copy
+from lindero.solvers.solution import Solver
+from lindero.svm.held_machine import HeldMachine
+from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import reporting
 from lindero.svm.training import SMALL_FIT_ROWS, choose_solver
-from lindero.svm.update_log import UpdateLog
-from lindero.validation import kernel_function
 
-#: Gap, as a share of the size of the terms compared, up to which a solution counts as exact.
-_EXACT = 1e-8
-
-#: Tolerance of solutions from scratch: fine enough to leave few changes to the exact path.
+#: Tolerance and steps of solutions from scratch, whose rest is left to the exact path: fine enough
+#: for few changes on it, and not endless where rounding allows no finer one.
 _BATCH_TOL = 1e-6
+_FEWEST_STEPS, _STEPS_PER_SAMPLE = 500_000, 100
 
 #: More new samples than both of these (the second as a part of those held) are learned at once.
 _FEW_AT_ONCE, _SHARE_AT_ONCE = 10, 50
@@ -56,33 +43,10 @@ INCREMENTAL_CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class _Expansion:
-    """The machine as others know it: support vectors and their coefficients."""
-
-    support: Array
-    vectors: Any
-    coefficients: Array
-    intercept: float
-    weights: Array | None
-
-
-@dataclass
-class _View:
-    """What has been looked at since the last update."""
-
-    expansion: _Expansion | None = None
-
-
-class IncrementalMachine(MarginMachine):
+class IncrementalMachine(HeldMachine):
     """Abstract. Subclasses say what variables a sample has, and what users may call."""
 
-    cache_size: float
-    window: int | None
     verbose: bool
-
-    #: Variables of a sample.
-    _per_sample: ClassVar[int] = 1
 
     # -- what subclasses fill in --------------------------------------------------------------
 
@@ -110,45 +74,10 @@ class IncrementalMachine(MarginMachine):
                 "anew."
             )
 
-    # -- beginning ----------------------------------------------------------------------------
-
-    def _begin(self, X: Any, weights: Array) -> None:
-        """An empty machine for rows like those of X."""
-        function = kernel_function(self, X, weights)
-        kernel = GrowingKernel(function, X.shape[1], self._shift(X, function), self.cache_size)
-        self._function = function
-        self._gamma = function.gamma
-        self._engine = ActiveSet(kernel, self._per_sample)
-        self._samples = HeldSamples()
-        self._updates = UpdateLog()
-        self._seconds = 0.0
-        self._view = _View()
-        self._fitted_window = self.window
-
-    def _shift(self, X: Any, function: KernelFunction) -> Array | None:
-        """Where the origin of dense rows may be moved to."""
-        return origin(X, function)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_engine")
-
-    def _require_fitted(self) -> None:
-        if not hasattr(self, "_engine"):
-            raise NotFittedError(
-                f"This {type(self).__name__} holds no samples yet: call fit or partial_fit first."
-            )
-
-    def _aside(self) -> Self:
-        """A copy to begin in, which a failure then throws away."""
-        return unfitted_copy(self)
-
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """Undo everything if anything goes wrong."""
         begun = time.perf_counter()
-        if self._samples.has_many_gaps:
-            self._engine.close_gaps(self._samples.alive)
-            self._samples.close_gaps()
         self._engine.remember()
         self._samples.remember()
         n_updates = len(self._updates)
@@ -166,6 +95,10 @@ class IncrementalMachine(MarginMachine):
                     "allow errors, or a richer kernel."
                 ) from None
             raise
+        # Only now: callers know samples by their slots.
+        if self._samples.has_many_gaps:
+            self._engine.close_gaps(self._samples.alive)
+            self._samples.close_gaps()
         self._view.expansion = None
         self._seconds += time.perf_counter() - begun
 
@@ -179,18 +112,19 @@ class IncrementalMachine(MarginMachine):
                 return
             for row in range(len(targets)):
                 one = slice(row, row + 1)
-                self._add(X[one], targets[one], factors[one])
+                self._samples.append(targets[one], factors[one])
                 for slot in self._beyond_window():
                     self._remove(int(slot))
-            self._engine.refresh()
+                self._add(X[one], targets[one], factors[one])
+            self._refresh()
 
     def _by_batch(self, n_new: int) -> bool:
         """Whether many samples are better learned at once (see `benchmarks/README.md`)."""
         return n_new > max(_FEW_AT_ONCE, len(self._samples.slots) // _SHARE_AT_ONCE)
 
     def _add(self, X: Any, targets: Array, factors: Array) -> None:
+        """The last sample of `_samples` comes to the solver."""
         s, p, u = self._stated(targets, factors)
-        self._samples.append(targets, factors)
         variables = self._engine.append(X, s, p)
         with self._logged("add", self._samples.n_slots - 1):
             self._move(variables, u)
@@ -219,7 +153,7 @@ class IncrementalMachine(MarginMachine):
             if not self._by_batch(len(slots)):
                 for slot in slots:
                     self._remove(int(slot))
-                self._engine.refresh()
+                self._refresh()
                 return
             variables = self._all_variables(slots)
             with self._logged("forget", slots, from_scratch=True):
@@ -233,7 +167,7 @@ class IncrementalMachine(MarginMachine):
         with self._all_or_nothing():
             for slot, target, factor in zip(slots, targets, factors, strict=True):
                 self._change(int(slot), float(target), float(factor))
-            self._engine.refresh()
+            self._refresh()
 
     def _one_each(self, values: Any, slots: Array, name: str) -> Array:
         """A value for each of some samples, from one for all or a list."""
@@ -272,10 +206,18 @@ class IncrementalMachine(MarginMachine):
             else:
                 engine.set_bounds(variables, bounds, total)
         except BreakdownError:
+            engine.begin_change()
             engine.u[variables] = bounds
             engine.delta = total
             a[variables] = np.minimum(a[variables], bounds)
             self._solve(a)
+
+    def _refresh(self) -> None:
+        """Values from scratch, where many updates may have blurred them."""
+        try:
+            self._engine.refresh()
+        except BreakdownError:
+            self._solve(self._engine.a.copy())
 
     def _solve(self, a: Array) -> None:
         """The optimum for the bounds as they are, from near `a`."""
@@ -284,19 +226,20 @@ class IncrementalMachine(MarginMachine):
         make_solver = self._solver((len(self._samples.slots), self.n_features_in_), hard)
         n_threads = 1 if engine.n_variables < SMALL_FIT_ROWS else None
         solver = make_solver(tol=_BATCH_TOL, cache_size=self.cache_size, n_threads=n_threads)
-        knew = engine.lost
+        knew = engine.indefinite
         with reporting(bool(self.verbose), None) as callback:
-            limits = Limits(callback=callback)
+            most = _FEWEST_STEPS + _STEPS_PER_SAMPLE * engine.n_samples
+            limits = Limits(max_iter=most, callback=callback)
             engine.solve_from(a, solver, limits)
         if limits.interrupted:
             raise KeyboardInterrupt
-        if engine.lost and not knew:
+        if engine.indefinite and not knew:
             warnings.warn(
                 f"The {self._function.name} kernel is not positive semi-definite on these data: "
                 "updates are solved from scratch, and the certificate speaks of a stationary point "
                 "only.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=6,
             )
 
     def _learn_at_once(self, X: Any, targets: Array, factors: Array) -> None:
@@ -308,10 +251,11 @@ class IncrementalMachine(MarginMachine):
         engine.u[variables] = u
         with self._logged("add", np.arange(first, self._samples.n_slots), from_scratch=True):
             gone = self._beyond_window()
-            for slot in gone:
-                self._samples.release(int(slot))
             engine.u[self._all_variables(gone)] = 0.0
             self._solve_anew()
+        with self._logged("forget", gone, from_scratch=True):
+            for slot in gone:
+                self._samples.release(int(slot))
 
     def _solve_anew(self) -> None:
         engine = self._engine
@@ -327,137 +271,3 @@ class IncrementalMachine(MarginMachine):
         counts = engine.steps - steps, engine.changes - changes
         for slot in np.atleast_1d(slots):
             self._updates.append(kind, self._samples.id_of(int(slot)), *counts, from_scratch)
-
-    # -- the model: attributes that other machines set, computed when looked at -----------------
-
-    @property
-    def sample_ids_(self) -> Array:
-        """Ids of the samples held, oldest first."""
-        self._require_fitted()
-        return self._samples.ids
-
-    @property
-    def updates_(self) -> Array:
-        """A record for each update."""
-        self._require_fitted()
-        return self._updates.as_array()
-
-    def _expanded(self) -> _Expansion:
-        self._require_fitted()
-        if self._view.expansion is None:
-            self._view.expansion = self._expand()
-        return self._view.expansion
-
-    def _canonical_bias(self) -> float:
-        """The bias that depends on the solution only, not on the way to it: where conditions leave
-        an interval open, its middle."""
-        engine = self._engine
-        f = engine.f if self._per_sample == 1 else np.repeat(engine.f, self._per_sample)
-        return float(bias_at(f + engine.s * engine.p, engine.a, engine.s, engine.u))
-
-    def _expand(self) -> _Expansion:
-        engine, slots = self._engine, self._samples.slots
-        z = engine.z[slots]
-        support = self._in_order(np.flatnonzero(z))
-        vectors = engine.kernel.rows.taken(slots[support])
-        coefficients = z[None, support]
-        intercept, weights = self._canonical_bias(), None
-        if self._function.name == "linear":
-            # Coefficients sum to zero where rows are shifted, so that these are the weights too;
-            # and rows far from zero would leave them few digits.
-            shifted = engine.kernel.rows.shifted(slots[support])
-            weights = linear_weights(shifted, coefficients, None)
-            intercept -= self._of_origin(engine.z)
-        return _Expansion(support.astype(np.int32), vectors, coefficients, intercept, weights)
-
-    def _of_origin(self, z: Array) -> float:
-        """w·origin: what moving the origin of a linear kernel adds to its bias."""
-        shift = self._engine.kernel.shift
-        if shift is None or self._function.name != "linear":
-            return 0.0
-        held = np.flatnonzero(z)
-        return float((z[held] @ self._engine.kernel.rows.shifted(held)) @ shift)
-
-    def _in_order(self, support: Array) -> Array:
-        return support
-
-    @property
-    def support_(self) -> Array:  # type: ignore[override]
-        """Positions of the support vectors among the samples held."""
-        return self._expanded().support
-
-    @property
-    def bounded_support_(self) -> Array:
-        """Positions of the support vectors whose coefficients are at their bounds."""
-        engine = self._engine
-        at_bound = (engine.a > 0.0) & (engine.a >= engine.u)
-        by_sample = np.any(at_bound.reshape(-1, self._per_sample), axis=1, keepdims=True)[:, 0]
-        by_sample = by_sample[self._samples.slots]
-        support = self.support_
-        chosen: Array = support[by_sample[support]]
-        return chosen
-
-    @property
-    def free_support_(self) -> Array:
-        """Positions of the support vectors whose coefficients are below their bounds."""
-        support = self.support_
-        return support[~np.isin(support, self.bounded_support_)]
-
-    @property
-    def support_vectors_(self) -> Any:  # type: ignore[override]
-        """The support vectors."""
-        return self._expanded().vectors
-
-    @property
-    def dual_coef_(self) -> Any:  # type: ignore[override]
-        """Coefficients of the support vectors."""
-        known = self._expanded()
-        return (
-            sp.csr_array(known.coefficients) if sp.issparse(known.vectors) else known.coefficients
-        )
-
-    @property
-    def intercept_(self) -> Array:  # type: ignore[override]
-        """Constant of the function."""
-        return np.array([self._expanded().intercept])
-
-    @property
-    def _weights(self) -> Array:  # type: ignore[override]
-        weights = self._expanded().weights
-        assert weights is not None
-        return weights
-
-    @property
-    def shape_fit_(self) -> tuple[int, int]:  # type: ignore[override]
-        """Number of samples held, and of features."""
-        self._require_fitted()
-        return len(self._samples.slots), self.n_features_in_
-
-    # -- judging ------------------------------------------------------------------------------
-
-    @property
-    def certificate_(self) -> Certificate:  # type: ignore[override]
-        """How near the model is to the optimum over the samples held."""
-        self._require_fitted()
-        return self._judged(self._engine.f)
-
-    def certify(self) -> Certificate:
-        """Recompute the certificate from scratch, from the coefficients and the samples alone.
-
-        Returns
-        -------
-        certificate : Certificate
-        """
-        self._require_fitted()
-        return self._judged(self._engine.exact_f())
-
-    def _judged(self, f: Array) -> Certificate:
-        engine = self._engine
-        judgement = engine.problem().judge(engine.a, f)
-        if engine.lost and judgement.kkt_gap <= _BATCH_TOL * engine.magnitude:
-            status = "Stationary: the kernel is not positive semi-definite on these data."
-        elif judgement.kkt_gap <= _EXACT * engine.magnitude:
-            status = "Optimal: what is left of the KKT gap is rounding."
-        else:
-            status = "Not optimal: rounding in double precision hides any further progress."
-        return Certificate.of(judgement, engine.steps, self._seconds, status)

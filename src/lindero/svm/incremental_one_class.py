@@ -15,10 +15,10 @@ from lindero.solvers.scaled import ScaledSolver
 from lindero.solvers.solution import Solver
 from lindero.svm.exact_insight import ExactInsight
 from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS
+from lindero.svm.margin_machine import unfitted_copy
 from lindero.validation import new_table, row_factors, sample_weights, unlabelled_table
 
-#: The offset is lowered by this share of what its sum may be, so that samples on the boundary stay
-#: inside it.
+#: The offset is lowered by this share of the values, so that samples on the boundary stay inside.
 _ROUNDING = 1e-12
 
 
@@ -140,7 +140,7 @@ class IncrementalOneClassSVM(OutlierMixin, ExactInsight):  # type: ignore[misc]
         self : IncrementalOneClassSVM
             A call that fails or is interrupted leaves the estimator as it was.
         """
-        fitted = self._aside()
+        fitted = unfitted_copy(self)
         X = unlabelled_table(fitted, X)
         weights = sample_weights(sample_weight, X)
         fitted._fitted_nu = self.nu
@@ -202,7 +202,8 @@ class IncrementalOneClassSVM(OutlierMixin, ExactInsight):  # type: ignore[misc]
         if not inside.any():
             return bias
         least = float(engine.f[inside].min())
-        return max(bias, -least + _ROUNDING * engine.magnitude * float(engine.a.sum()))
+        largest = float(np.abs(engine.f).max())
+        return max(bias, -least + _ROUNDING * max(largest, abs(least)))
 
     # -- forgetting and changing --------------------------------------------------------------
 

@@ -9,19 +9,19 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from lindero.kernels.functions import Array
 from lindero.svm.exact_insight import PenaltyInsight
-from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS, IncrementalMachine
+from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS
 from lindero.svm.kernel_classifier import KernelClassifier
+from lindero.svm.label_coding import LabelCoding
+from lindero.svm.margin_machine import unfitted_copy
 from lindero.svm.misclassification_costs import class_terms, require_two
 from lindero.svm.training import upper_bounds
-from lindero.validation import further_table, row_factors, training_table
+from lindero.validation import further_table, row_factors, sample_weights, training_table
 
 
-class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
+class IncrementalSVC(PenaltyInsight, KernelClassifier):
     """Cost-sensitive classification that learns and forgets single samples, exactly.
 
     After every call the model is the one that :class:`CostSensitiveSVC` would find for the samples
@@ -113,6 +113,8 @@ class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
     array(['left'], dtype='<U5')
     """
 
+    _coding: LabelCoding
+
     # What SVC lets users choose for several classes is settled for two.
     multiclass = "ovo"
     decision_function_shape = "ovr"
@@ -157,7 +159,9 @@ class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
     # -- learning -----------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_cost: Any = None) -> IncrementalSVC:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, sample_cost: Any = None
+    ) -> IncrementalSVC:
         """Forget everything and learn these samples.
 
         Parameters
@@ -166,19 +170,24 @@ class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
             Training rows.
         y : array-like of shape (n_samples,)
             Class labels, two different ones at the most.
-        sample_cost : array-like of shape (n_samples,), default=None
-            Factors of the cost of errors on each row; those of zero take no part.
+        sample_weight, sample_cost : array-like of shape (n_samples,), default=None
+            Factors of C for each row, which are multiplied; rows where one is zero take no part.
 
         Returns
         -------
         self : IncrementalSVC
             A call that fails or is interrupted leaves the estimator as it was.
         """
-        return self._begin_with(X, y, None, sample_cost)
+        return self._begin_with(X, y, None, sample_weight, sample_cost)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_cost: Any = None
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        sample_cost: Any = None,
     ) -> IncrementalSVC:
         """Learn more samples, one after another.
 
@@ -192,9 +201,9 @@ class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
         y : array-like of shape (n_samples,)
             Class labels.
         classes : array-like of two labels, default=None
-            The labels to expect, in the first call. Without it, the first two seen.
-        sample_cost : array-like of shape (n_samples,), default=None
-            Factors of the cost of errors on each row; those of zero take no part.
+            The labels to expect. Without it, the first two seen.
+        sample_weight, sample_cost : array-like of shape (n_samples,), default=None
+            Factors of C for each row, which are multiplied; rows where one is zero take no part.
 
         Returns
         -------
@@ -202,96 +211,71 @@ class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
             A call that fails or is interrupted changes nothing at all.
         """
         if not hasattr(self, "_engine"):
-            return self._begin_with(X, y, classes, sample_cost)
+            return self._begin_with(X, y, classes, sample_weight, sample_cost)
         X, y = further_table(self, X, y)
+        before = self._coding
+        coding = before
         if classes is not None:
-            self._require_same(classes)
-        known, codes = self._coded(y)
-        costs = row_factors(sample_cost, X.shape[0], "sample_cost")
-        upper_bounds(self._fitted_C, costs)
-        before = self.classes_
+            coding = coding.declaring(classes)
+        if not coding.covers(y):
+            coding = coding.knowing(y)
+        factors = self._factors(X, sample_weight, sample_cost)
+        upper_bounds(self._fitted_C, factors)
         try:
-            if len(known) > len(before):
-                self._restate(known)
-            self._learn(X, codes, costs)
+            self._become(coding)
+            self._learn(X, coding.codes(y), factors)
         except BaseException:
-            if len(known) > len(before):
-                self._restate(before)
+            self._become(before)
             raise
         return self
 
-    def _begin_with(self, X: Any, y: Any, classes: Any, sample_cost: Any) -> IncrementalSVC:
-        fitted = self._aside()
+    def _begin_with(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, sample_cost: Any
+    ) -> IncrementalSVC:
+        fitted = unfitted_copy(self)
         X, y = training_table(fitted, X, y)
-        check_classification_targets(y)
         fitted._fitted_C = self.C
-        fitted._declared = classes is not None
-        if classes is not None:
-            fitted.classes_ = np.unique(column_or_1d(classes))
-            require_two(fitted.classes_)
-        else:
-            fitted.classes_ = np.unique(y)
-        fitted._terms = fitted._class_terms(fitted.classes_)
-        fitted.classes_, codes = fitted._coded(y)
-        costs = row_factors(sample_cost, X.shape[0], "sample_cost")
-        upper_bounds(self.C, costs)
-        fitted._begin(X, np.ones(X.shape[0]))
-        fitted._learn(X, codes, costs)
+        fitted._fitted_costs = (self.positive_class, self.cost_positive, self.cost_negative)
+        coding = LabelCoding.begun(y, classes)
+        fitted._terms = fitted._class_terms(coding.classes)
+        fitted._coding = coding = coding.knowing(y)
+        fitted.classes_ = coding.classes
+        sample_weights(sample_weight, X)  # refuses a first call without any weight
+        factors = self._factors(X, sample_weight, sample_cost)
+        upper_bounds(self.C, factors)
+        fitted._begin(X, (factors > 0.0).astype(np.float64) if factors.any() else factors + 1.0)
+        fitted._learn(X, coding.codes(y), factors)
         self.__dict__ = fitted.__dict__
         return self
+
+    def _factors(self, X: Any, sample_weight: Any, sample_cost: Any) -> Array:
+        weights = row_factors(sample_weight, X.shape[0], "sample_weight")
+        with np.errstate(over="ignore"):
+            factors: Array = weights * row_factors(sample_cost, X.shape[0], "sample_cost")
+        return factors
 
     def _class_terms(self, classes: Array) -> tuple[Array, Array]:
         """Margins and factors of C of the classes; a single one has those of its future place."""
         if len(classes) > 2:
             require_two(classes)
+        positive, cost_positive, cost_negative = self._fitted_costs
         two = classes if len(classes) == 2 else np.array([classes[0], classes[0]])
-        positive = self.positive_class if len(classes) == 2 else None
-        margins, weights = class_terms(two, positive, self.cost_positive, self.cost_negative)
+        margins, weights = class_terms(
+            two, positive if len(classes) == 2 else None, cost_positive, cost_negative
+        )
         return margins, weights
 
-    def _require_same(self, classes: Any) -> None:
-        given = np.unique(column_or_1d(classes))
-        same = given if len(self.classes_) == 2 or self._declared else self.classes_
-        if not np.isin(same, self.classes_).all() or not np.isin(self.classes_, given).all():
-            raise ValueError(
-                f"classes={given.tolist()} differs from the {self.classes_.tolist()} of the first "
-                "call. Call fit to begin anew."
-            )
-
-    def _coded(self, y: Array) -> tuple[Array, Array]:
-        """The classes known with these labels, and the position of each label among them."""
-        known = self.classes_
-        if y.dtype.kind == known.dtype.kind and y.dtype.kind in "biufU":
-            codes = np.minimum(np.searchsorted(known, y), len(known) - 1)
-            if (known[codes] == y).all():
-                return known, codes.astype(np.float64)
-        check_classification_targets(y)
-        labels = np.unique(y)
-        if (labels.dtype.kind in "US") != (known.dtype.kind in "US"):
-            raise ValueError(
-                f"y holds labels like {labels[0]!r}, but those known are like {known[0]!r}: text "
-                "and numbers cannot be mixed."
-            )
-        unknown = labels[~np.isin(labels, known)]
-        if len(unknown) and (len(known) + len(unknown) > 2 or self._declared):
-            raise ValueError(
-                f"y holds the label {unknown[0]!r}, but the classes are {known.tolist()}"
-                + (" as declared" if self._declared else "")
-                + ". Only two classes can be told apart. Call fit to begin anew, or wrap the "
-                "machine in sklearn.multiclass.OneVsRestClassifier."
-            )
-        if len(unknown):
-            known = np.unique(np.concatenate([known, unknown]))
-        return known, np.searchsorted(known, y).astype(np.float64)
-
-    def _restate(self, classes: Array) -> None:
+    def _become(self, coding: LabelCoding) -> None:
         """More (or, undoing that, fewer) classes than before: all coefficients are zero still."""
-        targets = self._samples.targets
-        if self._samples.n_slots:
-            label = self.classes_[0] if len(self.classes_) == 1 else classes[0]
-            targets[:] = np.searchsorted(classes, label)
-        self.classes_ = classes
-        self._terms = self._class_terms(classes)
+        if coding is self._coding:
+            return
+        targets, before = self._samples.targets, self.classes_
+        terms = self._class_terms(coding.classes)
+        self._coding, self.classes_, self._terms = coding, coding.classes, terms
+        if len(before) == len(coding.classes):
+            return
+        label = before[:1] if len(before) == 1 else coding.classes[:1]
+        targets[:] = coding.codes(label)[0]
         s, p, u = self._stated(targets, self._samples.factors)
         self._engine.restate(s, p, np.where(self._samples.alive, u, 0.0))
         self._view.expansion = None
@@ -343,16 +327,20 @@ class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
             A call that fails changes nothing at all.
         """
         self._require_fitted()
+        if y is None and sample_cost is None:
+            raise ValueError("Nothing to replace: give y, sample_cost, or both.")
         slots = self._samples.find(ids)
         targets = self._samples.targets[slots]
         factors = self._samples.factors[slots]
         if y is not None:
-            known, targets = self._coded(self._one_each(y, slots, "y"))
-            if len(known) > len(self.classes_):
+            labels = self._one_each(y, slots, "y")
+            coding = self._coding.knowing(labels)
+            if len(coding.classes) > len(self.classes_):
                 raise ValueError(
-                    f"Only samples of class {self.classes_[0]!r} are held: samples of the other "
-                    "class come by partial_fit."
+                    f"Only samples of class {self.classes_.tolist()[0]!r} are held: samples of the "
+                    "other class come by partial_fit."
                 )
+            targets = coding.codes(labels)
         if sample_cost is not None:
             given = self._one_each(sample_cost, slots, "sample_cost")
             factors = row_factors(given, len(slots), "sample_cost")
@@ -369,8 +357,8 @@ class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
         then = np.bincount(targets[left].astype(np.intp), minlength=2)
         for code in np.flatnonzero((now > 0) & (then == 0)):
             raise ValueError(
-                f"This would leave no sample of class {self.classes_[code]!r}. Learn another one "
-                "first, or call fit to begin anew."
+                f"This would leave no sample of class {self.classes_.tolist()[code]!r}. Learn "
+                "another one first, or call fit to begin anew."
             )
 
     def _first_to_go(self, count: int) -> Array:
@@ -399,12 +387,11 @@ class IncrementalSVC(PenaltyInsight, IncrementalMachine, KernelClassifier):
             In the order of `sample_ids_`. Their signs are the predictions.
         """
         self._require_fitted()
-        counts = np.bincount(
-            self._samples.targets[self._samples.slots].astype(np.intp), minlength=2
-        )
+        taking_part = self._samples.alive & (self._samples.factors > 0.0)
+        counts = np.bincount(self._samples.targets[taking_part].astype(np.intp), minlength=2)
         if counts.min() < 2:
             raise ValueError(
-                "leave_one_out needs two samples of each class at least: "
+                "leave_one_out needs two samples of each class at least, of positive cost: "
                 f"{counts[0]} and {counts[1]} are held."
             )
         return self._left_out()

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 from lindero.kernels.functions import Array
 from lindero.svm.exact_insight import PenaltyInsight
 from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS
+from lindero.svm.margin_machine import unfitted_copy
 from lindero.svm.training import upper_bounds
 from lindero.validation import (
     further_table,
@@ -145,7 +146,7 @@ class IncrementalSVR(RegressorMixin, PenaltyInsight):  # type: ignore[misc]
         self : IncrementalSVR
             A call that fails or is interrupted leaves the estimator as it was.
         """
-        fitted = self._aside()
+        fitted = unfitted_copy(self)
         X, y = training_table(fitted, X, y, y_numeric=True)
         weights = sample_weights(sample_weight, X)
         upper_bounds(self.C, weights)

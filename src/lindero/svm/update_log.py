@@ -15,6 +15,7 @@ class UpdateLog:
     """Five numbers an update, in growing arrays: streams are long."""
 
     def __init__(self) -> None:
+        self._made: Array | None = None
         self._kinds, self._batch = array("b"), array("b")
         self._ids, self._steps, self._changes = array("q"), array("q"), array("q")
 
@@ -31,9 +32,12 @@ class UpdateLog:
     def truncate(self, length: int) -> None:
         for column in (self._kinds, self._batch, self._ids, self._steps, self._changes):
             del column[length:]
+        self._made = None
 
     def as_array(self) -> Array:
-        """A structured array with a row for each update."""
+        """A structured array with a row for each update; made anew after each."""
+        if self._made is not None and len(self._made) == len(self):
+            return self._made
         fields = [
             ("kind", "U7"), ("id", np.int64), ("iterations", np.int64),
             ("set_changes", np.int64), ("from_scratch", bool),
@@ -42,4 +46,5 @@ class UpdateLog:
         rows["kind"] = np.array(_KINDS)[np.array(self._kinds, dtype=np.int64)]
         rows["id"], rows["iterations"] = self._ids, self._steps
         rows["set_changes"], rows["from_scratch"] = self._changes, self._batch
+        self._made = rows
         return rows
