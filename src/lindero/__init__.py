@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from lindero.svm import SVCCV as SVCCV
     from lindero.svm import SVR as SVR
     from lindero.svm import SVRCV as SVRCV
+    from lindero.svm import AdaptiveSVC as AdaptiveSVC
+    from lindero.svm import AdaptiveSVR as AdaptiveSVR
     from lindero.svm import CostSensitiveSVC as CostSensitiveSVC
     from lindero.svm import IncrementalOneClassSVM as IncrementalOneClassSVM
     from lindero.svm import IncrementalSVC as IncrementalSVC
@@ -26,6 +28,8 @@ __all__ = [
     "SVCCV",
     "SVR",
     "SVRCV",
+    "AdaptiveSVC",
+    "AdaptiveSVR",
     "CostSensitiveSVC",
     "IncrementalOneClassSVM",
     "IncrementalSVC",

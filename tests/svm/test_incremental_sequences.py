@@ -167,7 +167,7 @@ def test_sequences_that_were_hard_once(seed, kinds):
     assert failure is None
 
 
-@pytest.mark.parametrize("seed", [111, 149, 306, 329, 436, 440])
+@pytest.mark.parametrize("seed", [149, 329, 436, 440])
 def test_sequences_that_were_hard_for_a_kernel_that_is_none(seed):
     *_, failure = live(seed, kernels=("sigmoid",))
     assert failure is None

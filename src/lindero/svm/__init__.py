@@ -19,6 +19,8 @@ from lindero.svm.svc import SVC
 from lindero.svm.svr import SVR
 
 if TYPE_CHECKING:
+    from lindero.svm.adaptive_svc import AdaptiveSVC as AdaptiveSVC
+    from lindero.svm.adaptive_svr import AdaptiveSVR as AdaptiveSVR
     from lindero.svm.search import SVCCV as SVCCV
     from lindero.svm.search_regression import SVRCV as SVRCV
 
@@ -27,6 +29,8 @@ __all__ = [
     "SVCCV",
     "SVR",
     "SVRCV",
+    "AdaptiveSVC",
+    "AdaptiveSVR",
     "CostSensitiveSVC",
     "IncrementalOneClassSVM",
     "IncrementalSVC",
@@ -39,8 +43,13 @@ __all__ = [
     "costs_from_matrix",
 ]
 
-#: Names that are loaded on first use: searches import half of scikit-learn.
-_HOMES = {"SVCCV": "lindero.svm.search", "SVRCV": "lindero.svm.search_regression"}
+#: Names that are loaded on first use: searches and neighbours import half of scikit-learn.
+_HOMES = {
+    "AdaptiveSVC": "lindero.svm.adaptive_svc",
+    "AdaptiveSVR": "lindero.svm.adaptive_svr",
+    "SVCCV": "lindero.svm.search",
+    "SVRCV": "lindero.svm.search_regression",
+}
 
 
 def __getattr__(name: str) -> Any:
