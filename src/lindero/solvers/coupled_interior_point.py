@@ -45,6 +45,9 @@ _DECIDED = (1e-2, 1e-4, 1e-6, 0.0)
 #: Steps shorter than this lead nowhere.
 _LEAST_LENGTH = 1e-10
 
+#: Steps after which the path is taken to lead nowhere, from afar and from a guess.
+_MOST_STEPS, _MOST_WARM_STEPS = 500, 40
+
 #: Judged points without improvement after which rounding is taken to be the reason.
 _MOST_FAILURES = 4
 
@@ -103,9 +106,16 @@ class CoupledInteriorPointSolver:
                 start = start[0][nodes], start[1][:, nodes]
             size = part.n_nodes * part.n_parameters
             with TileThreads(1 if size < _THREADS_FROM else self.n_threads) as threads:
-                path = _CentralPath(part, coupled_system(part, threads), threads, self.tol, start)
-                status = path.run(limits or Limits(), number, begun)
-            theta[nodes], a[:, nodes], n_iter = path.best_theta, path.best_a, path.n_iter
+                system, limits = coupled_system(part, threads), limits or Limits()
+                path = _CentralPath(part, system, threads, self.tol, start)
+                status = path.run(limits, number, begun)
+                n_iter = path.n_iter
+                if start is not None and status is Status.PRECISION:
+                    # A start too near the boundary can go round in circles; from afar none does.
+                    path = _CentralPath(part, system, threads, self.tol, None)
+                    status = path.run(limits.after(n_iter), number, begun)
+                    n_iter += path.n_iter
+            theta[nodes], a[:, nodes] = path.best_theta, path.best_a
         judgement = path.best if len(nodes) == problem.n_nodes else problem.judge(theta, a)
         return CoupledSolution(
             theta=theta,
@@ -151,6 +161,7 @@ class _CentralPath:
         self.best_theta, self.best_a = self.theta, np.zeros_like(problem.u)
         self.best = Judgement(np.inf, np.inf, -np.inf, 0.0)
         self._failures = 0
+        self._most_steps = _MOST_STEPS if start is None else _MOST_WARM_STEPS
         if start is not None:
             self._consider(start[1])  # it may do as it is
 
@@ -171,7 +182,7 @@ class _CentralPath:
                 left = problem.relative_gap(guess)
                 if left <= self.tol and self._conclude():
                     break
-                if self._failures > _MOST_FAILURES:
+                if self._failures > _MOST_FAILURES or self.n_iter >= self._most_steps:
                     break
                 seconds = time.perf_counter() - begun
                 left = max(2 * self.tol, left)

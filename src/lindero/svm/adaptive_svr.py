@@ -1,0 +1,322 @@
+"""Regression by hyperplanes that follow a changing concept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import RegressorMixin, _fit_context
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.metaestimators import available_if
+
+from lindero.kernels.coupled import CoupledKernel
+from lindero.kernels.functions import Array
+from lindero.problems.coupled import CoupledProblem
+from lindero.problems.coupled_dual import coupled_tube_dual
+from lindero.problems.coupled_losses import coupled_tube
+from lindero.problems.dual_qp import DualQP
+from lindero.solvers.solution import Callback
+from lindero.svm.adaptive_machine import ADAPTIVE_CONSTRAINTS, AdaptiveMachine
+from lindero.svm.adaptive_online import begin_or_go_on, can_go_on
+from lindero.validation import further_table, training_table
+
+
+class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
+    """Support vector regression with a hyperplane for each sample, neighbours kept close.
+
+    The machine of :class:`AdaptiveSVC` for numbers: sample i has its own w_i and b_i, and those of
+    neighbours on a graph may differ, at a price::
+
+        min  1/2n Σ ‖w_i‖² + coupling/2n Σ_links weight (‖w_i − w_j‖² + (b_i − b_j)²) + C Σ ξ_i
+        s.t. |y_i − w_i·x_i − b_i| ≤ epsilon + ξ_i,  ξ_i ≥ 0
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Penalty of targets outside the tube.
+    epsilon : float, default=0.1
+        Half-width of the tube, within which errors cost nothing.
+    coupling : float or "auto", default=1000.0
+        Price of a difference between neighbours. ``"auto"`` tries powers of ten
+        and takes the best at predicting what is next: samples are learned in the order of time,
+        and each block is predicted before it is learned. Graphs without time are validated by five
+        folds. See `coupling_`.
+    graph : {"time", "space"} or sparse matrix, default="time"
+        ``"time"`` links each instant to the next, in the order of `times` given to `fit`, or of
+        the rows. ``"space"`` links i and j where either is among the `n_neighbors` nearest rows of
+        the other. Or the symmetric matrix of weights of links between rows, none negative; its
+        diagonal is ignored. Parts that are not linked have nothing to do with each other.
+    n_neighbors : int, default=5
+        Neighbours of each row for ``graph="space"``; fewer than there are rows.
+    kernel : {"linear", "poly", "rbf", "sigmoid"} or callable, default="linear"
+        Kernels other than the linear one are for ``graph="time"``, and far slower. A callable
+        takes two arrays of rows and returns the kernel matrix between them.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Factor in the rbf, poly and sigmoid kernels. ``"scale"`` is
+        ``1 / (n_features * X.var())``, ``"auto"`` is ``1 / n_features``.
+    coef0 : float, default=0.0
+        Constant in the poly and sigmoid kernels.
+    time_weighted : bool, default=False
+        Whether links over long gaps of time weigh less: the median gap divided by the gap, and at
+        most a thousand, which is also what samples of the same time get. Otherwise links weigh 1.
+    blend : int, default=1
+        For graphs other than time: predict by the hyperplanes of this many nearest training rows,
+        weighed by 1/distance.
+    n_scale : float or None, default=None
+        n of the penalty. None is the number of samples; `partial_fit` then keeps it until their
+        number has doubled. On a stream it is best fixed, to the length of the data that C was
+        chosen for: otherwise errors weigh the more the longer the stream goes on.
+    horizon : int or None, default=None
+        The most samples whose hyperplanes `partial_fit` may change, new ones aside; None is as
+        many as `lag_tol` asks for.
+    lag_tol : float, default=1e-3
+        How much, as a share of their size, hyperplanes may be off after `partial_fit` because they
+        are no longer changed.
+    tol : float, default=1e-6
+        Duality gap, as a share of the objective, at which fitting stops. For kernels other than
+        the linear one its square root is the gap in the optimality conditions.
+    cache_size : float, default=200
+        Megabytes for kernel rows, where the kernel is not linear.
+    verbose : bool, default=False
+        Show a progress bar on fits that take longer than a second.
+    max_iter : int, default=-1
+        Limit on the steps of the solver; -1 is none.
+    time_limit : float or None, default=None
+        Seconds after which fitting stops with the best model so far and a warning.
+    callback : callable or None, default=None
+        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
+        True stops it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_samples, n_features)
+        The path of hyperplanes: weights of the features at each row, in the order of the rows
+        given. For the linear kernel only.
+    intercept_ : ndarray of shape (n_samples,)
+        Their constants.
+    times_ : ndarray of shape (n_samples,)
+        The time of each row, or its number where none were given; for ``graph="time"`` only.
+    drift_ : ndarray of shape (n_samples,)
+        How far the hyperplane (w, b) of each row is from that of the instant before; 0 for the
+        first. For ``graph="time"`` and the linear kernel only.
+    coupling_ : float
+        The coupling used.
+    n_scale_ : float
+        n of the penalty, as it was used.
+    certificate_ : Certificate
+        KKT gap, primal and dual objective, steps, seconds and why fitting stopped. After
+        `partial_fit` that of the window solved last; `certify` judges everything.
+    support_ : ndarray of shape (n_SV,)
+        Rows that are support vectors: on the edge of the tube, or outside.
+    support_vectors_ : ndarray of shape (n_SV, n_features)
+        The support vectors.
+    dual_coef_ : ndarray of shape (1, n_SV)
+        Their multipliers, at most C times their weight: positive for targets above the tube.
+    n_iter_ : ndarray of shape (1,)
+        Steps of the solver in the last fit of everything.
+    fit_status_ : int
+        0 if the optimum was reached, 1 otherwise.
+    shape_fit_ : tuple of int
+        Number of samples held, and of features.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had any.
+
+    Notes
+    -----
+    Offsets b are coupled like weights, so features should be of the order of 1: scale them first.
+
+    After `partial_fit` hyperplanes are those that a fit of all samples with the same `n_scale_`
+    would find, up to `lag_tol`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lindero.svm import AdaptiveSVR
+    >>> t = np.arange(200)
+    >>> X = np.random.default_rng(0).normal(size=(200, 1))
+    >>> slope = np.where(t < 100, 2.0, -1.0)  # what a feature is worth changes once
+    >>> model = AdaptiveSVR(coupling=100.0, epsilon=0.01).fit(X, slope * X[:, 0])
+    >>> model.coef_[[50, 150], 0].round(1)
+    array([ 2., -1.])
+    >>> model.predict([[1.0]]).round(1)
+    array([-1.])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ADAPTIVE_CONSTRAINTS,
+        "epsilon": [Interval(Real, 0.0, None, closed="left")],
+    }
+
+    _n_sides = 2
+    _n_machines = 1
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        coupling: float | str = 1e3,
+        graph: Any = "time",
+        n_neighbors: int = 5,
+        kernel: str | Callable[[Any, Any], Any] = "linear",
+        degree: int = 3,
+        gamma: str | float = "scale",
+        coef0: float = 0.0,
+        time_weighted: bool = False,
+        blend: int = 1,
+        n_scale: float | None = None,
+        horizon: int | None = None,
+        lag_tol: float = 1e-3,
+        tol: float = 1e-6,
+        cache_size: float = 200,
+        verbose: bool = False,
+        max_iter: int = -1,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+    ) -> None:
+        self.C = C
+        self.epsilon = epsilon
+        self.coupling = coupling
+        self.graph = graph
+        self.n_neighbors = n_neighbors
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.time_weighted = time_weighted
+        self.blend = blend
+        self.n_scale = n_scale
+        self.horizon = horizon
+        self.lag_tol = lag_tol
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.callback = callback
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, times: Any = None, sample_weight: Any = None) -> AdaptiveSVR:
+        """Fit to the training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+        times : array-like of shape (n_samples,), default=None
+            When each row was seen: numbers, dates or durations, in any order. Rows of the same
+            time follow each other as they are given. None is the order of the rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of C for each row. One of weight zero keeps its place in the graph, and has a
+            hyperplane, but its target is not looked at.
+
+        Returns
+        -------
+        self : AdaptiveSVR
+            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
+            (Ctrl-C) leaves the best model so far.
+        """
+        return self._fit_aside(X, y, times, sample_weight)
+
+    @available_if(can_go_on)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def partial_fit(
+        self, X: Any, y: Any, times: Any = None, sample_weight: Any = None
+    ) -> AdaptiveSVR:
+        """Append the newest samples, and change the last hyperplanes only.
+
+        As many as are needed for all others to stay within `lag_tol` of where a fit of everything
+        would put them. For ``graph="time"`` and the linear kernel. `C`, `epsilon`, `coupling` and
+        `n_scale` stay what they were in the first call.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            New rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+        times : array-like of shape (n_samples,), default=None
+            Their times, none before the last one known; needed if there were any in the first
+            call.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of C for each row, as in `fit`.
+
+        Returns
+        -------
+        self : AdaptiveSVR
+            A call that fails or is interrupted changes nothing at all.
+        """
+        return begin_or_go_on(self, X, y, times, sample_weight)  # type: ignore[no-any-return]
+
+    # -- what the base asks for ---------------------------------------------------------------
+
+    def _table(self, X: Any, y: Any, classes: Any = None) -> tuple[Any, Array]:
+        self._fitted_epsilon = self.epsilon
+        return training_table(self, X, y, y_numeric=True)
+
+    def _further(self, X: Any, y: Any) -> tuple[Any, Array]:
+        return further_table(self, X, y, y_numeric=True)
+
+    def _signs(self, machine: int, targets: Array) -> Array:
+        return np.repeat([[1.0], [-1.0]], len(targets), axis=1)
+
+    def _stated(
+        self, machine: int, X: Array, targets: Array, bounds: Array, **rest: Any
+    ) -> CoupledProblem:
+        return coupled_tube(X, targets, bounds, self._fitted_epsilon, **rest)
+
+    def _stated_dual(
+        self, machine: int, kernel: CoupledKernel, targets: Array, bounds: Array
+    ) -> DualQP:
+        return coupled_tube_dual(kernel, targets, bounds, self._fitted_epsilon)
+
+    # -- predictions --------------------------------------------------------------------------
+
+    def predict(self, X: Any, times: Any = None) -> Array:
+        """The value at each row, by the hyperplane of its instant or place.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        times : array-like of shape (n_samples,) or a single time, default=None
+            For ``graph="time"``: when each row is seen. Between two instants the hyperplane is in
+            between, before the first and after the last it is theirs. None is after the last.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+        """
+        return self._values(X, times)[:, 0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, times: Any = None) -> float:
+        """R² of the predictions.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How much each row counts.
+        times : array-like of shape (n_samples,) or a single time, default=None
+            As in `predict`.
+
+        Returns
+        -------
+        score : float
+        """
+        from sklearn.metrics import r2_score
+
+        return float(r2_score(y, self.predict(X, times), sample_weight=sample_weight))

@@ -1,0 +1,141 @@
+"""What adaptive machines refuse, in words that help, and without a trace."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from drifting import planes, turning
+from numpy.testing import assert_array_equal
+from refusals import refused
+
+from lindero.svm import AdaptiveSVC, AdaptiveSVR
+
+X, Y = turning(40)
+
+
+def chain(**changes):
+    graph = sp.diags_array([np.ones(39), np.ones(39)], offsets=[1, -1], format="lil")
+    for place, weight in changes.items():
+        row, column = place[1:].split("_")
+        graph[int(row), int(column)] = weight
+    return graph.tocsr()
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"graph": chain(_3_4=2.0)}, r"symmetric.*row 3 to row 4 is 2 and back it is 1.*maximum"),
+        ({"graph": chain(_3_4=-1.0, _4_3=-1.0)}, r"not negative.*rows 3 and 4 is -1"),
+        ({"graph": chain(_3_4=np.nan, _4_3=np.nan)}, r"rows 3 and 4 is nan"),
+        ({"graph": chain()[:20, :20]}, r"shape \(20, 20\), but X has 40 rows"),
+        ({"graph": "line"}, "graph"),
+        ({"graph": "space", "n_neighbors": 40}, r"at most 39 others"),
+        ({"graph": "space", "blend": 41}, "blend=41"),
+        ({"graph": "space", "kernel": "rbf"}, "needs graph='time'"),
+        ({"kernel": "precomputed"}, "kernel"),
+        ({"coupling": 0.0}, "coupling"),
+        ({"coupling": "best"}, "coupling"),
+        ({"C": -1.0}, "C"),
+        ({"horizon": 0}, "horizon"),
+        ({"C": 1e308}, "overflows"),
+    ],
+)
+@pytest.mark.parametrize("machine", [AdaptiveSVC, AdaptiveSVR])
+def test_parameters(machine, params, message):
+    model = machine().fit(X, Y)
+    model.set_params(**params)
+    with refused(model, ValueError, message):
+        model.fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        (np.append(np.arange(39.0), np.nan), "row 39 is NaN"),
+        (np.append(np.inf, np.arange(39.0)), "row 0 is NaN or infinite"),
+        (np.arange(39), r"shape \(39,\), but X has 40 rows"),
+        (np.array(["NaT"] * 40, dtype="datetime64[s]"), "row 0 is NaT"),
+        (["soon"] * 40, "numbers or dates"),
+    ],
+)
+def test_times(times, message):
+    model = AdaptiveSVC().fit(X, Y)
+    with refused(model, ValueError, message):
+        model.fit(X, Y, times=times)
+    if len(times) == 40:
+        with refused(model, ValueError, message if "NaT" not in message else "dates"):
+            model.predict(X, times=times)
+
+
+def test_times_where_there_is_no_time():
+    model = AdaptiveSVC(graph="space").fit(X, Y)
+    with refused(model, ValueError, "graph='time' only"):
+        model.fit(X, Y, times=np.arange(40))
+    with refused(model, ValueError, "graph='time' only"):
+        model.predict(X, times=np.arange(40))
+    with pytest.raises(AttributeError, match="times_"):
+        model.times_  # noqa: B018
+
+
+def test_times_of_another_kind_than_those_of_the_fit():
+    dates = np.datetime64("2024-01-01") + np.arange(40)
+    model = AdaptiveSVC().fit(X, Y, times=dates)
+    with refused(model, ValueError, "numbers, but those given first were dates"):
+        model.predict(X, times=np.arange(40))
+    assert_array_equal(model.predict(X, times=["2031-05-01"] * 40), model.predict(X))
+
+
+def test_weights_that_leave_a_class_or_everything_out():
+    model = AdaptiveSVC().fit(X, Y)
+    with refused(model, ValueError, "zero for all samples of class '1'"):
+        model.fit(X, Y, sample_weight=np.where(Y == 1, 0.0, 1.0))
+    model = AdaptiveSVR().fit(X, Y)
+    with refused(model, ValueError, "at least one non-zero"):
+        model.fit(X, Y, sample_weight=np.zeros(40))
+
+
+class CtrlC:
+    """A callback that raises KeyboardInterrupt at its `number`-th report."""
+
+    def __init__(self, number):
+        self.left = number
+
+    def __call__(self, progress):
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("params", [{}, {"graph": "space"}, {"kernel": "rbf", "coupling": 1e6}])
+@pytest.mark.parametrize("y", [Y, np.arange(40) % 3], ids=["two", "three"])
+def test_ctrl_c_leaves_the_best_model_so_far(params, y):
+    model = AdaptiveSVC(callback=CtrlC(1), **params)
+    with pytest.raises(KeyboardInterrupt, match="best model so far"):
+        model.fit(X, y)
+    assert model.certificate_.status.startswith("Interrupted before the")
+    assert model.fit_status_ == 1
+    assert np.isfinite(model.decision_function(X)).all()
+    assert model.set_params(callback=None).fit(X, y).fit_status_ == 0
+
+
+def test_limits_warn_and_errors_of_a_callback_leave_no_trace():
+    with pytest.warns(UserWarning, match=r"max_iter.*The duality gap left"):
+        model = AdaptiveSVC(max_iter=2).fit(X, Y)
+    assert model.fit_status_ == 1
+    path = planes(model).copy()
+
+    def fails(progress):
+        raise ZeroDivisionError("in the callback")
+
+    model.callback = fails
+    with refused(model, ZeroDivisionError, "in the callback"):
+        model.fit(X, Y)
+    assert_array_equal(planes(model), path)
+
+
+def test_sparse_rows_are_rows():
+    assert_array_equal(AdaptiveSVC().fit(sp.csr_array(X), Y).coef_, AdaptiveSVC().fit(X, Y).coef_)
+    rbf = AdaptiveSVC(kernel="rbf").fit(sp.csr_array(X), Y)
+    dense = AdaptiveSVC(kernel="rbf").fit(X, Y)
+    np.testing.assert_allclose(
+        rbf.decision_function(sp.csr_array(X), 3), dense.decision_function(X, 3), atol=1e-6
+    )
