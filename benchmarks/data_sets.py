@@ -36,7 +36,8 @@ def synthetic(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return StandardScaler().fit_transform(X), y
 
 
-def _svmlight(name: str, n_features: int, dense: bool = False) -> tuple[Any, np.ndarray]:
+def svmlight(name: str, n_features: int, dense: bool = False) -> tuple[Any, np.ndarray]:
+    """A file of the folder in that format, with labels."""
     X, y = load_svmlight_file(str(FOLDER / f"{name}.svm.gz"), n_features=n_features)
     # 32-bit indices, which scikit-learn's SVC insists on
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
@@ -60,9 +61,9 @@ def _mnist() -> tuple[np.ndarray, np.ndarray]:
 
 LARGE = (
     Task("synthetic", lambda: synthetic(20_000, 50), 1.0, 1 / 50),
-    Task("a9a", lambda: _svmlight("a9a", 123), 1.0, 4 / 123),
-    Task("w8a", lambda: _svmlight("w8a", 300), 8.0, 0.05),
-    Task("ijcnn1", lambda: _svmlight("ijcnn1", 22, dense=True), 10.0, 1.0),
+    Task("a9a", lambda: svmlight("a9a", 123), 1.0, 4 / 123),
+    Task("w8a", lambda: svmlight("w8a", 300), 8.0, 0.05),
+    Task("ijcnn1", lambda: svmlight("ijcnn1", 22, dense=True), 10.0, 1.0),
     Task("cod_rna", _cod_rna, 1.0, 1 / 8),
     Task("letter", _letter, 10.0, 1 / 16),
     Task("mnist", _mnist, 10.0, 0.0131),

@@ -20,7 +20,7 @@ import pandas as pd
 import sklearn.svm
 from sklearn.preprocessing import MinMaxScaler
 
-from data_sets import FOLDER, _svmlight, synthetic
+from data_sets import FOLDER, svmlight, synthetic
 from lindero.svm import SVC, CostSensitiveSVC, IncrementalSVC
 from svc import geometric_mean, machine
 from svc import table as rows_as_table
@@ -43,11 +43,11 @@ def _keel(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 SETS: dict[str, Callable[[], tuple[Any, np.ndarray]]] = {
     "abalone19": lambda: _keel("abalone19"),
-    "ijcnn1": lambda: _svmlight("ijcnn1", 22, dense=True),
+    "ijcnn1": lambda: svmlight("ijcnn1", 22, dense=True),
     "page-blocks0": lambda: _keel("page-blocks0"),
     "segment0": lambda: _keel("segment0"),
     "shuttle-c0-vs-c4": lambda: _keel("shuttle-c0-vs-c4"),
-    "svmguide3": lambda: _svmlight("svmguide3", 22, dense=True),
+    "svmguide3": lambda: svmlight("svmguide3", 22, dense=True),
     "winequality-red-4": lambda: _keel("winequality-red-4"),
     "yeast4": lambda: _keel("yeast4"),
 }
@@ -65,9 +65,9 @@ def table(title: str, headings: list[str], rows: list[list[str]]) -> None:
     rows_as_table(headings, rows)
 
 
-def seconds(work: Callable[[], Any]) -> float:
+def seconds(work: Callable[..., Any], *arguments: Any) -> float:
     begun = time.perf_counter()
-    work()
+    work(*arguments)
     return time.perf_counter() - begun
 
 
@@ -122,14 +122,14 @@ def _one_size(
         model = IncrementalSVC(**COSTS, **parameters).fit(X[rows], y[rows])
         for row in added:
             x, label = X[row : row + 1], y[row : row + 1]
-            times.append(seconds(lambda x=x, label=label: model.partial_fit(x, label)))
+            times.append(seconds(model.partial_fit, x, label))
         iterations += model.updates_["iterations"][n:].tolist()
         if len(theirs) < 3:
             again = np.append(rows, added[0])
             peer = sklearn.svm.SVC(C=COSTS["C"], cache_size=200, **parameters)
-            theirs.append(seconds(lambda: peer.fit(X[again], y[again])))
+            theirs.append(seconds(peer.fit, X[again], y[again]))
             batch = CostSensitiveSVC(**COSTS, **parameters)
-            own.append(seconds(lambda: batch.fit(X[again], y[again])))
+            own.append(seconds(batch.fit, X[again], y[again]))
     ours, peer_time, batch_time = np.mean(times), min(theirs), min(own)
     line = [
         f"{1e3 * ours:.3f}", f"{np.mean(iterations):.2f}", f"{max(iterations)}",
@@ -177,7 +177,7 @@ def leave_one_out() -> None:
     for row in chosen:
         others = np.delete(np.arange(len(y)), row)
         refit = SVC(**parameters)
-        refits.append(seconds(lambda: refit.fit(X[others], y[others])))
+        refits.append(seconds(refit.fit, X[others], y[others]))
         exact = SVC(tol=1e-8, **parameters).fit(X[others], y[others])
         differences.append(abs(exact.decision_function(X[row : row + 1])[0] - values[0][row]))
     all_refits = float(np.mean(refits)) * len(y)
@@ -203,7 +203,7 @@ def batches() -> None:
                 for _ in range(3):
                     model = IncrementalSVC(**COSTS, **KERNELS["rbf"]).fit(X[:n], y[:n])
                     model._by_batch = lambda n_new, at_once=at_once: at_once
-                    runs.append(seconds(lambda model=model: model.partial_fit(rows, labels)))
+                    runs.append(seconds(model.partial_fit, rows, labels))
                 ways.append(min(runs))
             chosen = "at once" if base._by_batch(m) else "one by one"
             lines.append([f"{n}", f"{m}", f"{1e3 * ways[0]:.1f}", f"{1e3 * ways[1]:.1f}", chosen])
