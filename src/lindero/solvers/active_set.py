@@ -200,7 +200,8 @@ class ActiveSet(MovingPoint):
                 self._a[taking_part] = solution.a
             self._set_sides()
             self.lost = True
-            self.indefinite = str(error) == INDEFINITE
+            proper = self.kernel.function.name in ("linear", "poly", "rbf")
+            self.indefinite = str(error) == INDEFINITE and not proper
         return status
 
     def restate(self, s: Array, p: Array, u: Array) -> None:

@@ -40,7 +40,7 @@ _INDEFINITE = -1e-9
 _ROUNDING = 1e-14
 
 #: Steps of length zero in a row that are taken for going round in circles.
-_MOST_STANDSTILLS = 50
+_MOST_STANDSTILLS = 2_000
 
 #: Steps of a motion, many times what is ever needed.
 _FEWEST_STEPS, _STEPS_PER_VARIABLE = 1_000, 20
