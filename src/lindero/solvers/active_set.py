@@ -284,7 +284,8 @@ class ActiveSet(MovingPoint):
     def _length(self) -> float:
         """(Σ a_j² K_jj)^½: what w would measure if samples were orthogonal, and what the rounding
         of a value Σ a_j K_ij is a share of, times √K_ii."""
-        weighted = self.a * np.repeat(self._root[: self.n_samples], self.per_sample)
+        root = self._root[: self.n_samples]
+        weighted = self.a * (root if self.per_sample == 1 else np.repeat(root, self.per_sample))
         return float(np.sqrt(weighted @ weighted))
 
     @property

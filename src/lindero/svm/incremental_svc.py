@@ -220,7 +220,6 @@ class IncrementalSVC(PenaltyInsight, KernelClassifier):
         if not coding.covers(y):
             coding = coding.knowing(y)
         factors = self._factors(X, sample_weight, sample_cost)
-        upper_bounds(self._fitted_C, factors)
         try:
             self._become(coding)
             self._learn(X, coding.codes(y), factors)
@@ -249,6 +248,8 @@ class IncrementalSVC(PenaltyInsight, KernelClassifier):
         return self
 
     def _factors(self, X: Any, sample_weight: Any, sample_cost: Any) -> Array:
+        if sample_weight is None and sample_cost is None:
+            return np.ones(X.shape[0])
         weights = row_factors(sample_weight, X.shape[0], "sample_weight")
         with np.errstate(over="ignore"):
             factors: Array = weights * row_factors(sample_cost, X.shape[0], "sample_cost")
