@@ -24,6 +24,9 @@ from lindero.kernels.products import Probe
 #: Columns kept at least, whatever the cap.
 _FEWEST_COLUMNS = 16
 
+#: Sums after which a column that took part in none is given up rather than memory taken.
+_LONG_AGO = 8
+
 #: Samples of a tile of a sum: its totals stay in the CPU's nearest cache.
 _TILE = 1024
 
@@ -203,10 +206,14 @@ class GrowingKernel:
     # -- memory -------------------------------------------------------------------------------
 
     def _claim(self) -> int:
-        """A slot for a column, empty or the one used longest ago; −1 if all are in use."""
-        if len(self._owner) == 0 or self._owner.min() >= 0:
+        """A slot for a column: an empty one, or that of a column not used for long, or a new one,
+        or that of any column not in use; −1 if all are."""
+        oldest = int(np.argmin(self._last_used)) if len(self._owner) else -1
+        if oldest < 0 or (
+            self._owner[oldest] >= 0 and self._last_used[oldest] >= self._clock - _LONG_AGO
+        ):
             self._more_slots()
-        oldest = int(np.argmin(self._last_used))
+            oldest = int(np.argmin(self._last_used))
         if self._owner[oldest] < 0:
             return oldest
         if self._last_used[oldest] >= self._clock:

@@ -37,6 +37,7 @@ from dataclasses import replace
 import numpy as np
 
 from lindero.kernels.functions import Array
+from lindero.kernels.threads import single_threaded_blas
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.active_set_motion import (
     INDEFINITE,
@@ -131,7 +132,8 @@ class ActiveSet(MovingPoint):
         self.begin_change()
         try:
             if len(moving) or rate != 0.0:
-                self.follow(moving, None, rate, 1.0)
+                with single_threaded_blas:
+                    self.follow(moving, None, rate, 1.0)
         finally:
             self._u_rate[moving] = 0.0
         self._arrive(moving, targets)

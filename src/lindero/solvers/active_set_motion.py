@@ -50,7 +50,7 @@ _FEWEST_STEPS, _STEPS_PER_VARIABLE = 1_000, 20
 _LAST_BIT = 1e-9
 
 #: Variables that a motion looks at first, and room for those that come to the margin or leave it.
-_FEWEST_NEAR, _SHARE_NEAR, _SPARE = 512, 8, 64
+_FEWEST_NEAR, _SHARE_NEAR, _SPARE = 512, 16, 64
 
 #: Violations beyond this are not rounding: such variables are left to `ActiveSet.settle`.
 _VIOLATED = 1e-9
@@ -144,31 +144,44 @@ class MovingPoint(HeldVariables):
     def _run(self, motion: Motion, t_end: float, last: int) -> float:
         """As far as compiled code over the near variables goes; returns how far that was."""
         n, per, m = self.n_variables, self.per_sample, len(self._free)
-        around = self.around or self.look_around(_FEWEST_NEAR + n // _SHARE_NEAR)
+        around = self.around or self.look_around(max(_FEWEST_NEAR, n // _SHARE_NEAR))
         self.around = None
-        values, slot_of = self.kernel.columns
         free = np.concatenate([self._free, np.zeros(_SPARE, dtype=np.int64)])
+        rows, places = np.arange(len(free)), np.full(len(free), -1)
+        n_near, next_row, f_near = around.n_near, m, around.f.copy()
         self._factor.make_room(m + _SPARE)
-        a = self._a[:n].copy()
-        why, variable, m, bias, t, motion.drive_total, motion.n_drivers, *counts = run(
-            per, self._state, self._s, self._p, self._u, self._u_rate, self._a, motion.moving,
-            free, m, self._factor.R, self._constant, self._root, values, slot_of,
-            around.near, around.n_near, around.f.copy(), around.block,
-            motion.drive[: self.n_samples], motion.drive_total,
-            motion.n_drivers, motion.delta_rate, motion.pace, motion.sums, self.bias, t_end,
-            last - self.steps, _MOST_STANDSTILLS, _ROUNDING, _DEPENDENT, _LAST_BIT,
-        )  # fmt: skip
-        self.bias = float(bias)
+        a, t = self._a[:n].copy(), 0.0
+        while True:
+            values, slot_of = self.kernel.columns
+            why, variable, m, n_near, next_row, bias, gone, *rest = run(
+                per, self._state, self._s, self._p, self._u, self._u_rate, self._a, motion.moving,
+                free, m, self._factor.R, self._constant, self._root, values, slot_of,
+                around.near, n_near, f_near, around.block, rows, places, next_row,
+                motion.drive[: self.n_samples], motion.drive_total, motion.n_drivers,
+                motion.delta_rate, motion.pace, motion.sums, self.bias, t_end - t,
+                last - self.steps, _MOST_STANDSTILLS, _ROUNDING, _DEPENDENT, _LAST_BIT,
+            )  # fmt: skip
+            motion.drive_total, motion.n_drivers, steps, changes, blur = rest
+            self.bias = float(bias)
+            self.steps += steps
+            self.changes += changes
+            self.blur += np.finfo(np.float64).eps * blur
+            t += float(gone)
+            missing = why == TO_JOIN and slot_of[variable // per] < 0
+            if not (missing and m and self._fetch(free[:m], int(variable))):
+                break
         self._free, self._factor.size = free[:m].copy(), m
-        self.steps += counts[0]
-        self.changes += counts[1]
-        self.blur += np.finfo(np.float64).eps * counts[2]
         self._follow_f(self._s[:n] * (self._a[:n] - a))
         if why == CIRCLES:
             raise BreakdownError(LOST)
         if why == TO_JOIN:
             self.join(int(variable), motion)
-        return float(t)
+        return t
+
+    def _fetch(self, free: Array, variable: int) -> bool:
+        """Keep the column of a variable beside those of the free ones; whether there was room."""
+        samples = np.append(free, variable) // self.per_sample
+        return self.kernel.kept(samples)
 
     def free_root(self) -> float:
         """The least √K_ii of a free variable: b is known as well as its value is."""

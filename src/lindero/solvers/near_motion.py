@@ -111,21 +111,20 @@ def first_near_to_leave(  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def run(  # type: ignore[no-untyped-def]
     per, state, s, p, u, u_rate, a, moving, free, m, R, constant, root, values, slot_of,
-    near, n_near, f_near, block, drive, drive_total, n_drivers, delta_rate, pace, sums, b, t_end,
+    near, n_near, f_near, block, rows, places, next_row, drive, drive_total, n_drivers,
+    delta_rate, pace, sums, b, t_end,
     most_steps, most_standstills, rounding, dependent, last_bit,
 ):  # fmt: skip
     """Move until t = t_end, or until something is needed that is not at hand.
 
     `block` is written to beyond the free and near variables it came with only, so that it can serve
-    again for the same point. Returns why the run ended, a variable to join, and all that has
-    changed and is not an array: m, b, t, the sum and number of drivers, steps, changes, blur.
+    again for the same point; `rows` and `places` say where in it and in `near` the free ones are.
+    Returns why the run ended, a variable to join, and all that has changed and is not an array.
     """
     room = free.size
-    slots, rows = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-    places = np.full(room, -1)
+    slots = np.empty(room, dtype=np.int64)
     for k in range(m):
-        slots[k], rows[k] = slot_of[free[k] // per], k
-    next_row = m
+        slots[k] = slot_of[free[k] // per]
     z_rate, a_rate, among = np.empty(room), np.empty(room), np.empty(room)
     rate_near = np.empty(near.size)
     # R⁻ᵀ of the right side and of ones: what follows from both needs one substitution a step.
@@ -271,4 +270,4 @@ def run(  # type: ignore[no-untyped-def]
             block[next_row, j] = column[near[j] // per]
         next_row += 1
         m += 1
-    return why, variable, m, b, t, drive_total, n_drivers, steps, changes, blur
+    return why, variable, m, n_near, next_row, b, t, drive_total, n_drivers, steps, changes, blur

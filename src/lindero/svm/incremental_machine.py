@@ -17,7 +17,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.errors import NotSeparableError
 from lindero.kernels.functions import Array
-from lindero.kernels.threads import single_threaded_blas
 from lindero.solvers.active_set_motion import BreakdownError, UnboundedError
 from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Solver
@@ -82,8 +81,7 @@ class IncrementalMachine(HeldMachine):
         self._samples.remember()
         n_updates = len(self._updates)
         try:
-            with single_threaded_blas:
-                yield
+            yield
         except BaseException as error:
             self._engine.undo()
             self._samples.undo()

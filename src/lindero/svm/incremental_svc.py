@@ -180,7 +180,8 @@ class IncrementalSVC(PenaltyInsight, KernelClassifier):
         """
         return self._begin_with(X, y, None, sample_weight, sample_cost)
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    # Not decorated: parameters count in the first call only, and checking them costs as much as
+    # many an update.
     def partial_fit(
         self,
         X: Any,
@@ -211,6 +212,7 @@ class IncrementalSVC(PenaltyInsight, KernelClassifier):
             A call that fails or is interrupted changes nothing at all.
         """
         if not hasattr(self, "_engine"):
+            self._validate_params()
             return self._begin_with(X, y, classes, sample_weight, sample_cost)
         X, y = further_table(self, X, y)
         before = self._coding

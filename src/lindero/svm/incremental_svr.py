@@ -156,7 +156,8 @@ class IncrementalSVR(RegressorMixin, PenaltyInsight):  # type: ignore[misc]
         self.__dict__ = fitted.__dict__
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    # Not decorated: parameters count in the first call only, and checking them costs as much as
+    # many an update.
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> IncrementalSVR:
         """Learn more samples, one after another.
 
