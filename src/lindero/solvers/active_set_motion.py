@@ -287,7 +287,8 @@ class MovingPoint(HeldVariables):
         self._a[free] += length * a_rate
         self._f[:n] += length * f_rate[:n]
         if motion.p_rate is not None:
-            self._p += length * p_rate
+            used = slice(0, self.n_variables)
+            self._p[used] += length * p_rate[used]
         self.bias += length * bias_rate
         moving = motion.moving
         self._u[moving] += length * self._u_rate[moving]
