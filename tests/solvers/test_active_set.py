@@ -17,7 +17,7 @@ from lindero.errors import SolverError
 from lindero.kernels.functions import KernelFunction
 from lindero.kernels.growing import GrowingKernel
 from lindero.solvers.active_set import ActiveSet
-from lindero.solvers.active_set_motion import UnboundedError
+from lindero.solvers.active_set_changes import UnboundedError
 from lindero.solvers.active_set_steps import (
     AT_BOUND,
     AT_ZERO,

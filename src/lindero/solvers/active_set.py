@@ -39,13 +39,8 @@ import numpy as np
 from lindero.kernels.functions import Array
 from lindero.kernels.threads import single_threaded_blas
 from lindero.problems.dual_qp import DualQP
-from lindero.solvers.active_set_motion import (
-    INDEFINITE,
-    LOST,
-    BreakdownError,
-    Motion,
-    MovingPoint,
-)
+from lindero.solvers.active_set_changes import INDEFINITE, LOST, BreakdownError, Motion
+from lindero.solvers.active_set_motion import MovingPoint
 from lindero.solvers.active_set_steps import AT_BOUND, AT_ZERO, violations
 from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Solution, Solver, Status

@@ -19,7 +19,7 @@ import numpy as np
 from lindero.errors import SolverError
 from lindero.kernels.functions import Array
 from lindero.kernels.threads import TileThreads, single_threaded_blas
-from lindero.solvers.active_set_motion import BreakdownError
+from lindero.solvers.active_set_changes import BreakdownError
 from lindero.svm.incremental_machine import IncrementalMachine
 
 #: Variables looked at when single samples are left out, at first.

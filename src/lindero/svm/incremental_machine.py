@@ -10,14 +10,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.errors import NotSeparableError
 from lindero.kernels.functions import Array
-from lindero.solvers.active_set_motion import BreakdownError, UnboundedError
+from lindero.solvers.active_set_changes import BreakdownError, UnboundedError
 from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Solver
 from lindero.svm.held_machine import HeldMachine
@@ -144,6 +144,25 @@ class IncrementalMachine(HeldMachine):
                 engine.s[variables], engine.p[variables] = s, p
             self._move(variables, u)
         self._samples.change(slot, target, factor)
+
+    def forget(self, ids: Any) -> Self:
+        """Remove samples: the model becomes the one that never saw them.
+
+        Parameters
+        ----------
+        ids : int or array-like of int
+            Samples to forget, by their ids (see `sample_ids_`).
+
+        Returns
+        -------
+        self : object
+            The machine. A call that fails changes nothing at all.
+        """
+        self._require_fitted()
+        slots = self._samples.find(ids)
+        self._require_left(slots)
+        self._forget(slots)
+        return self
 
     def _forget(self, slots: Array) -> None:
         """Samples one after another; many at once from scratch."""

@@ -208,25 +208,6 @@ class IncrementalOneClassSVM(OutlierMixin, ExactInsight):  # type: ignore[misc]
 
     # -- forgetting and changing --------------------------------------------------------------
 
-    def forget(self, ids: Any) -> IncrementalOneClassSVM:
-        """Remove samples: the region becomes that of data which never held them.
-
-        Parameters
-        ----------
-        ids : int or array-like of int
-            Samples to forget, by their ids (see `sample_ids_`).
-
-        Returns
-        -------
-        self : IncrementalOneClassSVM
-            A call that fails changes nothing at all.
-        """
-        self._require_fitted()
-        slots = self._samples.find(ids)
-        self._require_left(slots)
-        self._forget(slots)
-        return self
-
     def replace(self, ids: Any, sample_weight: Any) -> IncrementalOneClassSVM:
         """Change the weight of samples that are held.
 

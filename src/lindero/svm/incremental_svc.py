@@ -291,26 +291,10 @@ class IncrementalSVC(PenaltyInsight, KernelClassifier):
 
     # -- forgetting and changing --------------------------------------------------------------
 
-    def forget(self, ids: Any) -> IncrementalSVC:
-        """Remove samples: the model becomes the one that never saw them.
-
-        Parameters
-        ----------
-        ids : int or array-like of int
-            Samples to forget, by their ids (see `sample_ids_`).
-
-        Returns
-        -------
-        self : IncrementalSVC
-            A call that fails changes nothing at all.
-        """
-        self._require_fitted()
-        slots = self._samples.find(ids)
+    def _require_left(self, slots: Array) -> None:
         left = self._samples.alive.copy()
         left[slots] = False
         self._require_every_class(self._samples.targets, left)
-        self._forget(slots)
-        return self
 
     def replace(self, ids: Any, y: Any = None, sample_cost: Any = None) -> IncrementalSVC:
         """Change the label or the cost of samples that are held.

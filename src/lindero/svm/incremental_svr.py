@@ -196,25 +196,6 @@ class IncrementalSVR(RegressorMixin, PenaltyInsight):  # type: ignore[misc]
 
     # -- forgetting and changing --------------------------------------------------------------
 
-    def forget(self, ids: Any) -> IncrementalSVR:
-        """Remove samples: the model becomes the one that never saw them.
-
-        Parameters
-        ----------
-        ids : int or array-like of int
-            Samples to forget, by their ids (see `sample_ids_`).
-
-        Returns
-        -------
-        self : IncrementalSVR
-            A call that fails changes nothing at all.
-        """
-        self._require_fitted()
-        slots = self._samples.find(ids)
-        self._require_left(slots)
-        self._forget(slots)
-        return self
-
     def replace(self, ids: Any, y: Any = None, sample_weight: Any = None) -> IncrementalSVR:
         """Change the target or the weight of samples that are held.
 
