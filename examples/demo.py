@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import moving_boundary
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 from sklearn.model_selection import train_test_split
@@ -186,9 +187,11 @@ def main() -> None:
              *load_diabetes(return_X_y=True), measure="R²")  # fmt: skip
     ranked()
     learned_and_forgotten()
+    moving = moving_boundary.main(FOLDER)
     print(f"\nA picture of three boundaries with margins and support vectors: {draw()}")
     print(f"A picture of a tube and a region: {draw_family()}")
     print(f"A picture of costs inside the margin: {draw_costs()}")
+    print(f"A picture of a boundary that moves: {moving}")
     save_libsvm(model, FOLDER / "xor.libsvm")
     same = (load_libsvm(FOLDER / "xor.libsvm").predict(X) == model.predict(X)).all()
     print(

@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from lindero.kernels.functions import KernelFunction
 from lindero.svm import SVC
 from lindero.validation import (
-    class_labels,
     class_weights,
     is_plain,
     kernel_function,
@@ -69,30 +68,6 @@ def test_a_kernel_matrix_must_be_square_and_dense():
         training_table(SVC(kernel="precomputed"), X, Y)
     with pytest.raises(TypeError, match=r"[Ss]parse"):
         training_table(SVC(kernel="precomputed"), sp.csr_array(X @ X.T), Y)
-
-
-@pytest.mark.parametrize(
-    ("labels", "classes", "codes"),
-    [
-        ([3, 1, 3], [1, 3], [1, 0, 1]),
-        (["b", "a", "c"], ["a", "b", "c"], [1, 0, 2]),
-        ([True, False], [False, True], [1, 0]),
-    ],
-)
-def test_classes_are_sorted_and_labels_numbered(labels, classes, codes):
-    found, numbers = class_labels(np.array(labels))
-    assert_array_equal(found, classes)
-    assert_array_equal(numbers, codes)
-
-
-def test_a_single_class_is_named():
-    with pytest.raises(ValueError, match=r"only one class.*'spam'"):
-        class_labels(np.array(["spam", "spam"]))
-
-
-def test_continuous_labels_are_refused():
-    with pytest.raises(ValueError, match="continuous"):
-        class_labels(np.array([0.1, 0.2, 0.3]))
 
 
 def test_without_weights_all_rows_weigh_one():
@@ -215,3 +190,17 @@ def test_the_place_of_a_value_that_is_not_finite_is_named(value):
         training_table(SVC(), frame, Y)
     with pytest.raises(ValueError, match=r"row 7, column 'b'"):
         new_table(SVC().fit(pd.DataFrame(X, columns=["a", "b", "c"]), Y), frame)
+
+
+def test_the_place_of_a_missing_value_of_pandas_is_named():
+    frame = pd.DataFrame({"width": X[:, 0], "count": pd.array(np.arange(12), dtype="Int64")})
+    whole = SVC().fit(frame, Y)
+    frame.loc[7, "count"] = pd.NA
+    place = r"Input X contains NaN\..*row 7, column 'count'\..*SimpleImputer"
+    for table in (frame, frame[["count"]], frame.astype({"count": object})):
+        with pytest.raises(ValueError, match=place):
+            training_table(SVC(), table, Y)
+    with pytest.raises(ValueError, match=place):
+        new_table(whole, frame)
+    with pytest.raises(ValueError, match=r"Input X contains NaN\..*row 7, column 1\."):
+        training_table(SVC(), frame.to_numpy(dtype=object), Y)

@@ -1,7 +1,7 @@
 """From anything a user may pass to clean arrays, or to an error that says what to do.
 
 scikit-learn's own checks are used wherever they exist, so that messages and behaviour match what
-its users know; this is the lowest layer that imports it.
+its users know; this layer, with `labels`, is the lowest that imports it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array, compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
     _num_samples,
@@ -23,6 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from lindero.kernels.functions import NAMED_KERNELS, Array, KernelFunction
+from lindero.labels import missing_values, require_labels
 
 _BLOCK_NUMBERS = 2**18
 
@@ -44,6 +44,8 @@ def training_table(estimator: Any, X: Any, y: Any, y_numeric: bool = False) -> t
             f"y has {_num_samples(y)} values, but X has {_num_samples(X)} rows: pass one for each "
             "row."
         )
+    if not y_numeric:
+        require_labels(y)
     with _naming_the_place(X):
         X, y = validate_data(
             estimator,
@@ -70,6 +72,8 @@ def further_table(estimator: Any, X: Any, y: Any, y_numeric: bool = False) -> tu
     X = new_table(estimator, X)
     if y is None:
         raise ValueError("y is needed: one value for each row of X.")
+    if not y_numeric:
+        require_labels(y)
     y = column_or_1d(y, warn=True)
     if y_numeric:
         y = numeric_targets(y)
@@ -127,8 +131,10 @@ def _naming_the_place(X: Any) -> Iterator[None]:
     """Say where the first value is that scikit-learn refuses as NaN or infinite."""
     try:
         yield
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         said = str(error).split("\n")[0]
+        if isinstance(error, TypeError) and "NAType" in said:  # pandas' NA among objects
+            said = "Input X contains NaN."
         found = _first_not_finite(X) if said.startswith("Input X contains") else None
         if found is None:
             raise
@@ -146,8 +152,8 @@ def _first_not_finite(X: Any) -> tuple[int, Any] | None:
     names = list(getattr(X, "columns", ()))
     try:
         bad = ~np.isfinite(np.asarray(X, dtype=np.float64))
-    except (TypeError, ValueError):
-        return None
+    except (TypeError, ValueError):  # no number of NumPy's is like pandas' NA
+        bad = np.asarray(X.isna() if hasattr(X, "isna") else missing_values(np.asarray(X)))
     if bad.ndim != 2 or not bad.any():
         return None
     row, column = (int(place) for place in np.argwhere(bad)[0])
@@ -209,35 +215,12 @@ def _plain(X: Any) -> Any:
     return X
 
 
-def class_labels(y: Array) -> tuple[Array, Array]:
-    """The classes in order, and the position of each label among them."""
-    if y.dtype.kind not in "biuUS":  # these are labels by their type, others need a closer look
-        check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(
-            f"y has only one class ('{classes[0]}'); a classifier needs samples of at least two "
-            "classes. The number of classes has to be greater than one."
-        )
-    return classes, codes
-
-
 def numeric_targets(y: Any) -> Array:
     """Targets of a fitted regression, given again."""
     if y is None:
         raise ValueError("y is needed: the targets given to fit.")
     targets: Array = check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64, input_name="y")
     return targets
-
-
-def known_codes(y: Any, classes: Array) -> Array:
-    """The position of each label among the classes of a fitted model."""
-    y = column_or_1d(y)
-    codes: Array = np.searchsorted(classes, y)
-    known = codes < len(classes)
-    if not known.all() or (classes[codes] != y).any():
-        raise ValueError("y holds labels that were not in the data given to fit.")
-    return codes
 
 
 def sample_weights(sample_weight: Any, X: Any) -> Array:

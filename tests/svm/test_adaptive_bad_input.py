@@ -1,11 +1,13 @@
 """What adaptive machines refuse, in words that help, and without a trace."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from drifting import planes, turning
 from numpy.testing import assert_array_equal
 from refusals import refused
+from sklearn.exceptions import ConvergenceWarning
 
 from lindero.svm import AdaptiveSVC, AdaptiveSVR
 
@@ -91,6 +93,53 @@ def test_weights_that_leave_a_class_or_everything_out():
     model = AdaptiveSVR().fit(X, Y)
     with refused(model, ValueError, "at least one non-zero"):
         model.fit(X, Y, sample_weight=np.zeros(40))
+
+
+TEXT = np.where(Y == 1, "up", "down")
+
+
+@pytest.mark.parametrize(
+    "first", [TEXT, TEXT.astype(object), pd.Series(TEXT)], ids=["U", "O", "pd"]
+)
+@pytest.mark.parametrize("more", [TEXT.tolist(), TEXT, TEXT.astype(object), pd.Series(TEXT)])
+def test_text_is_the_same_label_in_any_array(first, more):
+    model = AdaptiveSVC().fit(X, first).partial_fit(X, more)
+    expected = AdaptiveSVC().fit(X, TEXT).partial_fit(X, TEXT)
+    assert_array_equal(model.coef_, expected.coef_)
+
+
+@pytest.mark.parametrize("first", [TEXT, TEXT.astype(object)], ids=["U", "O"])
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["up", "left"], r"label 'left' in row 1.*\['down', 'up'\].*classes="),
+        (np.array(["left", "up"], dtype=object), r"label 'left' in row 0"),
+        ([1, 0], r"labels like 1.*like 'down'.*text and numbers cannot be mixed"),
+    ],
+)
+def test_labels_that_are_not_among_the_classes(first, labels, message):
+    model = AdaptiveSVC().fit(X, first)
+    with refused(model, ValueError, message):
+        model.partial_fit(X[:2], labels)
+    with pytest.raises(ValueError, match=message):
+        AdaptiveSVC().partial_fit(X[:2], labels, classes=np.unique(first))
+
+
+def test_classes_declared_again_may_come_in_another_array():
+    model = AdaptiveSVC().fit(X, TEXT.astype(object))
+    model.partial_fit(X[:2], TEXT[:2], classes=["down", "up"])
+    with refused(model, ValueError, "classes=.*missing value"):
+        model.partial_fit(X[:2], TEXT[:2], classes=["down", None])
+
+
+@pytest.mark.parametrize("params", [{}, {"graph": "space"}, {"kernel": "rbf"}])
+@pytest.mark.parametrize("machine", [AdaptiveSVC, AdaptiveSVR])
+def test_features_of_different_scales_are_spoken_of_where_fitting_stops_early(machine, params):
+    with pytest.warns(ConvergenceWarning, match=r"differ in scale.*StandardScaler"):
+        machine(max_iter=1, **params).fit(X * [1.0, 1e5, 1.0], Y)
+    with pytest.warns(ConvergenceWarning) as caught:
+        machine(max_iter=1, **params).fit(X, Y)
+    assert "scale" not in str(caught[0].message)
 
 
 class CtrlC:

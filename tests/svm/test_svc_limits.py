@@ -10,7 +10,7 @@ from clouds import four_clouds, slow_problem, two_clouds
 from sklearn.exceptions import ConvergenceWarning
 
 from lindero.solvers.solution import Progress
-from lindero.svm import SVC, progress
+from lindero.svm import SVC, CostSensitiveSVC, NuSVC, progress
 
 SOLVERS = [
     {"solver": "working_set"},
@@ -88,11 +88,12 @@ def test_a_time_limit_that_is_not_reached_changes_nothing():
     assert (limited.dual_coef_ == SVC().fit(X, y).dual_coef_).all()
 
 
+@pytest.mark.parametrize("machine", [SVC, NuSVC, CostSensitiveSVC])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_features_of_wildly_different_scale_are_named_as_a_cause(form):
+def test_features_of_wildly_different_scale_are_named_as_a_cause(form, machine):
     X, y = two_clouds(n_samples=300)
     with pytest.warns(ConvergenceWarning, match=r"differ in scale.*StandardScaler"):
-        SVC(max_iter=3).fit(form(X * [1, 1e6, 1, 1e-3]), y)
+        machine(max_iter=3).fit(form(X * [1, 1e6, 1, 1e-3]), y)
 
 
 def test_features_of_one_scale_are_not_blamed():

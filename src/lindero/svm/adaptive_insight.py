@@ -27,7 +27,7 @@ class AdaptiveInsight:
     _nearest: Any
     _graph: Any
     _vectors: Any
-    _window: Any
+    _trail: Any
     _certificate: Certificate | None
     coupling_: float
     n_scale_: float
@@ -231,7 +231,7 @@ class AdaptiveInsight:
         """How near the model is to the optimum; after `partial_fit`, of the last window."""
         check_is_fitted(self)
         if self._certificate is None:
-            self._certificate = self._judged(self._window.solved)
+            self._certificate = self._judged(self._trail.touched)
         return self._certificate
 
     def certify(self) -> Certificate:

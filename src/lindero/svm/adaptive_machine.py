@@ -173,7 +173,7 @@ class AdaptiveMachine(AdaptiveSolving, AdaptiveInsight, BaseEstimator):  # type:
             self._nearest = NearestNeighbors(n_neighbors=self.blend).fit(self._path.X)
         self._function = kernel_function(self, X, weights)
         self._fitted_C = self.C
-        self._window = None
+        self._trail = None
         self._vectors = None if linear else X
         self.n_scale_ = float(n_rows if self.n_scale is None else self.n_scale)
         self._unit = gap_unit(self._path.times) if self.time_weighted else None
@@ -193,14 +193,17 @@ class AdaptiveMachine(AdaptiveSolving, AdaptiveInsight, BaseEstimator):  # type:
             return self._given
         return Chain(time_links(self._path.times, self._unit))
 
-    def _problem(self, machine: int, start: int = 0) -> CoupledProblem:
-        """The problem of a machine over the samples held, or over those from `start` on."""
+    def _problem(self, machine: int, start: int = 0, held: bool = True) -> CoupledProblem:
+        """The problem of a machine over the samples held, or over those from `start` on: with the
+        hyperplane before them `held`, or without what is before."""
         path, anchor = self._path, None
-        graph = self._graph
-        if start > 0:
-            assert isinstance(graph, Chain)
-            anchor = Anchor(path.theta[machine, start - 1], graph.links[start - 1])
-            graph = Chain(graph.links[start:])
+        if start == 0:
+            graph = self._graph
+        else:
+            links = time_links(path.times[start - 1 :], self._unit)
+            graph = Chain(links[1:])
+            if held:
+                anchor = Anchor(path.theta[machine, start - 1], float(links[0]))
         problem: CoupledProblem = self._stated(
             machine, path.X[start:], path.targets[start:],
             upper_bounds(self._fitted_C, path.factors[start:]), coupling=self.coupling_,

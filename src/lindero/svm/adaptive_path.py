@@ -62,7 +62,8 @@ class AdaptivePath:
         n_new = len(targets)
         new = {"X": X, "targets": targets, "factors": factors, "times": times, "given": given}
         new["rows"] = self.n_nodes + rows
-        self.in_order = self.in_order and bool((np.diff(rows) > 0).all())
+        in_order = n_new == 0 or bool(rows[0] == 0 and (np.diff(rows) > 0).all())
+        self.in_order = self.in_order and in_order
         start, stop = self.n_nodes, self.n_nodes + n_new
         for name, (axis, array) in self._arrays.items():
             if stop > array.shape[axis]:

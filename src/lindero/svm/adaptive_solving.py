@@ -20,7 +20,7 @@ from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Callback, Certificate, Status
 from lindero.solvers.working_set import WorkingSetSolver
 from lindero.svm.adaptive_graphs import time_links
-from lindero.svm.adaptive_online import Window
+from lindero.svm.adaptive_trail import Trail
 from lindero.svm.margin_machine import warn_if_indefinite
 from lindero.svm.progress import reporting
 from lindero.svm.training import SMALL_FIT_ROWS, upper_bounds
@@ -41,7 +41,7 @@ class AdaptiveSolving:
     support_: Array
     _n_machines: Any
     _n_sides: ClassVar[int]
-    _window: Window | None
+    _trail: Trail | None
     _path: Any
     _problem: Any
     _stated_dual: Any
@@ -80,7 +80,7 @@ class AdaptiveSolving:
             self._vectors = self._vectors[self.support_]
             warn_if_indefinite(self._function, X, self.support_)
         if self._kind == "time":
-            self._window = Window.after(path)
+            self._trail = Trail(path.n_nodes)
         return limits.interrupted
 
     def _in_words(self, parts: Sequence[Certificate], seconds: float) -> Certificate:

@@ -9,10 +9,11 @@ import numpy as np
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from lindero.kernels.coupled import CoupledKernel
 from lindero.kernels.functions import Array
+from lindero.labels import class_labels, declared_classes, label_codes, require_one_kind
 from lindero.problems.coupled import CoupledProblem
 from lindero.problems.coupled_dual import coupled_margin_dual
 from lindero.problems.coupled_losses import coupled_margin
@@ -20,7 +21,7 @@ from lindero.problems.dual_qp import DualQP
 from lindero.solvers.solution import Callback
 from lindero.svm.adaptive_machine import ADAPTIVE_CONSTRAINTS, AdaptiveMachine
 from lindero.svm.adaptive_online import begin_or_go_on, can_go_on
-from lindero.validation import class_labels, further_table, require_every_class, training_table
+from lindero.validation import further_table, require_every_class, training_table
 
 
 class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
@@ -265,7 +266,7 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         return begin_or_go_on(self, X, y, times, sample_weight, classes)  # type: ignore[no-any-return]
 
     def _require_same(self, classes: Any) -> None:
-        given = np.unique(column_or_1d(classes))
+        given = declared_classes(classes)
         if not np.array_equal(given, self.classes_):
             raise ValueError(
                 f"classes={given.tolist()} differs from the {self.classes_.tolist()} of the first "
@@ -283,8 +284,9 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         if classes is None:
             self.classes_, codes = class_labels(y)
             return X, codes.astype(np.float64)
+        require_one_kind(y)
         check_classification_targets(y)
-        self.classes_, _ = class_labels(column_or_1d(classes))
+        self.classes_, _ = class_labels(declared_classes(classes))
         return X, self._coded(y)
 
     def _further(self, X: Any, y: Any) -> tuple[Any, Array]:
@@ -293,20 +295,11 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
 
     def _coded(self, y: Array) -> Array:
         """The position of each label among the classes."""
-        known = self.classes_
-        if (y.dtype.kind in "US") != (known.dtype.kind in "US"):
-            raise ValueError(
-                f"y holds labels like '{y[0]}', but the classes are {known.tolist()}: text and "
-                "numbers cannot be mixed."
-            )
-        codes = np.minimum(np.searchsorted(known, y), len(known) - 1)
-        unknown = np.flatnonzero(known[codes] != y)
-        if len(unknown):
-            raise ValueError(
-                f"y holds the label '{y[unknown[0]]}', but the classes are {known.tolist()}. Name "
-                "all of them as classes= in the first call of partial_fit."
-            )
-        return codes.astype(np.float64)
+        advice = (
+            "Call fit with all samples to begin anew, or name all classes as classes= in the first "
+            "call of partial_fit."
+        )
+        return label_codes(y, self.classes_, advice).astype(np.float64)
 
     def _require_weights(self, weights: Array, targets: Array) -> None:
         require_every_class("sample_weight", weights, targets.astype(np.intp), self.classes_)

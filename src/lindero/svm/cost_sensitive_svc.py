@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -13,6 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator
+from lindero.labels import require_labels
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.margin import margin_problem
 from lindero.solvers.solution import Callback, Certificate
@@ -241,7 +243,10 @@ class CostSensitiveSVC(PenaltyClassifier):
             (Ctrl-C) leaves the best model so far.
         """
         # Before X is looked at: several classes are refused whatever the rows are.
-        with np.errstate(invalid="ignore"):  # what is not finite is refused, with its place, below
+        require_labels(y)
+        several = False
+        # What is not finite, or has no order, is refused below, with its place.
+        with np.errstate(invalid="ignore"), suppress(TypeError):
             several = y is not None and type_of_target(y) == "multiclass"
         if several:
             require_two(np.unique(y))

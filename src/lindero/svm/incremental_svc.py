@@ -24,10 +24,10 @@ from lindero.validation import further_table, row_factors, sample_weights, train
 class IncrementalSVC(PenaltyInsight, KernelClassifier):
     """Cost-sensitive classification that learns and forgets single samples, exactly.
 
-    After every call the model is the one that :class:`CostSensitiveSVC` would find for the samples
-    held, to rounding: nothing is approximated, and what was forgotten has left no trace. A sample
-    that changes nothing costs one row of kernel values; others some linear systems of the size of
-    the margin.
+    After every call the model is the one that :class:`CostSensitiveSVC` with the same `gamma` (the
+    defaults differ) would find for the samples held, to rounding: nothing is approximated, and what
+    was forgotten has left no trace. A sample that changes nothing costs one row of kernel values;
+    others some linear systems of the size of the margin.
 
     Parameters
     ----------

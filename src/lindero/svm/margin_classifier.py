@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lindero.kernels.functions import Array, KernelFunction
 from lindero.kernels.operator import KernelOperator, kernel_operator, origin
+from lindero.labels import class_labels, known_codes
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.solution import Certificate, Solution, Solver, Status
 from lindero.svm.judging import certificate_of, verdict
@@ -25,10 +26,8 @@ from lindero.svm.multiclass import BinaryTask, binary_tasks, split
 from lindero.svm.progress import reporting
 from lindero.svm.training import solve_all
 from lindero.validation import (
-    class_labels,
     class_weights,
     kernel_function,
-    known_codes,
     new_table,
     require_every_class,
     sample_weights,

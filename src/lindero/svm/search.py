@@ -16,12 +16,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from lindero.kernels.functions import Array
+from lindero.labels import class_labels
 from lindero.svm.fold_machines import ClassifierFold, FoldSVC
 from lindero.svm.fold_path import Fold, Split
 from lindero.svm.kernel_search import SEARCH_CONSTRAINTS, KernelSearch, has_model
 from lindero.svm.search_progress import SearchCallback
 from lindero.svm.svc import SVC
-from lindero.validation import class_labels, require_every_class, sample_weights, training_table
+from lindero.validation import require_every_class, sample_weights, training_table
 
 
 class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
