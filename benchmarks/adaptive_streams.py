@@ -6,7 +6,7 @@ alike. Parameters are chosen by the accuracy on the first tenth (the first fifth
 counted); a new model with the best then learns the tenth, and is tested on all that follows.
 
 AdaptiveSVC has a fixed n (`n_scale`), so that its parameters mean the same however long a stream
-has been, and a horizon of 100 samples.
+has been, and a horizon of 200 samples.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def contenders() -> list[Contender]:
 
     return [
         Contender("AdaptiveSVC", AdaptiveSVC,
-                  {"C": [0.1, 1.0], "coupling": [1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9]},
-                  fixed={"n_scale": 1_000.0, "horizon": 100}),
+                  {"C": [0.1, 1.0], "coupling": [1.0, 10.0, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10]},
+                  fixed={"n_scale": 1_000.0, "horizon": 200}),
         Contender("SGD hinge", SGDClassifier,
                   {"alpha": [1e-5, 1e-4, 1e-3, 1e-2], "eta0": [0.003, 0.03, 0.3, 3.0]},
                   fixed={"loss": "hinge", "learning_rate": "constant", "random_state": 0}),

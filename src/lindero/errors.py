@@ -6,6 +6,8 @@ so that code written for scikit-learn catches ours; this module holds what sciki
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Sequence
 
 
@@ -57,3 +59,18 @@ class ModelFileError(LinderoError, ValueError):
 
     def __reduce__(self) -> tuple[type, tuple[str, str, int | None]]:
         return type(self), (str(self), self.path, self.line)
+
+
+#: Packages whose lines are none of a user's.
+_NOT_THE_USERS = ("lindero", "sklearn")
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the user's own line, however deep in the library this is called."""
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _NOT_THE_USERS:
+        above = frame.f_back
+        if above is None:
+            break
+        frame, level = above, level + 1
+    warnings.warn(message, category, stacklevel=level + 1)

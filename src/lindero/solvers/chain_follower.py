@@ -1,4 +1,4 @@
-"""The end of a chain as it grows: states of rows guessed, then corrected, as far back as it matters.
+"""The end of a chain as it grows: states of rows guessed, then corrected, as far as it matters.
 
 See `chain_steps` for what is known of a chain whose rows are in given states. New nodes are
 eliminated, then hyperplanes are found from the last one back, each from the one after it, until one
@@ -8,6 +8,10 @@ How little is that? A node left behind by δ misleads those before it, which it 
 by δρ, δρ², … with ρ < 1 the share of its movement that a node hands on. If every sample leaves δ at
 another node, what adds up is δ/(1 − ρ) at the most. So a movement is too small to matter if it is
 below (1 − ρ) of what is tolerated, with ρ as seen over the last `_SEEN` nodes.
+
+Strong links hand on forces without moving: a free row far back may have to bear more, up to its
+bound, while hyperplanes stay where they are. So the same is asked of the force by which a link
+pulls more than before, beside the largest bound.
 
 Where those are with which all states are right is the optimum. Otherwise everything moves towards
 them, all rows in step, until the first row would contradict its state: it takes the one that it
@@ -176,9 +180,9 @@ def _links(problem: CoupledProblem) -> Array:
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
-def settle(
+def settle(  # type: ignore[no-untyped-def]
     known, least, tol, X, s, p, u, links, ridge, theta, a, state, M, m, W, rest, v, scalars
-):  # type: ignore[no-untyped-def]
+):
     """Change after change until all states are right; see `ChainFollower.follow`."""
     n, size = s.shape[1], ridge.size
     met = _MET * np.abs(p).max()
@@ -196,9 +200,7 @@ def settle(
         )
         if last < 0:
             return 2, touched
-        share, side, at = first_contradiction(
-            last, X, s, p, u, theta, a, state, goal, goal_a, met
-        )
+        share, side, at = first_contradiction(last, X, s, p, u, theta, a, state, goal, goal_a, met)
         touched = min(touched, last)
         move(last, share, u, theta, a, goal, goal_a)
         if at < 0:
@@ -213,30 +215,36 @@ def settle(
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
-def sweep_back(
+def sweep_back(  # type: ignore[no-untyped-def]
     must, least, tol, X, s, u, links, theta, a, state, W, rest, v, scalars, goal, goal_a
-):  # type: ignore[no-untyped-def]
+):
     """Where hyperplanes and multipliers belong by their states, from the last node back: the first
     node found, and whether those before it move too little to matter. −1 where there is a NaN."""
     (sides, n), size = s.shape, theta.shape[1]
-    half, steps, largest = np.empty(size), np.zeros(_SEEN), 0.0
+    half, steps, pulls = np.empty(size), np.zeros(_SEEN), np.zeros(_SEEN)
+    largest, bound = 0.0, 0.0
     for i in range(n - 1, least - 1, -1):
         c = links[i] if i < n - 1 else 0.0
         mu = step_back(
             W[i], rest[i], v[i], scalars[i, 0], scalars[i, 1], c, goal[min(i + 1, n - 1)], half,
             goal[i],
         )  # fmt: skip
-        moved, square = 0.0, 0.0
+        moved, pulled, square, after = 0.0, 0.0, 0.0, min(i + 1, n - 1)
         for k in range(size):
-            moved += (goal[i, k] - theta[i, k]) ** 2
+            step = goal[i, k] - theta[i, k]
+            moved += step * step
+            pulled += (goal[after, k] - theta[after, k] - step) ** 2
             square += goal[i, k] * goal[i, k]
         if not square < np.inf:
             return -1, False
-        largest, moved = max(largest, square), np.sqrt(moved)
-        before, steps[i % _SEEN] = steps[i % _SEEN], moved
+        largest, moved, pulled = max(largest, square), np.sqrt(moved), c * np.sqrt(pulled)
+        for side in range(sides):
+            bound = max(bound, u[side, i])
+        moved_before, steps[i % _SEEN] = steps[i % _SEEN], moved
+        pulled_before, pulls[i % _SEEN] = pulls[i % _SEEN], pulled
         if i < must and i + _SEEN < n:
-            handed_on = (moved / before) ** (1.0 / _SEEN) if moved < before else 1.0
-            if moved <= tol * np.sqrt(largest) * (1.0 - handed_on):
+            little = tol * np.sqrt(largest) * fading(moved, moved_before)
+            if moved <= little and pulled <= tol * bound * fading(pulled, pulled_before):
                 return i + 1, True
         for side in range(sides):
             if state[side, i] == FREE:
@@ -244,6 +252,12 @@ def sweep_back(
             else:
                 goal_a[side, i] = u[side, i] if state[side, i] == FULL else 0.0
     return least, False
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def fading(now, before):  # type: ignore[no-untyped-def]
+    """1 − ρ, of what was `before` so many nodes later."""
+    return 1.0 - (now / before) ** (1.0 / _SEEN) if now < before else 0.0
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)

@@ -6,7 +6,7 @@ Each row of a coupled problem (`problems.coupled`) has one of three states at th
 
 With states given the optimum is that of a quadratic function along a chain. All that nodes before
 node i know of θ_i is then a matrix M and a vector m, ½θᵀMθ − mᵀθ. The node adds its ridge and the
-pull z of its full rows, T = M + diag(ridge), t = m + z x̃, and is linked by c to the next, S = T + cI:
+pull z of its full rows, T = M + diag(ridge), t = m + z x̃, and a link of weight c, S = T + cI:
 
     θ_i = rest + c S⁻¹θ_{i+1}                 rest = S⁻¹t
     M' = cTS⁻¹     m' = c·rest                what the next node is told
@@ -51,9 +51,8 @@ def eliminate(first, stop, X, s, p, u, links, ridge, offset, state, M, m, W, res
     for i in range(first, stop):
         for k in range(size - 1):
             x[k] = X[i, k]
-        z, free, b, largest = 0.0, False, 0.0, 0.0
+        z, free, b = 0.0, False, 0.0
         for side in range(sides):
-            largest = max(largest, u[side, i])
             if state[side, i] == FULL:
                 z += s[side, i] * u[side, i]
             elif state[side, i] == FREE:
@@ -67,7 +66,7 @@ def eliminate(first, stop, X, s, p, u, links, ridge, offset, state, M, m, W, res
             if free:
                 stiffen(T, t, x, b)
             elif T[size - 1, size - 1] == 0.0:
-                if abs(t[size - 1]) > _NO_PULL * largest:
+                if abs(t[size - 1]) > _NO_PULL * u.max():
                     return False
                 T[size - 1, size - 1] = 1.0
                 t[size - 1] = offset
@@ -92,6 +91,9 @@ def eliminate(first, stop, X, s, p, u, links, ridge, offset, state, M, m, W, res
             scalars[i, 0], scalars[i, 1] = gamma, beta
         if i < n - 1:
             pass_link(T, W[i], c, Y, M[i + 1])
+            if T[size - 1, size - 1] == 0.0:
+                # Nothing is known of the offset, and rounding shall not know it.
+                M[i + 1, :, size - 1] = 0.0
             if free:
                 for k in range(size):
                     factor, row = c * c * v[i, k] / scalars[i, 0], M[i + 1, k]
@@ -120,7 +122,7 @@ def stiffen(T, t, x, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def step_back(W, rest, v, gamma, beta, c, after, half, out):  # type: ignore[no-untyped-def]
-    """θ of a node from that of the next one, `after`, into `out`; the multiplier of its free row."""
+    """θ of a node from that of the next, `after`, into `out`; the multiplier of its free row."""
     size = rest.size
     if c == 0.0:
         for k in range(size):

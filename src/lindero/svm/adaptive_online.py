@@ -12,13 +12,13 @@ more than being solved for twice.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
+from lindero.errors import warn_user
 from lindero.kernels.functions import Array
 from lindero.solvers.chain_follower import SPACING, ChainFollower
 from lindero.solvers.limits import Limits
@@ -27,7 +27,7 @@ from lindero.svm.adaptive_graphs import gap_unit
 from lindero.svm.adaptive_trail import Trail, Undo, followed, resume, solved
 from lindero.svm.margin_machine import unfitted_copy
 from lindero.svm.progress import reporting
-from lindero.validation import row_factors
+from lindero.validation import row_factors, scale_advice
 
 #: New samples that are followed at once.
 _AT_ONCE = 32
@@ -37,10 +37,11 @@ def learn(machine: Any, new: tuple[Array, ...], rows: Array, given: Array) -> No
     """Append samples to the path of a fitted machine: `new` are rows, targets, factors and times,
     sorted by time; `rows` is where each stands in the user's table, `given` its time as the user
     gave it. All or nothing."""
-    path, n_new = machine._path, len(rows)
+    path, trail, n_new = machine._path, machine._trail, len(rows)
     at_once = n_new if n_new > path.n_nodes else _AT_ONCE
     undo = Undo(path, -(-n_new // at_once))
-    before = machine.n_scale_, machine._unit, machine._trail.n_scaled
+    before = machine.n_scale_, machine._unit
+    trail_before = Trail(trail.n_scaled, trail.touched)
     worst = Status.OPTIMAL
     try:
         with reporting(bool(machine.verbose), machine.callback) as callback:
@@ -52,17 +53,19 @@ def learn(machine: Any, new: tuple[Array, ...], rows: Array, given: Array) -> No
                 status = _settled(machine, known, limits, undo)
                 worst = worst if status is Status.OPTIMAL else status
                 undo.next_step()
+        # A warning may be an error to the user: then nothing was changed either.
+        if worst is not Status.OPTIMAL:
+            warn_user(
+                f"{worst.value.replace('KKT', 'duality')} Raise max_iter, time_limit or tol."
+                + scale_advice(path.X, machine._function),
+                ConvergenceWarning,
+            )
     except BaseException:
         undo.everything()
-        machine.n_scale_, machine._unit, n_scaled = before
-        machine._trail = Trail(n_scaled)
+        machine.n_scale_, machine._unit = before
+        # Followers are made anew from the multipliers.
+        vars(trail).update(vars(trail_before))
         raise
-    if worst is not Status.OPTIMAL:
-        warnings.warn(
-            f"{worst.value.replace('KKT', 'duality')} Raise max_iter, time_limit or tol.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
     machine._certificate = None
     machine.shape_fit_ = (path.n_nodes, path.X.shape[1])
     machine.fit_status_ = int(worst is not Status.OPTIMAL)
@@ -85,7 +88,8 @@ def _settled(machine: Any, known: int, limits: Limits, undo: Undo) -> Status:
     path, trail = machine._path, machine._trail
     n_nodes = path.n_nodes
     path.theta[:, known:], path.a[:, :, known:] = path.theta[:, known - 1 : known], 0.0
-    earliest = 0 if machine.horizon is None else max(0, n_nodes - machine.horizon)
+    # New samples do not count, so that all are learned, however many come at once.
+    earliest = 0 if machine.horizon is None else max(0, known - machine.horizon)
     trail.touched = n_nodes
     everything = n_nodes >= 2 * trail.n_scaled
     if everything:
@@ -97,7 +101,7 @@ def _settled(machine: Any, known: int, limits: Limits, undo: Undo) -> Status:
     worst = Status.OPTIMAL
     for number in range(len(path.theta)):
         if everything:
-            status = solved(machine, number, min(earliest, known - 1), limits, undo)
+            status = solved(machine, number, earliest, limits, undo)
             resume(machine, number, earliest, int(trail.depths[number]))
         else:
             status = followed(machine, number, known, earliest, limits, undo)
@@ -114,6 +118,8 @@ def can_go_on(machine: Any) -> bool:
         raise AttributeError("partial_fit is for graph='time' only: call fit with all samples.")
     if machine.kernel != "linear":
         raise AttributeError("partial_fit is for kernel='linear' only: call fit with all samples.")
+    if hasattr(machine, "_path") and machine._trail is None:
+        raise AttributeError("The machine was fitted on another graph, or kernel: call fit again.")
     return True
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -11,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from lindero.errors import warn_user
 from lindero.kernels.coupled import CoupledKernel
 from lindero.kernels.functions import Array
 from lindero.kernels.operator import kernel_operator
@@ -127,11 +127,10 @@ class AdaptiveSolving:
         else:
             advice = "Raise max_iter, time_limit or tol."
         gap = certificate.duality_gap / max(abs(certificate.primal), 1e-300)
-        warnings.warn(
+        warn_user(
             f"{certificate.status}{which} The duality gap left is {gap:.3g} of the objective, tol "
             f"is {self.tol:.3g}. {advice}" + scale_advice(X, self._function),
             ConvergenceWarning,
-            stacklevel=5,
         )
 
 
