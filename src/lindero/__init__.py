@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from lindero.bayes import AODE as AODE
+    from lindero.bayes import KDB as KDB
+    from lindero.bayes import TAN as TAN
+    from lindero.bayes import NaiveBayes as NaiveBayes
+    from lindero.bayes import NetworkClassifier as NetworkClassifier
     from lindero.svm import SVC as SVC
     from lindero.svm import SVCCV as SVCCV
     from lindero.svm import SVR as SVR
@@ -24,16 +29,21 @@ if TYPE_CHECKING:
     from lindero.svm import RankSVM as RankSVM
 
 __all__ = [
+    "AODE",
+    "KDB",
     "SVC",
     "SVCCV",
     "SVR",
     "SVRCV",
+    "TAN",
     "AdaptiveSVC",
     "AdaptiveSVR",
     "CostSensitiveSVC",
     "IncrementalOneClassSVM",
     "IncrementalSVC",
     "IncrementalSVR",
+    "NaiveBayes",
+    "NetworkClassifier",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
@@ -42,7 +52,9 @@ __all__ = [
 ]
 
 #: The modules that public names are loaded from, on first use.
+_BAYES = ("AODE", "KDB", "TAN", "NaiveBayes", "NetworkClassifier")
 _HOMES = {name: "lindero.svm" for name in __all__ if name != "__version__"}
+_HOMES |= dict.fromkeys(_BAYES, "lindero.bayes")
 
 
 def __getattr__(name: str) -> Any:

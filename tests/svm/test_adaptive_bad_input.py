@@ -6,8 +6,8 @@ import pytest
 import scipy.sparse as sp
 from drifting import planes, turning
 from numpy.testing import assert_array_equal
-from refusals import refused
 from sklearn.exceptions import ConvergenceWarning
+from tests.refusals import refused
 
 from lindero.svm import AdaptiveSVC, AdaptiveSVR
 

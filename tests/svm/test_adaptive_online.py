@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from drifting import off, planes, sloping, three_turning, turning
 from numpy.testing import assert_allclose, assert_array_equal
-from refusals import refused
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from tests.refusals import refused
 
 from lindero.solvers.chain_follower import ChainFollower
 from lindero.svm import AdaptiveSVC, AdaptiveSVR

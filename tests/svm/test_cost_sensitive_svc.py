@@ -8,11 +8,11 @@ import scipy.sparse as sp
 import sklearn
 from clouds import four_clouds, two_clouds
 from numpy.testing import assert_allclose, assert_array_equal
-from refusals import refused
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.naive import cost_sensitive as naive
+from tests.refusals import refused
 
 from lindero.errors import NotSeparableError
 from lindero.svm import SVC, CostSensitiveSVC, costs_from_matrix

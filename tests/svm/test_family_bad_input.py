@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from clouds import two_clouds
-from refusals import refused
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from tests.refusals import refused
 
 from lindero.errors import KernelError
 from lindero.svm import SVR, NuSVC, NuSVR, OneClassSVM

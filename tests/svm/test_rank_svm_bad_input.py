@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from refusals import refused
+from tests.refusals import refused
 
 from lindero.svm.rank_svm import RankSVM
 

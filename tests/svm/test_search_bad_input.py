@@ -5,10 +5,10 @@ import warnings
 import numpy as np
 import pytest
 from clouds import four_clouds, two_clouds
-from refusals import refused
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss, make_scorer
 from sklearn.model_selection import KFold
+from tests.refusals import refused
 
 from lindero.svm.search import SVCCV
 from lindero.svm.search_regression import SVRCV

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from clouds import two_clouds
 from numpy.testing import assert_array_equal
-from refusals import refused
+from tests.refusals import refused
 from threadpoolctl import threadpool_info
 
 from lindero.svm import search_progress

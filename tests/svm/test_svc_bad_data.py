@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from clouds import four_clouds, two_clouds
-from refusals import refused
+from tests.refusals import refused
 
 from lindero.svm import SVC
 

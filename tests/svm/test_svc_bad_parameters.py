@@ -2,8 +2,8 @@
 
 import pytest
 from clouds import four_clouds, two_clouds
-from refusals import refused
 from sklearn.exceptions import NotFittedError
+from tests.refusals import refused
 
 from lindero.errors import LinderoError
 from lindero.svm import SVC

@@ -1,0 +1,134 @@
+"""KDB: naive Bayes whose attributes have up to k others as parents.
+
+Sahami's rule: attributes are taken in the order of what they tell of the class, I(X_i; C); each has
+as parents those k, of the ones taken before it, that it depends on most, I(X_i; X_j | C). k = 0 is
+naive Bayes; k = 1 a forest; with more, tables grow as the product of the parents' values.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from lindero.bayes.attributes import Attributes
+from lindero.bayes.classifier import BAYES_CONSTRAINTS, BayesClassifier
+from lindero.bayes.counts import count_pairs
+from lindero.bayes.families import FamilyCounts
+from lindero.bayes.structure import (
+    conditional_mutual_information,
+    k_dependence,
+    mutual_information,
+)
+from lindero.kernels.functions import Array
+
+
+class KDB(BayesClassifier):
+    """k-dependence Bayesian classifier, for tables of numbers and categories.
+
+    Parameters
+    ----------
+    k : int, default=2
+        The most parents that an attribute has beside the class.
+    alpha : float, default=1.0
+        Pseudo-count of every value given its parents.
+    numeric : str or dict, default="mdl"
+        What is made of number columns: "mdl" (cut where classes change), "quantile" or "uniform"
+        (`n_bins` parts), or "gaussian", which have the class as parent only; or a mapping from
+        columns, by name or position, to one of these or to cut points.
+    n_bins : int, default=10
+        Parts of "quantile" and "uniform".
+    categorical_features : list, mask or "all", default=None
+        Columns that are categories though they hold numbers. Text and booleans are anyway.
+    unseen : {"smooth", "missing", "error"}, default="smooth"
+        What a category is that was not there in training: one with a count of zero, missing, or an
+        error.
+    missing : {"available", "em"}, default="available"
+        How missing values are counted: families with one of them are left out, or they are counted
+        by their expectation given the rest of the row (the EM algorithm; `fit` only). In predicting
+        they are summed out.
+    fit_prior : bool, default=True
+        Whether classes have the probability of their share; otherwise all have the same.
+    class_prior : array-like of shape (n_classes,), default=None
+        Probabilities of the classes, in the order of `classes_`.
+    warm_up : int, default=1000
+        In `partial_fit`, rows after which cut points and arcs stay what they are.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    network_ : BayesNetwork
+        Arcs and tables.
+    class_count_, class_log_prior_ : ndarray of shape (n_classes,)
+        Weight of each class, and the logarithm of its probability.
+    theta_, scale_ : ndarray of shape (n_classes, n_gaussian)
+        Means and standard deviations of Gaussian columns.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if all are text.
+
+    Examples
+    --------
+    >>> import itertools
+    >>> import numpy as np
+    >>> from lindero.bayes import KDB
+    >>> X = np.array(list(itertools.product([0, 1], repeat=3)) * 10)
+    >>> y = X.sum(axis=1) % 2  # only all three columns together tell it
+    >>> KDB(k=2, categorical_features="all").fit(X, y).score(X, y)
+    1.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BAYES_CONSTRAINTS,
+        "k": [Interval(Integral, 0, None, closed="left")],
+        "missing": [StrOptions({"available", "em"})],
+    }
+
+    def __init__(
+        self,
+        k: int = 2,
+        *,
+        alpha: float = 1.0,
+        numeric: Any = "mdl",
+        n_bins: int = 10,
+        categorical_features: Any = None,
+        unseen: str = "smooth",
+        missing: str = "available",
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        warm_up: int = 1000,
+    ) -> None:
+        self.k = k
+        self.alpha = alpha
+        self.numeric = numeric
+        self.n_bins = n_bins
+        self.categorical_features = categorical_features
+        self.unseen = unseen
+        self.missing = missing
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.warm_up = warm_up
+
+    @property
+    def _arcs_need_rows(self) -> bool:
+        return True
+
+    def _counted(
+        self,
+        attributes: Attributes,
+        sample: tuple[Array, Array, Array, int, Array | None],
+        known: FamilyCounts | None,
+    ) -> FamilyCounts:
+        if known is not None:
+            parents = known.parents
+        else:
+            counts = count_pairs(*sample, names=attributes.titles)
+            weights = conditional_mutual_information(counts)
+            parents = k_dependence(mutual_information(counts), weights, self.k)
+        return FamilyCounts.of(parents, (True,) * len(parents), sample, attributes.titles)
+
+    def _families(self, attributes: Attributes, counts: FamilyCounts) -> FamilyCounts:
+        return counts

@@ -1,0 +1,231 @@
+"""Numbers summed up by class, and the normal densities that follow from the sums.
+
+Of every column j and class c three sums are kept: the weight n of the rows where the column is not
+missing, their mean m, and their sum of squares about it, S = Σ w (x − m)². Two parts of a table
+merge exactly (Chan, Golub and LeVeque): with δ = m_b − m_a,
+
+    n = n_a + n_b,   m = m_a + δ n_b / n,   S = S_a + S_b + δ² n_a n_b / n.
+
+Nothing else is learned from the rows, so variances and their floors are the same whether the rows
+came at once or in batches. The variance of a class is S / (n − 1): weights count rows.
+
+* A class with fewer than two rows in a column takes the column's pooled variance within classes,
+  Σ_c S_c / Σ_c (n_c − 1) over the classes with two or more; without any such class, the variance
+  of the whole column. A class without rows also takes the column's mean, and the variance of the
+  whole column.
+* No variance is below 1e-9 times that of the whole column. In a constant column it is
+  1e-9 max(1, m²) for all classes; their means are equal there, so the column tells nothing,
+  whatever number is met in it later.
+
+Means are taken from each class's first number on, so that rounding does not make a constant column
+vary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from lindero.kernels.compilation import EXACT, FAST
+from lindero.kernels.threads import TileThreads
+
+Floats = NDArray[np.float64]
+
+#: Least variance, relative to that of the whole column.
+_FLOOR = 1e-9
+
+#: Largest squared distance in standard deviations. Rows farther out than numbers can tell are
+#: equally far from all classes, instead of at a density of zero under every one of them.
+_FARTHEST = 1e300
+
+#: Rows worked on at once, whose densities under all classes stay in the processor's cache.
+_BLOCK = 512
+
+#: Rows of a thread's share.
+_TILE = 32 * _BLOCK
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What is kept of columns of numbers: three sums by class, which add up and merge.
+
+    Attributes
+    ----------
+    count : array of shape (n_numbers, n_classes)
+        Weight of the rows in which the column is not missing.
+    mean : array of shape (n_numbers, n_classes)
+        Their mean; 0 where there are none.
+    squares : array of shape (n_numbers, n_classes)
+        Their sum of squares about the mean.
+    """
+
+    count: Floats
+    mean: Floats
+    squares: Floats
+
+    @classmethod
+    def of(
+        cls, numbers: Floats, y: NDArray[Any], n_classes: int, weights: Floats | None = None
+    ) -> Moments:
+        """The moments of a table.
+
+        Parameters
+        ----------
+        numbers : array of shape (n_numbers, n_rows)
+            A column of the table in each row of the array; NaN is missing.
+        y : array of shape (n_rows,)
+            Class codes 0 … n_classes − 1.
+        n_classes : int
+            How many classes there are.
+        weights : array of shape (n_rows,), optional
+            How many rows each row stands for.
+        """
+        n_numbers, n_rows = numbers.shape
+        y = np.asarray(y, dtype=np.intp)
+        weights = np.ones(n_rows) if weights is None else weights
+        count, mean, squares = np.zeros((3, n_numbers, n_classes))
+        with TileThreads(None if numbers.size > _TILE else 1) as threads:
+            threads.map(
+                lambda j: _sum_up(numbers[j], y, weights, count[j], mean[j], squares[j]),
+                range(n_numbers),
+            )
+        return cls._checked(count, mean, squares)
+
+    @classmethod
+    def _checked(cls, count: Floats, mean: Floats, squares: Floats) -> Moments:
+        too_large = np.flatnonzero(~np.isfinite(squares).all(axis=1))
+        if too_large.size:
+            raise ValueError(
+                f"The numbers of numeric column {too_large[0]} are too large: their squares "
+                "overflow. Divide the column by a constant, or take logarithms."
+            )
+        return cls(count, mean, squares)
+
+    def merge(self, other: Moments) -> Moments:
+        """The moments of both tables' rows."""
+        if self.count.shape != other.count.shape:
+            raise ValueError(
+                "Moments of tables with different columns or classes do not merge: "
+                f"{self.count.shape} and {other.count.shape} (columns, classes)."
+            )
+        count = self.count + other.count
+        share = np.divide(other.count, count, out=np.zeros_like(count), where=count > 0)
+        step = other.mean - self.mean
+        # An empty side leaves the other's mean as it is, to the last bit.
+        mean = np.where(self.count > 0, self.mean + step * share, other.mean)
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = self.squares + other.squares + step * step * (self.count * share)
+        return self._checked(count, mean, squares)
+
+    def normals(self) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of each column under each class.
+
+        Returns
+        -------
+        mean, sd : arrays of shape (n_numbers, n_classes)
+            All finite, and every `sd` above 0, also for classes without rows and for constant
+            columns.
+        """
+        column = self._of_columns()
+        whole = np.divide(
+            column.squares, column.count, out=np.zeros_like(column.mean), where=column.count > 0
+        )
+        several = self.count >= 2
+        freedom = np.sum(self.count - 1, axis=1, where=several, keepdims=True)
+        within = np.sum(self.squares, axis=1, where=several, keepdims=True)
+        pooled = np.divide(within, freedom, out=whole.copy(), where=freedom > 0)
+
+        variance = np.divide(
+            self.squares, self.count - 1, out=np.zeros_like(self.mean), where=several
+        )
+        variance = np.where(several, variance, np.where(self.count > 0, pooled, whole))
+        varying = np.maximum(_FLOOR * whole, np.finfo(np.float64).tiny)
+        constant = _FLOOR * np.maximum(1.0, column.mean**2)
+        floor = np.where(whole > 0, varying, constant)
+        mean = np.where(self.count > 0, self.mean, column.mean)
+        return mean, np.sqrt(np.maximum(variance, floor))
+
+    def _of_columns(self) -> Moments:
+        """The moments of whole columns: all classes merged into one."""
+        whole = Moments(*np.zeros((3, len(self.count), 1)))
+        for c in range(self.count.shape[1]):
+            part = (self.count[:, [c]], self.mean[:, [c]], self.squares[:, [c]])
+            whole = whole.merge(Moments(*part))
+        return whole
+
+
+def add_log_densities(numbers: Floats, mean: Floats, sd: Floats, out: Floats) -> None:
+    """Add Σ_j log N(x_j; mean_jc, sd_jc) to `out`, for every row and class.
+
+    Parameters
+    ----------
+    numbers : array of shape (n_numbers, n_rows)
+        A column of the table in each row of the array. What is missing (NaN) is left out of the
+        sum, which is what integrating over it gives.
+    mean, sd : arrays of shape (n_numbers, n_classes)
+        As `Moments.normals` returns them.
+    out : array of shape (n_rows, n_classes)
+        Added to.
+    """
+    n_rows = numbers.shape[1]
+    scale, height = np.sqrt(0.5) / sd, -np.log(sd) - 0.5 * np.log(2.0 * np.pi)
+    with TileThreads(None if n_rows > _TILE else 1) as threads:
+        threads.map(
+            lambda start: _add_log_densities(
+                numbers, mean, scale, height, start, min(start + _TILE, n_rows), out
+            ),
+            range(0, n_rows, _TILE),
+        )
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def _sum_up(x, y, weights, count, mean, squares):  # type: ignore[no-untyped-def]
+    """Moments of one column, in two passes: means first."""
+    n_classes = count.size
+    first, total = np.zeros(n_classes), np.zeros(n_classes)
+    for i in range(x.size):
+        c = y[i]
+        if not np.isnan(x[i]) and weights[i] > 0.0:
+            if count[c] == 0.0:
+                first[c] = x[i]
+            count[c] += weights[i]
+            total[c] += weights[i] * (x[i] - first[c])
+    for c in range(n_classes):
+        mean[c] = first[c] + (total[c] / count[c] if count[c] > 0.0 else 0.0)
+        total[c] = 0.0
+    for i in range(x.size):
+        if not np.isnan(x[i]) and weights[i] > 0.0:
+            away = x[i] - mean[y[i]]
+            total[y[i]] += weights[i] * away
+            squares[y[i]] += weights[i] * (away * away)
+    for c in range(n_classes):
+        # What rounding left of the mean's error.
+        if count[c] > 0.0:
+            squares[c] = max(0.0, squares[c] - total[c] * total[c] / count[c])
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+def _add_log_densities(numbers, mean, scale, height, start, stop, out):  # type: ignore[no-untyped-def]
+    n_numbers, n_classes = mean.shape
+    sums = np.empty((n_classes, _BLOCK))
+    for begin in range(start, stop, _BLOCK):
+        size = min(_BLOCK, stop - begin)
+        sums[:] = 0.0
+        for j in range(n_numbers):
+            x = numbers[j, begin : begin + size]
+            for c in range(n_classes):
+                row = sums[c, :size]
+                m, s, h = mean[j, c], scale[j, c], height[j, c]
+                for i in range(size):
+                    away = (x[i] - m) * s
+                    away = away * away
+                    away = away if away < _FARTHEST else _FARTHEST
+                    row[i] += 0.0 if np.isnan(x[i]) else h - away
+        block = out[begin : begin + size]
+        for i in range(size):
+            for c in range(n_classes):
+                block[i, c] += sums[c, i]

@@ -1,0 +1,107 @@
+"""Naive Bayes: all columns independent of each other once the class is known.
+
+    P(c | x) ∝ P(c) Π_j P(x_j | c)
+    categories   P(x | c) = (count(x, c) + α) / (count(c) + α · number of values)
+    numbers      a normal density with the mean and the sample deviation of the class, or cut
+
+A missing value is left out, in counting and in predicting.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from lindero.bayes.attributes import Attributes
+from lindero.bayes.classifier import BAYES_CONSTRAINTS, BayesClassifier
+from lindero.bayes.counts import Counts, count_singles
+from lindero.bayes.families import FamilyCounts
+from lindero.kernels.functions import Array
+
+
+class NaiveBayes(BayesClassifier):
+    """Naive Bayes for tables of numbers and categories, with missing and unseen values.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Pseudo-count of every value of a category (1 is Laplace's rule).
+    numeric : str or dict, default="gaussian"
+        What is made of number columns: "gaussian", "mdl" (cut where classes change), "quantile" or
+        "uniform" (`n_bins` parts); or a mapping from columns, by name or position, to one of these
+        or to cut points.
+    n_bins : int, default=10
+        Parts of "quantile" and "uniform".
+    categorical_features : list, mask or "all", default=None
+        Columns that are categories though they hold numbers. Text and booleans are anyway.
+    unseen : {"smooth", "missing", "error"}, default="smooth"
+        What a category is that was not there in training: one with a count of zero, missing, or an
+        error.
+    fit_prior : bool, default=True
+        Whether classes have the probability of their share; otherwise all have the same.
+    class_prior : array-like of shape (n_classes,), default=None
+        Probabilities of the classes, in the order of `classes_`.
+    warm_up : int, default=1000
+        In `partial_fit`, rows after which cut points stay what they are.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    class_count_, class_log_prior_ : ndarray of shape (n_classes,)
+        Weight of each class, and the logarithm of its probability.
+    theta_, scale_ : ndarray of shape (n_classes, n_gaussian)
+        Means and standard deviations of Gaussian columns.
+    network_ : BayesNetwork
+        Arcs and tables of the other columns.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if all are text.
+
+    Examples
+    --------
+    >>> from lindero.bayes import NaiveBayes
+    >>> X = [["sun", 30.0], ["sun", 25.0], ["rain", None], ["rain", 12.0]]
+    >>> model = NaiveBayes().fit(X, ["out", "out", "in", "in"])
+    >>> model.predict([["rain", 11.0], ["snow", 28.0], [None, 27.0]])
+    array(['in', 'out', 'out'], dtype='<U3')
+    >>> print(model.explain([["rain", None]]).sentence(0))
+    out rather than in: log-odds -1.10 = before +0.00, x0 -1.10
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**BAYES_CONSTRAINTS}
+    _usual_numeric: ClassVar[str] = "gaussian"
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        numeric: Any = "gaussian",
+        n_bins: int = 10,
+        categorical_features: Any = None,
+        unseen: str = "smooth",
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        warm_up: int = 1000,
+    ) -> None:
+        self.alpha = alpha
+        self.numeric = numeric
+        self.n_bins = n_bins
+        self.categorical_features = categorical_features
+        self.unseen = unseen
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.warm_up = warm_up
+
+    def _counted(
+        self,
+        attributes: Attributes,
+        sample: tuple[Array, Array, Array, int, Array | None],
+        known: Any,
+    ) -> Counts:
+        return count_singles(*sample)
+
+    def _families(self, attributes: Attributes, counts: Counts) -> FamilyCounts:
+        d = counts.n_attributes
+        tables = tuple(counts.single(i) for i in range(d))
+        return FamilyCounts(((),) * d, (True,) * d, counts.of_class, tables)

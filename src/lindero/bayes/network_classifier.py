@@ -1,0 +1,143 @@
+"""A Bayesian classifier with arcs of the user's own."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import StrOptions
+
+from lindero.bayes.attributes import Attributes
+from lindero.bayes.classifier import BAYES_CONSTRAINTS, BayesClassifier
+from lindero.bayes.families import FamilyCounts
+from lindero.bayes.structure import ordered
+from lindero.kernels.functions import Array
+
+
+class NetworkClassifier(BayesClassifier):
+    """Bayesian network with given arcs, the class being a root.
+
+    Parameters
+    ----------
+    arcs : list of (parent, child), default=()
+        Arcs between columns, by name or position. They must not go round in circles.
+    without_class : list, default=()
+        Columns that do not have the class as a parent. All others do.
+    alpha : float, default=1.0
+        Pseudo-count of every value given its parents.
+    numeric : str or dict, default="mdl"
+        What is made of number columns: "mdl" (cut where classes change), "quantile" or "uniform"
+        (`n_bins` parts), or "gaussian", which have the class as parent only; or a mapping from
+        columns, by name or position, to one of these or to cut points.
+    n_bins : int, default=10
+        Parts of "quantile" and "uniform".
+    categorical_features : list, mask or "all", default=None
+        Columns that are categories though they hold numbers. Text and booleans are anyway.
+    unseen : {"smooth", "missing", "error"}, default="smooth"
+        What a category is that was not there in training: one with a count of zero, missing, or an
+        error.
+    missing : {"available", "em"}, default="available"
+        How missing values are counted: families with one of them are left out, or they are counted
+        by their expectation given the rest of the row (the EM algorithm; `fit` only). In predicting
+        they are summed out.
+    fit_prior : bool, default=True
+        Whether classes have the probability of their share; otherwise all have the same.
+    class_prior : array-like of shape (n_classes,), default=None
+        Probabilities of the classes, in the order of `classes_`.
+    warm_up : int, default=1000
+        In `partial_fit`, rows after which cut points stay what they are.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    network_ : BayesNetwork
+        Arcs and tables.
+    class_count_, class_log_prior_ : ndarray of shape (n_classes,)
+        Weight of each class, and the logarithm of its probability.
+    theta_, scale_ : ndarray of shape (n_classes, n_gaussian)
+        Means and standard deviations of Gaussian columns.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if all are text.
+
+    Examples
+    --------
+    >>> from lindero.bayes import NetworkClassifier
+    >>> X = [["clouds", "rain"], ["clouds", "dry"], ["sun", "dry"], ["sun", "dry"]]
+    >>> model = NetworkClassifier(arcs=[(0, 1)]).fit(X, ["in", "in", "out", "out"])
+    >>> model.network_.arcs
+    [('class', 'x0'), ('class', 'x1'), ('x0', 'x1')]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BAYES_CONSTRAINTS,
+        "arcs": ["array-like"],
+        "without_class": ["array-like"],
+        "missing": [StrOptions({"available", "em"})],
+    }
+
+    def __init__(
+        self,
+        arcs: Any = (),
+        *,
+        without_class: Any = (),
+        alpha: float = 1.0,
+        numeric: Any = "mdl",
+        n_bins: int = 10,
+        categorical_features: Any = None,
+        unseen: str = "smooth",
+        missing: str = "available",
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        warm_up: int = 1000,
+    ) -> None:
+        self.arcs = arcs
+        self.without_class = without_class
+        self.alpha = alpha
+        self.numeric = numeric
+        self.n_bins = n_bins
+        self.categorical_features = categorical_features
+        self.unseen = unseen
+        self.missing = missing
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.warm_up = warm_up
+
+    def _counted(
+        self,
+        attributes: Attributes,
+        sample: tuple[Array, Array, Array, int, Array | None],
+        known: FamilyCounts | None,
+    ) -> FamilyCounts:
+        titles = attributes.titles
+        parents: list[list[int]] = [[] for _ in titles]
+        for arc in self.arcs:
+            if isinstance(arc, str) or np.shape(arc) != (2,):
+                raise ValueError(f"arcs holds {arc!r}: give (parent, child).")
+            above, child = (_place(attributes, "arcs", end) for end in arc)
+            if above in parents[child]:
+                raise ValueError(f"arcs holds {tuple(arc)!r} twice: leave one of them out.")
+            parents[child].append(above)
+        ordered(parents, titles)
+        alone = {_place(attributes, "without_class", column) for column in self.without_class}
+        with_class = tuple(i not in alone for i in range(len(titles)))
+        above_all = tuple(tuple(above) for above in parents)
+        if known is not None and (known.parents, known.with_class) != (above_all, with_class):
+            raise ValueError(
+                "arcs or without_class are not those of the calls before, whose counts do not tell "
+                "of other arcs. Call fit to begin anew."
+            )
+        return FamilyCounts.of(above_all, with_class, sample, titles)
+
+    def _families(self, attributes: Attributes, counts: FamilyCounts) -> FamilyCounts:
+        return counts
+
+
+def _place(attributes: Attributes, parameter: str, column: Any) -> int:
+    # A list of arcs may have come as an array of text or of NumPy's integers.
+    place = attributes.place(parameter, column.item() if isinstance(column, np.generic) else column)
+    if place is None:
+        raise ValueError(f"{parameter} holds None: name columns, or give their positions.")
+    return place

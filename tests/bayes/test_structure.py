@@ -1,0 +1,176 @@
+"""Structures against all trees there are, and against sums over single values."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from lindero.bayes.counts import count_pairs, count_singles
+from lindero.bayes.structure import (
+    conditional_mutual_information,
+    k_dependence,
+    mutual_information,
+    ordered,
+    tree,
+)
+from tests.naive import structure as naive
+
+
+def counted(n_classes, seed, n_rows=400):
+    """Counts of attributes that depend on the class and on each other, some values missing."""
+    rng = np.random.default_rng(seed)
+    cards = np.array([2, 4, 3, 1, 5, 2])
+    y = rng.integers(0, n_classes, n_rows)
+    hidden = rng.integers(0, 6, n_rows)
+    codes = np.stack([1 + (hidden * (1 + i % 3) + y * (i % 2)) % r for i, r in enumerate(cards)])
+    noisy = rng.random(codes.shape)
+    codes = np.where(noisy < 0.3, rng.integers(1, cards[:, None] + 1, codes.shape), codes)
+    codes[noisy > 0.9] = 0
+    return count_pairs(codes.astype(np.uint8), cards, y, n_classes)
+
+
+def random_weights(n, seed):
+    weights = np.random.default_rng(seed).random((n, n))
+    return weights + weights.T
+
+
+def weight_of(parents, weights):
+    return sum(weights[i, j] for i, own in enumerate(parents) for j in own)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_information_is_that_of_the_twin(n_classes):
+    counts = counted(n_classes, seed=n_classes)
+    alone = [naive.mutual_information(counts.single(i)[1:]) for i in range(6)]
+    assert_allclose(mutual_information(counts), alone, rtol=0, atol=1e-12)
+    assert max(alone) > 0.005
+    for alpha in (0.0, 0.7):
+        information = conditional_mutual_information(counts, alpha)
+        assert_array_equal(information, information.T)
+        assert_array_equal(np.diagonal(information), 0.0)
+        assert information.max() > 0.05
+        for i, j in combinations(range(6), 2):
+            expected = naive.conditional_mutual_information(counts.pair(i, j)[1:, 1:] + alpha)
+            assert_allclose(information[i, j], expected, rtol=0, atol=1e-12)
+
+
+def test_independent_attributes_tell_exactly_nothing():
+    codes = np.array(np.meshgrid([1, 2], [1, 2, 3], [1, 2])).reshape(3, -1).astype(np.uint8)
+    counts = count_pairs(codes[:2], [2, 3], codes[2].astype(np.intp) - 1, 2)
+    assert_array_equal(conditional_mutual_information(counts), np.zeros((2, 2)))
+    assert_array_equal(mutual_information(counts), [0.0, 0.0])
+
+
+def test_a_copied_attribute_tells_all_there_is():
+    column = np.repeat([1, 2, 3, 4], 5).astype(np.uint8)
+    y = np.tile([0, 1, 0, 1, 0], 4)
+    counts = count_pairs(np.stack([column, column]), [4, 4], y, 2)
+    assert_allclose(conditional_mutual_information(counts)[0, 1], np.log(4), rtol=1e-14)
+
+
+def test_attributes_that_no_row_has_together_tell_nothing():
+    codes = np.array([[1, 2, 0, 0], [0, 0, 1, 2], [0, 0, 0, 0]], dtype=np.uint8)
+    counts = count_pairs(codes, [2, 2, 0], np.array([0, 1, 0, 1]), 2)
+    assert_array_equal(conditional_mutual_information(counts), np.zeros((3, 3)))
+    assert_allclose(mutual_information(counts), [np.log(2), np.log(2), 0.0], rtol=1e-14)
+
+
+def test_the_class_needs_no_pairs():
+    codes = np.array([[1, 1, 2, 2]], dtype=np.uint8)
+    counts = count_singles(codes, [2], np.array([1, 1, 0, 0]), 2)
+    assert_allclose(mutual_information(counts), [np.log(2)], rtol=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6])
+def test_no_spanning_tree_is_heavier(n, seed):
+    weights = random_weights(n, seed)
+    greatest = naive.greatest_tree_weight(weights)
+    for root in range(n):
+        parents = tree(weights, root)
+        assert [i for i, own in enumerate(parents) if not own] == [root]
+        assert all(len(own) <= 1 for own in parents)
+        assert ordered(parents)[0] == root
+        assert_allclose(weight_of(parents, weights), greatest, rtol=1e-14)
+
+
+def test_no_spanning_tree_of_information_is_heavier():
+    information = conditional_mutual_information(counted(3, seed=8))
+    greatest = naive.greatest_tree_weight(information)
+    assert_allclose(weight_of(tree(information), information), greatest, rtol=1e-14)
+
+
+def test_the_twin_lists_all_trees():
+    for n, expected in ((2, 1), (3, 3), (4, 16), (5, 125)):
+        trees = {frozenset(map(frozenset, edges)) for edges in naive.spanning_trees(n)}
+        assert len(trees) == expected
+
+
+def test_weights_that_differ_by_the_last_bit_are_told_apart():
+    weights = np.full((3, 3), 1e-3)
+    weights[1, 2] = weights[2, 1] = np.nextafter(1e-3, 1.0)
+    weights[0, 2] = weights[2, 0] = np.nextafter(1e-3, 0.0)
+    assert tree(weights, 0) == ((), (0,), (1,))
+
+
+@pytest.mark.parametrize("level", [0.0, 0.25, -1.0])
+def test_equal_weights_prefer_the_first_edges(level):
+    assert tree(np.full((4, 4), level)) == ((), (0,), (0,), (0,))
+    assert tree(np.full((4, 4), level), root=2) == ((2,), (0,), (), (0,))
+
+
+def test_the_root_is_the_most_relevant_attribute_and_the_first_of_equals():
+    weights = random_weights(5, 9)
+    relevance = np.array([0.1, 0.3, 0.2, 0.3, 0.0])
+    assert tree(weights, relevance=relevance) == tree(weights, 1)
+    assert tree(weights, 4, relevance) == tree(weights, 4)
+    assert tree(weights) == tree(weights, 0)
+
+
+def test_trees_of_one_attribute_and_of_none():
+    assert tree(np.zeros((1, 1))) == ((),)
+    assert tree(np.zeros((0, 0))) == ()
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 3, 9])
+@pytest.mark.parametrize("seed", range(3))
+def test_k_dependence_is_that_of_the_twin(seed, k):
+    rng = np.random.default_rng(seed)
+    relevance, weights = rng.integers(0, 4, 7) / 4, np.round(random_weights(7, seed), 1)
+    parents = k_dependence(relevance, weights, k)
+    assert parents == naive.k_dependence(relevance, weights, k)
+    assert sorted(map(len, parents)) == sorted(min(k, place) for place in range(7))
+    assert sorted(ordered(parents)) == list(range(7))
+
+
+def test_parents_come_before_their_children():
+    parents = ((2,), (), (1, 4), (0, 2), (1,))
+    order = ordered(parents)
+    assert sorted(order) == [0, 1, 2, 3, 4]
+    for child, own in enumerate(parents):
+        assert all(order.index(parent) < order.index(child) for parent in own)
+    assert ordered(parents) == order
+
+
+def test_a_cycle_is_named_along_its_edges():
+    parents = ((2,), (0,), (1,), (0,))
+    with pytest.raises(ValueError, match="attribute 0 → attribute 1 → attribute 2 → attribute 0"):
+        ordered(parents)
+    with pytest.raises(ValueError, match="'a' → 'b' → 'c' → 'a'"):
+        ordered(parents, names=["a", "b", "c", "d"])
+    with pytest.raises(ValueError, match="attribute 1 → attribute 1: take one"):
+        ordered(((), (1,)))
+
+
+def test_impossible_requests_are_refused():
+    with pytest.raises(ValueError, match="attribute 1 has the parent 7"):
+        ordered(((), (7,)))
+    with pytest.raises(ValueError, match="root must be one of the 3 attributes, 0 to 2, got 3"):
+        tree(np.ones((3, 3)), root=3)
+    with pytest.raises(ValueError, match=r"weights .* is NaN at \[0, 0\]"):
+        tree(np.full((3, 3), np.nan))
+    with pytest.raises(ValueError, match=r"relevance .* is NaN at \[1\]"):
+        k_dependence(np.array([0.0, np.nan]), np.zeros((2, 2)), 1)
+    with pytest.raises(ValueError, match="k must be 0 or more, got -1"):
+        k_dependence(np.zeros(2), np.zeros((2, 2)), -1)
