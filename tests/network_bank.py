@@ -5,14 +5,18 @@ import numpy as np
 from lindero.bayes.network import estimated
 
 
-def random_network(random, most_parents, n_attributes=None, alpha=None):
-    """Up to six attributes of 2 to 4 values, some without the class; 2 to 4 classes."""
+def random_network(random, most_parents, n_attributes=None, alpha=None, dense=False):
+    """Up to six attributes of 2 to 4 values, some without the class; 2 to 4 classes.
+
+    Dense networks give all attributes as many parents as they may have.
+    """
     d = int(random.integers(1, 7)) if n_attributes is None else n_attributes
     cards, n_classes = random.integers(2, 5, d), int(random.integers(2, 5))
     alpha = float(random.choice([0.0, 0.5, 1.0])) if alpha is None else alpha
     order, parents = random.permutation(d), [()] * d
     for place, i in enumerate(order):
-        n_parents = random.integers(0, min(place, most_parents) + 1)
+        most = min(place, most_parents)
+        n_parents = most if dense else random.integers(0, most + 1)
         chosen = random.choice(order[:place], n_parents, replace=False) if n_parents else ()
         parents[i] = tuple(int(p) for p in chosen)
     counts = [

@@ -10,8 +10,8 @@ from tests.naive import network as naive
 from tests.network_bank import random_codes, random_network
 
 
-def assert_equals_enumeration(random, network):
-    codes = random_codes(random, network, 12, new=0)
+def assert_equals_enumeration(random, network, missing=0.35):
+    codes = random_codes(random, network, 12, missing, new=0)
     y, weights = random.integers(0, network.n_classes, 12), random.random(12)
     expected = naive.expected_counts(network, codes, y, weights)
     for table, twin in zip(expected_counts(network, codes, y, weights), expected, strict=True):
@@ -31,6 +31,10 @@ def test_general_networks_equal_enumeration(usual, rare, monkeypatch):
     for seed in range(40):
         random = np.random.default_rng(1000 + seed)
         assert_equals_enumeration(random, random_network(random, most_parents=3))
+    for seed in range(10):
+        random = np.random.default_rng(2000 + seed)
+        network = random_network(random, most_parents=3, n_attributes=6, dense=True)
+        assert_equals_enumeration(random, network, missing=0.6)
 
 
 @pytest.mark.parametrize("most_parents", [1, 3])

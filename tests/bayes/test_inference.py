@@ -1,5 +1,7 @@
 """Joint distributions of networks, against enumeration of everything."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from scipy.special import logsumexp
@@ -20,8 +22,8 @@ def way(request, monkeypatch):
         monkeypatch.setattr(module, "RARE_STATE_LIMIT", rare)
 
 
-def assert_equals_enumeration(random, network):
-    codes = random_codes(random, network, 8)
+def assert_equals_enumeration(random, network, missing=0.35):
+    codes = random_codes(random, network, 8, missing)
     expected = naive.log_joint(network, codes)
     found = network.log_joint(codes)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
@@ -42,6 +44,25 @@ def test_general_networks_equal_enumeration():
     for seed in range(70):
         random = np.random.default_rng(1000 + seed)
         assert_equals_enumeration(random, random_network(random, most_parents=3))
+
+
+@pytest.mark.usefixtures("way")
+def test_dense_networks_with_most_values_missing_equal_enumeration():
+    for seed in range(25):
+        random = np.random.default_rng(2000 + seed)
+        network = random_network(random, most_parents=3, n_attributes=6, dense=True)
+        assert_equals_enumeration(random, network, missing=0.6)
+
+
+@pytest.mark.parametrize("parents", list(permutations((1, 2, 3))))
+def test_an_observed_child_brings_all_its_missing_parents_together(parents):
+    random = np.random.default_rng(12)
+    counts = [random.poisson(2.0, (4, 4, 4, 4, 2)), *random.poisson(2.0, (3, 4, 2))]
+    network = estimated(counts, [parents, (), (), ()], [True] * 4, [3] * 4, [1, 2], 1.0)
+    codes = np.array([[1, 2, 3], [0, 0, 1], [0, 0, 0], [0, 3, 0]], dtype=np.uint8)
+    np.testing.assert_allclose(
+        network.log_joint(codes), naive.log_joint(network, codes), atol=1e-10
+    )
 
 
 def test_all_missing_gives_the_prior():

@@ -78,13 +78,19 @@ class BayesAnswers:
         Returns
         -------
         joint : ndarray of shape (n_samples, n_classes)
+            Without Gaussian columns that have the same density under all classes.
         """
         model, mean, sd = self._estimated()
         table = new_rows(self, X)
         codes, _ = self._attributes.coded(table)
         joint: Array = model.log_joint(codes)
-        if len(mean):
-            add_log_densities(self._attributes.densities(table), mean, sd, joint)
+        # A number far from what was a constant would drown everything else in rounding.
+        telling = ((mean != mean[:, :1]) | (sd != sd[:, :1])).any(axis=1)
+        if telling.any():
+            numbers = self._attributes.densities(table)
+            if not telling.all():
+                numbers, mean, sd = numbers[telling], mean[telling], sd[telling]
+            add_log_densities(numbers, mean, sd, joint)
         return joint
 
     def predict_log_proba(self, X: Any) -> Array:

@@ -135,7 +135,8 @@ class AveragedStars:
         for j in range(len(codes)):
             so_far[j] = codes[j]
             after = self.log_joint(so_far)
-            terms[j] = np.where(np.isneginf(after), -np.inf, after - before)
+            with np.errstate(invalid="ignore"):  # impossible before and after
+                terms[j] = np.where(np.isneginf(after), -np.inf, after - before)
             terms[j, codes[j] == 0] = 0.0
             before = after
         return terms

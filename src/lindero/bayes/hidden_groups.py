@@ -56,7 +56,7 @@ def find_groups(flat, state, may_join, needed, group):  # type: ignore[no-untype
                 other = _root(group, parent)
                 if joined >= 0:
                     group[max(joined, other)] = min(joined, other)
-                    pass
+                    joined = min(joined, other)
                 else:
                     joined = other
     for i in range(state.size):
