@@ -75,7 +75,7 @@ def test_roots_by_name_and_by_position():
         assert TAN(root=root).fit(frame, y).network_.arcs == named
     # The direction of a tree does not change what it says.
     assert_allclose(
-        TAN(root="c", alpha=0).fit(X_named := frame, y).predict_proba(X_named),
+        TAN(root="c", alpha=0).fit(frame, y).predict_proba(frame),
         TAN(root="a", alpha=0).fit(frame, y).predict_proba(frame),
         rtol=1e-9,
         atol=1e-12,

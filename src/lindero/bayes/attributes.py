@@ -46,7 +46,7 @@ class Attributes:
         usual = default if isinstance(numeric, Mapping) else numeric
         methods, cuts = [], []
         for column in schema.number_columns:
-            choice = given.pop(schema.columns[column].name, None)
+            choice = given.pop(schema.title(column), None)
             choice = given.pop(column, choice)
             method, points = _choice(usual if choice is None else choice, schema.title(column))
             methods.append(method)

@@ -79,6 +79,9 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         """Whether missing values are counted by their expectations."""
         return getattr(self, "missing", "available") == "em"
 
+    def _require_columns(self, attributes: Attributes) -> None:
+        """Refuse parameters that name columns which are not there."""
+
     def _counted(
         self, attributes: Attributes, sample: tuple[Array, Array, Array, int, Array | None],
         known: Any,
@@ -117,6 +120,7 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         """
         fitted = self._unfitted()
         attributes, sample = first_sample(fitted, X, y, sample_weight, None, self._usual_numeric)
+        fitted._require_columns(attributes)
         fitted._sample = None
         fitted._evidence = fitted._all_counted(attributes, sample)
         fitted._estimated()
@@ -163,6 +167,7 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
 
     def _go_on(self, attributes: Attributes, new: Sample) -> None:
         """Learn a batch, the first or a further one."""
+        self._require_columns(attributes)
         before = getattr(self, "_sample", None)
         known = getattr(self, "_evidence", None)
         self._attributes, self._estimate = attributes, None
@@ -225,12 +230,14 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
     def _estimated(self) -> tuple[Any, Array, Array]:
         """The model, and means and standard deviations of the Gaussian columns."""
         check_is_fitted(self)
-        if self._estimate is None:
+        estimate = self._estimate
+        if estimate is None:
             evidence = self._known()
             prior = prior_of(self, evidence.counts.of_class)
             model = self._model(evidence.attributes, evidence.counts, prior)
-            self._estimate = model, *evidence.moments.normals()
-        return self._estimate
+            # Threads that ask at the same time each make the same one.
+            self._estimate = estimate = model, *evidence.moments.normals()
+        return estimate
 
     # -- for scikit-learn ---------------------------------------------------------------------
 

@@ -162,6 +162,6 @@ def _code(classes: Array, parameter: str, label: Any) -> int | None:
     if label is None:
         return None
     labels: list[Any] = classes.tolist()
-    if label not in labels:
+    if np.ndim(label) > 0 or label not in labels:
         raise ValueError(f"{parameter}={label!r} is no class: these are {labels}.")
     return labels.index(label)

@@ -20,6 +20,7 @@ from lindero.bayes.structure import (
     conditional_mutual_information,
     k_dependence,
     mutual_information,
+    told_apart,
 )
 from lindero.kernels.functions import Array
 
@@ -126,8 +127,9 @@ class KDB(BayesClassifier):
             parents = known.parents
         else:
             counts = count_pairs(*sample, names=attributes.titles)
-            weights = conditional_mutual_information(counts)
-            parents = k_dependence(mutual_information(counts), weights, self.k)
+            relevance = told_apart(mutual_information(counts))
+            weights = told_apart(conditional_mutual_information(counts))
+            parents = k_dependence(relevance, weights, self.k)
         return FamilyCounts.of(parents, (True,) * len(parents), sample, attributes.titles)
 
     def _families(self, attributes: Attributes, counts: FamilyCounts) -> FamilyCounts:

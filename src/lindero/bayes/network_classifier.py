@@ -105,16 +105,17 @@ class NetworkClassifier(BayesClassifier):
         self.class_prior = class_prior
         self.warm_up = warm_up
 
-    def _counted(
-        self,
-        attributes: Attributes,
-        sample: tuple[Array, Array, Array, int, Array | None],
-        known: FamilyCounts | None,
-    ) -> FamilyCounts:
+    def _require_columns(self, attributes: Attributes) -> None:
+        self._structure(attributes)
+
+    def _structure(
+        self, attributes: Attributes
+    ) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
+        """The parents of each attribute, and whether the class is one."""
         titles = attributes.titles
         parents: list[list[int]] = [[] for _ in titles]
         for arc in self.arcs:
-            if isinstance(arc, str) or np.shape(arc) != (2,):
+            if not isinstance(arc, (tuple, list, np.ndarray)) or len(arc) != 2:
                 raise ValueError(f"arcs holds {arc!r}: give (parent, child).")
             above, child = (_place(attributes, "arcs", end) for end in arc)
             if above in parents[child]:
@@ -123,13 +124,21 @@ class NetworkClassifier(BayesClassifier):
         ordered(parents, titles)
         alone = {_place(attributes, "without_class", column) for column in self.without_class}
         with_class = tuple(i not in alone for i in range(len(titles)))
-        above_all = tuple(tuple(above) for above in parents)
-        if known is not None and (known.parents, known.with_class) != (above_all, with_class):
+        return tuple(tuple(above) for above in parents), with_class
+
+    def _counted(
+        self,
+        attributes: Attributes,
+        sample: tuple[Array, Array, Array, int, Array | None],
+        known: FamilyCounts | None,
+    ) -> FamilyCounts:
+        parents, with_class = self._structure(attributes)
+        if known is not None and (known.parents, known.with_class) != (parents, with_class):
             raise ValueError(
                 "arcs or without_class are not those of the calls before, whose counts do not tell "
                 "of other arcs. Call fit to begin anew."
             )
-        return FamilyCounts.of(above_all, with_class, sample, titles)
+        return FamilyCounts.of(parents, with_class, sample, attributes.titles)
 
     def _families(self, attributes: Attributes, counts: FamilyCounts) -> FamilyCounts:
         return counts

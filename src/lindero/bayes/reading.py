@@ -53,9 +53,9 @@ def further_sample(
             "call. Call fit to begin anew."
         )
     X, y, weights = _weighed(X, y, sample_weight)
+    table = UserTable.of(X)
     advice = "Name all classes as classes= in the first call of partial_fit."
     codes = label_codes(y, classifier.classes_, advice)
-    table = UserTable.of(X)
     attributes = classifier._attributes
     _require_width(classifier, X, table, attributes.schema)
     attributes = attributes.extended(table)

@@ -20,7 +20,12 @@ from lindero.bayes.attributes import Attributes
 from lindero.bayes.classifier import BAYES_CONSTRAINTS, BayesClassifier
 from lindero.bayes.counts import Counts, count_pairs
 from lindero.bayes.families import FamilyCounts
-from lindero.bayes.structure import conditional_mutual_information, mutual_information, tree
+from lindero.bayes.structure import (
+    conditional_mutual_information,
+    mutual_information,
+    told_apart,
+    tree,
+)
 from lindero.kernels.functions import Array
 
 
@@ -112,13 +117,15 @@ class TAN(BayesClassifier):
         self.class_prior = class_prior
         self.warm_up = warm_up
 
+    def _require_columns(self, attributes: Attributes) -> None:
+        attributes.place("root", self.root)
+
     def _counted(
         self,
         attributes: Attributes,
         sample: tuple[Array, Array, Array, int, Array | None],
         known: Any,
     ) -> Counts | FamilyCounts:
-        attributes.place("root", self.root)  # before the work
         if isinstance(known, FamilyCounts):  # completed by a fit with missing="em"
             return FamilyCounts.of(known.parents, known.with_class, sample, attributes.titles)
         return count_pairs(*sample, names=attributes.titles)
@@ -127,9 +134,8 @@ class TAN(BayesClassifier):
         if isinstance(counts, FamilyCounts):  # completed
             return counts
         root = attributes.place("root", self.root)
-        if root is None and counts.n_attributes:
-            root = int(mutual_information(counts).argmax())
-        parents = tree(conditional_mutual_information(counts), root)
+        weights = told_apart(conditional_mutual_information(counts))
+        parents = tree(weights, root, relevance=told_apart(mutual_information(counts)))
         tables = tuple(
             counts.pair(i, above[0]) if above else counts.single(i)
             for i, above in enumerate(parents)
