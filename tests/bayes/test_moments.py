@@ -167,14 +167,14 @@ def test_numbers_far_from_all_classes_have_finite_densities():
 def test_squares_that_overflow_are_refused_by_name():
     numbers = np.ones((3, 4))
     numbers[1] = [1e200, -1e200, 0.0, 0.0]
-    with pytest.raises(ValueError, match="numeric column 1 are too large"):
+    with pytest.raises(ValueError, match="column number 1 of the numeric ones are too large"):
         Moments.of(numbers, np.zeros(4, int), 1)
     parts = [Moments.of(np.full((1, 2), x), np.zeros(2, int), 1) for x in (1e200, -1e200)]
-    with pytest.raises(ValueError, match="numeric column 0 are too large"):
+    with pytest.raises(ValueError, match="column number 0 of the numeric ones are too large"):
         parts[0].merge(parts[1])
     # No class overflows by itself, but the column does.
     apart = Moments.of(np.array([[1e200, -1e200]]), np.arange(2), 2)
-    with pytest.raises(ValueError, match="numeric column 0 are too large"):
+    with pytest.raises(ValueError, match="column number 0 of the numeric ones are too large"):
         apart.normals()
 
 

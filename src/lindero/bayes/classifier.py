@@ -119,7 +119,7 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
             The fitted classifier. A call that fails leaves it as it was.
         """
         fitted = self._unfitted()
-        attributes, sample = first_sample(fitted, X, y, sample_weight, None, self._usual_numeric)
+        attributes, sample = first_sample(fitted, X, y, sample_weight, self._usual_numeric)
         fitted._require_columns(attributes)
         fitted._sample = None
         fitted._evidence = fitted._all_counted(attributes, sample)
@@ -155,7 +155,7 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         if not hasattr(self, "classes_"):
             fitted = self._unfitted()
             attributes, sample = first_sample(
-                fitted, X, y, sample_weight, classes, self._usual_numeric
+                fitted, X, y, sample_weight, self._usual_numeric, classes, first_of_many=True
             )
             fitted._go_on(attributes, sample)
         else:
@@ -200,7 +200,9 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         n_classes, weights = len(self.classes_), sample.weights
         counts = self._counted(attributes, (codes, cards, sample.y, n_classes, weights), known)
         numbers = attributes.densities(sample.table)
-        return Evidence(attributes, counts, Moments.of(numbers, sample.y, n_classes, weights))
+        titles = tuple(attributes.schema.title(int(k)) for k in attributes.gaussian_columns)
+        moments = Moments.of(numbers, sample.y, n_classes, weights, titles)
+        return Evidence(attributes, counts, moments)
 
     def _unfitted(self) -> Self:
         """A copy to be fitted in the place of this one, which a failure then leaves as it was."""

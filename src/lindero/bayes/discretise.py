@@ -124,6 +124,8 @@ def encoded(values: Floats, cuts: Floats, out: NDArray[Any]) -> NDArray[Any]:
             f"{len(cuts)} cuts need codes up to {largest}, more than {out.dtype} holds. Give `out` "
             "a wider type, or ask for fewer bins."
         )
+    if out.shape != values.shape:
+        raise ValueError(f"`out` has shape {out.shape}, but the values have {values.shape}.")
     _encode(values, cuts, out)
     return out
 

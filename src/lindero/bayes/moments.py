@@ -61,15 +61,23 @@ class Moments:
         Their mean; 0 where there are none.
     squares : array of shape (n_numbers, n_classes)
         Their sum of squares about the mean.
+    names : tuple of str
+        Names of the columns, for messages.
     """
 
     count: Floats
     mean: Floats
     squares: Floats
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, numbers: Floats, y: NDArray[Any], n_classes: int, weights: Floats | None = None
+        cls,
+        numbers: Floats,
+        y: NDArray[Any],
+        n_classes: int,
+        weights: Floats | None = None,
+        names: tuple[str, ...] = (),
     ) -> Moments:
         """The moments of a table.
 
@@ -83,6 +91,8 @@ class Moments:
             How many classes there are.
         weights : array of shape (n_rows,), optional
             How many rows each row stands for.
+        names : tuple of str, optional
+            Names of the columns, for messages.
         """
         n_numbers, n_rows = numbers.shape
         y = np.asarray(y, dtype=np.intp)
@@ -93,17 +103,20 @@ class Moments:
                 lambda j: _sum_up(numbers[j], y, weights, count[j], mean[j], squares[j]),
                 range(n_numbers),
             )
-        return cls._checked(count, mean, squares)
+        return cls._checked(count, mean, squares, names)
 
     @classmethod
-    def _checked(cls, count: Floats, mean: Floats, squares: Floats) -> Moments:
+    def _checked(
+        cls, count: Floats, mean: Floats, squares: Floats, names: tuple[str, ...]
+    ) -> Moments:
         too_large = np.flatnonzero(~np.isfinite(squares).all(axis=1))
         if too_large.size:
+            column = names[too_large[0]] if names else f"number {too_large[0]} of the numeric ones"
             raise ValueError(
-                f"The numbers of numeric column {too_large[0]} are too large: their squares "
+                f"The numbers of column {column} are too large: their squares "
                 "overflow. Divide the column by a constant, or take logarithms."
             )
-        return cls(count, mean, squares)
+        return cls(count, mean, squares, names)
 
     def merge(self, other: Moments) -> Moments:
         """The moments of both tables' rows."""
@@ -118,8 +131,9 @@ class Moments:
         # An empty side leaves the other's mean as it is, to the last bit.
         mean = np.where(self.count > 0, self.mean + step * share, other.mean)
         with np.errstate(over="ignore", invalid="ignore"):
-            squares = self.squares + other.squares + step * step * (self.count * share)
-        return self._checked(count, mean, squares)
+            between = np.where(self.count > 0, step * step * (self.count * share), 0.0)
+            squares = self.squares + other.squares + between
+        return self._checked(count, mean, squares, self.names)
 
     def normals(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of each column under each class.

@@ -25,12 +25,24 @@ from lindero.validation import row_factors
 
 
 def first_sample(
-    classifier: Any, X: Any, y: Any, sample_weight: Any, classes: Any, usual_numeric: str
+    classifier: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    usual_numeric: str,
+    classes: Any = None,
+    first_of_many: bool = False,
 ) -> tuple[Attributes, Sample]:
-    """The sample of a first call. Sets what the classifier knows of its columns and classes."""
+    """The sample of a first call, which may be the first of many. Sets what the classifier knows of
+    its columns and classes."""
     X, y, weights = _weighed(X, y, sample_weight)
     table = UserTable.of(X)
     if classes is None:
+        if first_of_many and len(np.unique(y)) == 1:
+            raise ValueError(
+                f"y has only one class ('{y[0]}') so far: name all classes as classes= in the "
+                "first call of partial_fit."
+            )
         classifier.classes_, codes = class_labels(y)
     else:
         classifier.classes_, _ = class_labels(declared_classes(classes))
