@@ -39,6 +39,12 @@ from lindero.problems.node_rows import component_biases, outputs, pulls
 _ROUNDING = 1e-15
 
 
+#: Targets so many times as large as usual are far beyond all others; and the share of the objective
+#: that counts at the least.
+_FAR = 100.0
+_COUNTED = 1e-9
+
+
 @dataclass(frozen=True)
 class Anchor:
     """The hyperplane (w, b) of the node before the first, and the weight of the link to it."""
@@ -124,11 +130,25 @@ class CoupledProblem:
 
     def relative_gap(self, judgement: Judgement) -> float:
         """The duality gap as a share of the objective. What the rounding of residuals makes of the
-        losses is no gap: where the optimum is 0, nothing else may be left."""
+        losses is no gap: where the optimum is 0, nothing else may be left. Losses that no
+        hyperplane can help, of targets far beyond all others, do not count: beside them any gap
+        would be small."""
         gap = max(0.0, judgement.duality_gap - self._noise)
         if not np.isfinite(gap):
             return np.inf
-        return gap / max(abs(judgement.primal), self._noise)
+        primal = abs(judgement.primal)
+        return gap / max(primal - self._beyond_help, _COUNTED * primal, self._noise)
+
+    @cached_property
+    def typical(self) -> float:
+        """The size that margins and targets usually have."""
+        sizes = np.abs(self.p[self.u > 0.0])
+        return float(np.median(sizes)) if len(sizes) else 0.0
+
+    @cached_property
+    def _beyond_help(self) -> float:
+        far = _FAR * self.typical
+        return float(np.vdot(self.u, np.maximum(0.0, np.abs(self.p) - far))) if far > 0.0 else 0.0
 
     @cached_property
     def _noise(self) -> float:

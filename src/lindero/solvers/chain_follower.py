@@ -42,8 +42,10 @@ SPACING = 64
 #: Nodes that are eliminated at once where only what the marks are told is kept.
 _PIECE = 16 * SPACING
 
-#: Residuals below this share of the margins are zero, and so are multipliers beyond their bounds.
+#: Residuals below this share of the usual margin are zero, and so are multipliers beyond their
+#: bounds by this share; and the share of a row's own margin that is rounding.
 _MET = 1e-9
+_ROUNDING = 1e-13
 
 #: Nodes over which it is seen how much of a movement is handed on.
 _SEEN = 8
@@ -166,9 +168,10 @@ class ChainFollower:
         n = problem.n_nodes
         self._make_room(n)
         self._state[:, known:n] = IDLE
+        usual = problem.typical if len(problem.s) > 1 else float(np.abs(problem.p).max())
         code, reached = settle(
-            known, first, tol, problem.X, problem.s, problem.p, problem.u, _links(problem),
-            problem.ridge, theta, a, self._state, *self._arrays,
+            known, first, tol, _MET * usual, problem.X, problem.s, problem.p, problem.u,
+            _links(problem), problem.ridge, theta, a, self._state, *self._arrays,
         )  # fmt: skip
         return Outcome(code), reached
 
@@ -181,11 +184,10 @@ def _links(problem: CoupledProblem) -> Array:
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def settle(  # type: ignore[no-untyped-def]
-    known, least, tol, X, s, p, u, links, ridge, theta, a, state, M, m, W, rest, v, scalars
+    known, least, tol, met, X, s, p, u, links, ridge, theta, a, state, M, m, W, rest, v, scalars
 ):
     """Change after change until all states are right; see `ChainFollower.follow`."""
     n, size = s.shape[1], ridge.size
-    met = _MET * np.abs(p).max()
     goal, goal_a = np.empty_like(theta), np.empty(s.shape)
     first, must, touched = known - 1, known - 1, n
     offset = theta[known - 1, size - 1]
@@ -288,7 +290,7 @@ def first_contradiction(last, X, s, p, u, theta, a, state, goal, goal_a, met):  
                 sign = s[side, i] if state[side, i] == IDLE else -s[side, i]
                 shift = p[side, i] if state[side, i] == IDLE else -p[side, i]
                 now, then = max(sign * before + shift, 0.0), sign * after + shift
-                wrong = -1.0 if free else -then - met
+                wrong = -1.0 if free else -then - met - _ROUNDING * abs(p[side, i])
             if wrong > 0.0 and now < share * (now - then):
                 share, at_side, at = now / (now - then), side, i
     return share, at_side, at

@@ -45,6 +45,9 @@ _DECIDED = (1e-2, 1e-4, 1e-6, 0.0)
 #: Steps shorter than this lead nowhere.
 _LEAST_LENGTH = 1e-10
 
+#: An objective so many times the least one seen is that of a point which rounding has thrown off.
+_ASTRAY = 1e4
+
 #: Steps after which the path is taken to lead nowhere, from afar and from a guess.
 _MOST_STEPS, _MOST_WARM_STEPS = 500, 40
 
@@ -161,6 +164,8 @@ class _CentralPath:
         self.best_theta, self.best_a = self.theta, np.zeros_like(problem.u)
         self.best = Judgement(np.inf, np.inf, -np.inf, 0.0)
         self._failures = 0
+        self._least_merit = np.inf
+        self._nearest = self.theta, self.rows.state
         self._most_steps = _MOST_STEPS if start is None else _MOST_WARM_STEPS
         if start is not None:
             self._consider(start[1])  # it may do as it is
@@ -175,9 +180,9 @@ class _CentralPath:
             while not self._done:
                 f = outputs(problem.X, self.theta)
                 products, losses, gap = rows.look(f)
-                if not np.isfinite(products):
-                    break
                 primal = problem.penalty(self.theta) + losses
+                if not self._on_the_way(primal + max(gap, products)):
+                    break
                 guess = Judgement(np.inf, primal, primal - max(gap, products), 0.0)
                 left = problem.relative_gap(guess)
                 if left <= self.tol and self._conclude():
@@ -200,7 +205,18 @@ class _CentralPath:
             return Status.INTERRUPTED
         except np.linalg.LinAlgError:
             pass  # rounding has made the system useless: the path ends here
-        return Status.OPTIMAL if self._done or self._conclude() else Status.PRECISION
+        if self._done or self._conclude():
+            return Status.OPTIMAL
+        self.theta, rows.state = self._nearest
+        return Status.OPTIMAL if self._conclude() else Status.PRECISION
+
+    def _on_the_way(self, merit: float) -> bool:
+        """Whether rounding has not thrown the iterate far off, by its objective and gap together;
+        the best one is kept."""
+        if merit < self._least_merit:
+            self._least_merit = merit
+            self._nearest = self.theta, tuple(part.copy() for part in self.rows.state)
+        return bool(merit <= _ASTRAY * self._least_merit)
 
     def _step(self, f: Array, mu: float) -> float:
         """Predictor, corrector, move; the length of the move."""

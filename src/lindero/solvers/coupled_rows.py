@@ -115,4 +115,6 @@ class InteriorRows:
 
 
 def _longest(steepest: Any) -> float:
+    if np.isnan(steepest):
+        return np.nan
     return float(min(1.0, _TO_BOUNDARY / steepest)) if steepest > 0.0 else 1.0

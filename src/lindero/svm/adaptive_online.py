@@ -6,8 +6,8 @@ largest of them (`adaptive_trail`). Older ones stay as they are, and keep their 
 
 1/n, the scale of the penalty, would change with every sample, and with it all hyperplanes. It is
 brought up to date whenever the number of samples has doubled, together with the unit of time that
-gaps are measured in; everything (up to the horizon) is solved for then, which costs each sample no
-more than being solved for twice.
+gaps are measured in; everything is solved for then, which costs each sample no more than being
+solved for twice.
 """
 
 from __future__ import annotations
@@ -91,18 +91,19 @@ def _settled(machine: Any, known: int, limits: Limits, undo: Undo) -> Status:
     # New samples do not count, so that all are learned, however many come at once.
     earliest = 0 if machine.horizon is None else max(0, known - machine.horizon)
     trail.touched = n_nodes
-    everything = n_nodes >= 2 * trail.n_scaled
-    if everything:
+    doubled = n_nodes >= 2 * trail.n_scaled
+    if doubled:
         trail.n_scaled = n_nodes
-        if machine.n_scale is None:
+        if machine._scale_follows:
             machine.n_scale_ = float(n_nodes)
         if machine._unit is not None:
             machine._unit = gap_unit(path.times)
+    changed = doubled and (machine._scale_follows or machine._unit is not None)
     worst = Status.OPTIMAL
     for number in range(len(path.theta)):
-        if everything:
-            status = solved(machine, number, earliest, limits, undo)
-            resume(machine, number, earliest, int(trail.depths[number]))
+        if changed or (doubled and machine.horizon is None):
+            status = solved(machine, number, 0, limits, undo)
+            resume(machine, number, 0, int(trail.depths[number]))
         else:
             status = followed(machine, number, known, earliest, limits, undo)
         worst = worst if status is Status.OPTIMAL else status
