@@ -150,8 +150,8 @@ def test_the_first_samples_may_all_be_of_one_class():
 @pytest.mark.parametrize("at_once", [1, 10, 64])
 def test_a_horizon_leaves_older_hyperplanes_as_they_are(at_once):
     X, y = turning(500, noise=0.5)
-    model = AdaptiveSVC(coupling=1e6, horizon=20).fit(X[:200], y[:200])
-    for start in range(200, 500, at_once):  # past 400 everything within the horizon is solved for
+    model = AdaptiveSVC(coupling=1e6, horizon=20, n_scale=200).fit(X[:200], y[:200])
+    for start in range(200, 500, at_once):  # at 400 nothing is renewed, since n is given
         before = planes(model).copy()
         rows = slice(start, start + at_once)
         model.partial_fit(X[rows], y[rows])
