@@ -34,7 +34,9 @@ def test_products_with_the_laplacian_and_energies_are_those_of_its_matrix(proble
     for problem in problems[0]:
         theta = problems[1].standard_normal((problem.n_nodes, 3))
         L = naive.laplacian(naive.weights_of(problem.graph))
-        assert_allclose(problem.graph.laplacian(theta), L @ theta, atol=1e-10 * np.abs(L).max())
+        if isinstance(problem.graph, Graph):
+            product = problem.graph.laplacian(theta)
+            assert_allclose(product, L @ theta, atol=1e-10 * np.abs(L).max())
         expected = np.trace(theta.T @ L @ theta)
         assert problem.graph.energy(theta) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
@@ -121,9 +123,9 @@ def test_a_large_graph_is_solved_by_iteration_and_by_elimination_alike(monkeypat
         r[:, 2] -= (np.bincount(of, r[:, 2]) / np.bincount(of))[of]
         ridge = np.array([0.1, 0.1, 0.0])
         for ground in (0.0, 2.0):
-            monkeypatch.setattr(node_graphs, "MOST_ELIMINATED", 100)
+            monkeypatch.setattr(node_graphs, "MOST_ELIMINATED_NODES", 100)
             expected = graph.solve(r, ridge, 5.0, ground)
-            monkeypatch.setattr(node_graphs, "MOST_ELIMINATED", 10)
+            monkeypatch.setattr(node_graphs, "MOST_ELIMINATED_NODES", 10)
             found = graph.solve(r, ridge, 5.0, ground)
             means = np.bincount(of, (found - expected)[:, 2]) / np.bincount(of)
             found[:, 2] -= means[of]
@@ -133,10 +135,10 @@ def test_a_large_graph_is_solved_by_iteration_and_by_elimination_alike(monkeypat
 def test_components_of_one_class_are_settled_by_an_offset():
     y = np.array([1.0, 1.0, -1.0, 1.0, -1.0, -1.0])
     problem = coupled_margin(
-        np.ones((6, 1)), y, np.ones(6), 1.0, Chain(np.array([1.0, 0, 1, 0, 1])), margins=2.0
+        np.ones((6, 1)), y, np.ones(6), 1.0, Chain(np.array([1.0, 0, 1, 0, 1]))
     )
     assert_array_equal(problem.settled, [True, False, True])
-    assert_array_equal(problem.settled_offsets(), [2.0, 0.0, -2.0])
+    assert_array_equal(problem.settled_offsets(), [1.0, 0.0, -1.0])
 
 
 def test_components_without_weight_are_settled_and_an_anchored_one_is_not():

@@ -47,7 +47,7 @@ def test_a_stream_ends_where_a_fit_of_everything_does(coupling, noise):
     depths = depths_of(model, X[1:], y[1:])
     whole = whole_path(model, X, y)
     assert off(model, whole) < model.lag_tol
-    assert off(model, whole) < 1e-6 or np.mean(depths[-200:]) < len(y) / 2
+    assert np.mean(depths[-200:]) < len(y) / 4
     assert_allclose(planes(model)[-1], planes(whole)[-1], atol=1e-3 * np.abs(planes(whole)).max())
     gap = model.certify()
     assert gap.duality_gap < 1e-3 * gap.primal
@@ -126,10 +126,10 @@ def test_times_and_their_gaps_go_on():
     X, y = turning(200)
     times = np.cumsum(np.random.default_rng(0).integers(0, 4, 200)).astype(float)
     model = AdaptiveSVC(coupling=10.0, time_weighted=True, n_scale=100)
-    model.fit(X[:150], y[:150], times[:150])
+    model.fit(X[:150], y[:150], times=times[:150])
     for start in range(150, 200, 5):
         rows = np.random.default_rng(start).permutation(np.arange(start, start + 5))
-        model.partial_fit(X[rows], y[rows], times[rows])
+        model.partial_fit(X[rows], y[rows], times=times[rows])
     assert model.coef_.shape == X.shape
     order = np.argsort(model.times_, kind="stable")
     assert_array_equal(model.times_[order], times)

@@ -84,11 +84,11 @@ def test_a_chain_given_as_a_matrix_is_time():
 def test_weighted_links_given_as_a_matrix_are_gaps_of_time():
     X, y = turning()
     times = np.cumsum(np.random.default_rng(1).uniform(0.5, 4.0, len(y)))
-    time = AdaptiveSVC(coupling=10.0, time_weighted=True, tol=1e-10).fit(X, y, times)
+    time = AdaptiveSVC(coupling=10.0, time_weighted=True, tol=1e-10).fit(X, y, times=times)
     gaps = np.diff(times)
     graph = chain_matrix(len(y), np.median(gaps) / gaps)
     assert off(AdaptiveSVC(coupling=10.0, graph=graph, tol=1e-10).fit(X, y), time) < 1e-5
-    assert off(AdaptiveSVC(coupling=10.0, tol=1e-10).fit(X, y, times), time) > 1e-2
+    assert off(AdaptiveSVC(coupling=10.0, tol=1e-10).fit(X, y, times=times), time) > 1e-2
 
 
 def test_the_order_of_rows_does_not_matter_in_space():
@@ -127,13 +127,13 @@ def test_times_in_any_order_are_sorted_and_results_are_in_the_order_of_rows():
 def test_equal_times_follow_each_other_as_given_and_the_last_holds():
     X, y = turning()
     times = np.arange(len(y)) // 5
-    model = AdaptiveSVC().fit(X, y, times)
+    model = AdaptiveSVC().fit(X, y, times=times)
     assert_array_equal(model.coef_, AdaptiveSVC().fit(X, y).coef_)
     expected = X @ model.coef_[14] + model.intercept_[14]
     assert_allclose(model.decision_function(X, times=2), expected, atol=1e-12)
-    weighted = AdaptiveSVC(time_weighted=True).fit(X, y, times)
+    weighted = AdaptiveSVC(time_weighted=True).fit(X, y, times=times)
     assert weighted.drift_[times == np.roll(times, 1)].max() < weighted.drift_[5::5].max()
-    same = AdaptiveSVC(time_weighted=True).fit(X, y, np.zeros(len(y)))
+    same = AdaptiveSVC(time_weighted=True).fit(X, y, times=np.zeros(len(y)))
     assert_array_equal(same.coef_, model.coef_)
 
 
@@ -221,8 +221,8 @@ def test_a_row_of_weight_zero_keeps_its_place_but_not_its_label():
 def test_a_linear_kernel_by_another_name_is_the_same_machine(machine):
     X, y = turning(120)
     times = np.random.default_rng(0).permutation(120)
-    linear = machine(coupling=20.0, tol=1e-10).fit(X, y, times)
-    other = machine(coupling=20.0, kernel=lambda a, b: a @ b.T, tol=1e-10).fit(X, y, times)
+    linear = machine(coupling=20.0, tol=1e-10).fit(X, y, times=times)
+    other = machine(coupling=20.0, kernel=lambda a, b: a @ b.T, tol=1e-10).fit(X, y, times=times)
     at = np.linspace(-5, 130, 120)
     output = "decision_function" if machine is AdaptiveSVC else "predict"
     assert_allclose(getattr(other, output)(X, at), getattr(linear, output)(X, at), atol=1e-4)

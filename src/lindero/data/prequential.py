@@ -54,7 +54,8 @@ def prequential(
         Rows that are predicted together, before any of them is learned.
     warm_up : int or None, default=None
         Rows at the beginning that are learned, in one call, without being tested. None is one
-        batch, or `refit_every` rows where that is given.
+        batch, or `refit_every` rows where that is given. Adaptive machines with
+        ``coupling="auto"`` are fitted to them, which needs 12 rows and all classes among them.
     window : int, default=1000
         Rows that a point of the curves is about.
     classes : array-like or None, default=None

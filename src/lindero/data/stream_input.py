@@ -9,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from lindero.kernels.functions import Array
+from lindero.svm.time_axis import plain_times
 
 
 def stream_labels(y: Any, n_rows: int) -> Array:
@@ -40,7 +41,7 @@ def class_codes(labels: Array, classes: Array) -> Array:
 
 def stream_times(times: Any, n_rows: int) -> Array:
     """times as a vector that never decreases."""
-    instants: Array = column_or_1d(times)
+    instants = plain_times(np.atleast_1d(times))
     if len(instants) != n_rows:
         raise ValueError(
             f"times has {len(instants)} values, but X has {n_rows} rows: pass one for each."

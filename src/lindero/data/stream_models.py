@@ -72,7 +72,8 @@ class OneByOne:
 
 
 class InBatches:
-    """A model with `partial_fit`."""
+    """A model with `partial_fit`; one that has to see some rows before it can begin, such as an
+    adaptive machine that chooses its coupling, is fitted to the first ones."""
 
     def __init__(
         self, model: Any, table: StreamTable, y: Array, times: Array | None, classes: Array
@@ -97,7 +98,10 @@ class InBatches:
 
     def learn(self, start: int, stop: int) -> None:
         rows, labels = self._table.rows(start, stop), self._y[start:stop]
-        self.model.partial_fit(rows, labels, **self._declared, **self._at(start, stop))
+        if getattr(self.model, "_begins_with_fit", False):
+            self.model.fit(rows, labels, **self._at(start, stop))
+        else:
+            self.model.partial_fit(rows, labels, **self._declared, **self._at(start, stop))
         self._declared = {}
 
 

@@ -64,20 +64,9 @@ class CoupledKernelMachine:
     z: Array
     biases: Array
 
-    @classmethod
-    def of(cls, kernel: CoupledKernel, z: Array, bias: Any) -> CoupledKernelMachine:
-        """The machine of a solution over all samples, reduced to those with coefficients."""
-        support = np.flatnonzero(z)
-        return cls(kernel.subset(support), z[support], np.atleast_1d(bias))
-
     @property
     def n_nodes(self) -> int:
         return len(self.kernel.vectors.component)
-
-    @property
-    def intercepts(self) -> Array:
-        """b_i of every node."""
-        return self.kernel.offsets(self.z) + self.biases[self.kernel.vectors.component]
 
     def decision_values(self, Z: Any, positions: Any) -> Array:
         """f at each row of Z, by the function at its position."""

@@ -1,6 +1,6 @@
 """Coupled classification and regression, stated as a `CoupledProblem`.
 
-A margin asks  y f ≥ margin − ξ  of each sample, a tube  |target − f| ≤ ε + ξ. `bounds` are what ξ
+A margin asks  y f ≥ 1 − ξ  of each sample, a tube  |target − f| ≤ ε + ξ. `bounds` are what ξ
 costs: C₃ times the weight of a sample, 0 for a node without a target.
 """
 
@@ -22,12 +22,10 @@ def coupled_margin(
     graph: Chain | Graph,
     n_scale: float | None = None,
     anchor: Anchor | None = None,
-    margins: Array | float = 1.0,
 ) -> CoupledProblem:
     """Classification: labels `signs` = ±1, u = `bounds` (C₃ times the weight of a sample)."""
     s = np.array(signs, dtype=np.float64)[None, :]
-    p = -np.broadcast_to(np.asarray(margins, dtype=np.float64), s.shape).copy()
-    return _stated(X, s, p, bounds, coupling, graph, n_scale, anchor)
+    return _stated(X, s, -np.ones_like(s), bounds, coupling, graph, n_scale, anchor)
 
 
 def coupled_tube(

@@ -2,7 +2,6 @@
 
 With L the Laplacian of the weights, (Lθ)_i = Σ_j weight_ij (θ_i − θ_j), a graph offers
 
-    laplacian(θ)      L θ, column by column
     energy(θ)         θᵀLθ = Σ weight ‖θ_i − θ_j‖² over the links
     components        the connected component of each node, counted from 0
     solve(...)        (ridge_k I + scale L + ground e₀e₀ᵀ) x_k = r_k for the columns k of r
@@ -36,7 +35,7 @@ from lindero.problems.link_passes import (
 )
 
 #: Up to this many nodes a graph's equations are solved by elimination, beyond by iteration.
-MOST_ELIMINATED = 3000
+MOST_ELIMINATED_NODES = 3000
 
 #: The error at which the iteration ends, beside the solution, in the norm of the matrix; and the
 #: most steps it may take. Errors of a dual objective are squares of this one.
@@ -70,13 +69,6 @@ class Chain:
     @cached_property
     def components(self) -> Array:
         return np.concatenate([[0], np.cumsum(self.links == 0.0)])
-
-    def laplacian(self, theta: Array) -> Array:
-        result = np.zeros_like(theta)
-        flows = self.links[:, None] * np.diff(theta, axis=0)
-        result[:-1] -= flows
-        result[1:] += flows
-        return result
 
     def energy(self, theta: Array) -> float:
         total: float = chain_energy(self.links, theta)
@@ -135,6 +127,7 @@ class Graph:
         return labels.astype(np.int64)
 
     def laplacian(self, theta: Array) -> Array:
+        """L θ, column by column."""
         result = np.empty_like(theta)
         weights = self.weights
         graph_laplacian(weights.indptr, weights.indices, weights.data, theta, result)
@@ -152,7 +145,7 @@ class Graph:
         self, r: Array, ridge: Array, scale: float, ground: float, near: Array | None = None
     ) -> Array:
         """See the module; where it pays, by an iteration that starts at `near`."""
-        if self.n_nodes > MOST_ELIMINATED:
+        if self.n_nodes > MOST_ELIMINATED_NODES:
             found = self._iterated(r, ridge, scale, ground, near)
             if found is not None:
                 return found

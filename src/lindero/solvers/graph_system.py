@@ -22,7 +22,7 @@ from lindero.problems.node_rows import pulls
 from lindero.solvers.graph_elimination import GraphElimination
 
 #: Up to this many unknowns elimination is the faster way.
-MOST_ELIMINATED = 1500
+MOST_ELIMINATED_UNKNOWNS = 1500
 
 #: The error of a step, in the norm of the system, beside the step itself: at first, and each time
 #: that a judged point is not what it should be. And the most iterations.
@@ -33,7 +33,9 @@ _MOST_STEPS = 300
 class GraphSystem:
     """H + Σ σ_i x̃_i x̃_iᵀ for a graph; see `coupled_systems.CoupledSystem`."""
 
-    def __init__(self, problem: CoupledProblem, most_eliminated: int = MOST_ELIMINATED) -> None:
+    def __init__(
+        self, problem: CoupledProblem, most_eliminated: int = MOST_ELIMINATED_UNKNOWNS
+    ) -> None:
         assert isinstance(problem.graph, Graph)
         self.problem = problem
         self.graph = problem.graph

@@ -5,24 +5,32 @@ predicts each of 40 blocks of what follows before it learns it. So it is judged 
 by what comes next, and never by its own future. Kernels that cannot learn block by block are fitted
 to all that went before, for five blocks.
 
-Where there is no time, row i belongs to fold i mod 5, and each fold is predicted by a machine
-fitted to the others.
+Where there is no time, rows are dealt to five folds in turn, class by class, and each fold is
+predicted by a machine fitted to the others.
 
 Values that score alike are decided for the largest, under which hyperplanes change least. n of the
 penalty is that of the whole throughout, so that the value means the same in the end.
+
+Half of a time limit is for choosing, the rest for the fit. Where it ends, or the callback ends it,
+the best of what was tried by then is taken.
 """
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
+from lindero.errors import warn_user
 from lindero.kernels.functions import Array
+from lindero.solvers.limits import Limits
+from lindero.solvers.solution import Callback, Progress
 from lindero.svm.adaptive_online import learn
 from lindero.svm.margin_machine import unfitted_copy
 
@@ -44,7 +52,41 @@ _LEAST_ROWS = 12
 Outputs = Iterator[tuple[Array, Array]]
 
 
-def chosen_coupling(machine: Any, X: Any) -> float:
+#: What is taken where there was no time to try anything.
+_UNTRIED = 1e3
+
+
+class _Trials:
+    """What the solvers of all trials report to, and what ends them."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._begun = time.perf_counter()
+        self._last: Progress | None = None
+        self.number = 0
+
+    @property
+    def out_of_time(self) -> bool:
+        allowed = self._limits.time_limit
+        return allowed is not None and time.perf_counter() - self._begun > 0.5 * allowed
+
+    @property
+    def ended(self) -> bool:
+        return self._limits.stopped or self.out_of_time
+
+    def report(self, progress: Progress) -> bool:
+        """The callback of trials: one trial is one problem of the whole."""
+        self._last = replace(progress, problem=self.number)
+        self._limits.reached(self._last)
+        return self.ended
+
+    def report_again(self) -> None:
+        """After a block that was learned without a solver that reports."""
+        if self._last is not None and not self.ended:
+            self._limits.reached(replace(self._last, seconds=time.perf_counter() - self._begun))
+
+
+def chosen_coupling(machine: Any, X: Any, limits: Limits) -> float:
     """The best of `COUPLINGS` for a machine that holds its samples, the rows of X, already."""
     n_nodes = machine._path.n_nodes
     if n_nodes < _LEAST_ROWS:
@@ -54,28 +96,45 @@ def chosen_coupling(machine: Any, X: Any) -> float:
         )
     linear = machine.kernel == "linear"
     X = machine._path.X if linear else X[machine._path.rows]
-    scores = []
+    scores: list[float] = []
+    trials = _Trials(limits)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for coupling in COUPLINGS:
+        for number, coupling in enumerate(COUPLINGS):
+            trials.number = number
             if machine._kind != "time":
-                found = _by_folds(machine, X, coupling)
+                found = _by_folds(machine, X, coupling, trials.report)
             else:
-                found = _in_order(machine, X, coupling, online=linear)
-            scores.append(_score(machine, found))
-    best = max(scores)
-    return max(c for c, score in zip(COUPLINGS, scores, strict=True) if score >= best)
+                found = _in_order(machine, X, coupling, linear, trials.report)
+            score = _score(machine, found, trials)
+            if score is None:
+                break
+            scores.append(score)
+    best = max(scores, default=0.0)
+    chosen = max(
+        (c for c, s in zip(COUPLINGS, scores, strict=False) if s >= best), default=_UNTRIED
+    )
+    if trials.out_of_time and len(scores) < len(COUPLINGS):
+        warn_user(
+            f"coupling='auto' had tried {len(scores)} of {len(COUPLINGS)} values when half of "
+            f"time_limit was over; coupling_={chosen:g} is used. Raise time_limit, or give "
+            "coupling a number.",
+            ConvergenceWarning,
+        )
+    return chosen
 
 
-def _score(machine: Any, outputs: Outputs) -> float:
-    """The share of right classes, or the mean error of numbers, taken negative."""
+def _score(machine: Any, outputs: Outputs, trials: _Trials) -> float | None:
+    """The share of wrong classes, or the mean error of numbers, taken negative; None where trials
+    were ended before."""
     total, count = 0.0, 0.0
     for nodes, values in outputs:
+        trials.report_again()
+        if trials.ended:
+            return None
         targets, weights = machine._path.targets[nodes], machine._path.factors[nodes]
         if is_classifier(machine):
-            one = values.shape[1] == 1
-            codes = values[:, 0] >= 0 if one else np.argmax(values, axis=1)
-            errors = codes != targets
+            errors = machine._codes(values) != targets
         else:
             errors = np.abs(values[:, 0] - targets)
         total -= float(weights @ errors)
@@ -83,7 +142,7 @@ def _score(machine: Any, outputs: Outputs) -> float:
     return total / count if count > 0.0 else 0.0
 
 
-def _fitted(machine: Any, X: Any, nodes: Array, coupling: float) -> Any:
+def _fitted(machine: Any, X: Any, nodes: Array, coupling: float, report: Callback | None) -> Any:
     """A machine like this one, fitted to some of its nodes."""
     part, path = unfitted_copy(machine), machine._path
     part.n_features_in_ = machine.n_features_in_
@@ -92,7 +151,7 @@ def _fitted(machine: Any, X: Any, nodes: Array, coupling: float) -> Any:
     else:
         part._fitted_epsilon = machine.epsilon
     part.coupling, part.n_scale = coupling, machine.n_scale_
-    part.verbose, part.callback = False, None
+    part.verbose, part.callback, part.time_limit = False, report, None
     times = path.times[nodes]
     if machine._kind != "time":
         times = None
@@ -106,19 +165,21 @@ def _fitted(machine: Any, X: Any, nodes: Array, coupling: float) -> Any:
     return part
 
 
-def _in_order(machine: Any, X: Any, coupling: float, online: bool) -> Outputs:
+def _in_order(
+    machine: Any, X: Any, coupling: float, online: bool, report: Callback | None
+) -> Outputs:
     """Each block of nodes as the machine that knows all before them sees it."""
     path = machine._path
     n_nodes = path.n_nodes
     begin = max(2, int(_FIRST * n_nodes))
     n_blocks = min(_BLOCKS if online else _REFITTED_BLOCKS, n_nodes - begin)
-    part = _fitted(machine, X, np.arange(begin), coupling) if online else None
+    part = _fitted(machine, X, np.arange(begin), coupling, report) if online else None
     for nodes in np.array_split(np.arange(begin, n_nodes), n_blocks):
         if not online:
             past = np.arange(nodes[0])
             if is_classifier(machine) and len(np.unique(path.targets[past])) < 2:
                 continue  # nothing to tell apart yet
-            part = _fitted(machine, X, past, coupling)
+            part = _fitted(machine, X, past, coupling, report)
         assert part is not None
         yield nodes, part._values(X[nodes], None)
         if online:
@@ -126,10 +187,13 @@ def _in_order(machine: Any, X: Any, coupling: float, online: bool) -> Outputs:
             learn(part, new, np.arange(len(nodes)), path.times[nodes])
 
 
-def _by_folds(machine: Any, X: Any, coupling: float) -> Outputs:
+def _by_folds(machine: Any, X: Any, coupling: float, report: Callback | None) -> Outputs:
     """Each fold as the machine of the others sees it."""
-    fold = machine._path.rows % _FOLDS
+    path = machine._path
+    fold = np.empty(path.n_nodes, dtype=np.int64)
+    by = (path.rows, path.targets) if is_classifier(machine) else (path.rows,)
+    fold[np.lexsort(by)] = np.arange(path.n_nodes) % _FOLDS
     for number in range(_FOLDS):
-        part = _fitted(machine, X, np.flatnonzero(fold != number), coupling)
+        part = _fitted(machine, X, np.flatnonzero(fold != number), coupling, report)
         nodes = np.flatnonzero(fold == number)
         yield nodes, part._values(X[nodes], None)

@@ -5,19 +5,17 @@
     given     any symmetric matrix of weights ≥ 0; its diagonal is ignored
 
 Samples of the same time follow each other in the order given. Where links are weighed by gaps, the
-unit is the median of the gaps that are not zero, and no link weighs more than `MOST_WEIGHT`, which
-is also what a gap of zero gets.
+unit is the median of the gaps that are not zero. No link weighs more than `MOST_WEIGHT`, which is
+also what a gap of zero gets, or less than `LEAST_WEIGHT`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils.validation import column_or_1d
 
 from lindero.kernels.functions import Array
 from lindero.problems.node_graphs import Graph
@@ -25,101 +23,9 @@ from lindero.problems.node_graphs import Graph
 #: The most that a link over a short gap may weigh, beside one over the median gap.
 MOST_WEIGHT = 1e3
 
-_SECOND = np.timedelta64(1, "s")
-
-
-@dataclass(frozen=True)
-class TimeAxis:
-    """How times are read as numbers: `origin` is None where rows are merely counted, a date where
-    times are dates (then in seconds from it), and the number zero, or no duration, otherwise."""
-
-    origin: Any
-
-    @classmethod
-    def of(cls, times: Any) -> TimeAxis:
-        """The axis that the times of a first call lie on."""
-        if times is None:
-            return cls(None)
-        values = _plain_times(times)
-        if values.dtype.kind == "M":
-            _require_all(np.isnat(values), "NaT")
-            fine = values.astype(np.promote_types(values.dtype, "datetime64[us]"))
-            return cls(fine.min() if fine.size else np.datetime64(0, "us"))
-        return cls(np.timedelta64(0, "us") if values.dtype.kind == "m" else 0.0)
-
-    @property
-    def counts_rows(self) -> bool:
-        return self.origin is None
-
-    @property
-    def dtype(self) -> Any:
-        """What times are kept as: dates to a microsecond, or finer if the first ones were."""
-        return np.asarray(0.0 if self.origin is None else self.origin).dtype
-
-    def read(self, times: Any, n_rows: int, first: int = 0) -> tuple[Array, Array]:
-        """Times of rows as numbers, and as they are kept; rows are counted from `first` where
-        there are none."""
-        if times is None and self.counts_rows:
-            numbers = np.arange(float(first), first + n_rows)
-            return numbers, numbers
-        if times is None:
-            raise ValueError("times are needed: one for each row, as in the first call.")
-        numbers = self.numbers(times, n_rows)
-        return numbers, numbers if self.dtype.kind == "f" else _plain_times(times)
-
-    def numbers(self, times: Any, n_rows: int, one_for_all: bool = False) -> Array:
-        """Times of rows as numbers, all of them finite."""
-        values = _plain_times(times)
-        if values.ndim == 0 and one_for_all:
-            values = np.full(n_rows, values)
-        if values.shape != (n_rows,):
-            raise ValueError(
-                f"times has shape {values.shape}, but X has {n_rows} rows: pass one for each row"
-                + (", or a single one." if one_for_all else ".")
-            )
-        self._require_kind(values)
-        if values.dtype.kind in "mM":
-            _require_all(np.isnat(values), "NaT")
-            numbers: Array = (values - self.origin) / _SECOND
-            return numbers
-        numbers = values.astype(np.float64)
-        _require_all(~np.isfinite(numbers), "NaN or infinite")
-        return numbers
-
-    def _require_kind(self, values: Array) -> None:
-        known = self.dtype.kind
-        kind = values.dtype.kind if values.dtype.kind in "mM" else "f"
-        if kind != known:
-            names = {"M": "dates", "m": "durations", "f": "numbers"}
-            raise ValueError(
-                f"times are {names[kind]}, but those given first were {names[known]}"
-                + (" (rows were counted)." if self.origin is None else ".")
-                + " Use the same kind."
-            )
-
-
-def _plain_times(times: Any) -> Array:
-    """Times as an array of numbers, dates or durations, of any shape."""
-    values = np.asarray(times)
-    if values.dtype.kind not in "biufmM":
-        try:
-            # Dates with a zone, dates as text, and dates of Python itself.
-            values = np.asarray(times, dtype="datetime64[us]")
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"times must be numbers or dates, but are of type {values.dtype} ({error}). Turn "
-                "them into numbers, or into datetime64."
-            ) from None
-    return values if values.ndim == 0 else np.asarray(column_or_1d(values))
-
-
-def _require_all(bad: Array, what: str) -> None:
-    if np.any(bad):
-        row = int(np.flatnonzero(np.atleast_1d(bad))[0])
-        raise ValueError(
-            f"times must all be known, but that of row {row} is {what}. Leave such rows out, or "
-            "give them a time."
-        )
+#: The least that a link over a long gap may weigh. Kernels hold 1/weight beside values of the order
+#: of 1, and with less than this their digits would be lost.
+LEAST_WEIGHT = 1e-9
 
 
 def gap_unit(times: Array) -> float:
@@ -134,7 +40,8 @@ def time_links(times: Array, unit: float | None) -> Array:
     gaps = np.diff(times)
     if unit is None or not unit > 0.0:
         return np.ones(len(gaps))
-    weights: Array = unit / np.maximum(gaps, unit / MOST_WEIGHT)
+    with np.errstate(divide="ignore", over="ignore"):
+        weights: Array = np.clip(unit / gaps, LEAST_WEIGHT, MOST_WEIGHT)
     return weights
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
+from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from lindero.kernels.coupled import CoupledKernel
@@ -14,6 +14,7 @@ from lindero.kernels.functions import Array
 from lindero.kernels.operator import kernel_operator
 from lindero.models.coupled_machine import CoupledKernelMachine, HyperplaneField
 from lindero.solvers.solution import Certificate
+from lindero.svm.margin_machine import dense
 from lindero.validation import new_table
 
 
@@ -79,6 +80,7 @@ class AdaptiveInsight:
     @property
     def support_vectors_(self) -> Any:
         """The support vectors."""
+        check_is_fitted(self)
         if self._vectors is not None:
             return self._vectors
         return self._path.by_row(self._path.X, 0)[self.support_]
@@ -137,9 +139,16 @@ class AdaptiveInsight:
         self._require_time("changepoints")
         self._require_linear("changepoints")
         n_nodes = self._path.n_nodes
-        if not 1 <= k < n_nodes:
-            raise ValueError(f"k={k} must be between 1 and {n_nodes - 1}, one less than the rows.")
-        apart = max(1, n_nodes // (2 * (k + 1)) if separation is None else separation)
+        if not isinstance(k, Integral) or not 1 <= k < n_nodes:
+            raise ValueError(
+                f"k={k!r} must be a whole number between 1 and {n_nodes - 1}, one less than the "
+                "rows."
+            )
+        if separation is not None and (not isinstance(separation, Integral) or separation < 1):
+            raise ValueError(
+                f"separation={separation!r} must be a whole number of samples, at least 1, or None."
+            )
+        apart = max(1, n_nodes // (2 * (k + 1))) if separation is None else int(separation)
         half = max(1, apart // 4)
         nodes, theta = np.arange(n_nodes), self._path.theta
         ends = np.minimum(nodes + half - 1, n_nodes - 1), np.maximum(nodes - half, 0)
@@ -152,7 +161,7 @@ class AdaptiveInsight:
             first = max(1, at - half + 1)
             found.append(first + int(np.argmax(drift[first : at + half])))
             moved[max(0, at - apart + 1) : at + apart] = -1.0
-        return self._path.rows[np.unique(found)]  # type: ignore[no-any-return]
+        return self._path.rows[np.unique(found)]
 
     # -- decisions ----------------------------------------------------------------------------
 
@@ -163,11 +172,11 @@ class AdaptiveInsight:
         if self._kind != "time":
             if times is not None:
                 raise ValueError("times are for graph='time' only: leave them out.")
-            return self._blended(_dense(X))
+            return self._blended(dense(X))
         theta = self._path.theta
         if self._function.name != "linear":
             return self._kernel_values(X, self._positions(times, X.shape[0]))
-        X = _dense(X)
+        X = dense(X)
         if times is None:
             return X @ theta[:, -1, :-1].T + theta[:, -1, -1]  # type: ignore[no-any-return]
         positions = self._positions(times, X.shape[0])
@@ -259,7 +268,3 @@ class AdaptiveInsight:
             status = f"Recomputed: the duality gap is {'within' if within else 'above'} tol."
             parts.append(Certificate.of(judgement, 0, 0.0, status))
         return Certificate.joined(parts, time.perf_counter() - begun)
-
-
-def _dense(X: Any) -> Array:
-    return X.toarray() if sp.issparse(X) else X  # type: ignore[no-any-return]

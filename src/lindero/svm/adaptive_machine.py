@@ -22,9 +22,8 @@ from lindero.problems.coupled import Anchor, CoupledProblem
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.node_graphs import Chain, Graph
 from lindero.solvers.solution import Callback
-from lindero.svm.adaptive_coupling import chosen_coupling
+from lindero.svm.adaptive_coupling import COUPLINGS, chosen_coupling
 from lindero.svm.adaptive_graphs import (
-    TimeAxis,
     gap_unit,
     given_graph,
     neighbour_graph,
@@ -33,10 +32,9 @@ from lindero.svm.adaptive_graphs import (
 from lindero.svm.adaptive_insight import AdaptiveInsight
 from lindero.svm.adaptive_path import AdaptivePath
 from lindero.svm.adaptive_solving import AdaptiveSolving
-from lindero.svm.margin_machine import (
-    KERNEL_MACHINE_CONSTRAINTS,
-    unfitted_copy,
-)
+from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS, unfitted_copy
+from lindero.svm.progress import reporting
+from lindero.svm.time_axis import TimeAxis
 from lindero.svm.training import upper_bounds
 from lindero.validation import kernel_function, sample_weights
 
@@ -137,9 +135,18 @@ class AdaptiveMachine(AdaptiveSolving, AdaptiveInsight, BaseEstimator):  # type:
         weights = sample_weights(sample_weight, X)
         self._require_weights(weights, targets)
         self._begin(X, targets, weights, times)
-        if self.coupling == "auto":
-            self.coupling_ = chosen_coupling(self, X)
-        return self._solve(X)
+        if self.coupling != "auto":
+            return self._solve(X)
+        with reporting(bool(self.verbose), self.callback) as callback:
+            limits = self._limits(callback)
+            limits.n_problems += len(COUPLINGS)
+            self.coupling_ = chosen_coupling(self, X, limits)
+            return self._solve_within(limits, X, len(COUPLINGS))
+
+    @property
+    def _begins_with_fit(self) -> bool:
+        """Whether `partial_fit` needs a `fit` before it, to choose the coupling by."""
+        return not hasattr(self, "_path") and bool(self.coupling == "auto")
 
     def _begin(self, X: Any, targets: Array, weights: Array, times: Any) -> None:
         """Hold these samples, in the order of their graph; nothing is solved."""
@@ -176,6 +183,7 @@ class AdaptiveMachine(AdaptiveSolving, AdaptiveInsight, BaseEstimator):  # type:
         self._trail = None
         self._vectors = None if linear else X
         self.n_scale_ = float(n_rows if self.n_scale is None else self.n_scale)
+        self._scale_follows = self.n_scale is None
         self._unit = gap_unit(self._path.times) if self.time_weighted else None
         self._given = None if self._kind == "time" else self._linked()
         self.coupling_ = 1.0 if self.coupling == "auto" else float(self.coupling)

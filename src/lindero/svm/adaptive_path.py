@@ -77,11 +77,10 @@ class AdaptivePath:
         self.n_nodes = stop
 
     def by_row(self, values: Array, axis: int) -> Array:
-        """Values of nodes along `axis`, in the order of the rows as the user gave them."""
+        """Values of nodes along `axis`, in the order of the rows as the user gave them: a copy,
+        which nothing that is learned later changes."""
         if self.in_order:
-            given = values.view()
-            given.flags.writeable = False
-            return given
+            return values.copy()
         place = np.empty(self.n_nodes, dtype=np.int64)
         place[self.rows] = np.arange(self.n_nodes)
         return np.take(values, place, axis=axis)

@@ -26,6 +26,9 @@ from lindero.svm.progress import reporting
 from lindero.svm.training import SMALL_FIT_ROWS, upper_bounds
 from lindero.validation import scale_advice
 
+#: What to do where a fit stopped early, if not to allow more; who stops it by a callback knows.
+_ADVICE = {Status.PRECISION: " Lower C or coupling, or raise tol.", Status.CALLBACK: ""}
+
 
 class AdaptiveSolving:
     """Abstract: what `AdaptiveMachine` does once its samples are in the order of their graph."""
@@ -60,12 +63,15 @@ class AdaptiveSolving:
 
     def _solve(self, X: Any) -> bool:
         """Solve for everything held; whether the user interrupted."""
-        begun = time.perf_counter()
-        path = self._path
-        solve = self._solve_linear if self._function.name == "linear" else self._solve_kernel
         with reporting(bool(self.verbose), self.callback) as callback:
-            limits = self._limits(callback)
-            found = [solve(machine, limits) for machine in range(self._n_machines)]
+            return self._solve_within(self._limits(callback), X)
+
+    def _solve_within(self, limits: Limits, X: Any, n_before: int = 0) -> bool:
+        """The same within limits that `n_before` other problems have been under."""
+        begun = time.perf_counter()
+        linear = self._function.name == "linear"
+        solve = self._solve_linear if linear else self._solve_kernel
+        found = [solve(machine, limits, n_before + machine) for machine in range(self._n_machines)]
         self.n_iter_ = np.array([max(1, n_iter) for _, n_iter, _, _ in found], dtype=np.int32)
         parts = [
             Certificate.of(judgement, n_iter, seconds, status.value)
@@ -75,12 +81,12 @@ class AdaptiveSolving:
         unfinished = [status for *_, status in found if status is not Status.OPTIMAL]
         self.fit_status_ = int(bool(unfinished))
         if unfinished and not limits.interrupted:
-            self._warn_unfinished(X, len(unfinished))
+            self._warn_unfinished(X, unfinished)
         if self._vectors is not None:
             self._vectors = self._vectors[self.support_]
             warn_if_indefinite(self._function, X, self.support_)
-        if self._kind == "time":
-            self._trail = Trail(path.n_nodes)
+        if self._kind == "time" and linear:
+            self._trail = Trail(self._path.n_nodes)
         return limits.interrupted
 
     def _in_words(self, parts: Sequence[Certificate], seconds: float) -> Certificate:
@@ -91,18 +97,22 @@ class AdaptiveSolving:
         worded = [replace(c, status=_worded(c.status)) for c in joined.parts]
         return replace(joined, status=_worded(joined.status), parts=tuple(worded))
 
-    def _solve_linear(self, machine: int, limits: Limits) -> tuple[Judgement, int, float, Status]:
+    def _solve_linear(
+        self, machine: int, limits: Limits, number: int
+    ) -> tuple[Judgement, int, float, Status]:
         path = self._path
         problem = self._problem(machine)
         if limits.interrupted:
             path.theta[machine], path.a[machine] = 0.0, 0.0
             judgement = problem.judge(path.theta[machine], path.a[machine])
             return judgement, 0, 0.0, Status.INTERRUPTED
-        solution = CoupledInteriorPointSolver(self.tol).solve(problem, None, limits, machine)
+        solution = CoupledInteriorPointSolver(self.tol).solve(problem, None, limits, number)
         path.theta[machine], path.a[machine] = solution.theta, solution.a
         return solution.judgement, solution.n_iter, solution.seconds, solution.status
 
-    def _solve_kernel(self, machine: int, limits: Limits) -> tuple[Judgement, int, float, Status]:
+    def _solve_kernel(
+        self, machine: int, limits: Limits, number: int
+    ) -> tuple[Judgement, int, float, Status]:
         path = self._path
         links = time_links(path.times, self._unit)
         base = kernel_operator(self._vectors[path.rows], self._function)
@@ -112,24 +122,21 @@ class AdaptiveSolving:
         n_threads = 1 if problem.n_variables < SMALL_FIT_ROWS else None
         # The duality gap goes with the square of the gap in the conditions.
         solver = WorkingSetSolver(self.tol**0.5, self.cache_size, n_threads)
-        solution = solver.solve(problem, None, limits, machine)
+        solution = solver.solve(problem, None, limits, number)
         path.a[machine] = solution.a.reshape(self._n_sides, -1)
         z = problem.at_samples(problem.s * solution.a)
         path.theta[machine, :, -1] = kernel.offsets(z) + solution.bias
         judgement = problem.judge(solution.a, solution.f, solution.bias)
         return judgement, solution.n_iter, solution.seconds, solution.status
 
-    def _warn_unfinished(self, X: Any, n_unfinished: int) -> None:
-        certificate = self._certificate
-        which = f" ({n_unfinished} of {self._n_machines} machines)" if self._n_machines > 1 else ""
-        if certificate.status == Status.PRECISION.value:
-            advice = "Lower C or coupling, or raise tol."
-        else:
-            advice = "Raise max_iter, time_limit or tol."
+    def _warn_unfinished(self, X: Any, unfinished: Sequence[Status]) -> None:
+        certificate, many = self._certificate, self._n_machines > 1
+        which = f" ({len(unfinished)} of {self._n_machines} machines)" if many else ""
+        advice = _ADVICE.get(unfinished[0], " Raise max_iter, time_limit or tol.")
         gap = certificate.duality_gap / max(abs(certificate.primal), 1e-300)
         warn_user(
             f"{certificate.status}{which} The duality gap left is {gap:.3g} of the objective, tol "
-            f"is {self.tol:.3g}. {advice}" + scale_advice(X, self._function),
+            f"is {self.tol:.3g}.{advice}" + scale_advice(X, self._function),
             ConvergenceWarning,
         )
 

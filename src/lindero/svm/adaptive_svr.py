@@ -42,14 +42,17 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
         Price of a difference between neighbours. ``"auto"`` tries powers of ten
         and takes the best at predicting what is next: samples are learned in the order of time,
         and each block is predicted before it is learned. Graphs without time are validated by five
-        folds. See `coupling_`.
+        folds. That takes as long as a hundred fits or so, but at most half of `time_limit`, and
+        then the best of the values tried is taken. See `coupling_`.
     graph : {"time", "space"} or sparse matrix, default="time"
         ``"time"`` links each instant to the next, in the order of `times` given to `fit`, or of
         the rows. ``"space"`` links i and j where either is among the `n_neighbors` nearest rows of
         the other. Or the symmetric matrix of weights of links between rows, none negative; its
         diagonal is ignored. Parts that are not linked have nothing to do with each other.
     n_neighbors : int, default=5
-        Neighbours of each row for ``graph="space"``; fewer than there are rows.
+        Neighbours of each row for ``graph="space"``; fewer than there are rows. Where several rows
+        are at the same distance, as rows that occur often are, which of them are taken depends on
+        the order of the rows.
     kernel : {"linear", "poly", "rbf", "sigmoid"} or callable, default="linear"
         Kernels other than the linear one are for ``graph="time"``, and far slower. A callable
         takes two arrays of rows and returns the kernel matrix between them.
@@ -61,8 +64,9 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     coef0 : float, default=0.0
         Constant in the poly and sigmoid kernels.
     time_weighted : bool, default=False
-        Whether links over long gaps of time weigh less: the median gap divided by the gap, and at
-        most a thousand, which is also what samples of the same time get. Otherwise links weigh 1.
+        Whether links over long gaps of time weigh less: the median gap divided by the gap, but at
+        most a thousand, which is also what samples of the same time get, and at least 1e-9.
+        Otherwise links weigh 1.
     blend : int, default=1
         For graphs other than time: predict by the hyperplanes of this many nearest training rows,
         weighed by 1/distance.
@@ -72,7 +76,8 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
         chosen for: otherwise errors weigh the more the longer the stream goes on.
     horizon : int or None, default=None
         The most samples whose hyperplanes `partial_fit` may change, new ones aside; None is as
-        many as `lag_tol` asks for.
+        many as `lag_tol` asks for. Older ones keep their say, but no longer listen, which costs
+        accuracy where the coupling reaches farther back. (When n is renewed, all are changed.)
     lag_tol : float, default=1e-3
         How much, as a share of their size, hyperplanes may be off after `partial_fit` because they
         are no longer changed.
@@ -95,7 +100,7 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     ----------
     coef_ : ndarray of shape (n_samples, n_features)
         The path of hyperplanes: weights of the features at each row, in the order of the rows
-        given. For the linear kernel only.
+        given; a new array each time, as it is then. For the linear kernel only.
     intercept_ : ndarray of shape (n_samples,)
         Their constants.
     times_ : ndarray of shape (n_samples,)
@@ -132,7 +137,11 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     Offsets b are coupled like weights, so features should be of the order of 1: scale them first.
 
     After `partial_fit` hyperplanes are those that a fit of all samples with the same `n_scale_`
-    would find, up to `lag_tol`.
+    would find, up to `lag_tol`. That is for features of the order of 1: where some are many times
+    larger than others, rounding can exceed it.
+
+    Times are compared as float64. Dates are counted in seconds from the first, whole numbers beyond
+    2**53 from the least; those that cannot be told apart even so are refused.
 
     Examples
     --------
@@ -204,7 +213,7 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     # -- fitting ------------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, times: Any = None, sample_weight: Any = None) -> AdaptiveSVR:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, times: Any = None) -> AdaptiveSVR:
         """Fit to the training data.
 
         Parameters
@@ -213,12 +222,12 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
             Training rows.
         y : array-like of shape (n_samples,)
             Targets.
-        times : array-like of shape (n_samples,), default=None
-            When each row was seen: numbers, dates or durations, in any order. Rows of the same
-            time follow each other as they are given. None is the order of the rows.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors of C for each row. One of weight zero keeps its place in the graph, and has a
             hyperplane, but its target is not looked at.
+        times : array-like of shape (n_samples,), default=None
+            When each row was seen: numbers, dates or durations, in any order. Rows of the same
+            time follow each other as they are given. None is the order of the rows.
 
         Returns
         -------
@@ -231,13 +240,14 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     @available_if(can_go_on)  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def partial_fit(
-        self, X: Any, y: Any, times: Any = None, sample_weight: Any = None
+        self, X: Any, y: Any, sample_weight: Any = None, *, times: Any = None
     ) -> AdaptiveSVR:
         """Append the newest samples, and change the last hyperplanes only.
 
         As many as are needed for all others to stay within `lag_tol` of where a fit of everything
-        would put them. For ``graph="time"`` and the linear kernel. `C`, `epsilon`, `coupling` and
-        `n_scale` stay what they were in the first call.
+        would put them. For ``graph="time"`` and the linear kernel. `C`, `epsilon`, `coupling`,
+        `n_scale` and `time_weighted` stay what they were in the first call, whatever they are set
+        to later. `horizon`, `lag_tol`, `tol`, the limits and the callback are those of each call.
 
         Parameters
         ----------
@@ -245,11 +255,11 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
             New rows.
         y : array-like of shape (n_samples,)
             Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of C for each row, as in `fit`.
         times : array-like of shape (n_samples,), default=None
             Their times, none before the last one known; needed if there were any in the first
             call.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors of C for each row, as in `fit`.
 
         Returns
         -------
@@ -299,7 +309,7 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
         """
         return self._values(X, times)[:, 0]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, times: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, times: Any = None) -> float:
         """R² of the predictions.
 
         Parameters
