@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import lindero.solvers.coupled_interior_point as interior
-from lindero.errors import SolverError
 from lindero.problems.coupled import Anchor
 from lindero.problems.coupled_losses import coupled_margin, coupled_tube
 from lindero.problems.node_graphs import Chain, Graph
@@ -18,7 +17,7 @@ from tests.naive import coupled as naive
 
 
 def outputs(problem, solution):
-    return np.einsum("ij,ij->i", problem.X, solution.coef) + solution.intercepts
+    return np.einsum("ij,ij->i", problem.X, solution.theta[:, :-1]) + solution.theta[:, -1]
 
 
 def solved(problem, tol=1e-8, **how):
@@ -47,7 +46,7 @@ def test_strong_coupling_is_one_machine_for_all(graph):
     problem = coupled_margin(X, y, 0.7 * weights, 1e10, nodes)
     solution = solved(problem, 1e-10)
     plain = SVC(kernel="linear", C=0.7, tol=1e-9).fit(X, y, sample_weight=weights)
-    assert_allclose(solution.coef, np.tile(plain.coef_, (80, 1)), atol=1e-5)
+    assert_allclose(solution.theta[:, :-1], np.tile(plain.coef_, (80, 1)), atol=1e-5)
     assert_allclose(outputs(problem, solution), plain.decision_function(X), atol=1e-5)
 
 
@@ -91,10 +90,10 @@ def test_components_of_one_class_have_no_slope_and_their_label_as_offset():
     for graph in (Chain(links), Graph(naive.weights_of(Chain(links)))):
         solution = solved(coupled_margin(X, y, np.ones(9), 10.0, graph))
         for nodes, label in ((slice(0, 3), 1.0), (slice(6, 9), -1.0)):
-            assert_array_equal(solution.coef[nodes], 0.0)
-            assert_array_equal(solution.intercepts[nodes], label)
+            assert_array_equal(solution.theta[:, :-1][nodes], 0.0)
+            assert_array_equal(solution.theta[:, -1][nodes], label)
             assert_array_equal(solution.a[:, nodes], 0.0)
-        assert solution.coef[3:6].any()
+        assert solution.theta[:, :-1][3:6].any()
 
 
 def test_a_problem_that_offsets_alone_settle_takes_no_step():
@@ -160,41 +159,6 @@ def test_an_anchor_alone_is_followed():
         np.ones((4, 2)), np.ones(4), np.zeros(4), 1e6, Chain.of(4), anchor=anchor
     )
     assert_allclose(solved(problem).theta, np.tile(theta, (4, 1)), atol=1e-4)
-
-
-def test_a_start_saves_steps_and_changes_nothing_else():
-    X, y = turning(400, noise=0.4)
-    problem = coupled_margin(X, y, np.ones(400), 1e6, Chain.of(400))
-    cold = solved(problem)
-    again = solved(problem, start=(cold.theta, cold.a))
-    assert again.n_iter == 0
-    assert again.judgement.primal == pytest.approx(cold.judgement.primal, rel=1e-12)
-    X[399] += 0.1
-    changed = coupled_margin(X, y, np.ones(400), 1e6, Chain.of(400))
-    fresh, warm = solved(changed), solved(changed, start=(cold.theta, cold.a))
-    assert warm.n_iter < 0.7 * fresh.n_iter
-    assert warm.judgement.primal == pytest.approx(fresh.judgement.primal, rel=1e-7)
-
-
-def test_a_bad_start_is_only_a_start():
-    X, y = turning(100, noise=0.4)
-    problem = coupled_margin(X, y, np.ones(100), 1e4, Chain.of(100))
-    rng = np.random.default_rng(0)
-    start = 100.0 * rng.standard_normal((100, 3)), 10.0 * rng.standard_normal((1, 100))
-    before = start[0].copy()
-    expected = solved(problem).judgement.primal
-    assert solved(problem, start=start).judgement.primal == pytest.approx(expected, rel=1e-7)
-    assert_array_equal(start[0], before)
-
-
-def test_a_start_of_the_wrong_shape_or_with_nan_is_refused():
-    X, y = turning(10)
-    problem = coupled_margin(X, y, np.ones(10), 1.0, Chain.of(10))
-    solver = CoupledInteriorPointSolver()
-    with pytest.raises(SolverError, match=r"\(10, 3\) and \(1, 10\)"):
-        solver.solve(problem, start=(np.zeros((9, 3)), np.zeros((1, 10))))
-    with pytest.raises(SolverError, match="NaN"):
-        solver.solve(problem, start=(np.full((10, 3), np.nan), np.zeros((1, 10))))
 
 
 def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lindero.errors import SolverError
 from lindero.kernels.functions import Array
 from lindero.kernels.threads import TileThreads
 from lindero.problems.coupled import CoupledProblem
@@ -48,8 +47,8 @@ _LEAST_LENGTH = 1e-10
 #: An objective so many times the least one seen is that of a point which rounding has thrown off.
 _ASTRAY = 1e4
 
-#: Steps after which the path is taken to lead nowhere, from afar and from a guess.
-_MOST_STEPS, _MOST_WARM_STEPS = 500, 40
+#: Steps after which the path is taken to lead nowhere.
+_MOST_STEPS = 500
 
 #: Judged points without improvement after which rounding is taken to be the reason.
 _MOST_FAILURES = 4
@@ -68,14 +67,6 @@ class CoupledSolution:
     n_iter: int
     seconds: float
 
-    @property
-    def coef(self) -> Array:
-        return self.theta[:, :-1]
-
-    @property
-    def intercepts(self) -> Array:
-        return self.theta[:, -1]
-
 
 @dataclass(frozen=True)
 class CoupledInteriorPointSolver:
@@ -87,15 +78,11 @@ class CoupledInteriorPointSolver:
     def solve(
         self,
         problem: CoupledProblem,
-        start: tuple[Array, Array] | None = None,
         limits: Limits | None = None,
         number: int = 0,
     ) -> CoupledSolution:
-        """The solution; `start` is a guess (θ, a) of the right shapes, such as an earlier
-        solution of a problem that has changed a little."""
+        """The solution; `number` is that of the problem, for progress."""
         begun = time.perf_counter()
-        if start is not None:
-            start = _checked(problem, start)
         theta, a = np.zeros((problem.n_nodes, problem.n_parameters)), np.zeros(problem.u.shape)
         status, n_iter = Status.OPTIMAL, 0
         of, settled = problem.graph.components, problem.settled
@@ -105,19 +92,12 @@ class CoupledInteriorPointSolver:
         if len(nodes):
             whole = len(nodes) == problem.n_nodes
             part = problem if whole else problem.subset(nodes)
-            if start is not None and not whole:
-                start = start[0][nodes], start[1][:, nodes]
             size = part.n_nodes * part.n_parameters
             with TileThreads(1 if size < _THREADS_FROM else self.n_threads) as threads:
                 system, limits = coupled_system(part, threads), limits or Limits()
-                path = _CentralPath(part, system, threads, self.tol, start)
+                path = _CentralPath(part, system, threads, self.tol)
                 status = path.run(limits, number, begun)
                 n_iter = path.n_iter
-                if start is not None and status is Status.PRECISION:
-                    # A start too near the boundary can go round in circles; from afar none does.
-                    path = _CentralPath(part, system, threads, self.tol, None)
-                    status = path.run(limits.after(n_iter), number, begun)
-                    n_iter += path.n_iter
             theta[nodes], a[:, nodes] = path.best_theta, path.best_a
         judgement = path.best if len(nodes) == problem.n_nodes else problem.judge(theta, a)
         return CoupledSolution(
@@ -131,19 +111,6 @@ class CoupledInteriorPointSolver:
         )
 
 
-def _checked(problem: CoupledProblem, start: tuple[Array, Array]) -> tuple[Array, Array]:
-    theta, a = (np.asarray(part, dtype=np.float64) for part in start)
-    shapes = (problem.n_nodes, problem.n_parameters), problem.u.shape
-    if (theta.shape, a.shape) != shapes:
-        raise SolverError(
-            f"A start needs hyperplanes and multipliers of shapes {shapes[0]} and {shapes[1]}; "
-            f"these are {theta.shape} and {a.shape}."
-        )
-    if not (np.isfinite(theta).all() and np.isfinite(a).all()):
-        raise SolverError("A start must not hold NaN or infinite values.")
-    return theta, a
-
-
 class _CentralPath:
     """The interior iterate, θ and its rows, and the best point judged so far."""
 
@@ -153,22 +120,18 @@ class _CentralPath:
         system: CoupledSystem,
         threads: TileThreads,
         tol: float,
-        start: tuple[Array, Array] | None,
     ) -> None:
         self.problem = problem
         self.system = system
         self.tol = tol
         self.n_iter = 0
-        self.rows = InteriorRows(problem, threads, start)
-        self.theta = np.tile(problem.origin, (problem.n_nodes, 1)) if start is None else start[0]
+        self.rows = InteriorRows(problem, threads)
+        self.theta = np.tile(problem.origin, (problem.n_nodes, 1))
         self.best_theta, self.best_a = self.theta, np.zeros_like(problem.u)
         self.best = Judgement(np.inf, np.inf, -np.inf, 0.0)
         self._failures = 0
         self._least_merit = np.inf
         self._nearest = self.theta, self.rows.state
-        self._most_steps = _MOST_STEPS if start is None else _MOST_WARM_STEPS
-        if start is not None:
-            self._consider(start[1])  # it may do as it is
 
     def run(self, limits: Limits, number: int, begun: float) -> Status:
         """Follow the path until a judged point is within tol, or a limit is reached."""
@@ -187,7 +150,7 @@ class _CentralPath:
                 left = problem.relative_gap(guess)
                 if left <= self.tol and self._conclude():
                     break
-                if self._failures > _MOST_FAILURES or self.n_iter >= self._most_steps:
+                if self._failures > _MOST_FAILURES or self.n_iter >= _MOST_STEPS:
                     break
                 seconds = time.perf_counter() - begun
                 left = max(2 * self.tol, left)

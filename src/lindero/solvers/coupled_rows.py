@@ -28,9 +28,6 @@ _RANGE = 2**15
 #: How much of the way to the boundary of the positive orthant a step may go.
 _TO_BOUNDARY = 0.995
 
-#: How far inside its bounds, as a share of them, a warm start is put.
-_INSIDE = 1e-3
-
 
 def node_ranges(n_nodes: int) -> list[tuple[int, int]]:
     """Fixed ranges of nodes, so that sums do not depend on the number of threads."""
@@ -44,24 +41,15 @@ class InteriorRows:
     system is to be prepared with and what it is to solve for.
     """
 
-    def __init__(
-        self, problem: CoupledProblem, threads: TileThreads, start: tuple[Array, Array] | None
-    ) -> None:
+    def __init__(self, problem: CoupledProblem, threads: TileThreads) -> None:
         self._threads = threads
         self._ranges = node_ranges(problem.n_nodes)
         self._rows = (problem.s, problem.p, problem.u)
         u = problem.u
         self.size = float(np.abs(problem.p[u > 0]).max(initial=0.0)) or 1.0
         self.n_products = 2 * int(np.count_nonzero(u))
-        self.state: tuple[Array, ...]
-        if start is None:
-            slack = np.full_like(u, self.size)
-            self.state = (0.5 * u, 0.5 * u, slack, slack.copy())
-        else:
-            residuals, least = problem.residuals(start[0]), _INSIDE * self.size
-            a = np.clip(start[1], _INSIDE * u, (1.0 - _INSIDE) * u)
-            above, below = np.maximum(residuals, 0.0), np.maximum(-residuals, 0.0)
-            self.state = (a, u - a, above + least, below + least)
+        slack = np.full_like(u, self.size)
+        self.state: tuple[Array, ...] = (0.5 * u, 0.5 * u, slack, slack.copy())
         self.weights, self.pull = np.empty(problem.n_nodes), np.empty(problem.n_nodes)
         self._sigma = np.zeros_like(u)
         self._moves = tuple(np.zeros_like(u) for _ in range(3))

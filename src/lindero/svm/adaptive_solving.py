@@ -106,7 +106,7 @@ class AdaptiveSolving:
             path.theta[machine], path.a[machine] = 0.0, 0.0
             judgement = problem.judge(path.theta[machine], path.a[machine])
             return judgement, 0, 0.0, Status.INTERRUPTED
-        solution = CoupledInteriorPointSolver(self.tol).solve(problem, None, limits, number)
+        solution = CoupledInteriorPointSolver(self.tol).solve(problem, limits, number)
         path.theta[machine], path.a[machine] = solution.theta, solution.a
         return solution.judgement, solution.n_iter, solution.seconds, solution.status
 

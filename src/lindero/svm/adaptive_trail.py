@@ -88,7 +88,7 @@ def solved(machine: Any, number: int, start: int, limits: Limits, undo: Undo) ->
     problem = machine._problem(number, start)
     # A gap of tol leaves hyperplanes √tol from where they belong.
     tol = min(machine.tol, _GAP * machine.lag_tol**2)
-    solution = CoupledInteriorPointSolver(tol).solve(problem, None, limits, number)
+    solution = CoupledInteriorPointSolver(tol).solve(problem, limits, number)
     if limits.interrupted:
         raise KeyboardInterrupt("Learning was interrupted. Nothing was changed.")
     undo.keep(number, start)
