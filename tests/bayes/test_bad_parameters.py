@@ -61,7 +61,8 @@ def test_parameters_of_every_classifier(make, given, message):
         ([(0, 0)], "cycle.*'colour' → 'colour'"),
         ([(0, 1), ("colour", "length")], "\\('colour', 'length'\\) twice"),
         ([("colour", "size")], "arcs names 'size', which is no column of the network"),
-        ([("colour", "class")], "arcs names 'class', which is no column of the network"),
+        ([("colour", "class")], "\\('colour', 'class'\\): the class is a root"),
+        ([("class", "size")], "arcs names 'size', which is no column of the network"),
         ([(0, 4)], "arcs names 4, which is no column"),
         ([(0, -1)], "arcs names -1, which is no column"),
         ([(0, 1.5)], "arcs names 1.5, which is no column"),
@@ -139,10 +140,12 @@ def test_another_root_between_batches():
 )
 @pytest.mark.parametrize("make", [NaiveBayes, TAN, KDB, AODE])
 def test_how_columns_are_read_stays_as_it_was_at_first(make, given):
-    model = make(numeric={"weight": [-1e6, 0.0]}).partial_fit(X[:30], Y[:30], classes=np.unique(Y))
+    cuts = {"weight": [-1e6, 0.0], "length": [0.5]}  # KDB's arcs are of all rows in either
+    model = make(numeric=cuts).partial_fit(X[:30], Y[:30], classes=np.unique(Y))
     model.set_params(**given).partial_fit(X[30:], Y[30:])
-    assert model.class_count_.sum() == 60
-    assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    unchanged = make(numeric=cuts).fit(X, Y)
+    assert_allclose(model.predict_proba(X), unchanged.predict_proba(X), rtol=1e-12)
+    assert np.abs(make(**given).fit(X, Y).predict_proba(X) - model.predict_proba(X)).max() > 1e-6
 
 
 def test_a_prior_that_no_longer_fits():

@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tracemalloc
 from itertools import combinations
 from pathlib import Path
 
@@ -243,6 +244,7 @@ def test_tables_too_large_for_memory_are_refused_by_name_before_anything_is_coun
     codes, y = np.ones((3, 4), dtype=np.int32), np.zeros(4, dtype=np.intp)
     cards, names = [30_000, 3, 20_000], ["street", "sex", "town"]
     message = r"8.94 GiB, more than 2 GiB.*'street' \(30000 values\) and 'town' \(20000 values\)"
+    room = r"0.12 GiB and what belongs to them another 1.9 GiB, more than 2 GiB"
     with pytest.raises(ValueError, match=message):
         count_pairs(codes, cards, y, 2, names=names)
     with pytest.raises(ValueError, match=r"'street' .* and 'town'"):
@@ -250,6 +252,28 @@ def test_tables_too_large_for_memory_are_refused_by_name_before_anything_is_coun
     with pytest.raises(ValueError, match=r"column 0 \(30000 values\) and column 2"):
         count_pairs(codes, [3, 3, 20_000], y, 2).merge(count_pairs(codes, [30_000, 3, 3], y, 2))
     assert count_singles(codes, cards, y, 2).single(0)[1].tolist() == [4.0, 0.0]
+    with pytest.raises(ValueError, match=room):
+        count_pairs(codes, [4000, 3, 2000], y, 2, room=1.9 * 2**30)
+
+
+def test_a_network_holds_its_families_several_times():
+    """Counts of 0.6 GiB would fit, but not with what is made of them."""
+    codes, y = np.ones((2, 4), dtype=np.int32), np.zeros(4, dtype=np.intp)
+    message = r"take 0.603 GiB and their network another 1.81 GiB, more than 2 GiB"
+    with pytest.raises(ValueError, match=message):
+        count_families(codes, [9000, 4495], y, 2, [(0, 1)])
+
+
+def test_counts_of_many_attributes_without_pairs_take_little_room():
+    codes = np.random.default_rng(20).integers(0, 3, (4000, 6)).astype(np.uint8)
+    y = np.array([0, 1, 0, 1, 0, 1])
+    tracemalloc.start()
+    counts = count_singles(codes, np.full(4000, 2), y, 2)
+    assert counts.single(3999).sum() == 6.0
+    assert counts.merge(counts).single(3999).sum() == 12.0
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6  # a number for each pair would take 128e6
 
 
 def test_counts_that_do_not_belong_together_are_not_merged():

@@ -15,6 +15,7 @@ MACHINES = [
     KDB(),
     KDB(1, numeric="uniform", n_bins=5, unseen="error"),
     AODE(),
+    AODE(numeric="gaussian"),
     NetworkClassifier(),
 ]
 

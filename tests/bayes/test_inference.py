@@ -167,7 +167,25 @@ def test_an_attribute_without_values_tells_nothing(parents):
     codes = np.array([[1, 0, 2, 0], [0, 0, 1, 1], [1, 3, 0, 2]], dtype=np.uint8)
     found = network.log_joint(codes)
     np.testing.assert_allclose(found, naive.log_joint(network, codes), atol=1e-10)
-    np.testing.assert_allclose(found[3] - network.log_prior, np.log([1 / 3, 1 / 3]))
+    left_out = [tuple(p for p in above if p != 1) for above in parents]
+    counts[1] = np.zeros((2, *counts[1].shape[1:]))  # one value, of which no row has any
+    counts[2] = counts[2].take(0, axis=1 + parents[2].index(1))
+    without = estimated(counts, left_out, [True] * 3, [2, 1, 3], [1, 2], 1.0)
+    codes[1] = 0
+    np.testing.assert_allclose(found, without.log_joint(codes), atol=1e-10)
+    assert np.ptp(found[3] - network.log_prior) > 0.01  # the class is told of all the same
+
+
+def test_a_new_value_is_to_its_children_as_if_missing():
+    own = np.array([[0.0, 0.0], [6.0, 1.0], [2.0, 7.0]])
+    below = np.zeros((3, 3, 2))
+    below[1:, 1:] = [[[5.0, 1.0], [1.0, 2.0]], [[1.0, 0.0], [1.0, 5.0]]]
+    network = estimated([own, below], [(), (0,)], [True, True], [2, 2], [8, 8], alpha=1.0)
+    new, missing, alone = network.log_joint(np.array([[3, 0, 3], [1, 1, 0]], dtype=np.uint8))
+    np.testing.assert_allclose(new - network.log_prior, missing + alone - 2 * network.log_prior)
+    np.testing.assert_allclose(np.exp(alone - network.log_prior), [1 / 10, 1 / 10])
+    shares = np.array([7 / 10 * 6 / 8 + 3 / 10 * 2 / 4, 2 / 10 * 2 / 3 + 8 / 10 * 3 / 9])
+    np.testing.assert_allclose(np.exp(missing - network.log_prior), shares)
 
 
 def test_no_rows_are_answered_with_none():
@@ -198,6 +216,9 @@ def test_too_many_missing_attributes_that_depend_on_each_other_are_refused(monke
     parents = [(), (), (), (), (), (0, 1, 2, 3, 4)]
     tables = [*[np.ones((5, 2))] * 5, np.ones((2, 5, 5, 5, 5, 5, 2))]
     network = estimated(tables, parents, [True] * 6, [4, 4, 4, 4, 4, 1], [1, 1], 1.0)
-    codes = np.array([[0], [0], [0], [0], [0], [1]], dtype=np.uint8)
-    with pytest.raises(ValueError, match="5 missing attributes together needs tables of 1024"):
+    codes = np.array([[1, 0], [2, 0], [3, 5], [0, 0], [1, 0], [1, 1]], dtype=np.uint8)
+    message = "Row 1 has 5 of 6 columns missing or new, and summing out 5 .* tables of 1024 cells"
+    with pytest.raises(ValueError, match=message):
         network.log_joint(codes)
+    with pytest.raises(ValueError, match=r"Row 1 has .* fill in some of the missing values"):
+        network.log_terms(codes)

@@ -77,7 +77,7 @@ def test_no_rows_at_all_are_refused():
                 "parents": ((1,), (0,)),
                 "log_tables": (np.zeros((3, 2, 2)), np.zeros((2, 3, 1))),
             },
-            "0 → 1 → 0 are each other's parents|1 → 0 → 1 are each other's parents",
+            "each other's parents in a cycle, attribute 0 → attribute 1 → attribute 0",
         ),
     ],
 )

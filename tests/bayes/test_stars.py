@@ -29,29 +29,39 @@ def test_the_average_is_that_of_the_networks(cards, alpha, n_classes):
     random = np.random.default_rng(n_classes)
     counts = counted(random, cards, n_classes)
     codes = np.array([random.integers(0, r + 2, 150) for r in cards]).astype(np.uint8)
-    networks = [star_network(i, *counts, alpha) for i in range(len(cards))]
+    networks = [star_network(i, *counts, alpha) for i, r in enumerate(cards) if r > 0]
     each = [naive.log_joint(network, codes) for network in networks]
     found = estimated_stars(*counts, alpha).log_joint(codes)
     np.testing.assert_allclose(
-        found, logsumexp(each, axis=0) - np.log(len(cards)), rtol=0, atol=1e-10
+        found, logsumexp(each, axis=0) - np.log(len(networks)), rtol=0, atol=1e-10
     )
 
 
-def test_only_those_that_may_be_centres_count():
+def test_attributes_that_no_row_has_are_no_centres():
     random = np.random.default_rng(0)
-    cards = [2, 3, 2]
-    counts = counted(random, cards, 2)
-    codes = np.array([[1, 2, 0, 2], [1, 1, 2, 4], [2, 2, 2, 0]], dtype=np.uint8)
-    allowed = np.zeros(4 + 5 + 4, dtype=bool)
-    allowed[[1, 4 + 2, 9 + 2]] = True  # x_0 = 1, x_1 = 2, x_2 = 2
-    each = [star_network(i, *counts, 1.0).log_joint(codes) for i in range(3)]
-    found = estimated_stars(*counts, 1.0).log_joint(codes, allowed)
-    np.testing.assert_allclose(found[0], np.logaddexp(each[0][0], each[2][0]) - np.log(2))
-    np.testing.assert_allclose(found[1], each[2][1])
-    np.testing.assert_allclose(found[2], np.logaddexp(each[1][2], each[2][2]) - np.log(2))
-    assert np.isnan(found[3]).all()
-    with pytest.raises(ValueError, match="the codes of all attributes are 13"):
-        estimated_stars(*counts, 1.0).log_joint(codes, allowed[:5])
+    cards, class_counts, single, pair = counted(random, [2, 3, 2], 2)
+
+    def beside(i):
+        return np.where(np.arange(4)[:, None] == 0, 60.0, 0.0) * np.ones(2) if i == 1 else single(i)
+
+    def beside_pair(i, j):
+        table = np.zeros((cards[i] + 1, cards[j] + 1, 2))
+        kept = pair(i, j).sum(axis=[i, j].index(1), keepdims=True) if 1 in (i, j) else pair(i, j)
+        table[tuple(slice(n) for n in kept.shape)] = kept
+        return table
+
+    codes = np.array([[1, 2, 0, 3], [1, 0, 4, 3], [2, 3, 2, 0]], dtype=np.uint8)
+    found = estimated_stars(cards, class_counts, beside, beside_pair, 1.0).log_joint(codes)
+    each = [
+        star_network(i, cards, class_counts, beside, beside_pair, 1.0).log_joint(codes)
+        for i in (0, 2)
+    ]
+    np.testing.assert_allclose(found, np.logaddexp(*each) - np.log(2), rtol=0, atol=1e-12)
+
+
+def test_no_centre_at_all_leaves_the_prior():
+    stars = estimated_stars([], [1, 3], None, None, 1.0)
+    np.testing.assert_allclose(np.exp(stars.log_joint(np.zeros((0, 2), np.uint8)))[1], [0.25, 0.75])
 
 
 def test_many_attributes_do_not_underflow_and_threads_change_nothing(monkeypatch):

@@ -7,13 +7,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.bayes.counts import count_pairs, count_singles
-from lindero.bayes.structure import (
+from lindero.bayes.information import (
     conditional_mutual_information,
-    k_dependence,
+    dependence,
     mutual_information,
-    ordered,
-    tree,
+    relevance,
 )
+from lindero.bayes.structure import k_dependence, ordered, tree
 from tests.naive import structure as naive
 
 
@@ -45,14 +45,60 @@ def test_information_is_that_of_the_twin(n_classes):
     alone = [naive.mutual_information(counts.single(i)[1:]) for i in range(6)]
     assert_allclose(mutual_information(counts), alone, rtol=0, atol=1e-12)
     assert max(alone) > 0.005
-    for alpha in (0.0, 0.7):
-        information = conditional_mutual_information(counts, alpha)
-        assert_array_equal(information, information.T)
-        assert_array_equal(np.diagonal(information), 0.0)
-        assert information.max() > 0.05
-        for i, j in combinations(range(6), 2):
-            expected = naive.conditional_mutual_information(counts.pair(i, j)[1:, 1:] + alpha)
-            assert_allclose(information[i, j], expected, rtol=0, atol=1e-12)
+    information = conditional_mutual_information(counts)
+    assert_array_equal(information, information.T)
+    assert_array_equal(np.diagonal(information), 0.0)
+    assert information.max() > 0.05
+    for i, j in combinations(range(6), 2):
+        expected = naive.conditional_mutual_information(counts.pair(i, j)[1:, 1:])
+        assert_allclose(information[i, j], expected, rtol=0, atol=1e-12)
+
+
+def test_structures_weigh_information_by_the_rows_that_it_is_from():
+    counts, W = counted(3, seed=1), 400
+    cards, information = counts.cards, conditional_mutual_information(counts)
+    weighed = dependence(counts)
+    for i, j in combinations(range(6), 2):
+        share = counts.pair(i, j)[1:, 1:].sum() / W
+        assert 0.7 < share < 0.9
+        chance = (cards[i] - 1) * (cards[j] - 1) * 3 / (2 * W)
+        expected = share * information[i, j] - (1 - share) * chance
+        assert_allclose([weighed[i, j], weighed[j, i]], expected, rtol=0, atol=1e-9)
+    alone = mutual_information(counts)
+    for i, told in enumerate(relevance(counts)):
+        share = counts.single(i)[1:].sum() / W
+        expected = share * alone[i] - (1 - share) * (cards[i] - 1) * 2 / (2 * W)
+        assert_allclose(told, expected, rtol=0, atol=1e-9)
+
+
+def test_structures_of_complete_rows_compare_information_itself():
+    random = np.random.default_rng(2)
+    codes, y = random.integers(1, 4, (5, 90)).astype(np.uint8), random.integers(0, 2, 90)
+    counts = count_pairs(codes, [3] * 5, y, 2)
+    both = np.triu_indices(5, 1)
+    expected = conditional_mutual_information(counts)[both]
+    assert_allclose(dependence(counts)[both], expected, rtol=0, atol=1e-10)
+    assert_allclose(relevance(counts), mutual_information(counts), atol=1e-10)
+
+
+def test_attributes_left_out_of_a_structure_stay_alone():
+    weights, among = random_weights(6, 3), np.array([False, True, True, False, True, True])
+    kept = np.flatnonzero(among)
+    told = np.array([0.9, 0.1, 0.3, 0.8, 0.2, 0.2])
+    for found, of_kept in (
+        (tree(weights, 2, told, among), tree(weights[np.ix_(kept, kept)], 1)),
+        (tree(weights, 0, told, among), tree(weights[np.ix_(kept, kept)], 1)),
+        (tree(weights, None, told, among), tree(weights[np.ix_(kept, kept)], 1)),
+        (
+            k_dependence(told, weights, 2, among),
+            k_dependence(told[kept], weights[np.ix_(kept, kept)], 2),
+        ),
+    ):
+        expected = [()] * 6
+        for i, own in zip(kept, of_kept, strict=True):
+            expected[i] = tuple(int(kept[j]) for j in own)
+        assert found == tuple(expected)
+    assert tree(weights, among=np.zeros(6, dtype=bool)) == ((),) * 6
 
 
 def test_independent_attributes_tell_exactly_nothing():

@@ -168,7 +168,7 @@ def test_each_column_of_lists_and_objects_is_what_its_values_are(container):
     schema = Schema.learned(X)
     table = schema.read(X)
     assert [column.kind for column in schema.columns] == [
-        "category", "number", "category", "category", "category",
+        "category", "number", "category", "category", "unknown",
     ]  # fmt: skip
     assert [column.values for column in schema.columns] == [
         ("blue", "red"), (), (False, True), ("", "?"), (),

@@ -93,7 +93,6 @@ def test_numbers_of_pandas_that_are_said_to_be_categories(name):
         (pd.Series([2, None], dtype=object), [2, NAN]),
         (pd.Series([Decimal("2.5"), None], dtype=object), [2.5, NAN]),
         (pd.Series(pd.arrays.SparseArray([0.0, 3.0])), [0, 3]),
-        (pd.Series([NAN, NAN]), [NAN, NAN]),
     ],
 )
 def test_numbers_of_pandas(series, numbers):

@@ -1,7 +1,7 @@
 """Twin of Bayesian classifiers: P(c, x) straight from the rows of a table of text.
 
 Nothing is coded; every probability counts rows anew, and missing values are summed out by trying
-all values.
+all values. So are new ones, which have the probability of a value without counts besides.
 """
 
 from itertools import product
@@ -24,7 +24,7 @@ def joint(X, y, arcs, rows, alpha, without_class=()):
             and row[j] is not None
             and all(row[p] == x[p] for p in parents[j])
         ]
-        if any(x[p] not in values[p] for p in parents[j]) or len(seen) + alpha == 0:
+        if len(seen) + alpha == 0:
             return 1 / len(values[j])
         return (seen.count(x[j]) + alpha) / (len(seen) + alpha * len(values[j]))
 
@@ -37,8 +37,13 @@ def joint(X, y, arcs, rows, alpha, without_class=()):
         return known[key]
 
     def of_row(row, c):
-        options = [values[j] if row[j] is None else [row[j]] for j in range(d)]
-        return sum(np.prod([kept(j, x, c) for j in range(d)]) for x in product(*options))
+        new = [j for j in range(d) if alpha > 0 and row[j] not in (None, *values[j])]
+        options = [[row[j]] if row[j] in values[j] else values[j] for j in range(d)]
+        return sum(
+            np.prod([kept(j, x, c) for j in range(d)])
+            * np.prod([kept(j, (*x[:j], row[j], *x[j + 1 :]), c) for j in new])
+            for x in product(*options)
+        )
 
     prior = [np.mean(np.asarray(y) == c) for c in classes]
     return np.array(

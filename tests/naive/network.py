@@ -6,24 +6,25 @@ import numpy as np
 
 
 def factor(network, i, state, c):
-    """P(x_i | x_pa(i), c) at one code per attribute, new values included."""
+    """P(x_i | x_pa(i), c) at one value per attribute; parents without any value are none."""
     r = int(network.cards[i])
-    above = tuple(int(state[p]) - 1 for p in network.parents[i])
-    known = all(0 <= x < network.cards[p] for x, p in zip(above, network.parents[i], strict=True))
+    if r == 0:
+        return 1.0
+    parents = network.parents[i]
+    above = tuple(int(state[p]) - 1 if network.cards[p] else 0 for p in parents)
+    tables = network.log_tables[i], None if network.unseen is None else network.unseen[i]
+    if any(network.cards[p] == 0 for p in parents):
+        tables = network.without_empty[i]
     c = c if network.with_class[i] else 0
-    if r == 0 or not known:
-        return 1 / max(r, 1)
     if state[i] > r:
-        return np.exp(network.unseen[i][(*above, c)])
-    return np.exp(network.log_tables[i][(*above, int(state[i]) - 1, c)])
+        return np.exp(tables[1][(*above, c)])
+    return np.exp(tables[0][(*above, int(state[i]) - 1, c)])
 
 
 def completions(network, row):
-    """All rows that agree with this one where it is observed."""
-    if network.unseen is None:
-        row = np.where(row > network.cards, 0, row)
+    """All rows of values that agree with this one where it has values."""
     options = [
-        range(1, r + 1) if x == 0 and r > 0 else [int(x)]
+        range(1, r + 1) if not 1 <= x <= r and r > 0 else [int(x)]
         for x, r in zip(row, network.cards, strict=True)
     ]
     return [np.array(state) for state in product(*options)]
@@ -33,12 +34,25 @@ def probability(network, state, c):
     return np.prod([factor(network, i, state, c) for i in range(len(state))])
 
 
+def probability_of_new(network, row, state, c):
+    """Of the new values of a row, given its completion."""
+    if network.unseen is None:
+        return 1.0
+    new = np.flatnonzero(row > network.cards)
+    return np.prod(
+        [factor(network, i, np.where(i == np.arange(len(row)), row, state), c) for i in new]
+    )
+
+
 def log_joint(network, codes):
     with np.errstate(divide="ignore"):
         return network.log_prior + np.log(
             [
                 [
-                    sum(probability(network, state, c) for state in completions(network, row))
+                    sum(
+                        probability(network, state, c) * probability_of_new(network, row, state, c)
+                        for state in completions(network, row)
+                    )
                     for c in range(network.n_classes)
                 ]
                 for row in codes.T

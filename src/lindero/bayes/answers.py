@@ -7,11 +7,11 @@ from typing import Any
 from lindero.bayes.attributes import Attributes
 from lindero.bayes.bayes_network import BayesNetwork
 from lindero.bayes.explanation import Explanation, explained
-from lindero.bayes.frames import free_name
 from lindero.bayes.moments import add_log_densities
 from lindero.bayes.network import Network
 from lindero.bayes.posterior import log_posterior, most_probable, posterior
 from lindero.bayes.reading import new_rows
+from lindero.bayes.table import Table
 from lindero.kernels.functions import Array
 
 
@@ -28,22 +28,22 @@ class BayesAnswers:
     @property
     def class_count_(self) -> Array:
         """How many rows, or how much weight, each class had."""
-        return self._known().counts.of_class  # type: ignore[no-any-return]
+        return self._known().counts.of_class.copy()  # type: ignore[no-any-return]
 
     @property
     def class_log_prior_(self) -> Array:
         """The logarithm of the probability of each class before anything is looked at."""
-        return self._estimated()[0].log_prior  # type: ignore[no-any-return]
+        return self._estimated()[0].log_prior.copy()  # type: ignore[no-any-return]
 
     @property
     def theta_(self) -> Array:
         """Means of the Gaussian columns, (n_classes, n_gaussian)."""
-        return self._estimated()[1].T  # type: ignore[no-any-return]
+        return self._estimated()[1].T.copy()  # type: ignore[no-any-return]
 
     @property
     def scale_(self) -> Array:
         """Standard deviations of the Gaussian columns, (n_classes, n_gaussian)."""
-        return self._estimated()[2].T  # type: ignore[no-any-return]
+        return self._estimated()[2].T.copy()  # type: ignore[no-any-return]
 
     @property
     def network_(self) -> BayesNetwork:
@@ -55,14 +55,13 @@ class BayesAnswers:
         attributes = self._attributes
         schema = attributes.schema
         left_out = [schema.title(int(k)) for k in attributes.gaussian_columns]
-        class_name = free_name("class", [schema.title(k) for k in range(schema.n_columns)])
         return BayesNetwork(
             model,
             attributes.titles,
             attributes.values(),
             self.classes_.tolist(),
             left_out,
-            class_name,
+            attributes.class_name,
         )
 
     # -- answers ------------------------------------------------------------------------------
@@ -80,8 +79,11 @@ class BayesAnswers:
         joint : ndarray of shape (n_samples, n_classes)
             Without Gaussian columns that have the same density under all classes.
         """
+        self._estimated()  # which also says whether there is a model to read X for
+        return self._log_joint(new_rows(self, X))
+
+    def _log_joint(self, table: Table) -> Array:
         model, mean, sd = self._estimated()
-        table = new_rows(self, X)
         codes, _ = self._attributes.coded(table)
         joint: Array = model.log_joint(codes)
         # A number far from what was a constant would drown everything else in rounding.

@@ -3,7 +3,8 @@
     P(c, x) = 1/d Σ_i P(c) P(x_i | c) Π_{j≠i} P(x_j | x_i, c)
 
 No structure is searched for (Webb, Boughton and Wang): what one attribute tells of the others is
-averaged over all attributes. Counts of pairs with the class are all that is needed.
+averaged over all attributes; columns that are missing throughout count for nothing. Counts of pairs
+with the class are all that is needed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from lindero.bayes.attributes import Attributes
 from lindero.bayes.classifier import BAYES_CONSTRAINTS, BayesClassifier
+from lindero.bayes.count_input import pair_bytes, tree_bytes
 from lindero.bayes.counts import Counts, count_pairs
 from lindero.bayes.stars import Stars, estimated_stars
 from lindero.kernels.functions import Array
@@ -102,7 +104,10 @@ class AODE(BayesClassifier):
         sample: tuple[Array, Array, Array, int, Array | None],
         known: Any,
     ) -> Counts:
-        return count_pairs(*sample, names=attributes.titles)
+        # Each pair is in two stars, and each star is a network before it is written into these.
+        cards, n_classes = sample[1], sample[3]
+        room = 2 * pair_bytes(cards, n_classes) + 2 * tree_bytes(cards, n_classes)
+        return count_pairs(*sample, names=attributes.titles, room=room)
 
     def _model(self, attributes: Attributes, counts: Counts, prior: Array | None) -> AveragedStars:
         return AveragedStars(
@@ -123,8 +128,6 @@ class AveragedStars:
         return self.stars.log_prior
 
     def log_joint(self, codes: Array) -> Array:
-        if len(codes) == 0:
-            return np.tile(self.log_prior, (codes.shape[1], 1))
         return self.stars.log_joint(codes)
 
     def log_terms(self, codes: Array) -> Array:

@@ -12,7 +12,7 @@ Coded attributes are in the order of the table's columns; so are Gaussian ones a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from numbers import Integral
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from lindero.bayes.discretise import encoded, mdl_cuts, quantile_cuts, uniform_cuts
+from lindero.bayes.frames import free_name
 from lindero.bayes.schema import Schema
 from lindero.bayes.table import Table, code_type
 from lindero.kernels.functions import Array
@@ -27,16 +28,21 @@ from lindero.kernels.functions import Array
 GAUSSIAN = "gaussian"
 METHODS = (GAUSSIAN, "mdl", "quantile", "uniform")
 
+#: A method, or None and cut points.
+Plan = tuple[str | None, Array | None]
+
 
 @dataclass(frozen=True)
 class Attributes:
     """What is made of each column: `methods` and `cuts` are of the number columns in their order,
     a method being one of `METHODS` or None where the user gave cut points. Gaussian columns have
-    no cuts; cuts that are not learned yet are None too."""
+    no cuts; cuts that are not learned yet are None too. `plans` holds method and cut points of each
+    column whose kind is not known, by its position, for when it turns out to be numbers."""
 
     schema: Schema
     methods: tuple[str | None, ...]
     cuts: tuple[Array | None, ...]
+    plans: Mapping[int, Plan] = field(default_factory=dict)
 
     @classmethod
     def planned(cls, schema: Schema, numeric: Any, default: str) -> Attributes:
@@ -44,19 +50,33 @@ class Attributes:
         methods or cut points, `default` being for those not named."""
         given = dict(numeric) if isinstance(numeric, Mapping) else {}
         usual = default if isinstance(numeric, Mapping) else numeric
-        methods, cuts = [], []
-        for column in schema.number_columns:
-            choice = given.pop(schema.title(column), None)
-            choice = given.pop(column, choice)
-            method, points = _choice(usual if choice is None else choice, schema.title(column))
-            methods.append(method)
-            cuts.append(points)
+        plans = {}
+        for column in (*schema.number_columns, *schema.unknown_columns):
+            title = schema.title(column)
+            if title in given and column in given:
+                raise ValueError(
+                    f"numeric names column {column} twice, as {title!r} and as {column}: leave one "
+                    "of them out."
+                )
+            choice = given.pop(column, given.pop(title, None))
+            plans[column] = _choice(usual if choice is None else choice, title)
         if given:
             raise ValueError(
                 f"numeric names {next(iter(given))!r}, which is no number column of X. Number "
                 f"columns are {[schema.title(k) for k in schema.number_columns]}."
             )
-        return cls(schema, tuple(methods), tuple(cuts))
+        return cls._chosen(schema, plans)
+
+    @classmethod
+    def _chosen(cls, schema: Schema, plans: Mapping[int, Plan]) -> Attributes:
+        """With the plans of all columns that are, or may be, numbers."""
+        chosen = [plans[k] for k in schema.number_columns]
+        return cls(
+            schema,
+            tuple(method for method, _ in chosen),
+            tuple(cuts for _, cuts in chosen),
+            {k: plans[k] for k in schema.unknown_columns},
+        )
 
     # -- which columns ------------------------------------------------------------------------
 
@@ -72,8 +92,9 @@ class Attributes:
 
     @property
     def learns_cuts(self) -> bool:
-        """Whether cut points depend on samples."""
-        return any(method not in (GAUSSIAN, None) for method in self.methods)
+        """Whether cut points depend on samples, or may once all kinds are known."""
+        planned = [method for method, _ in self.plans.values()]
+        return any(method not in (GAUSSIAN, None) for method in (*self.methods, *planned))
 
     @property
     def coded_columns(self) -> Array:
@@ -91,6 +112,12 @@ class Attributes:
     def titles(self) -> list[str]:
         """Names of the coded attributes."""
         return [self.schema.title(int(column)) for column in self.coded_columns]
+
+    @property
+    def class_name(self) -> str:
+        """What the class is called beside the columns."""
+        schema = self.schema
+        return free_name("class", [schema.title(column) for column in range(schema.n_columns)])
 
     def place(self, parameter: str, column: str | int | None) -> int | None:
         """Which coded attribute a column is that a user names, or counts."""
@@ -121,18 +148,35 @@ class Attributes:
         return [of_column[int(column)] for column in self.coded_columns]
 
     def extended(self, X: Any) -> Attributes:
-        """With the categories that a further table brings."""
-        return replace(self, schema=self.schema.extended(X))
+        """With the categories that a further table brings, and the kinds that it tells."""
+        schema = self.schema.extended(X)
+        if schema.unknown_columns == self.schema.unknown_columns:
+            return replace(self, schema=schema)
+        chosen = zip(self.methods, self.cuts, strict=True)
+        known = dict(zip(self.schema.number_columns, chosen, strict=True))
+        return self._chosen(schema, {**known, **self.plans})
+
+    @property
+    def without_cuts(self) -> list[int]:
+        """Places of the columns whose cuts are to be learned still, among the number columns."""
+        return [k for k in self.cut if self.cuts[k] is None]
 
     # -- from a table to codes ----------------------------------------------------------------
 
     def with_cuts(
-        self, table: Table, y: Array, n_classes: int, weights: Array | None, n_bins: int
+        self,
+        table: Table,
+        y: Array,
+        n_classes: int,
+        weights: Array | None,
+        n_bins: int,
+        places: list[int] | None = None,
     ) -> Attributes:
-        """With cut points learned from samples."""
+        """With cut points learned from samples: all, or those of columns at some places among the
+        number columns."""
         learned = list(self.cuts)
-        for k, method in enumerate(self.methods):
-            values = table.numbers[k]
+        for k in range(len(learned)) if places is None else places:
+            values, method = table.numbers[k], self.methods[k]
             if method == "mdl":
                 learned[k] = mdl_cuts(values, y, n_classes, weights)
             elif method == "quantile":
@@ -167,7 +211,7 @@ class Attributes:
         return np.ascontiguousarray(table.numbers[self.gaussian])
 
 
-def _choice(choice: Any, title: str) -> tuple[str | None, Array | None]:
+def _choice(choice: Any, title: str) -> Plan:
     """The method and the cut points that a choice for a column is."""
     if isinstance(choice, str):
         if choice not in METHODS:

@@ -12,11 +12,13 @@ import numpy as np
 from lindero.bayes.bif import from_bif, to_bif
 from lindero.bayes.frames import frame_backend, free_name
 from lindero.bayes.network import Network
+from lindero.bayes.posterior import posterior
+from lindero.bayes.schema import Column, Schema
 from lindero.bayes.xmlbif import from_xmlbif, to_xmlbif
 from lindero.kernels.functions import Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BayesNetwork:
     """A Bayesian network over named attributes and a class.
 
@@ -42,6 +44,51 @@ class BayesNetwork:
     classes: list[Any]
     left_out: list[str] = field(default_factory=list)
     class_name: str = "class"
+
+    def __repr__(self) -> str:
+        return (
+            f"BayesNetwork({self.class_name!r} of {len(self.classes)} classes, "
+            f"{len(self.names)} attributes, {len(self.arcs)} arcs)"
+        )
+
+    def predict_proba(self, X: Any) -> Array:
+        """P(c | x) of each class, in the order of `classes`.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_attributes)
+            Rows of the attributes' values, found by the names of the columns, or in the order of
+            `names` where there are none. Missing values are summed out, and so are values that the
+            network does not know, unless it was estimated with ``alpha`` above 0. Attributes that
+            were cut take the names of their intervals.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+
+        Examples
+        --------
+        >>> from lindero.bayes import NaiveBayes
+        >>> from lindero.bayes.bayes_network import BayesNetwork
+        >>> X, y = [["sun"], ["sun"], ["rain"]], ["out", "in", "in"]
+        >>> text = NaiveBayes().fit(X, y).network_.to_bif()
+        >>> BayesNetwork.from_bif(text).predict_proba([["sun"], [None]]).round(3)
+        array([[0.6  , 0.4  ],
+               [0.667, 0.333]])
+        """
+        if self.left_out:
+            raise ValueError(
+                f"The columns {self.left_out} are Gaussian and not in the network: ask the "
+                "classifier, which knows their densities."
+            )
+        schema = Schema(
+            tuple(
+                Column(name, "category", tuple(values))
+                for name, values in zip(self.names, self.values, strict=True)
+            )
+        )
+        joint = self.network.log_joint(schema.read(X, unseen="smooth").codes)
+        return posterior(joint, self.network.log_prior)
 
     @property
     def arcs(self) -> list[tuple[str, str]]:
@@ -75,6 +122,11 @@ class BayesNetwork:
         if name == self.class_name:
             values, rows = self.classes, np.exp(self.network.log_prior)[None, :]
         else:
+            if name in self.left_out:
+                raise ValueError(
+                    f"Column {name!r} is Gaussian and has no table: its means and standard "
+                    "deviations are the classifier's theta_ and scale_."
+                )
             if name not in self.names:
                 raise ValueError(
                     f"There is no attribute {name!r}; there are {[self.class_name, *self.names]}."

@@ -12,6 +12,7 @@ from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -19,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lindero.bayes.answers import BayesAnswers
 from lindero.bayes.attributes import METHODS, Attributes
+from lindero.bayes.cautions import warn_of_codes, warn_of_the_warm_up
 from lindero.bayes.evidence import Evidence, Sample
 from lindero.bayes.families import FamilyCounts
 from lindero.bayes.moments import Moments
@@ -35,6 +37,9 @@ BAYES_CONSTRAINTS: dict[str, list[Any]] = {
     "class_prior": ["array-like", None],
     "warm_up": [Interval(Integral, 1, None, closed="left")],
 }
+
+#: Where classes are still to come, a warm-up takes up to so many times the rows it is said to.
+_LONGEST_WARM_UP = 20
 
 
 def _can_go_on(classifier: Any) -> bool:
@@ -65,6 +70,8 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
 
     _sample: Sample | None
     _evidence: Evidence | None
+    #: What samples that are kept make for now.
+    _provisional: Evidence | None
     _estimate: tuple[Any, Array, Array] | None
 
     # -- what subclasses fill in --------------------------------------------------------------
@@ -111,7 +118,8 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            How many rows each row stands for.
+            How many rows each row stands for: a weight of 2 is the row given twice. Weights that
+            sum up to 1 are next to nothing beside `alpha`; multiply such ones by n/Σw.
 
         Returns
         -------
@@ -121,8 +129,9 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         fitted = self._unfitted()
         attributes, sample = first_sample(fitted, X, y, sample_weight, self._usual_numeric)
         fitted._require_columns(attributes)
-        fitted._sample = None
+        fitted._sample = fitted._provisional = None
         fitted._evidence = fitted._all_counted(attributes, sample)
+        warn_of_codes(attributes, sample, fitted._evidence.moments)
         fitted._estimated()
         self.__dict__ = fitted.__dict__
         return self
@@ -134,7 +143,9 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
 
         Any batches make the same model as a fit of everything, with two exceptions: where numbers
         are cut (unless `numeric` gives the cut points), and which arcs a `KDB` has, are learned
-        from the first `warm_up` rows, or from those of `fit`, and stay.
+        from the first `warm_up` rows, or from those of `fit`, and stay. Where a class has had no
+        row by then, the warm-up goes on until all have, up to 20 times as many rows. A column
+        whose first number comes after the warm-up is cut by the batch that brings it.
 
         Parameters
         ----------
@@ -145,7 +156,8 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         classes : array-like of shape (n_classes,), default=None
             All classes to expect. Needed in the first call, unless its y holds all of them.
         sample_weight : array-like of shape (n_samples,), default=None
-            How many rows each row stands for.
+            How many rows each row stands for: a weight of 2 is the row given twice. Weights that
+            sum up to 1 are next to nothing beside `alpha`; multiply such ones by n/Σw.
 
         Returns
         -------
@@ -170,16 +182,36 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         self._require_columns(attributes)
         before = getattr(self, "_sample", None)
         known = getattr(self, "_evidence", None)
-        self._attributes, self._estimate = attributes, None
-        if known is None:
-            open_ended = attributes.learns_cuts or self._arcs_need_rows
-            sample = new if before is None else before.with_more(new)
-            if open_ended and sample.n_rows < self.warm_up:
-                self._sample, self._evidence = sample.kept(), None
-                return
-            self._sample, self._evidence = None, self._all_counted(attributes, sample)
+        self._estimate = self._provisional = None
+        if known is not None:
+            n_classes, late = len(self.classes_), attributes.without_cuts
+            self._attributes = attributes = attributes.with_cuts(
+                new.table, new.y, n_classes, new.weights, self.n_bins, late
+            )
+            known = known.of_kinds(attributes)
+            self._evidence = known.merge(self._counted_with(attributes, new, known.counts))
             return
-        self._evidence = known.merge(self._counted_with(attributes, new, known.counts))
+        sample = new
+        if before is not None:
+            old, known_now = self._attributes.schema, attributes.schema
+            sample = before.of_kinds(old, known_now).with_more(new)
+        self._attributes = attributes
+        open_ended = attributes.learns_cuts or self._arcs_need_rows
+        if open_ended and self._is_warming_up(sample):
+            # Samples put together are in memory of their own.
+            self._sample = sample.kept() if before is None else sample
+            self._evidence = None
+            return
+        self._sample, self._evidence = None, self._all_counted(attributes, sample)
+        if open_ended:
+            warn_of_the_warm_up(self._attributes, sample, self.classes_)
+
+    def _is_warming_up(self, sample: Sample) -> bool:
+        """Whether cuts and arcs are to wait for more rows, some of every class among them."""
+        if sample.n_rows < self.warm_up:
+            return True
+        all_there = len(np.unique(sample.y)) == len(self.classes_)
+        return not all_there and sample.n_rows < _LONGEST_WARM_UP * self.warm_up
 
     def _all_counted(self, attributes: Attributes, sample: Sample) -> Evidence:
         """Cuts, arcs and counts from one sample."""
@@ -226,8 +258,11 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         check_is_fitted(self)
         if self._evidence is not None:
             return self._evidence
-        assert self._sample is not None
-        return self._all_counted(self._attributes, self._sample)
+        provisional = self._provisional
+        if provisional is None:
+            assert self._sample is not None
+            self._provisional = provisional = self._all_counted(self._attributes, self._sample)
+        return provisional
 
     def _estimated(self) -> tuple[Any, Array, Array]:
         """The model, and means and standard deviations of the Gaussian columns."""
@@ -261,4 +296,4 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
 
 
 #: What fitting sets beside names that end with an underscore.
-_PRIVATE = {"_sample", "_evidence", "_estimate", "_attributes"}
+_PRIVATE = {"_sample", "_evidence", "_provisional", "_estimate", "_attributes"}

@@ -37,7 +37,8 @@ class Group:
 class Layout:
     """Where tables begin in their flat arrays, and how far one code of i steps in that of (i, j).
 
-    The table of a pair i < j has the shape (r_i + 1, r_j + 1, K).
+    The table of a pair i < j has the shape (r_i + 1, r_j + 1, K). Without pairs, what is told of
+    them is empty.
     """
 
     single_starts: Array
@@ -47,16 +48,17 @@ class Layout:
     pair_cells: int
 
     @classmethod
-    def of(cls, cards: Array, n_classes: int) -> Layout:
+    def of(cls, cards: Array, n_classes: int, with_pairs: bool) -> Layout:
         slots = np.asarray(cards, dtype=np.int64) + 1
         singles = np.cumsum(slots * n_classes)
-        first, second = np.triu_indices(len(slots), 1)
+        single_cells = int(singles[-1]) if len(slots) else 0
+        d = len(slots) if with_pairs else 0
+        first, second = np.triu_indices(d, 1)
         ends = np.cumsum(slots[first] * slots[second] * n_classes)
-        starts = np.zeros((len(slots), len(slots)), dtype=np.int64)
+        starts = np.zeros((d, d), dtype=np.int64)
         starts[first, second] = starts[second, first] = np.concatenate([[0], ends])[:-1]
         strides = np.full_like(starts, n_classes)
         strides[first, second] = slots[second] * n_classes
-        single_cells = int(singles[-1]) if len(slots) else 0
         return cls(
             singles - slots * n_classes,
             starts,

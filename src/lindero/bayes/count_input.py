@@ -9,8 +9,12 @@ import numpy as np
 
 from lindero.bayes.count_groups import Array
 
-#: Most bytes that tables of counts may take together.
+#: Most bytes that tables of counts, and those made of them, may take together.
 MOST_BYTES = 2 * 2**30
+
+#: How often a network holds what was counted of its families: logarithms of probabilities, the same
+#: as compiled code reads them, and their exponentials.
+TABLES_OF_A_NETWORK = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,14 +72,30 @@ def _range_of(codes: Array) -> tuple[Array, Array]:
     return codes.min(axis=1).astype(np.int64), codes.max(axis=1).astype(np.int64)
 
 
-def check_pair_memory(cards: Array, n_classes: int, names: Sequence[str] | None = None) -> None:
-    """Refuse to count all pairs if their tables would not fit, naming the largest."""
+def pair_bytes(cards: Array, n_classes: int) -> float:
+    """The size of tables of all pairs."""
     slots = np.asarray(cards, dtype=np.float64) + 1.0
-    size = 8 * n_classes * (slots.sum() ** 2 - (slots**2).sum()) / 2
-    if size > MOST_BYTES:
-        largest = np.argsort(-slots, kind="stable")[:2]
+    return float(8 * n_classes * (slots.sum() ** 2 - (slots**2).sum()) / 2)
+
+
+def tree_bytes(cards: Array, n_classes: int) -> float:
+    """The most that tables of the pairs along a tree take: all with the largest attribute."""
+    slots = np.asarray(cards, dtype=np.float64) + 1.0
+    largest = slots.max(initial=0.0)
+    return float(8 * n_classes * largest * (slots.sum() - largest))
+
+
+def check_pair_memory(
+    cards: Array, n_classes: int, names: Sequence[str] | None = None, room: float = 0.0
+) -> None:
+    """Refuse to count all pairs if their tables would not fit, with `room` bytes for what is there
+    beside them; the largest is named."""
+    size = pair_bytes(cards, n_classes)
+    if size + room > MOST_BYTES:
+        largest = np.argsort(-np.asarray(cards), kind="stable")[:2]
+        beside = f" and what belongs to them another {_gibibytes(room)}" if room else ""
         raise ValueError(
-            f"Counts of all pairs of columns would take {_gibibytes(size)}, more than "
+            f"Counts of all pairs of columns would take {_gibibytes(size)}{beside}, more than "
             f"{_gibibytes(MOST_BYTES)}; the largest table is that of "
             f"{_described(largest, cards, names)}. Join rare values, or leave such columns out."
         )
@@ -84,14 +104,16 @@ def check_pair_memory(cards: Array, n_classes: int, names: Sequence[str] | None 
 def check_family_memory(
     families: Sequence[Array], cards: Array, n_classes: int, names: Sequence[str] | None = None
 ) -> None:
-    """Refuse to count families if their tables would not fit, naming the largest."""
+    """Refuse to count families if their tables, and those of the network that is made of them,
+    would not fit; the largest is named."""
     slots = np.asarray(cards, dtype=np.float64) + 1.0
     sizes = [8 * n_classes * float(np.prod(slots[family])) for family in families]
-    if sum(sizes) > MOST_BYTES:
+    room = TABLES_OF_A_NETWORK * sum(sizes)
+    if sum(sizes) + room > MOST_BYTES:
         largest = families[int(np.argmax(sizes))]
         raise ValueError(
-            f"Counts of all families would take {_gibibytes(sum(sizes))}, more than "
-            f"{_gibibytes(MOST_BYTES)}; the largest table is that of "
+            f"Counts of all families would take {_gibibytes(sum(sizes))} and their network another "
+            f"{_gibibytes(room)}, more than {_gibibytes(MOST_BYTES)}; the largest table is that of "
             f"{_described(largest, cards, names)}. Allow fewer parents, join rare values, or "
             "leave such columns out."
         )

@@ -60,10 +60,10 @@ class Pass:
 
     def __init__(self, rows: Rows, with_pairs: bool) -> None:
         self.rows, self.with_pairs = rows, with_pairs
-        self.layout = Layout.of(rows.cards, rows.n_classes)
+        self.layout = Layout.of(rows.cards, rows.n_classes, with_pairs)
         self.radix = rows.highest - rows.lowest + 1
         self.singles = np.zeros(self.layout.single_cells)
-        self.pairs = np.zeros(self.layout.pair_cells if with_pairs else 0)
+        self.pairs = np.zeros(self.layout.pair_cells)
         self.unit = _exact_unit(rows) if rows.weights is None else np.float64
         self.groups, self.wide = self._planned()
         self.slots = np.array([group.slots for group in self.groups], dtype=np.int64)

@@ -51,7 +51,7 @@ class Counts:
     @cached_property
     def layout(self) -> Layout:
         """Where each table begins."""
-        return Layout.of(self.cards, self.n_classes)
+        return Layout.of(self.cards, self.n_classes, self.pairs is not None)
 
     @property
     def n_attributes(self) -> int:
@@ -77,20 +77,18 @@ class Counts:
         start = self.layout.pair_starts[i, j]
         return self.pairs[start : start + shape[0] * shape[1] * shape[2]].reshape(shape)
 
-    def grown(self, cards: Array, names: Sequence[str] | None = None) -> Counts:
-        """The same counts with room for more values of some attributes.
+    def grown(self, cards: Array) -> Counts:
+        """A copy of these counts, with room for more values of some attributes.
 
         Parameters
         ----------
         cards : ndarray of shape (n_attributes,)
             New numbers of values, none smaller than before.
-        names : sequence of str, optional
-            Names of the attributes, for messages.
 
         Returns
         -------
         Counts
-            These, if nothing grew.
+            In memory of their own.
         """
         cards = np.asarray(cards, dtype=np.int64)
         if cards.shape != self.cards.shape or np.any(cards < self.cards):
@@ -98,21 +96,27 @@ class Counts:
                 f"Attributes of {self.cards.tolist()} values cannot grow to {cards.tolist()}: "
                 "give a number of values for each attribute, none smaller than before."
             )
-        if np.array_equal(cards, self.cards):
-            return self
-        layout = Layout.of(cards, self.n_classes)
-        pairs = None
-        if self.pairs is not None:
-            check_pair_memory(cards, self.n_classes, names)
-            pairs = np.zeros(layout.pair_cells)
-        new = Counts(self.n_classes, cards, self.of_class, np.zeros(layout.single_cells), pairs)
-        for i in range(self.n_attributes):
-            own = self.single(i)
-            new.single(i)[: len(own)] = own
-            for j in range(i + 1, self.n_attributes if pairs is not None else 0):
-                table = self.pair(i, j)
-                new.pair(i, j)[: table.shape[0], : table.shape[1]] = table
+        layout = Layout.of(cards, self.n_classes, self.pairs is not None)
+        pairs = None if self.pairs is None else np.zeros(layout.pair_cells)
+        singles, of_class = np.zeros(layout.single_cells), np.zeros(self.n_classes)
+        new = Counts(self.n_classes, cards, of_class, singles, pairs)
+        new._add(self)
         return new
+
+    def _add(self, other: Counts) -> None:
+        """Add counts of no more values in place."""
+        self.of_class[:] += other.of_class
+        if np.array_equal(self.cards, other.cards):
+            self.singles[:] += other.singles
+            if self.pairs is not None:
+                self.pairs[:] += other.pairs
+            return
+        for i in range(self.n_attributes):
+            own = other.single(i)
+            self.single(i)[: len(own)] += own
+            for j in range(i + 1, self.n_attributes if self.pairs is not None else 0):
+                table = other.pair(i, j)
+                self.pair(i, j)[: table.shape[0], : table.shape[1]] += table
 
     def merge(self, other: Counts, names: Sequence[str] | None = None) -> Counts:
         """Counts of the rows of both; neither is changed.
@@ -143,12 +147,11 @@ class Counts:
                 "with count_pairs, or both with count_singles."
             )
         cards = np.maximum(self.cards, other.cards)
-        one, two = self.grown(cards, names), other.grown(cards, names)
-        pairs = None
-        if one.pairs is not None and two.pairs is not None:
-            pairs = one.pairs + two.pairs
-        of_class, singles = one.of_class + two.of_class, one.singles + two.singles
-        return Counts(self.n_classes, cards, of_class, singles, pairs)
+        if self.pairs is not None and other.pairs is not None:
+            check_pair_memory(cards, self.n_classes, names, self.pairs.nbytes + other.pairs.nbytes)
+        total = self.grown(cards)
+        total._add(other)
+        return total
 
 
 def count_singles(
@@ -194,6 +197,7 @@ def count_pairs(
     weights: Array | None = None,
     n_threads: int | None = None,
     names: Sequence[str] | None = None,
+    room: float = 0.0,
 ) -> Counts:
     """Count every attribute and every pair of attributes by class, in one pass over the rows.
 
@@ -203,6 +207,8 @@ def count_pairs(
         As for `count_singles`.
     names : sequence of str, optional
         Names of the attributes, for messages.
+    room : float, default=0.0
+        Bytes that must be left for what is made of the counts.
 
     Returns
     -------
@@ -212,9 +218,9 @@ def count_pairs(
     Raises
     ------
     ValueError
-        If the tables would take more than 2 GiB.
+        If the tables and that would take more than 2 GiB.
     """
-    check_pair_memory(cards, n_classes, names)
+    check_pair_memory(cards, n_classes, names, room)
     rows = Rows.checked(codes, cards, y, n_classes, weights)
     of_class, singles, pairs = counted(rows, n_threads, with_pairs=True)
     return Counts(n_classes, rows.cards, of_class, singles, pairs)
@@ -249,7 +255,7 @@ def count_families(
     Raises
     ------
     ValueError
-        If the tables would take more than 2 GiB.
+        If the tables, and those of the network that is made of them, would take more than 2 GiB.
     """
     rows = Rows.checked(codes, cards, y, n_classes, weights)
     chosen = [np.asarray(family, dtype=np.int64) for family in families]

@@ -5,6 +5,9 @@ they are summed out. An attribute is eliminated by multiplying all factors that 
 over its values; the next one is always the one whose product is smallest. Factors are arrays with
 an axis for rows, one per missing attribute, and one for classes. After each step they are divided
 by their largest entry, whose logarithm is kept, so that long products do not underflow.
+
+An attribute with a new value is to its children as if missing. Rows in which it is new have one
+factor more, the probability of a new value given its parents; that is 1 where it is missing.
 """
 
 from __future__ import annotations
@@ -21,8 +24,11 @@ from lindero.kernels.functions import Array
 if TYPE_CHECKING:
     from lindero.bayes.network import Network
 
-#: Numbers in the largest array of one step: 64 MiB.
-CELL_LIMIT = 2**23
+#: Numbers in the largest array that one row may need: 512 MiB.
+CELL_LIMIT = 2**26
+
+#: Numbers in the largest array of rows that are taken together: 64 MiB.
+_TOGETHER = 2**23
 
 Factor = tuple[tuple[int, ...], Array]
 
@@ -43,7 +49,10 @@ def of_rare_patterns(network: Network, codes: Array, rows: Array) -> Array:
 
 def _patterns(network: Network, codes: Array, rows: Array) -> tuple[Array, Array, Array, Array]:
     """What rows miss; of each pattern the first row; the pattern of each row; rows of each."""
-    hidden = (codes[:, rows] == 0) & (network.cards > 0)[:, None]
+    chosen, cards = codes[:, rows], np.asarray(network.cards)[:, None]
+    is_parent = np.zeros((len(codes), 1), dtype=bool)
+    is_parent[[p for parents in network.parents for p in parents]] = True
+    hidden = (cards > 0) & ((chosen == 0) | (is_parent & (chosen > cards)))
     _, first, pattern, n_alike = np.unique(
         np.packbits(hidden, axis=0),
         axis=1,
@@ -55,7 +64,12 @@ def _patterns(network: Network, codes: Array, rows: Array) -> tuple[Array, Array
 
 
 def eliminated(
-    network: Network, codes: Array, hidden: set[int], keep: Sequence[int], y: Array | None = None
+    network: Network,
+    codes: Array,
+    hidden: set[int],
+    keep: Sequence[int],
+    y: Array | None = None,
+    number: int | None = None,
 ) -> tuple[Array, Array]:
     """P(observed, x_keep | c) of rows that all miss `hidden`, as scaled values and their scale.
 
@@ -66,23 +80,29 @@ def eliminated(
     log_scale : array of shape (n_rows, K)
         Times the exponential of this.
 
-    With `y`, of one class of each row, the last axes have length 1.
+    With `y`, of one class of each row, the last axes have length 1. `number` is that of the first
+    row, for messages.
     """
-    factors_of = _needed(network, hidden, keep)
+    new = [i for i in sorted(hidden) if (codes[i] > network.cards[i]).any()]
+    factors_of = _needed(network, hidden, {*keep, *new})
     summed = {j for i in factors_of for j in (i, *network.parents[i])} & hidden - set(keep)
     scopes = [tuple(sorted({i, *network.parents[i]} & hidden)) for i in factors_of]
+    scopes += [tuple(sorted(set(network.parents[i]) & hidden)) for i in new]
+    factors_of += new
     order, cells = _elimination_order(network.cards, scopes, summed, keep)
     n_classes = network.n_classes if y is None else 1
     if cells * n_classes > CELL_LIMIT:
+        row = "A row" if number is None else f"Row {number}"
         raise ValueError(
-            f"Summing out {len(summed)} missing attributes together needs tables of {cells} cells: "
-            "too many of them depend on each other. Use fewer parents per attribute, or fill in "
-            "some of the missing values."
+            f"{row} has {len(hidden)} of {network.n_attributes} columns missing or new, and "
+            f"summing out {len(summed)} of them together needs tables of {cells} cells for each "
+            "class: too many of them depend on each other. Use fewer parents per attribute, or "
+            "fill in some of the missing values."
         )
     kept_shape = tuple(int(network.cards[j]) for j in keep)
     values = np.empty((codes.shape[1], *kept_shape, n_classes))
     log_scale = np.empty((codes.shape[1], n_classes))
-    step = max(1, CELL_LIMIT // (cells * n_classes))
+    step = max(1, _TOGETHER // (cells * n_classes))
     for start in range(0, codes.shape[1], step):
         part = slice(start, start + step)
         labels = None if y is None else y[part]
@@ -153,15 +173,11 @@ def restricted(
 
     config: Array = np.zeros([1] * (len(scope) + 1), dtype=np.int64)
     for e in range(flat.parent_start[i], flat.parent_start[i + 1]):
-        code = along(flat.parent_of[e])
-        outside = (code < 1) | (code > flat.cards[flat.parent_of[e]])
-        config = config + np.where(outside, flat.n_configs[i], (code - 1) * flat.parent_stride[e])
+        if flat.cards[flat.parent_of[e]] > 0:
+            config = config + (along(flat.parent_of[e]) - 1) * flat.parent_stride[e]
     width = flat.cards[i] + 2
     slot = np.minimum(along(i), width - 1)
-    at = (
-        flat.table_start[i]
-        + (np.minimum(config, flat.n_configs[i]) * width + slot) * flat.n_classes
-    )
+    at = flat.table_start[i] + (config * width + slot) * flat.n_classes
     shape = (n_rows, *(int(flat.cards[j]) for j in scope))
     classes = np.arange(flat.n_classes) if y is None else y.reshape(-1, *[1] * (len(scope) + 1))
     values: Array = flat.values[np.broadcast_to(at, shape)[..., None] + classes]

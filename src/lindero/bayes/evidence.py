@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from lindero.bayes.attributes import Attributes
+from lindero.bayes.empty_attributes import without_attributes
 from lindero.bayes.moments import Moments
+from lindero.bayes.schema import Schema
 from lindero.bayes.table import Table
 from lindero.kernels.functions import Array
 
@@ -36,6 +38,19 @@ class Sample:
         weights = None if self.weights is None else self.weights.copy()
         table = replace(self.table, numbers=self.table.numbers.copy())
         return Sample(table, self.y, weights)
+
+    def of_kinds(self, old: Schema, new: Schema) -> Sample:
+        """Read by a schema that knows the kinds of columns which had no values so far."""
+        if old.number_columns == new.number_columns:
+            return self
+        codes = self.table.codes[[old.category_columns.index(k) for k in new.category_columns]]
+        cards = self.table.cards[[old.category_columns.index(k) for k in new.category_columns]]
+        numbers = np.full((len(new.number_columns), self.n_rows), np.nan)
+        for at, column in enumerate(new.number_columns):
+            if column in old.number_columns:
+                numbers[at] = self.table.numbers[old.number_columns.index(column)]
+        table = replace(self.table, codes=codes, cards=cards, numbers=numbers)
+        return replace(self, table=table)
 
     def with_more(self, other: Sample) -> Sample:
         """Both, one after the other; `other` may know more values of the same columns."""
@@ -63,6 +78,20 @@ class Evidence:
     attributes: Attributes
     counts: Any
     moments: Moments
+
+    def of_kinds(self, new: Attributes) -> Evidence:
+        """What would have been counted if the kinds of columns had been known that had no values
+        so far: Gaussian ones are no attributes of the network."""
+        old = self.attributes
+        gone = sorted(set(old.coded_columns.tolist()).difference(new.coded_columns.tolist()))
+        if not gone:
+            return self
+        counts = without_attributes(
+            self.counts, [old.coded_columns.tolist().index(k) for k in gone]
+        )
+        places = [new.gaussian_columns.tolist().index(k) for k in gone]
+        names = tuple(new.schema.title(int(k)) for k in new.gaussian_columns)
+        return Evidence(new, counts, self.moments.with_empty(places, names))
 
     def merge(self, other: Evidence) -> Evidence:
         """Of both; the other one has the later attributes."""

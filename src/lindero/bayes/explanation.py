@@ -25,7 +25,7 @@ from lindero.kernels.functions import Array
 _ROWS_AT_ONCE = 4096
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """The log-odds of one class against another, taken apart.
 
@@ -50,6 +50,10 @@ class Explanation:
     of: Array
     against: Array
     names: list[str]
+
+    def __repr__(self) -> str:
+        n_rows, n_columns = self.terms.shape
+        return f"Explanation({n_rows} rows, {n_columns} columns: to_frame() and sentence(row))"
 
     def to_frame(self, backend: str | None = None) -> Any:
         """All of it as a dataframe, one row for each row explained: of, against, prior and log_odds
@@ -94,11 +98,11 @@ class Explanation:
 
 def explained(classifier: Any, X: Any, of: Any, against: Any) -> Explanation:
     """The explanation that `BayesClassifier.explain` gives."""
-    joint = classifier.predict_joint_log_proba(X)
-    of_code, against_code = _chosen(classifier, joint, of, against)
     model, mean, sd = classifier._estimated()
-    attributes = classifier._attributes
     table = new_rows(classifier, X)
+    joint = classifier._log_joint(table)
+    of_code, against_code = _chosen(classifier, joint, of, against)
+    attributes = classifier._attributes
     codes, _ = attributes.coded(table)
     numbers = attributes.densities(table)
     schema = attributes.schema

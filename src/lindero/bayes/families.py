@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from lindero.bayes.counts import count_families
 from lindero.bayes.expectation import expected_counts
 from lindero.bayes.network import Network, estimated
+from lindero.errors import warn_user
 from lindero.kernels.functions import Array
 
-#: Rounds of expectation and estimation, and the change of a count, as a share of all rows, below
-#: which they end.
+#: Rounds of expectation and estimation, and the change of a probability below which they end.
 _MOST_ROUNDS = 200
-_CHANGE = 1e-6
+_CHANGE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -67,18 +68,27 @@ class FamilyCounts:
         if codes.size == 0 or codes.min() > 0:
             return self
         families = [(i, *above) for i, above in enumerate(self.parents)]
-        counts, total = self, max(1.0, float(self.of_class.sum()))
+        counts, network = self, self.network(alpha, None)
         for _ in range(_MOST_ROUNDS):
-            network = counts.network(alpha, None)
             tables = tuple(expected_counts(network, codes, y, weights, families))
-            change = max(
-                float(np.abs(new - old).max(initial=0.0))
-                for new, old in zip(tables, counts.tables, strict=True)
-            )
-            counts = replace(counts, tables=tables)
-            if change <= _CHANGE * total:
-                break
+            counts, before = replace(counts, tables=tables), network
+            network = counts.network(alpha, None)
+            change = _largest_change(before, network)
+            if change <= _CHANGE:
+                return counts
+        warn_user(
+            f"missing='em' has not settled in {_MOST_ROUNDS} rounds: the last one changed a "
+            f"probability by {change:.1g}. Columns with few values present settle slowly; a larger "
+            "alpha helps, or missing='available'.",
+            ConvergenceWarning,
+        )
         return counts
+
+
+def _largest_change(one: Network, two: Network) -> float:
+    """The largest difference of the networks' probabilities."""
+    pairs = zip(one.log_tables, two.log_tables, strict=True)
+    return max(float(np.abs(np.exp(b) - np.exp(a)).max(initial=0.0)) for a, b in pairs)
 
 
 def _sum(one: Array, two: Array) -> Array:

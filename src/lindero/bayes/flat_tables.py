@@ -1,9 +1,10 @@
 """The tables of a network in one array, as compiled code reads them.
 
-Attribute i has one block of r + 2 slots and K classes for each configuration of its parents, and
-one block more. Slot 0 (missing) holds 0, the logarithm of one, so that a missing attribute without
-observed children drops out by itself; slot r + 1 holds the value for what was not seen before. The
-block more, at configuration `n_configs`, is taken when a parent has no value among 1…r: uniform.
+Attribute i has one block of r + 2 slots and K classes for each configuration of its parents. Slot 0
+(missing) holds 0, the logarithm of one, so that a missing attribute without observed children drops
+out by itself; slot r + 1 holds the value for what was not seen before. A parent without any value
+(r = 0) has one configuration. Other parents that are missing or new are summed out: their children
+have no block for them.
 """
 
 from __future__ import annotations
@@ -29,10 +30,9 @@ class FlatTables(NamedTuple):
     parent_start: Array  # parents of i are parent_of[parent_start[i]:parent_start[i + 1]]
     parent_of: Array
     parent_stride: Array  # in configurations
-    n_configs: Array
     table_start: Array
     log_values: Array  # [table_start[i] + (configuration * (r + 2) + slot) * K + c]
-    values: Array  # their exponentials
+    values: Array  # their exponentials, which only sums need: empty where there are none
 
 
 class CountCells(NamedTuple):
@@ -62,49 +62,43 @@ def count_cells(network: Network) -> CountCells:
 
 
 def flattened(network: Network) -> FlatTables:
-    """The tables of `network`, side by side."""
+    """The tables of `network`, side by side, without their exponentials."""
     K, cards = network.n_classes, np.asarray(network.cards, dtype=np.int64)
-    blocks, strides, n_configs = [], [], []
-    for i, (parents, log_table) in enumerate(zip(network.parents, network.log_tables, strict=True)):
-        r, around = int(cards[i]), cards[list(parents)]
-        n = int(np.prod(around))
-        block = np.zeros((n + 1, r + 2, K))
-        block[:n, 1 : r + 1] = log_table.reshape(n, r, log_table.shape[-1])
-        if network.unseen is not None:
-            block[:n, r + 1] = network.unseen[i].reshape(n, log_table.shape[-1])
-        block[n, 1:] = -np.log(max(r, 1))
-        blocks.append(block.ravel())
-        strides.append(np.append(np.cumprod(around[:0:-1])[::-1], 1)[: len(parents)])
-        n_configs.append(n)
-    sizes = [block.size for block in blocks]
-    log_values = np.concatenate(blocks) if blocks else np.zeros(0)
+    configs = [np.maximum(cards[list(parents)], 1) for parents in network.parents]
+    n_configs = np.array([np.prod(around) for around in configs], dtype=np.int64)
+    starts = np.cumsum([0, *(n_configs * (cards + 2) * K)], dtype=np.int64)
+    log_values = np.zeros(starts[-1])
+    strides = [np.zeros(0, dtype=np.int64)]
+    for i, around in enumerate(configs):
+        n, r = int(n_configs[i]), int(cards[i])
+        block = log_values[starts[i] : starts[i + 1]].reshape(n, r + 2, K)
+        log_table, unseen = network.tables_of(i)
+        block[:, 1 : r + 1] = log_table.reshape(n, r, log_table.shape[-1])
+        if unseen is not None:
+            block[:, r + 1] = unseen.reshape(n, unseen.shape[-1])
+        strides.append(np.append(np.cumprod(around[:0:-1])[::-1], 1)[: len(around)])
     return FlatTables(
         K,
         np.array(network.order, dtype=np.int64),
         cards,
         np.cumsum([0, *map(len, network.parents)], dtype=np.int64),
         np.array([p for family in network.parents for p in family], dtype=np.int64),
-        np.concatenate([*strides, np.zeros(0)]).astype(np.int64),
-        np.array(n_configs, dtype=np.int64),
-        np.cumsum([0, *sizes], dtype=np.int64)[:-1],
+        np.concatenate(strides).astype(np.int64),
+        starts[:-1],
         log_values,
-        np.exp(log_values),
+        np.zeros(0),
     )
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT)
-def place(flat, i, state):  # type: ignore[no-untyped-def]
-    """Where the classes of attribute i begin in `log_values`, for one code per attribute."""
+def place(flat, i, state, own):  # type: ignore[no-untyped-def]
+    """Where the classes of attribute i begin in `log_values`, for its code `own` and the codes of
+    its parents in `state`, which have a value or have none at all."""
     config = 0
     for e in range(flat.parent_start[i], flat.parent_start[i + 1]):
-        code = state[flat.parent_of[e]]
-        if code < 1 or code > flat.cards[flat.parent_of[e]]:
-            config = flat.n_configs[i]
-            break
-        config += (code - 1) * flat.parent_stride[e]
+        config += max(state[flat.parent_of[e]] - 1, 0) * flat.parent_stride[e]
     width = flat.cards[i] + 2
-    slot = min(state[i], width - 1)
-    return flat.table_start[i] + (config * width + slot) * flat.n_classes
+    return flat.table_start[i] + (config * width + min(own, width - 1)) * flat.n_classes
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT)

@@ -14,6 +14,7 @@ from lindero.bayes.flat_tables import count_cell, place
 from lindero.bayes.hidden_groups import (
     find_groups,
     group_of_factor,
+    hide_new,
     mark_needed,
     most_states,
     sort_into_levels,
@@ -34,15 +35,16 @@ RARE_ROWS = 64
 def groups_log_joint(flat, log_prior, codes, rows, limit, out, large):  # type: ignore[no-untyped-def]
     """log P(c, observed) of chosen rows, into their rows of `out`; `large` marks those left out."""
     K, d = flat.n_classes, codes.shape[0]
-    needed = np.empty(d, dtype=np.bool_)
+    needed, new = np.empty(d, dtype=np.bool_), np.empty(d, dtype=np.bool_)
     group, state = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
     members, factors = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
     level_start, partial = np.empty(d + 1, dtype=np.int64), np.empty((d + 1, K))
     best, total = np.empty(K), np.empty(K)
     for row in rows:
         for i in range(d):
-            state[i] = codes[i, row]
+            state[i] = min(np.int64(codes[i, row]), flat.cards[i] + 1)
         mark_needed(flat, state, needed)
+        hide_new(flat, needed, state, new)
         find_groups(flat, state, needed, needed, group)
         if most_states(flat, group) > limit:
             large[row] = True
@@ -51,7 +53,7 @@ def groups_log_joint(flat, log_prior, codes, rows, limit, out, large):  # type: 
             out[row, c] = log_prior[c]
         for i in range(d):
             if needed[i] and group_of_factor(flat, i, group) < 0:
-                at = place(flat, i, state)
+                at = place(flat, i, state, state[i])
                 for c in range(K):
                     out[row, c] += flat.log_values[at + c]
         for g in range(d):
@@ -62,7 +64,7 @@ def groups_log_joint(flat, log_prior, codes, rows, limit, out, large):  # type: 
             best[:], total[:], partial[0] = -np.inf, 0.0, 0.0
             level = 0
             while level >= 0:
-                _log_products(flat, factors, level_start, level, n, state, 0, partial)
+                _log_products(flat, factors, level_start, level, n, state, new, 0, partial)
                 for c in range(K):
                     value = partial[n, c]
                     if value > best[c]:
@@ -85,6 +87,7 @@ def groups_expected_counts(  # type: ignore[no-untyped-def]
     """
     d = codes.shape[0]
     needed, has_children = np.ones(d, dtype=np.bool_), np.zeros(d, dtype=np.bool_)
+    new = np.zeros(d, dtype=np.bool_)
     has_children[flat.parent_of] = True
     group, state = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
     members, factors = np.empty(d, dtype=np.int64), np.empty(d, dtype=np.int64)
@@ -108,7 +111,7 @@ def groups_expected_counts(  # type: ignore[no-untyped-def]
             _begin(members, n, state)
             n_states, level = 0, 0
             while level >= 0:
-                _log_products(flat, factors, level_start, level, n, state, c, partial)
+                _log_products(flat, factors, level_start, level, n, state, new, c, partial)
                 share[n_states] = partial[n, 0]
                 n_states += 1
                 level = _next_state(flat.cards, members, n, state)
@@ -139,7 +142,7 @@ def _next_state(cards, members, n, state):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=EXACT)
 def _log_products(  # type: ignore[no-untyped-def]
-    flat, factors, level_start, level, n, state, c0, partial
+    flat, factors, level_start, level, n, state, new, c0, partial
 ):
     """partial[k] holds the logarithm of the product of all factors below level k; renewed from
     `level` on, for as many classes as it has columns, from c0 on."""
@@ -147,9 +150,14 @@ def _log_products(  # type: ignore[no-untyped-def]
         for c in range(partial.shape[1]):
             partial[k + 1, c] = partial[k, c]
         for f in range(level_start[k], level_start[k + 1]):
-            at = place(flat, factors[f], state) + c0
+            i = factors[f]
+            at = place(flat, i, state, state[i]) + c0
             for c in range(partial.shape[1]):
                 partial[k + 1, c] += flat.log_values[at + c]
+            if new[i]:
+                at = place(flat, i, state, flat.cards[i] + 1) + c0
+                for c in range(partial.shape[1]):
+                    partial[k + 1, c] += flat.log_values[at + c]
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT)
@@ -201,6 +209,6 @@ def _add_mass(flat, cells, i, state, c, mass, counts):  # type: ignore[no-untype
     if state[i] > 0 or flat.cards[i] == 0:
         counts[cell] += mass
         return
-    at = place(flat, i, state) + c
+    at = place(flat, i, state, state[i]) + c
     for x in range(1, flat.cards[i] + 1):
         counts[cell + x * cells.own_stride[i]] += mass * flat.values[at + x * flat.n_classes]

@@ -5,6 +5,9 @@ independent given what is observed, so that
 
     P(c, observed) = P(c) Π_{factors without missing ones} Π_{groups} Σ_{states} Π_{its factors}.
 
+An attribute with a new value is to its children as if missing; its factor then holds what a new
+value has besides, P(x_i | x_pa(i), c) P(new | x_pa(i), c).
+
 With a tenth of all values missing, groups hold a few attributes and their states are few: they are
 enumerated (`group_sums`). The members of a group are sorted into levels, parents first, and each
 factor belongs to the level of its last member, so that changing the last members only, as
@@ -28,6 +31,20 @@ def mark_needed(flat, state, needed):  # type: ignore[no-untyped-def]
         if needed[i]:
             for e in range(flat.parent_start[i], flat.parent_start[i + 1]):
                 needed[flat.parent_of[e]] = True
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT)
+def hide_new(flat, needed, state, new):  # type: ignore[no-untyped-def]
+    """Mark new values above something needed, which are summed out like missing ones."""
+    new[:] = False
+    for i in range(state.size):
+        if needed[i]:
+            for e in range(flat.parent_start[i], flat.parent_start[i + 1]):
+                parent = flat.parent_of[e]
+                new[parent] |= flat.cards[parent] > 0 and state[parent] > flat.cards[parent]
+    for i in range(state.size):
+        if new[i]:
+            state[i] = 0
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT)

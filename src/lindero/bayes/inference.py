@@ -1,9 +1,9 @@
 """The joint distribution of a network at what rows have observed, missing attributes summed out.
 
-Most rows need look-ups only. The others, in which something observed hangs below something missing,
-are summed by messages in trees, and otherwise by enumerating small groups of missing attributes
-(`group_sums`) or eliminating them (`elimination`). Each row is computed by itself: threads change
-no bit of the result.
+Most rows need look-ups only. The others, in which something observed hangs below something missing
+or new, are summed by messages in trees, and otherwise by enumerating small groups of missing
+attributes (`group_sums`) or eliminating them (`elimination`). Each row is computed by itself:
+threads change no bit of the result.
 """
 
 from __future__ import annotations
@@ -32,14 +32,17 @@ _THREAD_WORK = 2_000_000
 _SUM_STEPS = 8
 
 
-def log_joint(network: Network, codes: Array, n_threads: int | None = None) -> Array:
-    """log P(c, observed attributes) of all rows; see `Network.log_joint`."""
+def log_joint(
+    network: Network, codes: Array, n_threads: int | None = None, numbers: Array | None = None
+) -> Array:
+    """log P(c, observed attributes) of all rows; see `Network.log_joint`. `numbers` are those of
+    the rows, for messages, where they are not counted from 0."""
     codes = read_codes(codes, network.cards, network.unseen is not None)
     n_rows = codes.shape[1]
     out = np.empty((n_rows, network.n_classes))
     out[:] = network.log_prior
     incomplete = np.zeros(n_rows, dtype=bool)
-    flat = network.flat
+    flat = network.flat_logs
 
     def look_up(part: slice) -> None:
         add_lookups(flat, codes, part.start, part.stop, out, incomplete)
@@ -47,7 +50,7 @@ def log_joint(network: Network, codes: Array, n_threads: int | None = None) -> A
     in_tiles(look_up, n_rows, codes.size, n_threads)
     rows = np.flatnonzero(incomplete)
     if len(rows):
-        _sum_out(network, codes, rows, out, n_threads)
+        _sum_out(network, codes, rows, out, n_threads, numbers)
     return out
 
 
@@ -56,7 +59,7 @@ def log_terms(network: Network, codes: Array, n_threads: int | None = None) -> A
     codes = read_codes(codes, network.cards, network.unseen is not None)
     terms = np.zeros((*codes.shape, network.n_classes))
     incomplete = np.zeros(codes.shape[1], dtype=bool)
-    flat = network.flat
+    flat = network.flat_logs
 
     def look_up(part: slice) -> None:
         lookup_terms(flat, codes, part.start, part.stop, terms, incomplete)
@@ -71,14 +74,15 @@ def log_terms(network: Network, codes: Array, n_threads: int | None = None) -> A
 def _renew_terms(
     network: Network, codes: Array, rows: Array, terms: Array, n_threads: int | None
 ) -> None:
-    """The terms of observed attributes below a missing parent: what knowing them changes."""
+    """The terms of observed attributes below a missing or new parent: what knowing them changes."""
     known = np.zeros((len(codes), len(rows)), dtype=codes.dtype)
     for i in network.order:
-        hidden = [p for p in network.parents[i] if network.cards[p] > 0]
-        below = np.flatnonzero((codes[i, rows] != 0) & (known[hidden] == 0).any(axis=0))
-        before = log_joint(network, known[:, below], n_threads)
+        parents = [p for p in network.parents[i] if network.cards[p] > 0]
+        outside = (known[parents] == 0) | (known[parents] > network.cards[parents][:, None])
+        below = np.flatnonzero((codes[i, rows] != 0) & outside.any(axis=0))
+        before = log_joint(network, known[:, below], n_threads, rows[below])
         known[i] = codes[i, rows]
-        after = log_joint(network, known[:, below], n_threads)
+        after = log_joint(network, known[:, below], n_threads, rows[below])
         # What is impossible already stays so, whatever comes.
         possible = before > -np.inf
         after[~possible] = before[~possible] = 0.0
@@ -125,9 +129,14 @@ def in_tiles(
 
 
 def _sum_out(
-    network: Network, codes: Array, rows: Array, out: Array, n_threads: int | None
+    network: Network,
+    codes: Array,
+    rows: Array,
+    out: Array,
+    n_threads: int | None,
+    numbers: Array | None,
 ) -> None:
-    """The rows of `out` in which something missing must be summed out."""
+    """The rows of `out` in which something missing or new must be summed out."""
     flat, log_prior = network.flat, np.ascontiguousarray(network.log_prior, dtype=np.float64)
     large = np.zeros(len(out), dtype=bool)
 
@@ -149,6 +158,7 @@ def _sum_out(
 
     in_tiles(enumerate_many_states, len(rare), len(rare) * STATE_LIMIT, n_threads, RARE_ROWS)
     for alike, hidden in patterns(network, codes, np.flatnonzero(large)):
-        values, log_scale = eliminated(network, codes[:, alike], hidden, ())
+        number = int(alike[0] if numbers is None else numbers[alike[0]])
+        values, log_scale = eliminated(network, codes[:, alike], hidden, (), number=number)
         with np.errstate(divide="ignore"):
             out[alike] = log_prior + log_scale + np.log(values)

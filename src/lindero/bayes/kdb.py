@@ -16,12 +16,8 @@ from lindero.bayes.attributes import Attributes
 from lindero.bayes.classifier import BAYES_CONSTRAINTS, BayesClassifier
 from lindero.bayes.counts import count_pairs
 from lindero.bayes.families import FamilyCounts
-from lindero.bayes.structure import (
-    conditional_mutual_information,
-    k_dependence,
-    mutual_information,
-    told_apart,
-)
+from lindero.bayes.information import dependence, observed, relevance
+from lindero.bayes.structure import k_dependence
 from lindero.kernels.functions import Array
 
 
@@ -47,8 +43,9 @@ class KDB(BayesClassifier):
         error.
     missing : {"available", "em"}, default="available"
         How missing values are counted: families with one of them are left out, or they are counted
-        by their expectation given the rest of the row (the EM algorithm; `fit` only). In predicting
-        they are summed out.
+        by their expectation given the rest of the row (the EM algorithm; `fit` only). "available"
+        suits tables with few gaps; in tables with many it uses few of the rows, and "em" all. In
+        predicting they are summed out.
     fit_prior : bool, default=True
         Whether classes have the probability of their share; otherwise all have the same.
     class_prior : array-like of shape (n_classes,), default=None
@@ -127,9 +124,9 @@ class KDB(BayesClassifier):
             parents = known.parents
         else:
             counts = count_pairs(*sample, names=attributes.titles)
-            relevance = told_apart(mutual_information(counts))
-            weights = told_apart(conditional_mutual_information(counts))
-            parents = k_dependence(relevance, weights, self.k)
+            told, weights = relevance(counts), dependence(counts)
+            parents = k_dependence(told, weights, self.k, observed(counts))
+            del counts  # families are counted anew, and may need the memory
         return FamilyCounts.of(parents, (True,) * len(parents), sample, attributes.titles)
 
     def _families(self, attributes: Attributes, counts: FamilyCounts) -> FamilyCounts:

@@ -89,6 +89,10 @@ class ListedColumn:
         """Whether any row has a value."""
         return bool((self.places >= 0).any())
 
+    def is_unknown(self, _: int) -> bool:
+        """Whether nothing tells yet what the column holds."""
+        return not self.values
+
     def first_value(self, _: int) -> tuple[int, Any]:
         """The first row that has a value, and the value."""
         row = int(np.argmax(self.places >= 0))

@@ -2,7 +2,7 @@
 
 Such attributes sum to one and drop out, and what is left of the joint distribution is a product of
 one entry per attribute. Rows are taken in blocks that stay in the cache. Rows that need more, those
-in which an observed attribute has a missing parent, are marked on the way.
+in which an observed attribute has a parent that is missing or new, are marked on the way.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def lookup_terms(flat, codes, start, stop, out, incomplete):  # type: ignore[no-
 def _places(flat, codes, i, begin, end, index, incomplete):  # type: ignore[no-untyped-def]
     """Where the classes of attribute i begin, for each row of a block."""
     K, width, at = flat.n_classes, flat.cards[i] + 2, flat.table_start[i]
-    first, last, n_configs = flat.parent_start[i], flat.parent_start[i + 1], flat.n_configs[i]
+    first, last = flat.parent_start[i], flat.parent_start[i + 1]
     own = codes[i, begin:end]
     if first == last:
         for k in range(own.size):
@@ -63,12 +63,13 @@ def _places(flat, codes, i, begin, end, index, incomplete):  # type: ignore[no-u
         above = codes[flat.parent_of[e], begin:end]
         for k in range(own.size):
             code = np.int64(above[k])
-            # Any parent without a value among 1…r leads to the block at n_configs or beyond.
-            index[k] += n_configs if code == 0 or code > r else (code - 1) * stride
-            marks[k] |= (code == 0) & (r > 0) & (own[k] != 0)
+            # A parent without a value among 1…r leads anywhere: the row is marked, or slot 0 taken.
+            outside = (code == 0) | (code > r)
+            index[k] += 0 if outside else (code - 1) * stride
+            marks[k] |= outside & (r > 0) & (own[k] != 0)
     for k in range(own.size):
         slot = min(np.int64(own[k]), width - 1)
-        index[k] = at + (min(index[k], n_configs) * width + slot) * K
+        index[k] = at + (index[k] * width + slot) * K
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT)

@@ -16,6 +16,9 @@ from lindero.bayes.refusals import infinite
 from lindero.bayes.whole_numbers import code_whole, distinct_whole, row_blocks
 from lindero.kernels.functions import Array
 
+#: Rows that are looked at first for a value.
+_FIRST_ROWS = 16
+
 
 class MatrixColumns:
     """Some columns of a user's table.
@@ -52,14 +55,20 @@ class MatrixColumns:
 
     def has_values(self, column: int) -> bool:
         """Whether any row has a value there."""
-        return bool(self._present(column).any())
+        # Most often one of the first rows has, and the others need no look.
+        return bool(self._present(column, _FIRST_ROWS).any() or self._present(column).any())
 
-    def _present(self, column: int) -> Array:
-        present: Array = np.ones(len(self.values), dtype=bool)
+    def is_unknown(self, column: int) -> bool:
+        """Whether nothing tells yet what the column holds."""
+        return self.value_kind == "number" and not self.has_values(column)
+
+    def _present(self, column: int, n_rows: int | None = None) -> Array:
+        values = self.values[:n_rows, column]
+        present: Array = np.ones(len(values), dtype=bool)
         if self.missing is not None:
-            present &= ~self.missing[:, column]
+            present &= ~self.missing[:n_rows, column]
         if self.values.dtype.kind == "f":
-            present &= ~np.isnan(self.values[:, column])
+            present &= ~np.isnan(values)
         return present
 
     def first_value(self, column: int) -> tuple[int, Any]:

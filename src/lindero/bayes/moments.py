@@ -1,8 +1,8 @@
 """Numbers summed up by class, and the normal densities that follow from the sums.
 
 Of every column j and class c three sums are kept: the weight n of the rows where the column is not
-missing, their mean m, and their sum of squares about it, S = Σ w (x − m)². Two parts of a table
-merge exactly (Chan, Golub and LeVeque): with δ = m_b − m_a,
+missing, their mean m, and their sum of squares about it, S = Σ w (x − m)²; and the largest |x| of
+the column. Two parts of a table merge exactly (Chan, Golub and LeVeque): with δ = m_b − m_a,
 
     n = n_a + n_b,   m = m_a + δ n_b / n,   S = S_a + S_b + δ² n_a n_b / n.
 
@@ -13,9 +13,11 @@ came at once or in batches. The variance of a class is S / (n − 1): weights co
   Σ_c S_c / Σ_c (n_c − 1) over the classes with two or more; without any such class, the variance
   of the whole column. A class without rows also takes the column's mean, and the variance of the
   whole column.
-* No variance is below 1e-9 times that of the whole column. In a constant column it is
-  1e-9 max(1, m²) for all classes; their means are equal there, so the column tells nothing,
-  whatever number is met in it later.
+* No variance is below 1e-9 times that of the whole column, nor below (100 ε max |x|)², ε being the
+  spacing of numbers at 1: what differs by less may differ by rounding only.
+* A column whose variance as a whole is not above the latter is constant: all classes have its mean
+  and the variance 1e-9 max(1, m²) there, so that it tells nothing, whatever number is met in it
+  later.
 
 Means are taken from each class's first number on, so that rounding does not make a constant column
 vary.
@@ -38,6 +40,9 @@ Floats = NDArray[np.float64]
 #: Least variance, relative to that of the whole column.
 _FLOOR = 1e-9
 
+#: Least standard deviation, relative to the largest number of the column.
+_ROUNDING = 100.0 * float(np.finfo(np.float64).eps)
+
 #: Largest squared distance in standard deviations. Rows farther out than numbers can tell are
 #: equally far from all classes, instead of at a density of zero under every one of them.
 _FARTHEST = 1e300
@@ -51,7 +56,8 @@ _TILE = 32 * _BLOCK
 
 @dataclass(frozen=True)
 class Moments:
-    """What is kept of columns of numbers: three sums by class, which add up and merge.
+    """What is kept of columns of numbers: three sums by class, which add up and merge, and their
+    largest size.
 
     Attributes
     ----------
@@ -61,6 +67,8 @@ class Moments:
         Their mean; 0 where there are none.
     squares : array of shape (n_numbers, n_classes)
         Their sum of squares about the mean.
+    largest : array of shape (n_numbers,)
+        The largest absolute value in the column; 0 where there is none.
     names : tuple of str
         Names of the columns, for messages.
     """
@@ -68,6 +76,7 @@ class Moments:
     count: Floats
     mean: Floats
     squares: Floats
+    largest: Floats
     names: tuple[str, ...] = ()
 
     @classmethod
@@ -98,16 +107,23 @@ class Moments:
         y = np.asarray(y, dtype=np.intp)
         weights = np.ones(n_rows) if weights is None else weights
         count, mean, squares = np.zeros((3, n_numbers, n_classes))
+        largest = np.zeros(n_numbers)
+
+        def sum_up(j: int) -> None:
+            largest[j] = _sum_up(numbers[j], y, weights, count[j], mean[j], squares[j])
+
         with TileThreads(None if numbers.size > _TILE else 1) as threads:
-            threads.map(
-                lambda j: _sum_up(numbers[j], y, weights, count[j], mean[j], squares[j]),
-                range(n_numbers),
-            )
-        return cls._checked(count, mean, squares, names)
+            threads.map(sum_up, range(n_numbers))
+        return cls._checked(count, mean, squares, largest, names)
 
     @classmethod
     def _checked(
-        cls, count: Floats, mean: Floats, squares: Floats, names: tuple[str, ...]
+        cls,
+        count: Floats,
+        mean: Floats,
+        squares: Floats,
+        largest: Floats,
+        names: tuple[str, ...],
     ) -> Moments:
         too_large = np.flatnonzero(~np.isfinite(squares).all(axis=1))
         if too_large.size:
@@ -116,7 +132,7 @@ class Moments:
                 f"The numbers of column {column} are too large: their squares "
                 "overflow. Divide the column by a constant, or take logarithms."
             )
-        return cls(count, mean, squares, names)
+        return cls(count, mean, squares, largest, names)
 
     def merge(self, other: Moments) -> Moments:
         """The moments of both tables' rows."""
@@ -133,7 +149,25 @@ class Moments:
         with np.errstate(over="ignore", invalid="ignore"):
             between = np.where(self.count > 0, step * step * (self.count * share), 0.0)
             squares = self.squares + other.squares + between
-        return self._checked(count, mean, squares, self.names)
+        largest = np.maximum(self.largest, other.largest)
+        return self._checked(count, mean, squares, largest, self.names)
+
+    def with_empty(self, places: list[int], names: tuple[str, ...]) -> Moments:
+        """With further columns, none of whose rows had a value, at some places among all.
+
+        Parameters
+        ----------
+        places : list of int
+            Where the new columns are in the end, ascending.
+        names : tuple of str
+            Names of all columns.
+        """
+        old = np.delete(np.arange(len(self.count) + len(places)), places)
+        count, mean, squares = np.zeros((3, len(old) + len(places), self.count.shape[1]))
+        count[old], mean[old], squares[old] = self.count, self.mean, self.squares
+        largest = np.zeros(len(count))
+        largest[old] = self.largest
+        return Moments(count, mean, squares, largest, names)
 
     def normals(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of each column under each class.
@@ -157,18 +191,22 @@ class Moments:
             self.squares, self.count - 1, out=np.zeros_like(self.mean), where=several
         )
         variance = np.where(several, variance, np.where(self.count > 0, pooled, whole))
-        varying = np.maximum(_FLOOR * whole, np.finfo(np.float64).tiny)
-        constant = _FLOOR * np.maximum(1.0, column.mean**2)
-        floor = np.where(whole > 0, varying, constant)
-        mean = np.where(self.count > 0, self.mean, column.mean)
-        return mean, np.sqrt(np.maximum(variance, floor))
+        # As deviations: squares of large numbers would overflow.
+        rounding = _ROUNDING * self.largest[:, None]
+        is_constant = np.sqrt(whole) <= rounding
+        least = np.sqrt(np.maximum(_FLOOR * whole, np.finfo(np.float64).tiny))
+        varying = np.maximum(np.sqrt(variance), np.maximum(least, rounding))
+        constant = np.sqrt(_FLOOR) * np.maximum(1.0, np.abs(column.mean))
+        mean = np.where(is_constant | (self.count == 0), column.mean, self.mean)
+        return mean, np.where(is_constant, constant, varying)
 
     def _of_columns(self) -> Moments:
         """The moments of whole columns: all classes merged into one."""
-        whole = Moments(*np.zeros((3, len(self.count), 1)))
+        count, mean, squares = np.zeros((3, len(self.count), 1))
+        whole = Moments(count, mean, squares, self.largest)
         for c in range(self.count.shape[1]):
             part = (self.count[:, [c]], self.mean[:, [c]], self.squares[:, [c]])
-            whole = whole.merge(Moments(*part))
+            whole = whole.merge(Moments(*part, self.largest))
         return whole
 
 
@@ -198,8 +236,8 @@ def add_log_densities(numbers: Floats, mean: Floats, sd: Floats, out: Floats) ->
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def _sum_up(x, y, weights, count, mean, squares):  # type: ignore[no-untyped-def]
-    """Moments of one column, in two passes: means first."""
-    n_classes = count.size
+    """Moments of one column, in two passes: means first. Returns its largest absolute value."""
+    n_classes, largest = count.size, 0.0
     first, total = np.zeros(n_classes), np.zeros(n_classes)
     for i in range(x.size):
         c = y[i]
@@ -208,6 +246,7 @@ def _sum_up(x, y, weights, count, mean, squares):  # type: ignore[no-untyped-def
                 first[c] = x[i]
             count[c] += weights[i]
             total[c] += weights[i] * (x[i] - first[c])
+            largest = max(largest, abs(x[i]))
     for c in range(n_classes):
         mean[c] = first[c] + (total[c] / count[c] if count[c] > 0.0 else 0.0)
         total[c] = 0.0
@@ -220,6 +259,7 @@ def _sum_up(x, y, weights, count, mean, squares):  # type: ignore[no-untyped-def
         # What rounding left of the mean's error.
         if count[c] > 0.0:
             squares[c] = max(0.0, squares[c] - total[c] * total[c] / count[c])
+    return largest
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)

@@ -6,24 +6,24 @@ Every attribute may have other attributes as parents, and the class beside them 
 has no parents but the class, a tree at most one attribute more, a k-dependence classifier k more.
 
 Attributes are coded 0 = missing, 1…r = the values, r + 1 = a value that was not there when the
-network was estimated. Missing attributes are summed out exactly (`inference`). A new value of the
-child has the probability that smoothing leaves to a value without counts, α / (N(pa, c) + α r); a
-new value of a parent tells nothing, so that the child is uniform, 1 / r. An attribute without any
-value (its column was missing throughout) tells nothing and says nothing to its children.
+network was estimated. Missing attributes are summed out exactly (`inference`). A new value has the
+probability that smoothing leaves to a value without counts, α / (N(pa, c) + α r); to its children
+it is as if missing. An attribute without any value (its column was missing throughout) tells
+nothing and says nothing to its children: they are as if it were no parent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
 
 from lindero.bayes import inference
 from lindero.bayes.flat_tables import FlatTables, flattened
+from lindero.bayes.structure import ordered
 from lindero.kernels.functions import Array
 
 
@@ -47,6 +47,10 @@ class Network:
         log P(x | parents, c); the last axis has length 1 where the class is no parent.
     unseen : tuple of float arrays of shape (r_p1, …, r_pm, K or 1), or None
         The logarithm of the probability of a new value. None: new values count as missing.
+    without_empty : mapping from int to (log table, unseen), optional
+        The tables of attributes that have parents without any value, r_p = 0, where `log_tables`
+        and `unseen` have no entry: here the axes of such parents have length 1. Attributes that are
+        not in it are uniform.
     """
 
     cards: Array
@@ -56,6 +60,7 @@ class Network:
     log_prior: Array
     log_tables: tuple[Array, ...]
     unseen: tuple[Array, ...] | None = None
+    without_empty: Mapping[int, tuple[Array, Array]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n = self.n_attributes
@@ -100,21 +105,35 @@ class Network:
     @cached_property
     def order(self) -> tuple[int, ...]:
         """All attributes, parents before their children."""
-        try:
-            return tuple(TopologicalSorter(dict(enumerate(self.parents))).static_order())
-        except CycleError as error:
-            cycle = " → ".join(str(i) for i in error.args[1])
-            raise ValueError(
-                f"The attributes {cycle} are each other's parents: leave out one of these arcs."
-            ) from None
+        return ordered(self.parents)
+
+    @cached_property
+    def flat_logs(self) -> FlatTables:
+        """The tables as compiled code reads them, for look-ups only."""
+        return flattened(self)
 
     @cached_property
     def flat(self) -> FlatTables:
-        """The tables as compiled code reads them."""
-        return flattened(self)
+        """The tables as compiled code reads them, for sums."""
+        return self.flat_logs._replace(values=np.exp(self.flat_logs.log_values))
+
+    def tables_of(self, i: int) -> tuple[Array, Array | None]:
+        """The log table of attribute i, and that of new values or None, with an axis for each
+        parent; those of parents without any value have length 1."""
+        if all(self.cards[p] > 0 for p in self.parents[i]):
+            return self.log_tables[i], None if self.unseen is None else self.unseen[i]
+        if i in self.without_empty:
+            log_table, unseen = self.without_empty[i]
+        else:
+            around = [max(int(self.cards[p]), 1) for p in self.parents[i]]
+            r = int(self.cards[i])
+            log_table = np.full((*around, r, 1), -np.log(max(r, 1)))
+            unseen = np.full((*around, 1), -np.log(max(r, 1)))
+        return log_table, None if self.unseen is None else unseen
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "flat"}
+        made_again = ("flat", "flat_logs")
+        return {name: value for name, value in self.__dict__.items() if name not in made_again}
 
     def log_joint(self, codes: Array, n_threads: int | None = None) -> Array:
         """log P(c, observed attributes), missing ones summed out, of shape (n_rows, K).
@@ -158,7 +177,8 @@ def estimated(
     """The network whose probabilities are smoothed relative counts.
 
     P(x | pa, c) = (N(x, pa, c) + α) / (N(pa, c) + α r), where N(pa, c) counts rows in which x and
-    all parents were observed. Configurations of the parents that were never seen are uniform.
+    all parents were observed. Configurations of the parents that were never seen are uniform; but a
+    parent of which nothing was ever seen is left out of pa.
 
     Parameters
     ----------
@@ -177,20 +197,22 @@ def estimated(
     prior = np.asarray(class_counts if prior is None else prior, dtype=np.float64)
     if not prior.sum() > 0:
         raise ValueError("class_counts are all zero: a network needs rows with weight.")
-    log_tables, unseen = [], []
-    for counts, uses_class in zip(family_counts, with_class, strict=True):
+    never_seen = [not np.any(counts[1:]) for counts in family_counts]
+    log_tables, unseen, without_empty = [], [], {}
+    for i, (counts, above) in enumerate(zip(family_counts, parents, strict=True)):
+        for axis, p in enumerate(above, start=1):
+            if never_seen[p]:
+                # All that is counted lies in the slot of missing values: it stands for any value.
+                missing = counts.take([0], axis=axis)
+                counts = np.repeat(missing, 1 + max(1, int(cards[p])), axis=axis)
         seen = np.moveaxis(counts[(slice(1, None),) * (counts.ndim - 1)], 0, -2)
-        if not uses_class:
-            seen = seen.sum(axis=-1, keepdims=True)
-        n_values = seen.shape[-2]
-        table, totals = seen + float(alpha), seen.sum(axis=-2) + alpha * n_values
-        with np.errstate(divide="ignore", invalid="ignore"):
-            table /= totals[..., None, :]
-            never = totals == 0
-            table[np.broadcast_to(never[..., None, :], table.shape)] = 1 / max(n_values, 1)
-            log_tables.append(np.log(table, out=table))
-            # An attribute without values has no totals: a new value tells nothing.
-            unseen.append(np.where(never, 0.0, np.log(alpha) - np.log(totals)))
+        log_table, new = _log_shares(seen, alpha, bool(with_class[i]))
+        if any(cards[p] == 0 for p in above):
+            without_empty[i] = log_table, new
+            known = tuple(slice(int(cards[p])) for p in above)
+            log_table, new = log_table[known], new[known]
+        log_tables.append(log_table)
+        unseen.append(new)
     with np.errstate(divide="ignore"):
         log_prior = np.log(prior / prior.sum())
     return Network(
@@ -201,4 +223,20 @@ def estimated(
         log_prior,
         tuple(log_tables),
         tuple(unseen) if alpha > 0 else None,
+        without_empty,
     )
+
+
+def _log_shares(seen: Array, alpha: float, uses_class: bool) -> tuple[Array, Array]:
+    """Logarithms of smoothed shares of counts (parents, r, K), and of a new value's share."""
+    if not uses_class:
+        seen = seen.sum(axis=-1, keepdims=True)
+    n_values = seen.shape[-2]
+    table, totals = np.add(seen, float(alpha), order="C"), seen.sum(axis=-2) + alpha * n_values
+    with np.errstate(divide="ignore", invalid="ignore"):
+        table /= totals[..., None, :]
+        never = totals == 0
+        table[np.broadcast_to(never[..., None, :], table.shape)] = 1 / max(n_values, 1)
+        # An attribute without values has no totals: a new value tells nothing.
+        unseen = np.where(never, 0.0, np.log(alpha) - np.log(totals))
+        return np.log(table, out=table), unseen

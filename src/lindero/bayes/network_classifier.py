@@ -20,9 +20,12 @@ class NetworkClassifier(BayesClassifier):
     Parameters
     ----------
     arcs : list of (parent, child), default=()
-        Arcs between columns, by name or position. They must not go round in circles.
+        Arcs between columns, by name or position. They must not go round in circles. Arcs from the
+        class (called "class", or as ``network_.class_name`` says) may be among them, as in the
+        ``network_.arcs`` of another model, and say nothing new.
     without_class : list, default=()
-        Columns that do not have the class as a parent. All others do.
+        Columns that do not have the class as a parent. All others do, whether `arcs` says so or
+        not.
     alpha : float, default=1.0
         Pseudo-count of every value given its parents.
     numeric : str or dict, default="mdl"
@@ -34,8 +37,9 @@ class NetworkClassifier(BayesClassifier):
     categorical_features : list, mask or "all", default=None
         Columns that are categories though they hold numbers. Text and booleans are anyway.
     unseen : {"smooth", "missing", "error"}, default="smooth"
-        What a category is that was not there in training: one with a count of zero, missing, or an
-        error.
+        What a category is that was not there in training. "smooth": one with a count of zero,
+        α / (N_c + α r), which speaks for the class with fewer rows; "missing": nothing is known,
+        the neutral choice; or an error.
     missing : {"available", "em"}, default="available"
         How missing values are counted: families with one of them are left out, or they are counted
         by their expectation given the rest of the row (the EM algorithm; `fit` only). In predicting
@@ -45,7 +49,8 @@ class NetworkClassifier(BayesClassifier):
     class_prior : array-like of shape (n_classes,), default=None
         Probabilities of the classes, in the order of `classes_`.
     warm_up : int, default=1000
-        In `partial_fit`, rows after which cut points stay what they are.
+        In `partial_fit`, rows after which cut points stay what they are. Where a class is still to
+        come, up to 20 times as many are waited for.
 
     Attributes
     ----------
@@ -113,16 +118,23 @@ class NetworkClassifier(BayesClassifier):
     ) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
         """The parents of each attribute, and whether the class is one."""
         titles = attributes.titles
+        alone = {_place(attributes, "without_class", column) for column in self.without_class}
         parents: list[list[int]] = [[] for _ in titles]
         for arc in self.arcs:
             if not isinstance(arc, (tuple, list, np.ndarray)) or len(arc) != 2:
                 raise ValueError(f"arcs holds {arc!r}: give (parent, child).")
+            if arc[0] == attributes.class_name:
+                _require_class_above(attributes, arc[1], alone)
+                continue
+            if arc[1] == attributes.class_name:
+                raise ValueError(
+                    f"arcs holds {tuple(arc)!r}: the class is a root, without parents."
+                )
             above, child = (_place(attributes, "arcs", end) for end in arc)
             if above in parents[child]:
                 raise ValueError(f"arcs holds {tuple(arc)!r} twice: leave one of them out.")
             parents[child].append(above)
         ordered(parents, titles)
-        alone = {_place(attributes, "without_class", column) for column in self.without_class}
         with_class = tuple(i not in alone for i in range(len(titles)))
         return tuple(tuple(above) for above in parents), with_class
 
@@ -142,6 +154,18 @@ class NetworkClassifier(BayesClassifier):
 
     def _families(self, attributes: Attributes, counts: FamilyCounts) -> FamilyCounts:
         return counts
+
+
+def _require_class_above(attributes: Attributes, column: Any, alone: set[int]) -> None:
+    """Refuse an arc from the class to what is no column, or is said not to have it."""
+    gaussian = attributes.gaussian_columns.tolist()
+    if column in gaussian or column in [attributes.schema.title(k) for k in gaussian]:
+        return
+    if _place(attributes, "arcs", column) in alone:
+        raise ValueError(
+            f"arcs holds an arc from the class to {column!r}, which without_class names: leave one "
+            "of them out."
+        )
 
 
 def _place(attributes: Attributes, parameter: str, column: Any) -> int:

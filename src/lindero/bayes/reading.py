@@ -15,10 +15,12 @@ from sklearn.utils.validation import (
 )
 
 from lindero.bayes.attributes import Attributes
+from lindero.bayes.cautions import warn_of_small_weights
 from lindero.bayes.evidence import Sample
 from lindero.bayes.schema import Schema
 from lindero.bayes.table import Table
-from lindero.bayes.user_table import UserTable
+from lindero.bayes.user_table import UserTable, computed
+from lindero.errors import warn_user
 from lindero.kernels.functions import Array
 from lindero.labels import class_labels, declared_classes, label_codes, require_labels
 from lindero.validation import row_factors
@@ -47,6 +49,7 @@ def first_sample(
     else:
         classifier.classes_, _ = class_labels(declared_classes(classes))
         codes = label_codes(y, classifier.classes_, "Name all of them as classes=.")
+    warn_of_small_weights(classifier.classes_, codes, weights)
     prior_of(classifier, np.ones(len(classifier.classes_)))
     schema = Schema.learned(table, classifier.categorical_features)
     validate_data(classifier, X, skip_check_array=True)
@@ -68,6 +71,7 @@ def further_sample(
     table = UserTable.of(X)
     advice = "Name all classes as classes= in the first call of partial_fit."
     codes = label_codes(y, classifier.classes_, advice)
+    warn_of_small_weights(classifier.classes_, codes, weights)
     attributes = classifier._attributes
     _require_width(classifier, X, table, attributes.schema)
     attributes = attributes.extended(table)
@@ -86,12 +90,19 @@ def new_rows(classifier: Any, X: Any) -> Table:
 def _require_width(classifier: Any, X: Any, table: UserTable, schema: Schema) -> None:
     if schema.names is None or table.names is None:
         _check_n_features(classifier, X, reset=False)
+    if schema.names is not None and table.names is None:  # in scikit-learn's words
+        warn_user(
+            f"X does not have valid feature names, but {type(classifier).__name__} was fitted with "
+            "feature names",
+            UserWarning,
+        )
 
 
 def _weighed(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
     """Rows with weight, their classes and weights."""
     require_labels(y)
     y = column_or_1d(y, warn=True)
+    computed(X)
     if getattr(X, "ndim", 2) == 2:
         check_consistent_length(X, y)
     if sample_weight is None:

@@ -56,8 +56,8 @@ def strange(label: Any, row: int | None, value: Any) -> Exception:
 def another_kind(label: Any, held: str, row: int, value: Any) -> ValueError:
     """Values that can match none of those that a fitted model knows."""
     return ValueError(
-        f"Column {label!r} held {_WORDS[held]} in the data given to fit, but row {row} holds "
-        f"{value!r} now. Pass it as it was passed to fit."
+        f"Column {label!r} held {_WORDS[held]} when the model was made, but row {row} holds "
+        f"{value!r} now. Pass values of the kind it had then."
     )
 
 

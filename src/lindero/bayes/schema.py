@@ -1,7 +1,9 @@
 """Which columns a table has: which are categories with which values, which are numbers.
 
 A schema is learned from the first table, reads further ones as the same columns, and can be
-extended by the categories that a further batch brings. It holds plain values only, so that it can
+extended by the categories that a further batch brings. A column without any value is of a kind not
+known yet: it is read as a category without values until a batch has one, which tells the kind. A
+schema holds plain values only, so that it can
 be stored, and read tables of another library than the one it was learned from.
 """
 
@@ -17,12 +19,13 @@ from lindero.bayes.categorical_features import chosen_columns
 from lindero.bayes.matrix_columns import MatrixColumns, require_finite
 from lindero.bayes.refusals import another_kind, unseen_value
 from lindero.bayes.table import Table, code_type
-from lindero.bayes.user_table import UserTable
+from lindero.bayes.user_table import Part, UserTable
 from lindero.errors import warn_user
 from lindero.kernels.functions import Array
 
 CATEGORY = "category"
 NUMBER = "number"
+UNKNOWN = "unknown"
 UNSEEN = ("smooth", "missing", "error")
 
 #: From here on a user is told that a column may be no category at all.
@@ -37,8 +40,8 @@ class Column:
     ----------
     name : str or None
         Its name, in a table with names.
-    kind : {"category", "number"}
-        What it is.
+    kind : {"category", "number", "unknown"}
+        What it is; unknown while it has no values, and the user has not said.
     values : tuple
         Values of a category in the order of their codes 1 … r: text, truth values or numbers.
     """
@@ -97,7 +100,7 @@ class Schema:
         """
         table = UserTable.of(X)
         chosen = chosen_columns(categorical_features, table.names, table.n_columns)
-        kinds = [part.kind(place) for part, place in map(table.place, range(table.n_columns))]
+        kinds = [_kind(*table.place(column)) for column in range(table.n_columns)]
         named = table.names or [None] * table.n_columns
         schema = cls(
             tuple(
@@ -120,13 +123,18 @@ class Schema:
 
     @property
     def category_columns(self) -> tuple[int, ...]:
-        """Which column each row of a table's codes is."""
-        return tuple(k for k, column in enumerate(self.columns) if column.kind == CATEGORY)
+        """Which column each row of a table's codes is, those of unknown kind being among them."""
+        return tuple(k for k, column in enumerate(self.columns) if column.kind != NUMBER)
 
     @property
     def number_columns(self) -> tuple[int, ...]:
         """Which column each row of a table's numbers is."""
         return tuple(k for k, column in enumerate(self.columns) if column.kind == NUMBER)
+
+    @property
+    def unknown_columns(self) -> tuple[int, ...]:
+        """Columns whose kind is not known yet."""
+        return tuple(k for k, column in enumerate(self.columns) if column.kind == UNKNOWN)
 
     def title(self, column: int) -> str:
         """Name of a column; x0, x1 and so on where it has none."""
@@ -134,15 +142,26 @@ class Schema:
         return f"x{column}" if name is None else name
 
     def extended(self, X: Any) -> Schema:
-        """With the categories that a further table brings appended, sorted among themselves."""
+        """With the categories that a further table brings appended, sorted among themselves, and
+        with the kinds of columns that have their first values there."""
         table = self._matched(UserTable.of(X))
+        schema = self._settled(table)
         added = []
         for column, values in zip(
-            self.category_columns, table.distinct(self.category_columns), strict=True
+            schema.category_columns, table.distinct(schema.category_columns), strict=True
         ):
-            known = set(self.columns[column].values)
+            known = set(schema.columns[column].values)
             added.append([value for value in values if value not in known])
-        return self._with_values(added) if any(added) else self
+        return schema._with_values(added) if any(added) else schema
+
+    def _settled(self, table: UserTable) -> Schema:
+        """With the kinds that the values of a table tell."""
+        if not self.unknown_columns:
+            return self
+        columns = list(self.columns)
+        for column in self.unknown_columns:
+            columns[column] = replace(columns[column], kind=_kind(*table.place(column)))
+        return Schema(tuple(columns))
 
     def _with_values(self, added: Iterable[list[Any]]) -> Schema:
         columns = list(self.columns)
@@ -175,6 +194,11 @@ class Schema:
         cards = np.array([len(self.columns[k].values) for k in self.category_columns], np.int64)
         codes = np.empty((len(cards), table.n_rows), dtype=code_type(int(cards.max(initial=0))))
         others = [0] * len(cards) if unseen == "missing" else (cards + 1).tolist()
+        if unseen == "error":  # which a column cannot have that has no values to differ from
+            kinds = [self.columns[k].kind for k in self.category_columns]
+            others = [
+                0 if kind == UNKNOWN else other for kind, other in zip(kinds, others, strict=True)
+            ]
         code_of = [
             {value: code for code, value in enumerate(self.columns[k].values, start=1)}
             for k in self.category_columns
@@ -201,7 +225,7 @@ class Schema:
     def _require_seen(self, table: UserTable, codes: Array, others: list[int]) -> None:
         for at, column in enumerate(self.category_columns):
             row = int(np.argmax(codes[at] == others[at]))
-            if codes[at, row] == others[at]:
+            if codes[at, row] == others[at] != 0:
                 part, place = table.place(column)
                 value, known = part.value(row, place), list(self.columns[column].values)
                 raise unseen_value(self._label(column), row, value, known)
@@ -228,3 +252,8 @@ class Schema:
             if part.has_values(place):
                 raise another_kind(self._label(column), kind, *part.first_value(place))
         return table
+
+
+def _kind(part: Part, place: int) -> str:
+    """The kind of a column that is at some place of a part of a table."""
+    return UNKNOWN if part.is_unknown(place) else part.kind(place)

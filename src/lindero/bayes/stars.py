@@ -2,13 +2,13 @@
 
     P(c, x) = 1/|S| Σ_{i ∈ S} P(c) P(x_i | c) Π_{j ≠ i} P(x_j | x_i, c)
 
-S are the attributes that may be centres in a row. A star whose centre is missing is summed over the
-centre's values, missing leaves drop out, and new values are treated as in `network`; so each term
-is exactly what the star's own network gives. All of this needs counts of pairs only.
+S are the attributes of which anything was observed. A star whose centre is missing or new is summed
+over the centre's values, missing leaves drop out, and new values have their probability as in
+`network`; so each term is exactly what the star's own network gives. All of this needs counts of
+pairs only.
 
-The table of centre i holds, for each of its values and once for a new one, the leaves side by
-side, each with its slots 0…r + 1 and K classes: the leaves of a row are found in one short stretch
-of memory.
+The table of centre i holds, for each of its values, the leaves side by side, each with its slots
+0…r + 1 and K classes: the leaves of a row are found in one short stretch of memory.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class StarTables(NamedTuple):
 
     n_classes: int
     cards: Array
+    centre_of: Array  # the attributes that are centres
     leaf_start: Array  # slots of each attribute, put side by side
-    centre_start: Array  # where each attribute's slots begin in `centres`, in classes
-    centres: Array  # log P(c, x_i): slots 0…r + 1 of all attributes, and K classes
+    centres: Array  # log P(x_i | c): slots 0…r + 1 of all attributes, and K classes
     table_start: Array
     leaves: Array  # [table_start[i] + ((value - 1) * width_i + slot of leaf) * K + c]
 
@@ -69,11 +69,27 @@ class Stars:
         """How many attributes there are."""
         return len(self.cards)
 
-    def log_joint(
-        self, codes: Array, may_be_centre: Array | None = None, n_threads: int | None = None
-    ) -> Array:
-        """log P(c, observed attributes), averaged over stars; see `log_joint_of_stars`."""
-        return log_joint_of_stars(self, codes, may_be_centre, n_threads)
+    def log_joint(self, codes: Array, n_threads: int | None = None) -> Array:
+        """log P(c, observed attributes), averaged over stars, of shape (n_rows, K).
+
+        Parameters
+        ----------
+        codes : integer array of shape (n_attributes, n_rows)
+            0 missing, 1…r values, r + 1 new.
+        n_threads : int or None
+            Threads over rows; None takes all that are allowed. The result is always the same.
+        """
+        codes = read_codes(codes, self.cards, self.unseen)
+        n_rows, n_stars = codes.shape[1], len(self.tables.centre_of)
+        out = np.zeros((n_rows, self.n_classes))
+
+        def average(part: slice) -> None:
+            _average(self.tables, codes, part.start, part.stop, out)
+
+        if n_stars:  # without, nothing was observed that could tell anything
+            in_tiles(average, n_rows, codes.size * n_stars, n_threads)
+        out += self.log_prior
+        return out
 
 
 def star_network(
@@ -107,96 +123,60 @@ def estimated_stars(
     cards = np.asarray(cards, dtype=np.int64)
     K, d = len(class_counts), len(cards)
     slots = cards + 2
-    centres, leaves = [], []
-    for i in range(d):
-        network = star_network(i, cards, class_counts, single, pair, alpha, prior)
-        flat, r = network.flat, int(cards[i])
-        blocks = np.split(flat.log_values, flat.table_start[1:])
-        centres.append(network.log_prior + blocks[i].reshape(2, r + 2, K)[0])
-        stretches = [blocks[j].reshape(r + 1, -1) for j in range(d) if j != i]
-        leaves.append(np.concatenate([np.zeros((r + 1, 0)), *stretches], axis=1).ravel())
     starts = np.cumsum([0, *slots], dtype=np.int64)
+    centre_of = [i for i in range(d) if np.any(single(i)[1:])]
+    widths = np.zeros(d, dtype=np.int64)
+    widths[centre_of] = (starts[-1] - slots[centre_of]) * cards[centre_of] * K
+    table_start = np.cumsum([0, *widths], dtype=np.int64)
+    centres, leaves = np.zeros((starts[-1], K)), np.empty(table_start[-1])
+    for i in centre_of:
+        network = star_network(i, cards, class_counts, single, pair, alpha, prior)
+        own = centres[starts[i] : starts[i + 1]]
+        _write_star(i, network, own, leaves[table_start[i] : table_start[i + 1]])
+        del network  # before the next one is made
+    log_prior = estimated([], [], [], cards[:0], class_counts, alpha, prior).log_prior
     tables = StarTables(
-        K,
-        cards,
-        starts[:-1],
-        starts[:-1] * K,
-        np.concatenate(centres).ravel(),
-        np.cumsum([0, *map(len, leaves)], dtype=np.int64)[:-1],
-        np.concatenate(leaves),
-    )
-    return Stars(cards, K, network.log_prior, alpha > 0, tables)
+        K, cards, np.array(centre_of, dtype=np.int64), starts[:-1], centres.ravel(),
+        table_start[:-1], leaves,
+    )  # fmt: skip
+    return Stars(cards, K, log_prior, alpha > 0, tables)
 
 
-def log_joint_of_stars(
-    stars: Stars, codes: Array, may_be_centre: Array | None = None, n_threads: int | None = None
-) -> Array:
-    """log P(c, observed attributes), averaged over the stars that count in each row.
-
-    Parameters
-    ----------
-    stars : Stars
-        From `estimated_stars`.
-    codes : integer array of shape (n_attributes, n_rows)
-        0 missing, 1…r values, r + 1 new.
-    may_be_centre : bool array of length Σ (r + 2), optional
-        For the codes 0…r + 1 of all attributes, one attribute after the other, whether a row with
-        that code counts the attribute's star. All of them do by default.
-    n_threads : int or None
-        Threads over rows; None takes all that are allowed. The result is always the same.
-
-    Returns
-    -------
-    array of shape (n_rows, K)
-        NaN in rows without a star.
-    """
-    codes = read_codes(codes, stars.cards, stars.unseen)
-    n_slots = int((stars.cards + 2).sum())
-    if may_be_centre is None:
-        may_be_centre = np.ones(n_slots, dtype=bool)
-    may_be_centre = np.ascontiguousarray(may_be_centre, dtype=bool)
-    if may_be_centre.shape != (n_slots,):
-        raise ValueError(
-            f"may_be_centre has shape {may_be_centre.shape}; the codes of all attributes are "
-            f"{n_slots}."
-        )
-    n_rows = codes.shape[1]
-    out = np.empty((n_rows, stars.n_classes))
-
-    def average(part: slice) -> None:
-        _average(stars.tables, codes, part.start, part.stop, may_be_centre, out)
-
-    in_tiles(average, n_rows, codes.size * stars.n_attributes, n_threads)
-    return out
+def _write_star(i: int, network: Network, centre: Array, leaves: Array) -> None:
+    """The tables of the star of attribute i: its own slots, and leaves for each of its values."""
+    flat, r = network.flat_logs, int(network.cards[i])
+    blocks = np.split(flat.log_values, flat.table_start[1:])
+    centre[:] = blocks[i].reshape(centre.shape)
+    stretches = [block.reshape(r, -1) for j, block in enumerate(blocks) if j != i]
+    if stretches:
+        np.concatenate(stretches, axis=1, out=leaves.reshape(r, -1))
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT)
-def _average(tables, codes, start, stop, may_be_centre, out):  # type: ignore[no-untyped-def]
+def _average(tables, codes, start, stop, out):  # type: ignore[no-untyped-def]
     """Rows start…stop, a block at a time, so that one centre's table serves many of them."""
     d, K, cards = codes.shape[0], tables.n_classes, tables.cards
     slots = np.empty((_BLOCK, d), dtype=np.int64)
-    stars, n_stars = np.empty((_BLOCK, d, K)), np.empty(_BLOCK, dtype=np.int64)
+    n_stars = tables.centre_of.size
+    stars = np.empty((_BLOCK, n_stars, K))
     inner = np.empty((cards.max(), K))
     for begin in range(start, stop, _BLOCK):
         n = min(_BLOCK, stop - begin)
-        n_stars[:] = 0
         for i in range(d):
             for k in range(n):
                 slots[k, i] = (
                     tables.leaf_start[i] + min(np.int64(codes[i, begin + k]), cards[i] + 1)
                 ) * K
-        for i in range(d):
-            r, first = cards[i], tables.centre_start[i]
+        for s in range(n_stars):
+            i = tables.centre_of[s]
+            r, first = cards[i], tables.leaf_start[i] * K
             width = (tables.leaf_start[d - 1] + cards[d - 1] - r) * K
             for k in range(n):
                 code = slots[k, i] // K - tables.leaf_start[i]
-                if not may_be_centre[tables.leaf_start[i] + code]:
-                    continue
-                star = stars[k, n_stars[k]]
-                n_stars[k] += 1
-                if code > 0 or r == 0:
-                    star[:] = tables.centres[first + code * K : first + (code + 1) * K]
-                    at = tables.table_start[i] + max(code - 1, 0) * width
+                star, own = stars[k, s], tables.centres[slots[k, i] : slots[k, i] + K]
+                if 1 <= code <= r:
+                    star[:] = own
+                    at = tables.table_start[i] + (code - 1) * width
                     _add_leaves(tables.leaves, at, slots[k], i, (r + 2) * K, star)
                     continue
                 for x in range(r):
@@ -204,11 +184,12 @@ def _average(tables, codes, start, stop, may_be_centre, out):  # type: ignore[no
                     at = tables.table_start[i] + x * width
                     _add_leaves(tables.leaves, at, slots[k], i, (r + 2) * K, inner[x])
                 _log_sum(inner[:r], star)
+                for c in range(K):
+                    star[c] += own[c]  # the probability of a new value; 0 if missing
         for k in range(n):
-            # A row without a star has log 0 − log 0, not a number.
-            _log_sum(stars[k, : n_stars[k]], out[begin + k])
+            _log_sum(stars[k], out[begin + k])
             for c in range(K):
-                out[begin + k, c] -= np.log(n_stars[k])
+                out[begin + k, c] -= np.log(n_stars)
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT)

@@ -18,14 +18,11 @@ from sklearn.utils._param_validation import StrOptions
 
 from lindero.bayes.attributes import Attributes
 from lindero.bayes.classifier import BAYES_CONSTRAINTS, BayesClassifier
+from lindero.bayes.count_input import TABLES_OF_A_NETWORK, tree_bytes
 from lindero.bayes.counts import Counts, count_pairs
 from lindero.bayes.families import FamilyCounts
-from lindero.bayes.structure import (
-    conditional_mutual_information,
-    mutual_information,
-    told_apart,
-    tree,
-)
+from lindero.bayes.information import dependence, observed, relevance
+from lindero.bayes.structure import tree
 from lindero.kernels.functions import Array
 
 
@@ -42,7 +39,7 @@ class TAN(BayesClassifier):
         name or position, to one of these or to cut points.
     root : str or int, default=None
         The column that the tree is directed away from; None is the one that tells most of the
-        class.
+        class. Columns that are missing throughout stay outside the tree.
     n_bins : int, default=10
         Parts of "quantile" and "uniform".
     categorical_features : list, mask or "all", default=None
@@ -53,7 +50,9 @@ class TAN(BayesClassifier):
     missing : {"available", "em"}, default="available"
         How missing values are counted: families with one of them are left out, or they are counted
         by their expectation given the rest of the row (the EM algorithm; `fit` only). The tree
-        comes from pairs of values that are there in either case. In predicting they are summed out.
+        comes from pairs of values that are there in either case. "available" suits tables with few
+        gaps; in tables with many it uses few of the rows, and "em" all. In predicting they are
+        summed out.
     fit_prior : bool, default=True
         Whether classes have the probability of their share; otherwise all have the same.
     class_prior : array-like of shape (n_classes,), default=None
@@ -128,14 +127,15 @@ class TAN(BayesClassifier):
     ) -> Counts | FamilyCounts:
         if isinstance(known, FamilyCounts):  # completed by a fit with missing="em"
             return FamilyCounts.of(known.parents, known.with_class, sample, attributes.titles)
-        return count_pairs(*sample, names=attributes.titles)
+        cards, n_classes = sample[1], sample[3]
+        room = TABLES_OF_A_NETWORK * tree_bytes(cards, n_classes)
+        return count_pairs(*sample, names=attributes.titles, room=room)
 
     def _families(self, attributes: Attributes, counts: Any) -> FamilyCounts:
         if isinstance(counts, FamilyCounts):  # completed
             return counts
         root = attributes.place("root", self.root)
-        weights = told_apart(conditional_mutual_information(counts))
-        parents = tree(weights, root, relevance=told_apart(mutual_information(counts)))
+        parents = tree(dependence(counts), root, relevance(counts), observed(counts))
         tables = tuple(
             counts.pair(i, above[0]) if above else counts.single(i)
             for i, above in enumerate(parents)

@@ -8,6 +8,8 @@ A missing attribute tells its parent
 an observed one P(x_i | x_p, c), and λ_p is the product of what the children tell. Where the parent
 is observed or there is none, what is told is a factor of the answer. λ is kept as a logarithm until
 all children have told, so that hundreds of them do not underflow, and then divided by its largest.
+An attribute with a new value is to its children as if missing, and tells the probability of a new
+value besides.
 
 Going down again, P(x_i | x_p, observed, c) ∝ P(x_i | x_p, c) λ_i(x_i) for a missing attribute,
 which times the distribution of x_p is that of the pair: what a row adds to the expected counts.
@@ -91,8 +93,8 @@ def _first_states(cards):  # type: ignore[no-untyped-def]
 def _upwards(flat, parent, first, state, c0, n, below, told, joint):  # type: ignore[no-untyped-def]
     """Add to `joint` what all attributes tell, for n classes from c0 on.
 
-    Afterwards `told` says which missing attributes have something observed below, and `below` holds
-    their λ, divided by its largest.
+    Afterwards `told` says which missing or new attributes have something observed below, and
+    `below` holds their λ, divided by its largest.
     """
     cards, log_values, values, K = flat.cards, flat.log_values, flat.values, flat.n_classes
     told[:] = False
@@ -103,7 +105,7 @@ def _upwards(flat, parent, first, state, c0, n, below, told, joint):  # type: ig
             continue  # nothing is observed here or below: it sums to one
         at, width = flat.table_start[i] + c0, (r + 2) * K
         config, n_configs = 0, 1
-        to_parent = p >= 0 and state[p] == 0 and cards[p] > 0
+        to_parent = p >= 0 and (state[p] == 0 or state[p] > cards[p]) and cards[p] > 0
         if p >= 0:
             if to_parent:
                 n_configs = cards[p]
@@ -111,18 +113,17 @@ def _upwards(flat, parent, first, state, c0, n, below, told, joint):  # type: ig
                     told[p] = True
                     below[first[p] : first[p + 1]] = 0.0
             else:
-                config = state[p] - 1 if 1 <= state[p] <= cards[p] else cards[p]
+                config = max(state[p] - 1, 0) if cards[p] > 0 else 0
         for c in range(n):
-            shift = _lift(below, first[i], first[i + 1], c) if code == 0 else 0.0
+            shift = _lift(below, first[i], first[i + 1], c) if told[i] else 0.0
             for g in range(n_configs):
                 cell = at + (config + g) * width + c
-                if code > 0:
-                    message = log_values[cell + code * K]
-                else:
+                message = log_values[cell + code * K]  # 0 if missing
+                if told[i]:
                     total = 0.0
                     for x in range(r):
                         total += values[cell + (x + 1) * K] * below[first[i] + x, c]
-                    message = np.log(total) + shift
+                    message += np.log(total) + shift
                 if to_parent:
                     below[first[p] + g, c] += message
                 else:

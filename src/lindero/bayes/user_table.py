@@ -47,15 +47,7 @@ class UserTable:
         """From whatever was passed as X."""
         if isinstance(X, cls):
             return X
-        try:
-            frame = nw.from_native(X, pass_through=True)
-        except nw.exceptions.DuplicateError as error:
-            raise ValueError(f"Each column of X needs a name of its own. {error}") from None
-        if isinstance(frame, nw.LazyFrame):
-            raise TypeError(
-                f"X is a lazy table ({type(X).__name__}) that holds no rows yet. Have it computed "
-                "first, by its method collect() or compute()."
-            )
+        frame = computed(X)
         return _from_frame(frame) if isinstance(frame, nw.DataFrame) else _from_array(X)
 
     @property
@@ -103,6 +95,21 @@ class UserTable:
         if names == self.names:
             return self
         return replace(self, parts=tuple(self.parts[place[name]] for name in names), names=names)
+
+
+def computed(X: Any) -> Any:
+    """X as narwhals has it, or as it is where that knows no such table; one that holds no rows yet
+    is refused."""
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(f"Each column of X needs a name of its own. {error}") from None
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError(
+            f"X is a lazy table ({type(X).__name__}) that holds no rows yet. Have it computed "
+            "first, by its method collect() or compute()."
+        )
+    return frame
 
 
 def _from_array(X: Any) -> UserTable:

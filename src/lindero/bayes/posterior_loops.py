@@ -1,0 +1,189 @@
+"""Compiled loops: posteriors of all rows by look-up, and the counts that they are expected to give.
+
+Attributes of few values are mixed into groups (`posterior_groups`), so that a row needs one look-up
+and one addition for a group in place of one for each family. Scores are relative to the last class:
+with K classes there are K − 1 of them. Sums are of all K, though each row's have its weight as
+their sum: what is left for the last class after subtraction would have lost its digits where it is
+small.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from lindero.kernels.compilation import EXACT, FAST
+
+#: Rows whose scores stay in the processor's cache.
+_BLOCK = 512
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def mixed_values(codes, members, lowest, places, out):  # type: ignore[no-untyped-def]
+    """out_r = Σ_m (codes[m, r] − lowest_m) · place_m: one number for a group's values."""
+    for r in range(out.size):
+        out[r] = 0
+    for m in range(members.size):
+        column = codes[members[m]]
+        low, place = lowest[m], places[m]
+        for r in range(out.size):
+            out[r] += (np.int64(column[r]) - low) * place
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def add_up(logs, group_starts, family_starts, cells, scores):  # type: ignore[no-untyped-def]
+    """The scores of every value of every group: sums over its families, less the last class's."""
+    n_scores = scores.shape[1]
+    scores[:] = 0.0
+    for g in range(group_starts.size - 1):
+        first, size = group_starts[g], group_starts[g + 1] - group_starts[g]
+        for f in range(family_starts[g], family_starts[g + 1]):
+            for v in range(size):
+                row = logs[cells[f, v]]
+                for c in range(n_scores):
+                    scores[first + v, c] += row[c] - row[n_scores]
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def spread(sums, group_starts, family_starts, cells, counts):  # type: ignore[no-untyped-def]
+    """Add the sums of every value of every group to the cells of its families."""
+    for g in range(group_starts.size - 1):
+        first, size = group_starts[g], group_starts[g + 1] - group_starts[g]
+        for f in range(family_starts[g], family_starts[g + 1]):
+            for v in range(size):
+                at = cells[f, v]
+                for c in range(sums.shape[1]):
+                    counts[at, c] += sums[first + v, c]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+def add_posteriors(  # type: ignore[no-untyped-def]
+    mixed, group_starts, scores, prior, shift, weights, start, stop, sums, of_class, posterior
+):
+    """Posteriors of rows start…stop; the sum of their weights times log Σ_c exp(score_c).
+
+    `shift` (n_rows, K) is added to scores, and `posterior` (n_rows, K) is written, where they have
+    rows; `weights` have none where each row counts once.
+    """
+    K = prior.size + 1
+    score = np.empty((_BLOCK, K))
+    total = 0.0
+    for begin in range(start, stop, _BLOCK):
+        block = score[: min(_BLOCK, stop - begin)]
+        for k in range(block.shape[0]):
+            for c in range(K - 1):
+                block[k, c] = prior[c]
+        if shift.shape[0] > 0:
+            part = shift[begin : begin + block.shape[0]]
+            for k in range(block.shape[0]):
+                for c in range(K - 1):
+                    block[k, c] += part[k, c] - part[k, K - 1]
+        if K == 2:
+            _gather_one(mixed, group_starts, scores[:, 0], begin, block[:, 0])
+            total += _to_two_shares(block, weights, begin)
+            _scatter_two(mixed, group_starts, begin, block, sums)
+        else:
+            _gather(mixed, group_starts, scores, begin, block)
+            total += _to_shares(block, weights, begin)
+            _scatter(mixed, group_starts, begin, block, sums)
+        for k in range(block.shape[0]):
+            for c in range(K):
+                of_class[c] += block[k, c]
+        if posterior.shape[0] > 0:
+            posterior[begin : begin + block.shape[0]] = block
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+def _to_two_shares(score, weights, begin):  # type: ignore[no-untyped-def]
+    """Turn the score of the first of two classes into weights of both; Σ w log(1 + exp score)."""
+    total = 0.0
+    for k in range(score.shape[0]):
+        weight = weights[begin + k] if weights.size > 0 else 1.0
+        z = score[k, 0]
+        small = np.exp(-abs(z))
+        total += weight * (max(z, 0.0) + np.log1p(small))
+        more = weight / (1.0 + small)
+        less = small * more
+        score[k, 0] = more if z >= 0.0 else less
+        score[k, 1] = less if z >= 0.0 else more
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+def _to_shares(score, weights, begin):  # type: ignore[no-untyped-def]
+    """Turn scores, the last being 0, into weights of classes; Σ w log Σ exp score."""
+    total = 0.0
+    K = score.shape[1]
+    for k in range(score.shape[0]):
+        weight = weights[begin + k] if weights.size > 0 else 1.0
+        largest = 0.0
+        score[k, K - 1] = 0.0
+        for c in range(K - 1):
+            largest = max(largest, score[k, c])
+        mass = 0.0
+        for c in range(K):
+            score[k, c] = np.exp(score[k, c] - largest)
+            mass += score[k, c]
+        total += weight * (largest + np.log(mass))
+        for c in range(K):
+            score[k, c] *= weight / mass
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+def _gather_one(mixed, group_starts, scores, begin, score):  # type: ignore[no-untyped-def]
+    """Two classes: four groups at a time, reading and writing `score` once."""
+    n_groups, size = mixed.shape[0], score.size
+    together = n_groups // 4 * 4
+    for g in range(0, together, 4):
+        a, b = mixed[g, begin : begin + size], mixed[g + 1, begin : begin + size]
+        c, d = mixed[g + 2, begin : begin + size], mixed[g + 3, begin : begin + size]
+        of_a, of_b = scores[group_starts[g] :], scores[group_starts[g + 1] :]
+        of_c, of_d = scores[group_starts[g + 2] :], scores[group_starts[g + 3] :]
+        for k in range(size):
+            score[k] += (of_a[a[k]] + of_b[b[k]]) + (of_c[c[k]] + of_d[d[k]])
+    for g in range(together, n_groups):
+        a, of_a = mixed[g, begin : begin + size], scores[group_starts[g] :]
+        for k in range(size):
+            score[k] += of_a[a[k]]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+def _scatter_two(mixed, group_starts, begin, share, sums):  # type: ignore[no-untyped-def]
+    """Two classes and two groups at a time."""
+    n_groups, size = mixed.shape[0], share.shape[0]
+    together = n_groups // 2 * 2
+    for g in range(0, together, 2):
+        a, b = mixed[g, begin : begin + size], mixed[g + 1, begin : begin + size]
+        of_a, of_b = sums[group_starts[g] :], sums[group_starts[g + 1] :]
+        for k in range(size):
+            of_a[a[k], 0] += share[k, 0]
+            of_a[a[k], 1] += share[k, 1]
+            of_b[b[k], 0] += share[k, 0]
+            of_b[b[k], 1] += share[k, 1]
+    for g in range(together, n_groups):
+        a, of_a = mixed[g, begin : begin + size], sums[group_starts[g] :]
+        for k in range(size):
+            of_a[a[k], 0] += share[k, 0]
+            of_a[a[k], 1] += share[k, 1]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+def _gather(mixed, group_starts, scores, begin, score):  # type: ignore[no-untyped-def]
+    for g in range(mixed.shape[0]):
+        own, first = mixed[g, begin : begin + score.shape[0]], group_starts[g]
+        for k in range(score.shape[0]):
+            row = scores[first + own[k]]
+            for c in range(row.size):
+                score[k, c] += row[c]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+def _scatter(mixed, group_starts, begin, share, sums):  # type: ignore[no-untyped-def]
+    for g in range(mixed.shape[0]):
+        own, first = mixed[g, begin : begin + share.shape[0]], group_starts[g]
+        for k in range(share.shape[0]):
+            row = sums[first + own[k]]
+            for c in range(share.shape[1]):
+                row[c] += share[k, c]

@@ -1,0 +1,75 @@
+"""Coded rows, random and real, and graphs over them, for tests of conditional learning."""
+
+import numpy as np
+import pandas as pd
+
+from lindero.bayes.conditional import ConditionalRows
+from lindero.bayes.conditional_problem import Problem
+from lindero.bayes.counts import count_pairs
+from lindero.bayes.discretise import encoded, mdl_cuts
+from lindero.bayes.families import FamilyCounts
+from lindero.bayes.family_cells import FamilyCells
+from lindero.bayes.structure import conditional_mutual_information, tree
+
+
+def random_rows(random, n_rows, cards, n_classes):
+    """Codes that depend on each other and, weakly, on the class; and classes."""
+    y = random.integers(0, n_classes, n_rows)
+    y[:n_classes] = np.arange(n_classes)
+    hidden = random.integers(0, 4, n_rows)
+    codes = [
+        1 + np.where(random.random(n_rows) < 0.3, y + hidden, random.integers(0, r, n_rows)) % r
+        for r in cards
+    ]
+    return np.array(codes).astype(np.uint8), y
+
+
+def naive(d):
+    return ((),) * d
+
+
+def chain(d):
+    return ((), *((i - 1,) for i in range(1, d)))
+
+
+def loops(d):
+    """Two parents each that are not parents of one another: no perfect graph."""
+    return ((), (), *((i - 2, 0) if i > 2 else (0, 1) for i in range(2, d)))
+
+
+def counted(parents, codes, cards, y, n_classes, weights=None, with_class=None):
+    with_class = (True,) * len(parents) if with_class is None else with_class
+    sample = (codes, np.asarray(cards), y, n_classes, weights)
+    return FamilyCounts.of(parents, with_class, sample, [str(i) for i in range(len(parents))])
+
+
+def problem_of(families, codes, y, weights=None, alpha=1.0, **options):
+    cells = FamilyCells(
+        families.parents, families.with_class, families.cards, len(families.of_class)
+    )
+    rows = ConditionalRows(cells, codes, y, weights, options.pop("numbers", None))
+    return Problem.of(rows, families, alpha, **options)
+
+
+def read_table(path):
+    """Complete rows of a published table: codes (numbers cut by MDL), cards, classes."""
+    table = pd.read_csv(path, na_values="?").dropna()
+    classes, y = np.unique(table.iloc[:, -1].to_numpy(str), return_inverse=True)
+    codes, cards = [], []
+    for name in table.columns[:-1]:
+        column = table[name]
+        if pd.api.types.is_numeric_dtype(column):
+            values = column.to_numpy(float)
+            cuts = mdl_cuts(values, y, len(classes))
+            codes.append(encoded(values, cuts, np.empty(len(y), np.uint8)))
+            cards.append(len(cuts) + 1)
+        else:
+            kinds, own = np.unique(column.to_numpy(str), return_inverse=True)
+            codes.append((own + 1).astype(np.uint8))
+            cards.append(len(kinds))
+    return np.array(codes), np.array(cards), y
+
+
+def learned_tree(codes, cards, y):
+    counts = count_pairs(codes, cards, y, int(y.max()) + 1)
+    return tree(conditional_mutual_information(counts))
