@@ -3,13 +3,14 @@
 import numpy as np
 import pandas as pd
 
-from lindero.bayes.conditional import ConditionalRows
-from lindero.bayes.conditional_problem import Problem
-from lindero.bayes.counts import count_pairs
-from lindero.bayes.discretise import encoded, mdl_cuts
-from lindero.bayes.families import FamilyCounts
-from lindero.bayes.family_cells import FamilyCells
-from lindero.bayes.structure import conditional_mutual_information, tree
+from lindero.bayes.columns.discretise import encoded, mdl_cuts
+from lindero.bayes.conditional.conditional import ConditionalRows
+from lindero.bayes.conditional.conditional_problem import Problem
+from lindero.bayes.conditional.family_cells import FamilyCells
+from lindero.bayes.counts.counts import count_pairs
+from lindero.bayes.counts.information import conditional_mutual_information
+from lindero.bayes.counts.structure import tree
+from lindero.bayes.networks.families import FamilyCounts
 
 
 def random_rows(random, n_rows, cards, n_classes):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lindero.bayes.network import estimated
+from lindero.bayes.networks.network import estimated
 
 
 def random_network(random, most_parents, n_attributes=None, alpha=None, dense=False):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lindero.bayes.network import Network
+from lindero.bayes.networks.network import Network
 
 
 def random_network(cards, n_classes, parents, with_class, seed=0):

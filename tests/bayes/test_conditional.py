@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from lindero.bayes import posterior_groups
-from lindero.bayes.accelerated import Variables
-from lindero.bayes.conditional import ConditionalRows, Parameters
-from lindero.bayes.conditional_gaussian import natural
-from lindero.bayes.family_cells import FamilyCells
-from lindero.bayes.moments import Moments
+from lindero.bayes.columns.moments import Moments
+from lindero.bayes.conditional import posterior_groups
+from lindero.bayes.conditional.accelerated import Variables
+from lindero.bayes.conditional.conditional import ConditionalRows, Parameters
+from lindero.bayes.conditional.conditional_gaussian import natural
+from lindero.bayes.conditional.family_cells import FamilyCells
 from tests.conditional_bank import chain, counted, loops, naive, problem_of, random_rows
 from tests.naive import conditional as twin
 from tests.network_bank import random_codes, random_network

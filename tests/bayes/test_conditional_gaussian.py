@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from lindero.bayes.conditional_gaussian import (
+from lindero.bayes.columns.moments import add_log_densities
+from lindero.bayes.conditional.conditional_gaussian import (
     LEAST_VARIANCE,
     GaussianColumns,
     largest_step,
     normals_of,
     statistics_of,
 )
-from lindero.bayes.discriminative import conditionally_learned
-from lindero.bayes.logistic import indicators
-from lindero.bayes.moments import add_log_densities
+from lindero.bayes.conditional.discriminative import conditionally_learned
+from lindero.bayes.conditional.logistic import indicators
 from tests.conditional_bank import chain, counted, naive, random_rows
 
 NO_CODES = np.empty((0, 0), np.uint8)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from lindero.bayes import counting
-from lindero.bayes.count_groups import grouped
-from lindero.bayes.counts import Counts, count_families, count_pairs, count_singles
+from lindero.bayes.counts import counting
+from lindero.bayes.counts.count_groups import grouped
+from lindero.bayes.counts.counts import Counts, count_families, count_pairs, count_singles
 from tests.naive.counts import family_table
 
 #: Names of numbers of values: few, so that attributes are counted in groups; many, so that not.

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 
-from lindero.bayes.discretise import encoded, mdl_cuts, quantile_cuts, uniform_cuts
+from lindero.bayes.columns.discretise import encoded, mdl_cuts, quantile_cuts, uniform_cuts
 from tests.naive import discretise as naive
 
 COLUMNS = {

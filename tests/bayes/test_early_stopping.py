@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lindero.bayes.discriminative import conditionally_learned
-from lindero.bayes.early_stopping import EarlyStopping
+from lindero.bayes.conditional.discriminative import conditionally_learned
+from lindero.bayes.conditional.early_stopping import EarlyStopping
 from tests.conditional_bank import chain, counted, random_rows
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from lindero.bayes import expectation
-from lindero.bayes.expectation import expected_counts
-from lindero.bayes.network import estimated
+from lindero.bayes.networks import expectation
+from lindero.bayes.networks.expectation import expected_counts
+from lindero.bayes.networks.network import estimated
 from tests.naive import network as naive
 from tests.network_bank import random_codes, random_network
 

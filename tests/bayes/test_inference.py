@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from lindero.bayes import expectation, inference
-from lindero.bayes.network import estimated
+from lindero.bayes.networks import expectation, inference
+from lindero.bayes.networks.network import estimated
 from tests.naive import network as naive
 from tests.network_bank import random_codes, random_network
 
@@ -210,7 +210,7 @@ def test_codes_that_cannot_be_meant_are_refused(codes, message):
 
 
 def test_too_many_missing_attributes_that_depend_on_each_other_are_refused(monkeypatch):
-    monkeypatch.setattr("lindero.bayes.elimination.CELL_LIMIT", 1000)
+    monkeypatch.setattr("lindero.bayes.networks.elimination.CELL_LIMIT", 1000)
     monkeypatch.setattr(inference, "STATE_LIMIT", 1)
     monkeypatch.setattr(inference, "RARE_STATE_LIMIT", 1)
     parents = [(), (), (), (), (), (0, 1, 2, 3, 4)]

@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from lindero.bayes.discriminative import conditionally_learned
-from lindero.bayes.family_cells import FamilyCells
-from lindero.bayes.input_margins import joint_counts, with_margins
-from lindero.bayes.logistic import absorbed, from_logistic, indicators, is_global, to_logistic
+from lindero.bayes.conditional.discriminative import conditionally_learned
+from lindero.bayes.conditional.family_cells import FamilyCells
+from lindero.bayes.conditional.input_margins import joint_counts, with_margins
+from lindero.bayes.conditional.logistic import (
+    absorbed,
+    from_logistic,
+    indicators,
+    is_global,
+    to_logistic,
+)
 from tests.conditional_bank import (
     chain,
     counted,

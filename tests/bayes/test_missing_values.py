@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.bayes import KDB, TAN, NaiveBayes, NetworkClassifier, families
-from lindero.bayes.network import estimated
+from lindero.bayes.networks.network import estimated
 from lindero.bayes.reading import new_rows
 from tests.bayes.mixed_tables import COMPLETING, MAKERS, NETWORKS, categories, mixed
 from tests.naive import network as naive

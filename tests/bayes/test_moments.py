@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.naive_bayes import GaussianNB
 
-from lindero.bayes.moments import Moments, add_log_densities
+from lindero.bayes.columns.moments import Moments, add_log_densities
 from tests.naive import moments as naive
 
 

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from lindero.bayes.network import Network, estimated
+from lindero.bayes.networks.network import Network, estimated
 from tests.network_bank import random_codes, random_network
 
 

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.bayes import TAN, NaiveBayes, NetworkClassifier
-from lindero.bayes.bayes_network import BayesNetwork
+from lindero.bayes.files.bayes_network import BayesNetwork
 from tests.bayes.mixed_tables import MAKERS, NETWORKS, categories, mixed
 
 

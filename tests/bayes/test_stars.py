@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from lindero.bayes import inference
-from lindero.bayes.stars import estimated_stars, star_network
+from lindero.bayes.networks import inference
+from lindero.bayes.networks.stars import estimated_stars, star_network
 from tests.naive import network as naive
 
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from lindero.bayes.counts import count_pairs, count_singles
-from lindero.bayes.information import (
+from lindero.bayes.counts.counts import count_pairs, count_singles
+from lindero.bayes.counts.information import (
     conditional_mutual_information,
     dependence,
     mutual_information,
     relevance,
 )
-from lindero.bayes.structure import k_dependence, ordered, tree
+from lindero.bayes.counts.structure import k_dependence, ordered, tree
 from tests.naive import structure as naive
 
 

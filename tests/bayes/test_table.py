@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from lindero.bayes.schema import Schema
-from lindero.bayes.table import code_type
-from lindero.bayes.whole_numbers import WIDEST
+from lindero.bayes.tables.schema import Schema
+from lindero.bayes.tables.table import code_type
+from lindero.bayes.tables.whole_numbers import WIDEST
 from tests.naive import table as naive
 
 #: Arrays whose columns are all to be categories, by what is special about them.

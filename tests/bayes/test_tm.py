@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from lindero.bayes.discriminative import conditionally_learned
-from lindero.bayes.input_margins import joint_counts
-from lindero.bayes.moments import Moments
-from lindero.bayes.tm import moved_counts
+from lindero.bayes.columns.moments import Moments
+from lindero.bayes.conditional.discriminative import conditionally_learned
+from lindero.bayes.conditional.input_margins import joint_counts
+from lindero.bayes.conditional.tm import moved_counts
 from tests.conditional_bank import chain, counted, loops, naive, problem_of, random_rows
 
 

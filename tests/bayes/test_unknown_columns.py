@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.bayes import AODE, KDB, TAN, NaiveBayes, NetworkClassifier
-from lindero.bayes.schema import Schema
+from lindero.bayes.tables.schema import Schema
 from tests.bayes.mixed_tables import MAKERS, mixed
 
 #: What a column without values looks like in a first batch.

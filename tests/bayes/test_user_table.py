@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
-from lindero.bayes.schema import Schema
+from lindero.bayes.tables.schema import Schema
 
 NAN = np.nan
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from lindero.bayes import NaiveBayes
-from lindero.bayes.network import Network
+from lindero.bayes.networks.network import Network
 
 #: Refund, marital status, income in thousands, and whether the tax return was false.
 TAX = [

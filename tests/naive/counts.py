@@ -1,4 +1,4 @@
-"""Twin of `lindero.bayes.counts`, one row at a time."""
+"""Twin of `lindero.bayes.counts.counts`, one row at a time."""
 
 import numpy as np
 

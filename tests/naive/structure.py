@@ -1,4 +1,4 @@
-"""Twin of `lindero.bayes.structure`: sums over single values, and all trees there are."""
+"""Twin of `lindero.bayes.counts.structure`: sums over single values, and all trees there are."""
 
 from itertools import product
 from math import log

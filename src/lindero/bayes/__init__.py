@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lindero.bayes.aode import AODE as AODE
-    from lindero.bayes.bayes_network import BayesNetwork as BayesNetwork
     from lindero.bayes.explanation import Explanation as Explanation
+    from lindero.bayes.files.bayes_network import BayesNetwork as BayesNetwork
     from lindero.bayes.kdb import KDB as KDB
     from lindero.bayes.naive_bayes import NaiveBayes as NaiveBayes
     from lindero.bayes.network_classifier import NetworkClassifier as NetworkClassifier
@@ -19,7 +19,7 @@ __all__ = ["AODE", "KDB", "TAN", "BayesNetwork", "Explanation", "NaiveBayes", "N
 #: The modules that public names are loaded from, on first use.
 _HOMES = {
     "AODE": "aode",
-    "BayesNetwork": "bayes_network",
+    "BayesNetwork": "files.bayes_network",
     "Explanation": "explanation",
     "KDB": "kdb",
     "NaiveBayes": "naive_bayes",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from lindero.bayes.attributes import Attributes
-from lindero.bayes.bayes_network import BayesNetwork
+from lindero.bayes.columns.attributes import Attributes
+from lindero.bayes.columns.moments import add_log_densities
 from lindero.bayes.explanation import Explanation, explained
-from lindero.bayes.moments import add_log_densities
-from lindero.bayes.network import Network
+from lindero.bayes.files.bayes_network import BayesNetwork
+from lindero.bayes.networks.network import Network
 from lindero.bayes.posterior import log_posterior, most_probable, posterior
 from lindero.bayes.reading import new_rows
-from lindero.bayes.table import Table
+from lindero.bayes.tables.table import Table
 from lindero.kernels.functions import Array
 
 

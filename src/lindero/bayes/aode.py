@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lindero.bayes.attributes import Attributes
 from lindero.bayes.classifier import BAYES_CONSTRAINTS, BayesClassifier
-from lindero.bayes.count_input import pair_bytes, tree_bytes
-from lindero.bayes.counts import Counts, count_pairs
-from lindero.bayes.stars import Stars, estimated_stars
+from lindero.bayes.columns.attributes import Attributes
+from lindero.bayes.counts.count_input import pair_bytes, tree_bytes
+from lindero.bayes.counts.counts import Counts, count_pairs
+from lindero.bayes.networks.stars import Stars, estimated_stars
 from lindero.kernels.functions import Array
 
 

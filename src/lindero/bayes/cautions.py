@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lindero.bayes.attributes import Attributes
+from lindero.bayes.columns.attributes import Attributes
+from lindero.bayes.columns.moments import Moments
 from lindero.bayes.evidence import Sample
-from lindero.bayes.moments import Moments
 from lindero.errors import warn_user
 from lindero.kernels.functions import Array
 

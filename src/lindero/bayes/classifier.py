@@ -19,11 +19,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from lindero.bayes.answers import BayesAnswers
-from lindero.bayes.attributes import METHODS, Attributes
 from lindero.bayes.cautions import warn_of_codes, warn_of_the_warm_up
+from lindero.bayes.columns.attributes import METHODS, Attributes
+from lindero.bayes.columns.moments import Moments
 from lindero.bayes.evidence import Evidence, Sample
-from lindero.bayes.families import FamilyCounts
-from lindero.bayes.moments import Moments
+from lindero.bayes.networks.families import FamilyCounts
 from lindero.bayes.reading import first_sample, further_sample, prior_of
 from lindero.kernels.functions import Array
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from lindero.bayes.attributes import Attributes
-from lindero.bayes.empty_attributes import without_attributes
-from lindero.bayes.moments import Moments
-from lindero.bayes.schema import Schema
-from lindero.bayes.table import Table
+from lindero.bayes.columns.attributes import Attributes
+from lindero.bayes.columns.moments import Moments
+from lindero.bayes.networks.empty_attributes import without_attributes
+from lindero.bayes.tables.schema import Schema
+from lindero.bayes.tables.table import Table
 from lindero.kernels.functions import Array
 
 

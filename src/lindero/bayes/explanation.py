@@ -16,9 +16,9 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from lindero.bayes.frames import frame_backend, free_name
-from lindero.bayes.moments import add_log_densities
+from lindero.bayes.columns.moments import add_log_densities
 from lindero.bayes.reading import new_rows
+from lindero.bayes.tables.frames import frame_backend, free_name
 from lindero.kernels.functions import Array
 
 #: Rows that are taken apart at once.

@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lindero.bayes.attributes import Attributes
 from lindero.bayes.classifier import BAYES_CONSTRAINTS, BayesClassifier
-from lindero.bayes.counts import count_pairs
-from lindero.bayes.families import FamilyCounts
-from lindero.bayes.information import dependence, observed, relevance
-from lindero.bayes.structure import k_dependence
+from lindero.bayes.columns.attributes import Attributes
+from lindero.bayes.counts.counts import count_pairs
+from lindero.bayes.counts.information import dependence, observed, relevance
+from lindero.bayes.counts.structure import k_dependence
+from lindero.bayes.networks.families import FamilyCounts
 from lindero.kernels.functions import Array
 
 

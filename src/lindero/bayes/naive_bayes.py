@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from lindero.bayes.attributes import Attributes
 from lindero.bayes.classifier import BAYES_CONSTRAINTS, BayesClassifier
-from lindero.bayes.counts import Counts, count_singles
-from lindero.bayes.families import FamilyCounts
+from lindero.bayes.columns.attributes import Attributes
+from lindero.bayes.counts.counts import Counts, count_singles
+from lindero.bayes.networks.families import FamilyCounts
 from lindero.kernels.functions import Array
 
 

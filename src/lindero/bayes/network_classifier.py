@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from lindero.bayes.attributes import Attributes
 from lindero.bayes.classifier import BAYES_CONSTRAINTS, BayesClassifier
-from lindero.bayes.families import FamilyCounts
-from lindero.bayes.structure import ordered
+from lindero.bayes.columns.attributes import Attributes
+from lindero.bayes.counts.structure import ordered
+from lindero.bayes.networks.families import FamilyCounts
 from lindero.kernels.functions import Array
 
 

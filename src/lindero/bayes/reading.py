@@ -14,12 +14,12 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from lindero.bayes.attributes import Attributes
 from lindero.bayes.cautions import warn_of_small_weights
+from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.evidence import Sample
-from lindero.bayes.schema import Schema
-from lindero.bayes.table import Table
-from lindero.bayes.user_table import UserTable, computed
+from lindero.bayes.tables.schema import Schema
+from lindero.bayes.tables.table import Table
+from lindero.bayes.tables.user_table import UserTable, computed
 from lindero.errors import warn_user
 from lindero.kernels.functions import Array
 from lindero.labels import class_labels, declared_classes, label_codes, require_labels

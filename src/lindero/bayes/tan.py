@@ -16,13 +16,13 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
-from lindero.bayes.attributes import Attributes
 from lindero.bayes.classifier import BAYES_CONSTRAINTS, BayesClassifier
-from lindero.bayes.count_input import TABLES_OF_A_NETWORK, tree_bytes
-from lindero.bayes.counts import Counts, count_pairs
-from lindero.bayes.families import FamilyCounts
-from lindero.bayes.information import dependence, observed, relevance
-from lindero.bayes.structure import tree
+from lindero.bayes.columns.attributes import Attributes
+from lindero.bayes.counts.count_input import TABLES_OF_A_NETWORK, tree_bytes
+from lindero.bayes.counts.counts import Counts, count_pairs
+from lindero.bayes.counts.information import dependence, observed, relevance
+from lindero.bayes.counts.structure import tree
+from lindero.bayes.networks.families import FamilyCounts
 from lindero.kernels.functions import Array
 
 

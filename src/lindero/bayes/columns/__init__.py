@@ -1,0 +1,1 @@
+"""What is made of columns: cuts, moments, attributes."""

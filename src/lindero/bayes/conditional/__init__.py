@@ -1,0 +1,1 @@
+"""Networks whose counts are moved to make classes more probable."""

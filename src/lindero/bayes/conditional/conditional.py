@@ -1,0 +1,331 @@
+"""The conditional likelihood of a network, and the counts that it expects given the attributes.
+
+    CLL(θ) = Σ_rows w log P(c | x; θ)
+    E[N(x_i, pa_i, c) | x] = Σ_rows w 1[x_i, pa_i] P(c | x; θ)
+
+By log θ, the derivative of CLL is what was counted less what is expected, N − E[N | x]: the
+*surplus*, which every way of learning here follows. Given x, only differences of scores between
+classes matter; attributes that do not have the class as parent drop out of complete rows.
+
+**Missing values** are summed out, as in `inference`. A missing attribute without observed
+descendants drops out of its row. In rows where an observed attribute hangs below a missing one,
+both parts of the surplus are expectations: E[N | x, c] is that given all that is known with the
+class, so that N too changes with θ, and is taken anew in each pass:
+
+    surplus = Σ_rows Σ_c w (1[c = y] − P(c | x)) E[N | x, c].
+
+**A pull towards the generative estimate.** With `penalty` ρ > 0, every row is there once more with
+its class as the generative estimate θ̂ has it, all these virtual rows together weighing as much as
+ρ rows (W is the weight of all real ones):
+
+    J(θ) = Σ_rows w [log P(y | x; θ) + (ρ / W) Σ_c P(c | x; θ̂) log P(c | x; θ)].
+
+Because no P(c | x; θ̂) is zero, J has a finite maximum even where classes are separable; it is as
+concave as CLL is, and its derivative is a surplus with T = N + (ρ / W) E_θ̂[N | x] in place of N
+and (1 + ρ / W) E in place of E. For ρ → ∞ the posterior of the generative estimate comes back.
+
+One pass over the rows: look-ups, posteriors, and sums in fixed parts that are added in order, so
+that the number of threads changes no bit. J itself needs no look at the classes of complete rows,
+being ⟨T, log θ⟩ − (1 + ρ / W) Σ w log Σ_c exp(score).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lindero.bayes.conditional.conditional_gaussian import GaussianColumns, natural
+from lindero.bayes.conditional.family_cells import FamilyCells
+from lindero.bayes.conditional.posterior_groups import FamilyGroups
+from lindero.bayes.conditional.posterior_loops import add_posteriors
+from lindero.bayes.counts.count_input import Rows
+from lindero.bayes.counts.counts import count_families
+from lindero.bayes.networks.expectation import expected_counts
+from lindero.kernels.functions import Array
+from lindero.kernels.threads import TileThreads
+
+#: Rows of a part, at least, and most parts: each has sums of its own.
+_PART_ROWS, _PARTS = 4096, 16
+
+#: Numbers that the sums of all parts may take together.
+_PART_CELLS = 2**22
+
+#: Fewer look-ups than this take less time than waking threads.
+_THREAD_WORK = 2**18
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """Tables in the form of `FamilyCells`, and normals in the units of `GaussianColumns`.
+
+    Tables need not be normalised where all rows are complete.
+    """
+
+    logs: Array
+    mean: Array
+    sd: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What expectations are held against: T of the module, and its parts by row where needed."""
+
+    cells: Array  # (size, K), rows that are looked up
+    moments: Array  # (3, n_numbers, K), the same
+    shares: Array  # (n_rows, K): weights of classes in each row; no rows where not needed
+    scale: float  # 1 + ρ / W
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """CLL, J, and the derivative of J by the logarithms of tables and by natural parameters."""
+
+    log_likelihood: float
+    objective: float
+    cells: Array
+    moments: Array
+
+
+class ConditionalRows:
+    """Rows prepared for many passes.
+
+    Parameters
+    ----------
+    cells : FamilyCells
+        The families of the network.
+    codes : integer array of shape (n_attributes, n_rows)
+        0 missing, 1…r values.
+    y : integer array of shape (n_rows,)
+        Classes 0…K−1.
+    weights : array of shape (n_rows,), optional
+        How often each row counts.
+    numbers : array of shape (n_numbers, n_rows), optional
+        Columns with normal densities, NaN missing.
+    n_threads : int, optional
+        Threads over rows; None takes all that are allowed. Results are always the same.
+    """
+
+    def __init__(
+        self,
+        cells: FamilyCells,
+        codes: Array,
+        y: Array,
+        weights: Array | None = None,
+        numbers: Array | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        rows = Rows.checked(codes, cells.cards, y, cells.n_classes, weights)
+        numbers = np.empty((0, len(rows.y))) if numbers is None else numbers
+        if numbers.shape[1] != len(rows.y):
+            raise ValueError(
+                f"numbers have shape {numbers.shape}; {len(rows.y)} rows need as many columns."
+            )
+        self.cells, self.n_threads = cells, n_threads
+        self._threads: TileThreads | None = None
+        summed = _needs_sums(cells, rows.codes)
+        self.n_looked_up = int(len(summed) - summed.sum())
+        self.codes, self.y = rows.codes, rows.y.astype(np.int64)
+        self.weights = None if weights is None else np.asarray(weights, dtype=np.float64)
+        if self.n_looked_up < len(summed):
+            order = np.argsort(summed, kind="stable")
+            self.codes, self.y = np.ascontiguousarray(self.codes[:, order]), self.y[order]
+            numbers = numbers[:, order]
+            self.weights = None if self.weights is None else self.weights[order]
+        self.is_complete = not len(summed) or bool(
+            (rows.lowest[cells.cards > 0] > 0).all() and not np.isnan(numbers).any()
+        )
+        self.gaussian = GaussianColumns(numbers, self.weights)
+        w = np.ones(len(self.y)) if self.weights is None else self.weights
+        self.total_weight = float(w.sum())
+        shares = np.zeros((len(self.y), cells.n_classes))
+        shares[np.arange(len(self.y)), self.y] = w
+        with self.threads():
+            looked_up = self.codes[:, : self.n_looked_up]
+            self._groups = FamilyGroups.of(cells, looked_up, self._open())
+        self.labels = self._target(shares, self._counted(shares), 1.0)
+
+    # -- targets ------------------------------------------------------------------------------
+
+    def _counted(self, shares: Array) -> Array:
+        """Counts of the rows that are looked up, in families with the class."""
+        k, cells = self.n_looked_up, self.cells
+        families = [(i, *above) for i, above in enumerate(cells.parents)]
+        weights = None if self.weights is None else self.weights[:k]
+        tables = count_families(
+            self.codes[:, :k], cells.cards, self.y[:k], cells.n_classes, families, weights
+        )
+        counts = cells.joined(tables, shares[:k].sum(axis=0))
+        counts[~cells.telling] = 0.0
+        return counts
+
+    def _target(self, shares: Array, counts: Array, scale: float) -> Target:
+        moments = self._sums(shares, self.n_looked_up)
+        if not len(self.gaussian.numbers) and self.n_looked_up == len(self.y):
+            shares = shares[:0]
+        return Target(counts, moments, shares, scale)
+
+    def pulled(self, generative: Parameters, penalty: float) -> Target:
+        """The target with `penalty` virtual rows, whose classes are those of a first estimate."""
+        if penalty == 0:
+            return self.labels
+        share = penalty / self.total_weight
+        _, expected, posterior = self._posteriors(generative, keep=True)
+        shares = share * posterior
+        w = np.ones(len(self.y)) if self.weights is None else self.weights
+        shares[np.arange(len(self.y)), self.y] += w
+        return self._target(shares, self.labels.cells + share * expected, 1.0 + share)
+
+    # -- passes -------------------------------------------------------------------------------
+
+    def evaluate(self, parameters: Parameters, target: Target | None = None) -> Evaluation:
+        """CLL and J, and the derivative of J, at some parameters: one pass over the rows."""
+        target = self.labels if target is None else target
+        k = self.n_looked_up
+        keep = len(target.shares) > 0
+        log_sums, expected, posterior = self._posteriors(parameters, keep)
+        logs = parameters.logs - parameters.logs[:, -1:]
+        normal = natural(parameters.mean, parameters.sd)
+        normal -= normal[:, :, -1:]
+        values = [
+            float(np.vdot(aim.cells, logs) + np.vdot(aim.moments, normal)) - aim.scale * log_sums
+            for aim in (self.labels, target)
+        ]
+        cells = target.cells - target.scale * expected
+        surplus = target.shares - target.scale * posterior if keep else posterior
+        if k < len(self.y):
+            w = np.ones(len(self.y) - k) if self.weights is None else self.weights[k:]
+            with np.errstate(divide="ignore"):
+                log_posterior = np.log(posterior[k:] / np.where(w > 0, w, 1.0)[:, None])
+            for n, aim in enumerate((self.labels, target)):
+                parts = np.where(aim.shares[k:] > 0, aim.shares[k:] * log_posterior, 0.0)
+                values[n] += float(parts.sum())
+            self._add_expected(parameters, surplus[k:], cells)
+        cells[~self.cells.used] = 0.0
+        return Evaluation(values[0], values[1], cells, self._sums(surplus, len(self.y)))
+
+    def separates(self, parameters: Parameters) -> bool:
+        """Whether every row has its own class as the most probable one."""
+        _, _, posterior = self._posteriors(parameters, keep=True)
+        own = posterior[np.arange(len(self.y)), self.y].copy()
+        posterior[np.arange(len(self.y)), self.y] = -1.0
+        counts = np.ones(len(own), dtype=bool) if self.weights is None else self.weights > 0
+        return bool((own > posterior.max(axis=1))[counts].all())
+
+    def _posteriors(self, parameters: Parameters, keep: bool) -> tuple[float, Array, Array]:
+        """Σ w log Σ exp(score) and expected counts of the rows that are looked up; and, if they
+        are to be kept, posteriors times weights of all rows."""
+        K, k, n_rows = self.cells.n_classes, self.n_looked_up, len(self.y)
+        logs, groups = parameters.logs, self._groups
+        shift = np.zeros((n_rows if len(self.gaussian.numbers) else 0, K))
+        if len(shift):
+            self.gaussian.add_scores(parameters.mean, parameters.sd, shift)
+        posterior = np.empty((n_rows if keep else 0, K))
+        weights = np.empty(0) if self.weights is None else self.weights
+        scores, prior = groups.scores(logs), logs[-1, :-1] - logs[-1, -1]
+        ends = self._part_ends(k, len(scores) * K)
+        n_parts = len(ends) - 1
+        sums, of_class = np.zeros((n_parts, len(scores), K)), np.zeros((n_parts, K))
+        totals = np.zeros(n_parts)
+
+        def add(part: int) -> None:
+            totals[part] = add_posteriors(
+                groups.mixed, groups.starts, scores, prior, shift, weights, ends[part],
+                ends[part + 1], sums[part], of_class[part], posterior,
+            )  # fmt: skip
+
+        self._map(add, n_parts, k * (len(groups.mixed) + 4))
+        expected = np.zeros((self.cells.size, K))
+        groups.spread(sums.sum(axis=0), expected)
+        expected[-1] = of_class.sum(axis=0)
+        expected[~self.cells.telling] = 0.0
+        if keep and k < n_rows:
+            posterior[k:] = self._summed_out(parameters, shift[k:])
+        return float(totals.sum()), expected, posterior
+
+    def _summed_out(self, parameters: Parameters, shift: Array) -> Array:
+        """Posteriors times weights of the rows in which missing values have to be summed out."""
+        k = self.n_looked_up
+        network = self.cells.network(parameters.logs)
+        joint = network.log_joint(self.codes[:, k:], self.n_threads)
+        if len(shift):
+            joint += shift
+        joint -= joint.max(axis=1, keepdims=True)
+        np.exp(joint, out=joint)
+        joint /= joint.sum(axis=1, keepdims=True)
+        return joint if self.weights is None else joint * self.weights[k:, None]
+
+    def _add_expected(self, parameters: Parameters, surplus: Array, cells: Array) -> None:
+        """Add Σ_rows Σ_c surplus · E[N | x, c] of the rows that are summed out."""
+        k = self.n_looked_up
+        network = self.cells.network(parameters.logs)
+        codes = self.codes[:, k:]
+        for c in range(self.cells.n_classes):
+            same = np.full(codes.shape[1], c)
+            tables = expected_counts(network, codes, same, surplus[:, c], None, self.n_threads)
+            of_class = np.zeros(self.cells.n_classes)
+            of_class[c] = surplus[:, c].sum()
+            cells += self.cells.joined(tables, of_class)
+
+    def _sums(self, shares: Array, stop: int) -> Array:
+        """Statistics of the Gaussian columns, weighted by shares of classes."""
+        n_numbers = len(self.gaussian.numbers)
+        total = np.zeros((3, n_numbers, self.cells.n_classes))
+        if not n_numbers:
+            return total
+        ends = self._part_ends(stop, total.size)
+        parts: list[Any] = [None] * (len(ends) - 1)
+
+        def add(part: int) -> None:
+            parts[part] = self.gaussian.sums(shares, ends[part], ends[part + 1])
+
+        self._map(add, len(parts), stop * n_numbers)
+        for part in parts:
+            total += part
+        return total
+
+    # -- threads ------------------------------------------------------------------------------
+
+    @contextmanager
+    def threads(self) -> Iterator[None]:
+        """Keep threads alive for many passes."""
+        if self._threads is not None:
+            yield
+            return
+        with TileThreads(self.n_threads) as threads:
+            self._threads = threads
+            try:
+                yield
+            finally:
+                self._threads = None
+
+    def _open(self) -> TileThreads:
+        assert self._threads is not None
+        return self._threads
+
+    def _map(self, work: Callable[[int], None], n_parts: int, n_steps: int) -> None:
+        if n_parts < 2 or n_steps < _THREAD_WORK:
+            for part in range(n_parts):
+                work(part)
+            return
+        with self.threads():
+            self._open().map(work, range(n_parts))
+
+    @staticmethod
+    def _part_ends(n_rows: int, size: int) -> list[int]:
+        most = min(_PARTS, _PART_CELLS // max(1, size))
+        n_parts = max(1, min(most, n_rows // _PART_ROWS))
+        return [n_rows * part // n_parts for part in range(n_parts + 1)]
+
+
+def _needs_sums(cells: FamilyCells, codes: Array) -> Array:
+    """Rows in which an observed attribute has a missing parent."""
+    needs = np.zeros(codes.shape[1], dtype=bool)
+    for i, above in enumerate(cells.parents):
+        for p in above:
+            if cells.cards[p] > 0 and not codes[p].all():
+                needs |= (codes[p] == 0) & (codes[i] != 0)
+    return needs

@@ -1,0 +1,146 @@
+"""Numbers with a normal density in each class, as a part of the conditional likelihood.
+
+Column j adds log N(x; m_jc, s_jc) to the score of class c. Its statistics are three sums by class,
+
+    n = Σ w,   S₁ = Σ w x,   S₂ = Σ w x²          (rows in which the column is not missing)
+
+from which the density of largest likelihood has m = S₁ / n and s² = S₂ / n − m². They are moved
+just as counts are. With standard deviations of their own for each class, scores are quadratic in x:
+the optimum is that of logistic regression on x and x².
+
+Columns are shifted and scaled to mean 0 and variance 1 first, without which the squares of a year
+or a price would swallow their differences. No variance is below 1e-9 of these units, as in
+`moments`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from lindero.bayes.columns.moments import Moments, add_log_densities
+from lindero.kernels.compilation import FAST
+from lindero.kernels.functions import Array
+
+#: Least variance of a column within a class, in units of the whole column's variance.
+LEAST_VARIANCE = 1e-9
+
+
+class GaussianColumns:
+    """Columns of numbers in units of their own.
+
+    Parameters
+    ----------
+    numbers : array of shape (n_numbers, n_rows)
+        NaN is missing.
+    weights : array of shape (n_rows,) or None
+        How often each row counts.
+    """
+
+    def __init__(self, numbers: Array, weights: Array | None = None) -> None:
+        one_class = np.zeros(numbers.shape[1], dtype=np.intp)
+        whole = Moments.of(np.ascontiguousarray(numbers), one_class, 1, weights)
+        self.centre, self.scale = whole.mean, np.ones_like(whole.mean)
+        seen = (whole.count > 0) & (whole.squares > 0)
+        np.sqrt(np.divide(whole.squares, whole.count, where=seen, out=self.scale), out=self.scale)
+        self.scale[~seen] = 1.0
+        self.numbers = np.ascontiguousarray((numbers - self.centre) / self.scale)
+
+    def inwards(self, mean: Array, sd: Array) -> tuple[Array, Array]:
+        """Means and standard deviations in the units of these columns."""
+        least = np.sqrt(LEAST_VARIANCE)
+        return (mean - self.centre) / self.scale, np.maximum(sd / self.scale, least)
+
+    def outwards(self, mean: Array, sd: Array) -> tuple[Array, Array]:
+        """Means and standard deviations in the units of the table."""
+        return mean * self.scale + self.centre, sd * self.scale
+
+    def add_scores(self, mean: Array, sd: Array, out: Array) -> None:
+        """Add the log-densities of all rows to `out` (n_rows, K), but for a constant."""
+        add_log_densities(self.numbers, mean, sd, out)
+        # The constant ½ log 2π of each column is the same for all classes, and drops out.
+
+    def sums(self, shares: Array, start: int, stop: int) -> Array:
+        """n, S₁ and S₂ of rows start…stop weighted by `shares` (n_rows, K), which may be negative,
+        of shape (3, n_numbers, K)."""
+        out = np.zeros((3, len(self.numbers), shares.shape[1]))
+        _add_sums(self.numbers, shares, start, stop, out)
+        return out
+
+
+def statistics_of(count: Array, mean: Array, sd: Array) -> Array:
+    """The sums of which a mean and a standard deviation are those of largest likelihood."""
+    return np.stack([count, count * mean, count * (sd**2 + mean**2)])
+
+
+def normals_of(sums: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation of largest likelihood."""
+    count, first, second = sums
+    mean = first / count
+    return mean, np.sqrt(np.maximum(second / count - mean**2, LEAST_VARIANCE))
+
+
+def natural(mean: Array, sd: Array) -> Array:
+    """What multiplies 1, x and x² in the log-density: (3, n_numbers, K)."""
+    precision = 1.0 / sd**2
+    return np.stack([-np.log(sd) - 0.5 * mean**2 * precision, mean * precision, -0.5 * precision])
+
+
+def slopes(surplus: Array, mean: Array, sd: Array) -> tuple[Array, Array]:
+    """Derivatives by the mean and by log sd, of a function with derivative `surplus` by `natural`
+    parameters."""
+    count, first, second = surplus
+    about = second - 2.0 * mean * first + mean**2 * count
+    return (first - mean * count) / sd**2, about / sd**2 - count
+
+
+def normal_rate(sums: Array, change: Array) -> float:
+    """How fast the function with derivative `change` rises along it: the means move by
+    slope · s² / n, and log sd by slope / 2n."""
+    mean, sd = normals_of(sums)
+    by_mean, by_log_sd = slopes(change, mean, sd)
+    return float(((by_mean**2 * sd**2 + 0.5 * by_log_sd**2) / sums[0]).sum())
+
+
+def largest_step(sums: Array, change: Array) -> float:
+    """The largest λ up to which sums + λ change have rows and variances above the least.
+
+    n > 0 is linear in λ, and (S₂ − least · n) n − S₁² > 0 quadratic: the smallest positive root.
+    """
+    if not sums.size:
+        return np.inf
+    (n, first, second), (dn, dfirst, dsecond) = sums, change
+    above, dabove = second - LEAST_VARIANCE * n, dsecond - LEAST_VARIANCE * dn
+    steps = [np.inf]
+    falls = dn < 0
+    steps.extend(n[falls] / -dn[falls])
+    a = dabove * dn - dfirst**2
+    b = above * dn + dabove * n - 2.0 * first * dfirst
+    c = np.maximum(above * n - first**2, 0.0)
+    inside = b * b - 4.0 * a * c
+    real = inside >= 0
+    a, b, c, root = a[real], b[real], c[real], np.sqrt(inside[real])
+    # The form of the roots that loses no digits: q / a and c / q.
+    q = -0.5 * (b + np.where(b >= 0, root, -root))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        roots = np.concatenate([q / a, c / q])
+    steps.extend(roots[np.isfinite(roots) & (roots > 0)])
+    return float(min(steps))
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+def _add_sums(numbers, shares, start, stop, out):  # type: ignore[no-untyped-def]
+    for j in range(numbers.shape[0]):
+        x = numbers[j, start:stop]
+        for c in range(shares.shape[1]):
+            share = shares[start:stop, c]
+            count, first, second = 0.0, 0.0, 0.0
+            for k in range(x.size):
+                part = 0.0 if np.isnan(x[k]) else share[k]
+                value = 0.0 if np.isnan(x[k]) else x[k]
+                count += part
+                first += part * value
+                second += part * value * value
+            out[0, j, c] += count
+            out[1, j, c] += first
+            out[2, j, c] += second

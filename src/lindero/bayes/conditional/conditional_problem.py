@@ -1,0 +1,187 @@
+"""What is to be learned, from which estimate on, and what is told of the way.
+
+The start is the generative estimate: tables of smoothed relative counts and, for numbers, the
+normals of their moments. In the form of counts it is W · P̂(x_i, pa_i, c), the joint counts that W
+rows of the generative network have: all above zero, all consistent with one another, and with the
+generative tables as their estimate. Pseudo-counts are thereby in the statistics that are moved and
+in what they are held against alike, and drop out of the difference of the two: they decide where
+learning begins and how the attributes are distributed, but not where the optimum of P(c | x) is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from lindero.bayes.columns.moments import Moments
+from lindero.bayes.conditional.conditional import ConditionalRows, Evaluation, Parameters, Target
+from lindero.bayes.conditional.conditional_gaussian import normals_of, statistics_of
+from lindero.bayes.conditional.input_margins import joint_counts
+from lindero.bayes.conditional.logistic import is_global
+from lindero.bayes.networks.families import FamilyCounts
+from lindero.bayes.networks.network import Network
+from lindero.kernels.functions import Array
+
+#: Least weight of a class, as a share of all rows: scores of a class without rows stay finite.
+_LEAST_SHARE = 1e-9
+
+CONVERGED = "Converged: a further pass would improve the objective by less than the tolerance."
+UNATTAINED = (
+    "The conditional likelihood has no maximum, because {reason}: it comes ever closer to its "
+    "supremum while parameters grow. Learning ended when passes improved it by less than the "
+    "tolerance. A penalty above 0, or early stopping, gives a maximum."
+)
+NO_MORE_PASSES = (
+    "Stopped after {passes} passes, the most that were allowed; the objective was still improving. "
+    "Allow more passes, or a larger tolerance."
+)
+BUT_UNATTAINED = (
+    " There is no maximum to be reached, because {reason}; a penalty above 0 gives one."
+)
+STALLED = (
+    "Stalled: counts close to zero allow only steps so small that the objective hardly moves. "
+    'solver="lbfgs" goes on from there, a penalty above 0 or a larger alpha keeps counts away from '
+    "zero."
+)
+STOPPED_EARLY = (
+    "Stopped early: validation rows had their least log-loss after pass {best}, and {patience} "
+    "passes did not improve it."
+)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What a pass over the rows came to: the conditional log-likelihood, the penalised objective,
+    and the step λ that led there (0 for the generative estimate)."""
+
+    log_likelihood: float
+    objective: float
+    step: float
+
+
+class Watch(Protocol):
+    """Told of every pass; ends learning by answering True."""
+
+    def __call__(self, network: Network, mean: Array, sd: Array) -> bool: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows, the target, and the generative start; statistics are counts and sums of numbers."""
+
+    rows: ConditionalRows
+    target: Target
+    penalty: float
+    counts: Array
+    sums: Array
+    alpha: float
+
+    @classmethod
+    def of(
+        cls,
+        rows: ConditionalRows,
+        families: FamilyCounts,
+        alpha: float,
+        moments: Moments | None = None,
+        prior: Array | None = None,
+        penalty: float = 0.0,
+    ) -> Problem:
+        """From the counts of the same rows, or of more.
+
+        Parameters
+        ----------
+        rows : ConditionalRows
+            The rows to learn from.
+        families : FamilyCounts
+            Counts for the generative estimate.
+        alpha : float
+            Pseudo-counts, above 0.
+        moments : Moments, optional
+            Of the columns of numbers.
+        prior : array of shape (K,), optional
+            Probabilities of the classes to begin with, in place of their shares.
+        penalty : float
+            Weight of the virtual rows that pull towards the generative estimate.
+        """
+        if not alpha > 0:
+            raise ValueError(
+                f"alpha is {alpha}: conditional learning moves counts, and a count of zero cannot "
+                "be moved. Use alpha above 0."
+            )
+        if not penalty >= 0 or not np.isfinite(penalty):
+            raise ValueError(f"penalty is {penalty}: it must be a number of rows, 0 or more.")
+        cells, total = rows.cells, rows.total_weight
+        if not total > 0:
+            raise ValueError("All rows have weight 0: there is nothing to learn from.")
+        counted = cells.joined(families.tables, families.of_class)
+        # Families without the class have the same pseudo-counts, all classes together.
+        counted += np.where(cells.telling, alpha, alpha / cells.n_classes)[:, None]
+        prior = families.of_class if prior is None else np.asarray(prior, dtype=np.float64)
+        counted[-1] = np.maximum(prior, _LEAST_SHARE * prior.sum())
+        counts = joint_counts(cells, cells.log_estimates(counted), total, counted)
+        sums = np.zeros((3, 0, cells.n_classes))
+        if moments is not None and len(moments.count):
+            normals = rows.gaussian.inwards(*moments.normals())
+            least = np.maximum(moments.count, _LEAST_SHARE * total)
+            sums = statistics_of(least, *normals)
+        start = cls(rows, rows.labels, penalty, counts, sums, alpha)
+        return replace(start, target=rows.pulled(start.parameters(counts, sums), penalty))
+
+    @cached_property
+    def is_global(self) -> bool:
+        """Whether every way uphill leads to the one optimum."""
+        return self.rows.is_complete and is_global(
+            self.rows.cells.parents, self.rows.cells.with_class
+        )
+
+    def parameters(self, counts: Array, sums: Array) -> Parameters:
+        """Tables and normals of largest likelihood."""
+        return Parameters(self.rows.cells.log_estimates(counts), *normals_of(sums))
+
+    def evaluate(self, parameters: Parameters) -> Evaluation:
+        """One pass over the rows."""
+        return self.rows.evaluate(parameters, self.target)
+
+    def network(self, parameters: Parameters) -> Network:
+        """The network of normalised parameters; a new value has α of the counts beside it."""
+        cells = self.rows.cells
+        total = self.rows.total_weight
+        counts = joint_counts(cells, parameters.logs, total, self.counts)
+        unseen = []
+        for i, tells in enumerate(cells.with_class):
+            of_parents = cells.seen(counts, i).sum(axis=0)
+            if not tells:
+                of_parents = of_parents.sum(axis=-1, keepdims=True)
+            r = int(cells.cards[i])
+            unseen.append(
+                np.log(self.alpha / (of_parents + self.alpha * r)) if r else 0 * of_parents
+            )
+        return cells.network(parameters.logs, tuple(unseen))
+
+    def no_maximum(self, parameters: Parameters) -> str | None:
+        """Why the objective has no maximum, where that is certain."""
+        if self.penalty > 0 or not self.is_global:
+            return None
+        rows, counts = self.rows, self.rows.labels.cells
+        telling = rows.cells.telling
+        if (telling & (counts.sum(axis=1) > 0) & (counts == 0).any(axis=1)).any():
+            return "some values never occur with some class"
+        if rows.separates(parameters):
+            return "the classes can be told apart without error"
+        return None
+
+
+def ending(problem: Problem, parameters: Parameters) -> str:
+    """The sentence for learning that came to rest."""
+    reason = problem.no_maximum(parameters)
+    return CONVERGED if reason is None else UNATTAINED.format(reason=reason)
+
+
+def out_of_passes(problem: Problem, parameters: Parameters, max_passes: int) -> str:
+    """The sentence for learning that was cut off."""
+    reason = problem.no_maximum(parameters)
+    end = "" if reason is None else BUT_UNATTAINED.format(reason=reason)
+    return NO_MORE_PASSES.format(passes=max_passes) + end

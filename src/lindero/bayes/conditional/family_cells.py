@@ -1,0 +1,166 @@
+"""All tables of a network in one array, a row for each cell and a column for each class.
+
+The cells of attribute i are its values with those of its parents, slot 0 being for missing ones, in
+C order of the shape (r + 1, r_p1 + 1, …); they follow those of attribute i − 1. One row more, the
+last, is for the class itself. Counts, logarithms of probabilities, and derivatives of a function by
+them all have this form, so that a step from one to the next is plain arithmetic of arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import TopologicalSorter
+
+import numpy as np
+
+from lindero.bayes.networks.network import Network
+from lindero.kernels.functions import Array
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyCells:
+    """Where the cells of each family lie.
+
+    Parameters
+    ----------
+    parents : tuple of tuple of int
+        The attributes that are parents of each attribute.
+    with_class : tuple of bool
+        Whether the class is a parent too.
+    cards : int array of shape (n_attributes,)
+        How many values each attribute has.
+    n_classes : int
+        K.
+    """
+
+    parents: tuple[tuple[int, ...], ...]
+    with_class: tuple[bool, ...]
+    cards: Array
+    n_classes: int
+
+    @property
+    def n_attributes(self) -> int:
+        """How many attributes there are."""
+        return len(self.parents)
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """All attributes, parents before their children."""
+        return tuple(TopologicalSorter(dict(enumerate(self.parents))).static_order())
+
+    @cached_property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Slots of each attribute and of its parents."""
+        return tuple(
+            tuple(int(self.cards[j]) + 1 for j in (i, *above))
+            for i, above in enumerate(self.parents)
+        )
+
+    @cached_property
+    def starts(self) -> Array:
+        """The first cell of each attribute, and the row of the class."""
+        return np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)], dtype=np.int64)
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return int(self.starts[-1]) + 1
+
+    @cached_property
+    def used(self) -> Array:
+        """Rows that hold probabilities: no member of the family is missing."""
+        rows = np.zeros((self.size, 1), dtype=bool)
+        for i in range(self.n_attributes):
+            self.seen(rows, i)[...] = True
+        rows[-1] = True
+        return rows[:, 0]
+
+    @cached_property
+    def telling(self) -> Array:
+        """Used rows whose family has the class in it: the others say the same of all classes."""
+        rows = self.used.copy()
+        for i, tells in enumerate(self.with_class):
+            if not tells:
+                rows[self.starts[i] : self.starts[i + 1]] = False
+        return rows
+
+    def table(self, values: Array, i: int) -> Array:
+        """The cells of attribute i, a view of shape (r + 1, r_p1 + 1, …, columns)."""
+        cells = values[self.starts[i] : self.starts[i + 1]]
+        return cells.reshape(*self.shapes[i], values.shape[1])
+
+    def seen(self, values: Array, i: int) -> Array:
+        """The same without slots of missing values: (r, r_p1, …, columns)."""
+        table = self.table(values, i)
+        return table[(slice(1, None),) * (table.ndim - 1)]
+
+    def joined(self, tables: Sequence[Array], of_class: Array) -> Array:
+        """Tables of shape (r + 1, r_p1 + 1, …, K), and one of the class, as one array."""
+        parts = [
+            np.asarray(table, dtype=np.float64).reshape(-1, self.n_classes) for table in tables
+        ]
+        return np.concatenate([*parts, np.asarray(of_class, dtype=np.float64)[None]])
+
+    def tables(self, values: Array) -> tuple[Array, ...]:
+        """The tables that were joined, without that of the class."""
+        return tuple(self.table(values, i) for i in range(self.n_attributes))
+
+    def log_estimates(self, counts: Array) -> Array:
+        """log P(x | pa, c) and log P(c) of largest likelihood; 0 in cells of missing values.
+
+        Parameters
+        ----------
+        counts : array of shape (size, K)
+            Above zero in all used rows.
+        """
+        logs = np.zeros_like(counts)
+        for i, tells in enumerate(self.with_class):
+            table = self.seen(counts, i)
+            if not tells:
+                table = table.sum(axis=-1, keepdims=True)
+            self.seen(logs, i)[...] = np.log(table / table.sum(axis=0))
+        logs[-1] = np.log(counts[-1] / counts[-1].sum())
+        return logs
+
+    def normalised(self, logs: Array) -> Array:
+        """Tables divided, each by itself, by what makes them probabilities of the attribute."""
+        new = np.zeros_like(logs)
+        for i, tells in enumerate(self.with_class):
+            table = self.seen(logs, i)
+            if not tells:
+                table = table[..., :1]
+            if table.size:
+                self.seen(new, i)[...] = table - log_sum(table)
+        new[-1] = logs[-1] - log_sum(logs[-1])
+        return new
+
+    def network(self, logs: Array, unseen: tuple[Array, ...] | None = None) -> Network:
+        """The network of normalised tables."""
+        tables = []
+        for i, tells in enumerate(self.with_class):
+            table = np.moveaxis(self.seen(logs, i), 0, -2)
+            tables.append(np.ascontiguousarray(table if tells else table[..., :1]))
+        log_prior = logs[-1].copy()
+        return Network(
+            self.cards, self.n_classes, self.parents, self.with_class, log_prior, tuple(tables),
+            unseen,
+        )  # fmt: skip
+
+    @classmethod
+    def of_network(cls, network: Network) -> tuple[FamilyCells, Array]:
+        """The cells of a network, and its tables in them."""
+        cells = cls(network.parents, network.with_class, network.cards, network.n_classes)
+        logs = np.zeros((cells.size, cells.n_classes))
+        for i, table in enumerate(network.log_tables):
+            cells.seen(logs, i)[...] = np.moveaxis(table, -2, 0)
+        logs[-1] = network.log_prior
+        return cells, logs
+
+
+def log_sum(logs: Array) -> Array:
+    """log Σ exp over the first axis, which has an entry at least."""
+    largest = logs.max(axis=0)
+    total: Array = largest + np.log(np.exp(logs - largest).sum(axis=0))
+    return total

@@ -1,0 +1,204 @@
+"""The TM algorithm: discriminative parameters by moving counts (Edwards and Lauritzen).
+
+Maximises J of `conditional` over networks of a given graph. With N the statistics (family counts;
+n, S₁ and S₂ of numbers), T their target and E what the current parameters θ_r expect of them,
+
+    N_{r+1} = N_r + λ (T − E_{θ_r}[N | x]),    θ_{r+1} = estimates of largest likelihood of N_{r+1},
+
+from the generative counts on. Why that goes uphill: T − E is the derivative of J by log θ, and the
+change of log P(x_i | pa_i, c) along the step is Δ(x_i, pa_i, c) / N(x_i, pa_i, c) less the same of
+sums over x_i, so that J rises at the rate
+
+    Σ_i Σ_{pa,c} [ Σ_x Δ² / N − (Σ_x Δ)² / Σ_x N ] + Σ_c Δ(c)² / N(c)   ≥ 0        (Cauchy, Schwarz)
+
+whatever the graph. It is zero where Δ(c) = 0 and Δ(x_i, pa_i, c) = κ(pa_i, c) N(x_i, pa_i, c).
+
+In complete rows Δ sums to zero over the classes, so that N(x_i, pa_i) stays what it is. In a graph
+that `logistic.is_global` all tables agree on what they share, as they do at the start; the rate is
+then zero only where all Δ are, since from the class down the sums over x_i are zero already. In
+other graphs, and with missing values, κ need not be zero at an optimum: counts would go on moving
+without a change of any table. There Δ is taken without that part,
+
+    Δ(x_i, pa_i, c) − N(x_i, pa_i, c) Σ_x Δ(x, pa_i, c) / Σ_x N(x, pa_i, c),
+
+at the same rate, and so with the sums of numbers; N(pa_i, c) stays in place of N(x_i, pa_i).
+
+λ is 1, or 0.9 of the largest at which no count and no variance falls to zero, which has a closed
+form, or four times the last λ. Where J then rises by less than a tenth of what its rate promises,
+the next λ is at the top of the parabola through what is known. Learning ends when a whole step
+at the rate above would improve J by less than the tolerance.
+
+A value that never occurs with a class, where all other attributes speak for that class, has a count
+that vanishes, by a factor of ten in each step; all steps are small as long as they wait for it.
+Changes of less than 1e-12 of N(x_i, pa_i) are therefore left out, with which such a count stays
+where it is. Where steps are small for other reasons learning ends, and says so: `accelerated` does
+not have this limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lindero.bayes.conditional.conditional import Parameters
+from lindero.bayes.conditional.conditional_gaussian import largest_step, normal_rate
+from lindero.bayes.conditional.conditional_problem import (
+    STALLED,
+    Pass,
+    Problem,
+    Watch,
+    ending,
+    out_of_passes,
+)
+from lindero.kernels.functions import Array
+
+#: Share of the largest feasible step that is taken.
+_SAFETY = 0.9
+
+#: Share of the promised improvement that is enough, and shorter steps that are tried at most.
+_ENOUGH, _MOST_TRIES = 0.1, 40
+
+#: Improvements of which a share like this is left are as good as none.
+_LITTLE = 1e-6
+
+#: Changes that are left out, relative to the count of all classes.
+_NOTHING = 1e-12
+
+#: Steps are stalled when this many in a row are smaller than this.
+_STALLED_STEPS, _SMALL_STEP = 20, 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """Where learning came to.
+
+    Attributes
+    ----------
+    parameters : Parameters
+        At the end, normalised.
+    trace : tuple of Pass
+        The start, and every step that was taken.
+    n_passes : int
+        Passes over the rows, those of steps that were halved included.
+    status : str or None
+        Why it ended; None where the watch ended it.
+    counts, sums : arrays
+        Statistics at the end.
+    """
+
+    parameters: Parameters
+    trace: tuple[Pass, ...]
+    n_passes: int
+    status: str | None
+    counts: Array
+    sums: Array
+
+
+def moved_counts(
+    problem: Problem, max_passes: int, tolerance: float, watch: Watch | None = None
+) -> Way:
+    """Move counts from the generative start to the optimum.
+
+    Parameters
+    ----------
+    problem : Problem
+        Rows, target and start.
+    max_passes : int
+        Most passes over the rows.
+    tolerance : float
+        Learning ends when a whole step promises to improve J by less than this share of it (or of
+        1).
+    watch : callable, optional
+        Called with the network and normals after each step; ends learning by answering True.
+    """
+    counts, sums = problem.counts, problem.sums
+    parameters = problem.parameters(counts, sums)
+    step, n_small = 1.0, 0
+    with problem.rows.threads():
+        now = problem.evaluate(parameters)
+        trace, n_passes = [Pass(now.log_likelihood, now.objective, 0.0)], 1
+        status: str | None = None
+        was_told = False
+        while n_passes < max_passes:
+            change, of_sums = _change(problem, counts, now.cells), now.moments
+            if not problem.is_global:
+                of_sums = of_sums - sums * (of_sums[0] / sums[0])
+            change[np.abs(change) <= _NOTHING * counts.sum(axis=1, keepdims=True)] = 0.0
+            rate = _rate(problem, counts, change) + normal_rate(sums, of_sums)
+            if rate <= tolerance * max(1.0, abs(now.objective)):
+                status = ending(problem, parameters)
+                break
+            feasible = _SAFETY * min(_largest(counts, change), largest_step(sums, of_sums))
+            step = min(1.0, 4.0 * step, feasible)
+            for _ in range(_MOST_TRIES):
+                tried = problem.parameters(counts + step * change, sums + step * of_sums)
+                there = problem.evaluate(tried)
+                n_passes += 1
+                gain = there.objective - now.objective
+                if gain >= _ENOUGH * step * rate or n_passes >= max_passes:
+                    break
+                top = 0.5 * step * rate / (step * rate - gain)
+                step *= min(max(top, 0.05), 0.5)
+            if not gain > 0:
+                if n_passes < max_passes:  # rounding hides what is left to gain, little or much
+                    little = rate <= _LITTLE * max(1.0, abs(now.objective))
+                    status = ending(problem, parameters) if little else STALLED
+                break
+            counts, sums = counts + step * change, sums + step * of_sums
+            parameters, now = tried, there
+            trace.append(Pass(now.log_likelihood, now.objective, step))
+            if watch is not None and _told(problem, parameters, watch):
+                was_told = True
+                break
+            n_small = n_small + 1 if step < _SMALL_STEP else 0
+            if n_small >= _STALLED_STEPS:
+                status = STALLED
+                break
+        if status is None and not was_told:
+            status = out_of_passes(problem, parameters, max_passes)
+    return Way(parameters, tuple(trace), n_passes, status, counts, sums)
+
+
+def _told(problem: Problem, parameters: Parameters, watch: Watch) -> bool:
+    normals = problem.rows.gaussian.outwards(parameters.mean, parameters.sd)
+    return watch(problem.network(parameters), *normals)
+
+
+def _rate(problem: Problem, counts: Array, change: Array) -> float:
+    """How fast J rises along a change of counts; see the module."""
+    cells = problem.rows.cells
+    rate = float((change[-1] ** 2 / counts[-1]).sum())
+    for i, tells in enumerate(cells.with_class):
+        table, of_counts = cells.seen(change, i), cells.seen(counts, i)
+        if not tells:
+            table, of_counts = (t.sum(axis=-1, keepdims=True) for t in (table, of_counts))
+        if table.size:
+            whole = table.sum(axis=0) ** 2 / of_counts.sum(axis=0)
+            rate += float((table**2 / of_counts).sum() - whole.sum())
+    return rate
+
+
+def _largest(counts: Array, change: Array) -> float:
+    """The step at which the first count falls to zero."""
+    falls = change < 0
+    return float((counts[falls] / -change[falls]).min(initial=np.inf))
+
+
+def _change(problem: Problem, counts: Array, surplus: Array) -> Array:
+    """How counts are to change: the surplus, or the part of it that changes tables.
+
+    Families without the class know only sums over it; their change is shared out as counts are, so
+    that none falls below zero before its sum does.
+    """
+    cells, change = problem.rows.cells, surplus.copy()
+    for i, tells in enumerate(cells.with_class):
+        table, of_counts = cells.seen(change, i), cells.seen(counts, i)
+        if not table.size:
+            continue
+        if not tells:
+            whole = of_counts.sum(axis=-1, keepdims=True)
+            table[...] = table.sum(axis=-1, keepdims=True) * of_counts / whole
+        if not problem.is_global:
+            table -= of_counts * (table.sum(axis=0) / of_counts.sum(axis=0))
+    return change

@@ -1,0 +1,1 @@
+"""Counts of values with the class, and the structure that they tell."""

@@ -1,0 +1,1 @@
+"""Networks with names, and the files that hold them."""

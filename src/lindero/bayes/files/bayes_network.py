@@ -1,0 +1,190 @@
+"""A network with the names of its attributes and values: what users look at, and files hold."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from lindero.bayes.files.bif import from_bif, to_bif
+from lindero.bayes.files.xmlbif import from_xmlbif, to_xmlbif
+from lindero.bayes.networks.network import Network
+from lindero.bayes.posterior import posterior
+from lindero.bayes.tables.frames import frame_backend, free_name
+from lindero.bayes.tables.schema import Column, Schema
+from lindero.kernels.functions import Array
+
+
+@dataclass(frozen=True, repr=False)
+class BayesNetwork:
+    """A Bayesian network over named attributes and a class.
+
+    Attributes
+    ----------
+    network : Network
+        Its arcs and tables by number.
+    names : list of str
+        Names of the attributes.
+    values : list of list
+        Values of each attribute.
+    classes : list
+        Values of the class.
+    left_out : list of str
+        Columns that are not in the network, being Gaussian.
+    class_name : str
+        What the class is called.
+    """
+
+    network: Network
+    names: list[str]
+    values: list[list[Any]]
+    classes: list[Any]
+    left_out: list[str] = field(default_factory=list)
+    class_name: str = "class"
+
+    def __repr__(self) -> str:
+        return (
+            f"BayesNetwork({self.class_name!r} of {len(self.classes)} classes, "
+            f"{len(self.names)} attributes, {len(self.arcs)} arcs)"
+        )
+
+    def predict_proba(self, X: Any) -> Array:
+        """P(c | x) of each class, in the order of `classes`.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_attributes)
+            Rows of the attributes' values, found by the names of the columns, or in the order of
+            `names` where there are none. Missing values are summed out, and so are values that the
+            network does not know, unless it was estimated with ``alpha`` above 0. Attributes that
+            were cut take the names of their intervals.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+
+        Examples
+        --------
+        >>> from lindero.bayes import NaiveBayes
+        >>> from lindero.bayes.files.bayes_network import BayesNetwork
+        >>> X, y = [["sun"], ["sun"], ["rain"]], ["out", "in", "in"]
+        >>> text = NaiveBayes().fit(X, y).network_.to_bif()
+        >>> BayesNetwork.from_bif(text).predict_proba([["sun"], [None]]).round(3)
+        array([[0.6  , 0.4  ],
+               [0.667, 0.333]])
+        """
+        if self.left_out:
+            raise ValueError(
+                f"The columns {self.left_out} are Gaussian and not in the network: ask the "
+                "classifier, which knows their densities."
+            )
+        schema = Schema(
+            tuple(
+                Column(name, "category", tuple(values))
+                for name, values in zip(self.names, self.values, strict=True)
+            )
+        )
+        joint = self.network.log_joint(schema.read(X, unseen="smooth").codes)
+        return posterior(joint, self.network.log_prior)
+
+    @property
+    def arcs(self) -> list[tuple[str, str]]:
+        """Every arc, from parent to child, those from the class first."""
+        pairs = enumerate(zip(self.network.parents, self.network.with_class, strict=True))
+        arcs, between = [], []
+        for i, (parents, with_class) in pairs:
+            if with_class:
+                arcs.append((self.class_name, self.names[i]))
+            between += [(self.names[p], self.names[i]) for p in parents]
+        return arcs + between
+
+    def table(self, name: str, backend: str | None = None) -> Any:
+        """The probabilities of an attribute, or of the class, as a dataframe.
+
+        Parameters
+        ----------
+        name : str
+            Of an attribute or of the class.
+        backend : {"pandas", "polars", "pyarrow"}, default=None
+            The kind of dataframe; None is the first of these that is installed.
+
+        Returns
+        -------
+        table : dataframe
+            A row for each combination of the parents' values, a column for each parent, then one
+            for each value with its probability. A value that is spelled like a parent has an
+            underscore after it.
+        """
+        columns: dict[str, Any] = {}
+        if name == self.class_name:
+            values, rows = self.classes, np.exp(self.network.log_prior)[None, :]
+        else:
+            if name in self.left_out:
+                raise ValueError(
+                    f"Column {name!r} is Gaussian and has no table: its means and standard "
+                    "deviations are the classifier's theta_ and scale_."
+                )
+            if name not in self.names:
+                raise ValueError(
+                    f"There is no attribute {name!r}; there are {[self.class_name, *self.names]}."
+                )
+            i = self.names.index(name)
+            values, rows = self.values[i], self._rows(i)
+            above = [self.class_name] * self.network.with_class[i]
+            choices = [self.classes] * self.network.with_class[i]
+            for parent in self.network.parents[i]:
+                above.append(self.names[parent])
+                choices.append(self.values[parent])
+            combinations = list(itertools.product(*choices))
+            for at, parent_name in enumerate(above):
+                columns[parent_name] = [combination[at] for combination in combinations]
+        for value, probabilities in zip(values, rows.T, strict=True):
+            columns[free_name(str(value), columns)] = probabilities
+        return nw.from_dict(columns, backend=frame_backend(backend)).to_native()
+
+    def _rows(self, i: int) -> Array:
+        """Probabilities of attribute i: a row for each class and values of its parents."""
+        table = np.moveaxis(np.exp(self.network.log_tables[i]), -1, 0)
+        return table.reshape(-1, table.shape[-1])
+
+    def to_bif(self) -> str:
+        """The network as BIF, which other programs read."""
+        return to_bif(*self._for_files())
+
+    def to_xmlbif(self) -> str:
+        """The network as XMLBIF 0.3."""
+        return to_xmlbif(*self._for_files())
+
+    def _for_files(self) -> tuple[Network, list[str], list[list[Any]], str, list[Any]]:
+        if self.left_out:
+            raise ValueError(
+                f"The columns {self.left_out} are Gaussian, which such files cannot hold. Fit with "
+                "numeric='mdl', for example."
+            )
+        return self.network, self.names, self.values, self.class_name, self.classes
+
+    @classmethod
+    def from_bif(cls, text: str, class_name: str | None = None) -> BayesNetwork:
+        """Read a network from BIF text.
+
+        Parameters
+        ----------
+        text : str
+            As `to_bif` or other programs write it.
+        class_name : str, default=None
+            Which variable is the class; needed for files of other programs.
+        """
+        return cls._named(from_bif(text, class_name))
+
+    @classmethod
+    def from_xmlbif(cls, text: str, class_name: str | None = None) -> BayesNetwork:
+        """Read a network from XMLBIF text; see `from_bif`."""
+        return cls._named(from_xmlbif(text, class_name))
+
+    @classmethod
+    def _named(cls, parts: Any) -> BayesNetwork:
+        network, names, values, class_name, classes = parts
+        return cls(network, list(names), list(values), list(classes), [], class_name)

@@ -1,0 +1,264 @@
+"""What files of Bayesian networks hold: named variables, and a table for each.
+
+The formats differ in spelling only, so each has a writer and a reader of `Exchange`, and a
+`Network` is turned into one and back here.
+
+The class is a variable like the others, marked by the property ``role = class``. Programs expect
+two values of every variable, but an attribute may have one (a column of numbers without cuts) or
+none (a column that was always missing). These are filled up with values of probability 0, under
+which children are uniform, and the property ``states = r`` says how many are true. The properties
+``name = …`` and ``state3 = …`` hold what had to be renamed (`exchange_words`).
+
+Not held: probabilities of values never seen before. A network that was read back takes these as
+missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from lindero.bayes.files.exchange_words import (
+    kept_name,
+    kept_value,
+    name_words,
+    plain_value,
+    read_name,
+    read_value,
+    value_words,
+)
+from lindero.bayes.networks.network import Network
+from lindero.errors import ModelFileError
+from lindero.kernels.functions import Array
+
+#: A network, the names of its attributes, their values, the name of the class, and the classes.
+NamedNetwork = tuple[Network, list[str], list[list[Any]], str, list[Any]]
+
+#: Fewest values of a variable in a file.
+_FEWEST = 2
+
+#: Most probabilities in one table of a file.
+_LARGEST_TABLE = 2**27
+
+#: Most parents of a variable: an array has no more dimensions.
+_MOST_PARENTS = 60
+
+#: How far from 1 the probabilities of a file may sum, for they may be rounded.
+_ROUNDED = 0.01
+
+
+@dataclass
+class Variable:
+    """A variable of a file, and what its file says about it."""
+
+    word: str
+    states: list[str]
+    properties: dict[str, str] = field(default_factory=dict)
+    parents: list[str] = field(default_factory=list)
+    #: P(variable | parents), of shape (states of each parent…, states).
+    table: Array = field(default_factory=lambda: np.empty(0))
+    line: int | None = None
+
+    def error(self, message: str) -> ModelFileError:
+        """The error to raise about this variable."""
+        return file_error(f"variable {self.word!r}: {message}", self.line)
+
+
+def file_error(message: str, line: int | None) -> ModelFileError:
+    """An error that names the line, where it is known."""
+    return ModelFileError(message if line is None else f"line {line}: {message}", line=line)
+
+
+def table_shape(variable: Variable, known: dict[str, Variable]) -> tuple[int, ...]:
+    """The shape of a variable's table, refused before memory is asked for if it is absurd."""
+    shape = tuple(len(known[word].states) for word in (*variable.parents, variable.word))
+    if len(variable.parents) > _MOST_PARENTS or prod(shape) > _LARGEST_TABLE:
+        raise variable.error(
+            f"{len(variable.parents)} parents give a table of {prod(shape)} probabilities, more "
+            f"than the {_LARGEST_TABLE} that are read."
+        )
+    return shape
+
+
+def set_table(variable: Variable, table: Array) -> None:
+    """Check the probabilities that a file gives to a variable, and keep them."""
+    with np.errstate(over="ignore"):
+        sums = table.sum(axis=-1)
+    if not ((table >= 0).all() and (np.abs(sums - 1.0) <= _ROUNDED).all()):
+        wrong = sums.flat[np.argmax(np.abs(sums - 1.0))]
+        raise variable.error(
+            "its probabilities must not be negative and must sum to 1 for every combination of "
+            f"its parents' values, but one sum is {wrong:.6g}."
+        )
+    rounded = np.abs(sums - 1.0) > 1e-9
+    table[rounded] /= sums[rounded, None]
+    variable.table = table
+
+
+def to_exchange(
+    network: Network,
+    names: Sequence[str],
+    values: Sequence[Sequence[Any]],
+    class_name: str,
+    classes: Sequence[Any],
+) -> list[Variable]:
+    """The variables of a network, the class first; `names` to `classes` as in `to_bif`."""
+    _require_sizes(network, names, values, classes)
+    words = name_words([class_name, *names])
+    the_class = _variable(words[0], class_name, classes)
+    the_class.properties["role"] = "class"
+    the_class.table = _padded(np.exp(network.log_prior), ())
+    variables = [the_class]
+    for i, (word, name, own) in enumerate(zip(words[1:], names, values, strict=True)):
+        variable = _variable(word, name, own)
+        variable.parents = [words[1 + p] for p in network.parents[i]]
+        table = np.exp(network.log_tables[i])
+        if network.with_class[i]:
+            variable.parents.append(words[0])
+            table = np.moveaxis(table, -2, -1)
+        else:
+            table = table[..., 0]
+        variable.table = _padded(table, table.shape[:-1])
+        variables.append(variable)
+    return variables
+
+
+def _require_sizes(
+    network: Network,
+    names: Sequence[str],
+    values: Sequence[Sequence[Any]],
+    classes: Sequence[Any],
+) -> None:
+    n = len(network.cards)
+    if len(names) != n or len(values) != n:
+        raise ValueError(
+            f"names has {len(names)} and values {len(values)} entries, but the network has {n} "
+            "attributes. Give one name and one list of values for each."
+        )
+    for i, (own, card) in enumerate(zip(values, network.cards, strict=True)):
+        if len(own) != card:
+            raise ValueError(
+                f"values[{i}] has {len(own)} entries, but attribute {names[i]!r} has {card} values."
+            )
+    if len(classes) != network.n_classes:
+        raise ValueError(
+            f"classes has {len(classes)} entries, but the network has {network.n_classes} classes."
+        )
+
+
+def _variable(word: str, name: str, values: Sequence[Any]) -> Variable:
+    filling = [f"unused{k + 1}" for k in range(_FEWEST - len(values))]
+    states = value_words([*values, *filling])
+    properties = {}
+    if word != name:
+        properties["name"] = kept_name(name)
+    if filling:
+        properties["states"] = str(len(values))
+    for k, (state, value) in enumerate(zip(states, values, strict=False)):
+        if state != plain_value(value):
+            properties[f"state{k + 1}"] = kept_value(value)
+    return Variable(word, states, properties)
+
+
+def _padded(table: Array, around: tuple[int, ...]) -> Array:
+    """The table with unused values: probability 0 themselves, and children uniform under them."""
+    n_values = table.shape[-1]
+    width = max(n_values, _FEWEST)
+    padded = np.zeros((*(max(r, _FEWEST) for r in around), width))
+    padded[..., : max(n_values, 1)] = 1.0 / max(n_values, 1)
+    inside = tuple(slice(r) for r in around)
+    padded[(*inside, slice(n_values))] = table
+    return padded
+
+
+def from_exchange(variables: Sequence[Variable], class_name: str | None) -> NamedNetwork:
+    """The network that the variables of a file make.
+
+    Parameters
+    ----------
+    variables : sequence of Variable
+        In the order of the file; every one with a table.
+    class_name : str or None
+        The variable to take as the class. None: the one marked as the class.
+    """
+    true_names = [read_name(v.properties.get("name", v.word)) for v in variables]
+    the_class = _class_among(variables, true_names, class_name)
+    values = [_true_values(variable) for variable in variables]
+    sizes = {v.word: len(own) for v, own in zip(variables, values, strict=True)}
+    attributes = [k for k in range(len(variables)) if variables[k] is not the_class]
+    number = {variables[k].word: i for i, k in enumerate(attributes)}
+    if the_class.parents:
+        raise the_class.error(
+            f"the class must not have parents, but has {', '.join(the_class.parents)}. Name "
+            "another class_name, or reverse these arcs where the file was made."
+        )
+    parents, with_class, tables = [], [], []
+    for k in attributes:
+        own = variables[k]
+        parents.append(tuple(number[p] for p in own.parents if p != the_class.word))
+        with_class.append(the_class.word in own.parents)
+        tables.append(_log_table(own, sizes, the_class.word))
+    c = next(k for k in range(len(variables)) if variables[k] is the_class)
+    try:
+        network = Network(
+            np.array([len(values[k]) for k in attributes], dtype=np.int64),
+            len(values[c]),
+            tuple(parents),
+            tuple(with_class),
+            _log_table(the_class, sizes, "")[..., 0],
+            tuple(tables),
+        )
+    except ValueError as error:
+        raise file_error(str(error), None) from None
+    names = [true_names[k] for k in attributes]
+    return network, names, [values[k] for k in attributes], true_names[c], values[c]
+
+
+def _class_among(
+    variables: Sequence[Variable], true_names: Sequence[str], class_name: str | None
+) -> Variable:
+    if class_name is None:
+        marked = [v for v in variables if v.properties.get("role") == "class"]
+        if len(marked) == 1:
+            return marked[0]
+        raise file_error(
+            f"{len(marked)} variables are marked as the class (property role = class). Say which "
+            "it is with class_name.",
+            None,
+        )
+    for variable, name in zip(variables, true_names, strict=True):
+        if class_name in (name, variable.word):
+            return variable
+    raise ValueError(
+        f"class_name={class_name!r} is no variable of the file, which has {', '.join(true_names)}."
+    )
+
+
+def _true_values(variable: Variable) -> list[Any]:
+    announced = variable.properties.get("states", str(len(variable.states)))
+    within = announced.isdecimal() and len(announced) < 10
+    if not within or int(announced) > len(variable.states):
+        raise variable.error(f"states = {announced[:20]} is not a number of its values.")
+    values: list[Any] = []
+    for k, state in enumerate(variable.states[: int(announced)]):
+        kept = variable.properties.get(f"state{k + 1}")
+        try:
+            values.append(state if kept is None else read_value(kept))
+        except ValueError:
+            raise variable.error(f"the property state{k + 1} cannot be read.") from None
+    return values
+
+
+def _log_table(variable: Variable, sizes: dict[str, int], class_word: str) -> Array:
+    """log P(variable | parents), the class behind the variable itself, unused values left out."""
+    table = variable.table[tuple(slice(sizes[p]) for p in (*variable.parents, variable.word))]
+    if class_word in variable.parents:
+        table = np.moveaxis(table, variable.parents.index(class_word), -1)
+    else:
+        table = table[..., None]
+    with np.errstate(divide="ignore"):
+        return np.log(table)

@@ -1,0 +1,1 @@
+"""Networks: their tables, and exact answers with values missing."""

@@ -1,0 +1,242 @@
+"""A class, its attributes, and the joint distribution that a graph over them gives.
+
+    P(c, x₁, …, x_d) = P(c) Π_i P(x_i | x_pa(i), c)
+
+Every attribute may have other attributes as parents, and the class beside them or not. Naive Bayes
+has no parents but the class, a tree at most one attribute more, a k-dependence classifier k more.
+
+Attributes are coded 0 = missing, 1…r = the values, r + 1 = a value that was not there when the
+network was estimated. Missing attributes are summed out exactly (`inference`). A new value has the
+probability that smoothing leaves to a value without counts, α / (N(pa, c) + α r); to its children
+it is as if missing. An attribute without any value (its column was missing throughout) tells
+nothing and says nothing to its children: they are as if it were no parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from lindero.bayes.counts.structure import ordered
+from lindero.bayes.networks import inference
+from lindero.bayes.networks.flat_tables import FlatTables, flattened
+from lindero.kernels.functions import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A Bayesian network over coded attributes and a class; see the module.
+
+    Parameters
+    ----------
+    cards : int array of shape (n_attributes,)
+        How many values each attribute has, r.
+    n_classes : int
+        K.
+    parents : tuple of tuple of int
+        The attributes that are parents of each attribute.
+    with_class : tuple of bool
+        Whether the class is a parent too.
+    log_prior : float array of shape (K,)
+        log P(c).
+    log_tables : tuple of float arrays of shape (r_p1, …, r_pm, r, K or 1)
+        log P(x | parents, c); the last axis has length 1 where the class is no parent.
+    unseen : tuple of float arrays of shape (r_p1, …, r_pm, K or 1), or None
+        The logarithm of the probability of a new value. None: new values count as missing.
+    without_empty : mapping from int to (log table, unseen), optional
+        The tables of attributes that have parents without any value, r_p = 0, where `log_tables`
+        and `unseen` have no entry: here the axes of such parents have length 1. Attributes that are
+        not in it are uniform.
+    """
+
+    cards: Array
+    n_classes: int
+    parents: tuple[tuple[int, ...], ...]
+    with_class: tuple[bool, ...]
+    log_prior: Array
+    log_tables: tuple[Array, ...]
+    unseen: tuple[Array, ...] | None = None
+    without_empty: Mapping[int, tuple[Array, Array]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        n = self.n_attributes
+        parts: dict[str, Sequence[Any]] = {
+            "parents": self.parents,
+            "with_class": self.with_class,
+            "log_tables": self.log_tables,
+        }
+        if self.unseen is not None:
+            parts["unseen"] = self.unseen
+        for name, part in parts.items():
+            if len(part) != n:
+                raise ValueError(f"{name} has {len(part)} entries for {n} attributes (cards).")
+        if np.shape(self.log_prior) != (self.n_classes,):
+            raise ValueError(
+                f"log_prior has shape {np.shape(self.log_prior)}; {self.n_classes} classes need "
+                f"({self.n_classes},)."
+            )
+        for i, parents in enumerate(self.parents):
+            if len(set(parents)) < len(parents) or not all(0 <= p < n for p in parents):
+                raise ValueError(
+                    f"The parents of attribute {i} are {parents}: they must be different "
+                    f"attributes between 0 and {n - 1}."
+                )
+            around = tuple(int(self.cards[p]) for p in parents)
+            last = self.n_classes if self.with_class[i] else 1
+            _require_shape("log_tables", i, self.log_tables[i], (*around, int(self.cards[i]), last))
+            if self.unseen is not None:
+                _require_shape("unseen", i, self.unseen[i], (*around, last))
+        _ = self.order  # a cycle is refused here
+
+    @property
+    def n_attributes(self) -> int:
+        """How many attributes there are."""
+        return len(self.cards)
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether no attribute has more than one attribute as parent."""
+        return all(len(parents) <= 1 for parents in self.parents)
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """All attributes, parents before their children."""
+        return ordered(self.parents)
+
+    @cached_property
+    def flat_logs(self) -> FlatTables:
+        """The tables as compiled code reads them, for look-ups only."""
+        return flattened(self)
+
+    @cached_property
+    def flat(self) -> FlatTables:
+        """The tables as compiled code reads them, for sums."""
+        return self.flat_logs._replace(values=np.exp(self.flat_logs.log_values))
+
+    def tables_of(self, i: int) -> tuple[Array, Array | None]:
+        """The log table of attribute i, and that of new values or None, with an axis for each
+        parent; those of parents without any value have length 1."""
+        if all(self.cards[p] > 0 for p in self.parents[i]):
+            return self.log_tables[i], None if self.unseen is None else self.unseen[i]
+        if i in self.without_empty:
+            log_table, unseen = self.without_empty[i]
+        else:
+            around = [max(int(self.cards[p]), 1) for p in self.parents[i]]
+            r = int(self.cards[i])
+            log_table = np.full((*around, r, 1), -np.log(max(r, 1)))
+            unseen = np.full((*around, 1), -np.log(max(r, 1)))
+        return log_table, None if self.unseen is None else unseen
+
+    def __getstate__(self) -> dict[str, Any]:
+        made_again = ("flat", "flat_logs")
+        return {name: value for name, value in self.__dict__.items() if name not in made_again}
+
+    def log_joint(self, codes: Array, n_threads: int | None = None) -> Array:
+        """log P(c, observed attributes), missing ones summed out, of shape (n_rows, K).
+
+        Parameters
+        ----------
+        codes : integer array of shape (n_attributes, n_rows)
+            Coded attributes; see the module.
+        n_threads : int or None
+            Threads over rows; None takes all that are allowed. The result is always the same.
+        """
+        return inference.log_joint(self, codes, n_threads)
+
+    def log_terms(self, codes: Array, n_threads: int | None = None) -> Array:
+        """What each attribute adds to `log_joint`, of shape (n_attributes, n_rows, K).
+
+        With the attributes in topological `order`, the term of the i-th is
+        log P(c, x₁…x_i) − log P(c, x₁…x_{i−1}): its look-up where all its parents are observed.
+        A missing attribute adds 0. `log_prior` and all terms together make `log_joint`.
+        """
+        return inference.log_terms(self, codes, n_threads)
+
+
+def _require_shape(name: str, i: int, table: Array, shape: tuple[int, ...]) -> None:
+    if np.shape(table) != shape:
+        raise ValueError(
+            f"{name}[{i}] has shape {np.shape(table)}; the parents, values and classes of "
+            f"attribute {i} need {shape}."
+        )
+
+
+def estimated(
+    family_counts: Sequence[Array],
+    parents: Sequence[Sequence[int]],
+    with_class: Sequence[bool],
+    cards: Array,
+    class_counts: Array,
+    alpha: float,
+    prior: Array | None = None,
+) -> Network:
+    """The network whose probabilities are smoothed relative counts.
+
+    P(x | pa, c) = (N(x, pa, c) + α) / (N(pa, c) + α r), where N(pa, c) counts rows in which x and
+    all parents were observed. Configurations of the parents that were never seen are uniform; but a
+    parent of which nothing was ever seen is left out of pa.
+
+    Parameters
+    ----------
+    family_counts : sequence of arrays of shape (r + 1, r_p1 + 1, …, r_pm + 1, K)
+        Counts of each attribute with its parents and the class; slot 0 holds missing values.
+    parents, with_class, cards
+        As in `Network`.
+    class_counts : array of shape (K,)
+        Counts of the classes, smoothed already where that is wanted.
+    alpha : float
+        Added to every count. With 0, values not seen before count as missing.
+    prior : array of shape (K,), optional
+        Probabilities of the classes, in place of `class_counts`.
+    """
+    cards = np.asarray(cards, dtype=np.int64)
+    prior = np.asarray(class_counts if prior is None else prior, dtype=np.float64)
+    if not prior.sum() > 0:
+        raise ValueError("class_counts are all zero: a network needs rows with weight.")
+    never_seen = [not np.any(counts[1:]) for counts in family_counts]
+    log_tables, unseen, without_empty = [], [], {}
+    for i, (counts, above) in enumerate(zip(family_counts, parents, strict=True)):
+        for axis, p in enumerate(above, start=1):
+            if never_seen[p]:
+                # All that is counted lies in the slot of missing values: it stands for any value.
+                missing = counts.take([0], axis=axis)
+                counts = np.repeat(missing, 1 + max(1, int(cards[p])), axis=axis)
+        seen = np.moveaxis(counts[(slice(1, None),) * (counts.ndim - 1)], 0, -2)
+        log_table, new = _log_shares(seen, alpha, bool(with_class[i]))
+        if any(cards[p] == 0 for p in above):
+            without_empty[i] = log_table, new
+            known = tuple(slice(int(cards[p])) for p in above)
+            log_table, new = log_table[known], new[known]
+        log_tables.append(log_table)
+        unseen.append(new)
+    with np.errstate(divide="ignore"):
+        log_prior = np.log(prior / prior.sum())
+    return Network(
+        cards,
+        len(prior),
+        tuple(tuple(int(p) for p in family) for family in parents),
+        tuple(bool(uses_class) for uses_class in with_class),
+        log_prior,
+        tuple(log_tables),
+        tuple(unseen) if alpha > 0 else None,
+        without_empty,
+    )
+
+
+def _log_shares(seen: Array, alpha: float, uses_class: bool) -> tuple[Array, Array]:
+    """Logarithms of smoothed shares of counts (parents, r, K), and of a new value's share."""
+    if not uses_class:
+        seen = seen.sum(axis=-1, keepdims=True)
+    n_values = seen.shape[-2]
+    table, totals = np.add(seen, float(alpha), order="C"), seen.sum(axis=-2) + alpha * n_values
+    with np.errstate(divide="ignore", invalid="ignore"):
+        table /= totals[..., None, :]
+        never = totals == 0
+        table[np.broadcast_to(never[..., None, :], table.shape)] = 1 / max(n_values, 1)
+        # An attribute without values has no totals: a new value tells nothing.
+        unseen = np.where(never, 0.0, np.log(alpha) - np.log(totals))
+        return np.log(table, out=table), unseen

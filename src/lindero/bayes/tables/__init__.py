@@ -1,0 +1,1 @@
+"""Tables as users bring them, read into codes and numbers."""

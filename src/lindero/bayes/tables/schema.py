@@ -1,0 +1,259 @@
+"""Which columns a table has: which are categories with which values, which are numbers.
+
+A schema is learned from the first table, reads further ones as the same columns, and can be
+extended by the categories that a further batch brings. A column without any value is of a kind not
+known yet: it is read as a category without values until a batch has one, which tells the kind. A
+schema holds plain values only, so that it can
+be stored, and read tables of another library than the one it was learned from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lindero.bayes.tables.categorical_features import chosen_columns
+from lindero.bayes.tables.matrix_columns import MatrixColumns, require_finite
+from lindero.bayes.tables.refusals import another_kind, unseen_value
+from lindero.bayes.tables.table import Table, code_type
+from lindero.bayes.tables.user_table import Part, UserTable
+from lindero.errors import warn_user
+from lindero.kernels.functions import Array
+
+CATEGORY = "category"
+NUMBER = "number"
+UNKNOWN = "unknown"
+UNSEEN = ("smooth", "missing", "error")
+
+#: From here on a user is told that a column may be no category at all.
+_MANY_CATEGORIES = 10_000
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes
+    ----------
+    name : str or None
+        Its name, in a table with names.
+    kind : {"category", "number", "unknown"}
+        What it is; unknown while it has no values, and the user has not said.
+    values : tuple
+        Values of a category in the order of their codes 1 … r: text, truth values or numbers.
+    """
+
+    name: str | None
+    kind: str
+    values: tuple[Any, ...] = ()
+
+    @property
+    def value_kind(self) -> str | None:
+        """What its values are: "text", "flag" or "number"; None where there are none."""
+        if self.kind == NUMBER:
+            return "number"
+        if not self.values:
+            return None
+        if isinstance(self.values[0], str):
+            return "text"
+        return "flag" if isinstance(self.values[0], bool) else "number"
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table, from left to right.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        The columns.
+
+    Examples
+    --------
+    >>> from lindero.bayes.tables.schema import Schema
+    >>> rows = [["red", 1.5], ["blue", None], [None, 2.5]]
+    >>> schema = Schema.learned(rows)
+    >>> schema.columns[0].values
+    ('blue', 'red')
+    >>> schema.read(rows).codes.tolist()
+    [[2, 1, 0]]
+    >>> schema.read([["green", 1.5]]).codes.tolist()
+    [[3]]
+    """
+
+    columns: tuple[Column, ...]
+
+    @classmethod
+    def learned(cls, X: Any, categorical_features: Any = None) -> Schema:
+        """The schema of a table.
+
+        Parameters
+        ----------
+        X : array-like, dataframe or UserTable of shape (n_rows, n_columns)
+            The table. A `UserTable` that is also read afterwards is looked through only once.
+        categorical_features : None, "all", array-like of int, str or bool, default=None
+            Columns that are categories whatever their dtype: all, or some by position, by name or
+            by a mask.
+        """
+        table = UserTable.of(X)
+        chosen = chosen_columns(categorical_features, table.names, table.n_columns)
+        kinds = [_kind(*table.place(column)) for column in range(table.n_columns)]
+        named = table.names or [None] * table.n_columns
+        schema = cls(
+            tuple(
+                Column(name, CATEGORY if column in chosen else kind)
+                for column, (name, kind) in enumerate(zip(named, kinds, strict=True))
+            )
+        )
+        return schema._with_values(table.distinct(schema.category_columns))
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the columns, in a table with names."""
+        names = tuple(column.name for column in self.columns if column.name is not None)
+        return names if len(names) == self.n_columns else None
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self.columns)
+
+    @property
+    def category_columns(self) -> tuple[int, ...]:
+        """Which column each row of a table's codes is, those of unknown kind being among them."""
+        return tuple(k for k, column in enumerate(self.columns) if column.kind != NUMBER)
+
+    @property
+    def number_columns(self) -> tuple[int, ...]:
+        """Which column each row of a table's numbers is."""
+        return tuple(k for k, column in enumerate(self.columns) if column.kind == NUMBER)
+
+    @property
+    def unknown_columns(self) -> tuple[int, ...]:
+        """Columns whose kind is not known yet."""
+        return tuple(k for k, column in enumerate(self.columns) if column.kind == UNKNOWN)
+
+    def title(self, column: int) -> str:
+        """Name of a column; x0, x1 and so on where it has none."""
+        name = self.columns[column].name
+        return f"x{column}" if name is None else name
+
+    def extended(self, X: Any) -> Schema:
+        """With the categories that a further table brings appended, sorted among themselves, and
+        with the kinds of columns that have their first values there."""
+        table = self._matched(UserTable.of(X))
+        schema = self._settled(table)
+        added = []
+        for column, values in zip(
+            schema.category_columns, table.distinct(schema.category_columns), strict=True
+        ):
+            known = set(schema.columns[column].values)
+            added.append([value for value in values if value not in known])
+        return schema._with_values(added) if any(added) else schema
+
+    def _settled(self, table: UserTable) -> Schema:
+        """With the kinds that the values of a table tell."""
+        if not self.unknown_columns:
+            return self
+        columns = list(self.columns)
+        for column in self.unknown_columns:
+            columns[column] = replace(columns[column], kind=_kind(*table.place(column)))
+        return Schema(tuple(columns))
+
+    def _with_values(self, added: Iterable[list[Any]]) -> Schema:
+        columns = list(self.columns)
+        for column, values in zip(self.category_columns, added, strict=True):
+            before = columns[column].values
+            columns[column] = replace(columns[column], values=before + tuple(values))
+            if len(before) < _MANY_CATEGORIES <= len(before) + len(values):
+                warn_user(
+                    f"Column {self._label(column)!r} has {len(before) + len(values)} categories. "
+                    "If it names or numbers the rows, leave it out; if it holds numbers, leave it "
+                    "out of categorical_features.",
+                    UserWarning,
+                )
+        return Schema(tuple(columns))
+
+    def read(self, X: Any, *, unseen: str = "smooth") -> Table:
+        """Codes and numbers of a table with these columns.
+
+        Parameters
+        ----------
+        X : array-like, dataframe or UserTable of shape (n_rows, n_columns)
+            The table. Columns with names may come in another order.
+        unseen : {"smooth", "missing", "error"}, default="smooth"
+            What a category becomes that is none of the schema's: a code of its own, r + 1; a
+            missing value; or an error.
+        """
+        if unseen not in UNSEEN:
+            raise ValueError(f"unseen={unseen!r} is none of {list(UNSEEN)}.")
+        table = self._matched(UserTable.of(X))
+        cards = np.array([len(self.columns[k].values) for k in self.category_columns], np.int64)
+        codes = np.empty((len(cards), table.n_rows), dtype=code_type(int(cards.max(initial=0))))
+        others = [0] * len(cards) if unseen == "missing" else (cards + 1).tolist()
+        if unseen == "error":  # which a column cannot have that has no values to differ from
+            kinds = [self.columns[k].kind for k in self.category_columns]
+            others = [
+                0 if kind == UNKNOWN else other for kind, other in zip(kinds, others, strict=True)
+            ]
+        code_of = [
+            {value: code for code, value in enumerate(self.columns[k].values, start=1)}
+            for k in self.category_columns
+        ]
+        for part, which, rows in table.parts_of(self.category_columns):
+            part.write_codes(which, code_of[rows], others[rows], codes[rows])
+        if unseen == "error":
+            self._require_seen(table, codes, others)
+        numbers = self._numbers(table)
+        require_finite(numbers, [self._label(column) for column in self.number_columns])
+        return Table(codes, cards, numbers, table.n_rows)
+
+    def _numbers(self, table: UserTable) -> Array:
+        if len(table.parts) == 1 and len(self.number_columns) == self.n_columns:
+            part = table.parts[0]
+            shared = part.shared_numbers() if isinstance(part, MatrixColumns) else None
+            if shared is not None:
+                return shared
+        numbers = np.empty((len(self.number_columns), table.n_rows))
+        for part, which, rows in table.parts_of(self.number_columns):
+            part.write_numbers(which, numbers[rows])
+        return numbers
+
+    def _require_seen(self, table: UserTable, codes: Array, others: list[int]) -> None:
+        for at, column in enumerate(self.category_columns):
+            row = int(np.argmax(codes[at] == others[at]))
+            if codes[at, row] == others[at] != 0:
+                part, place = table.place(column)
+                value, known = part.value(row, place), list(self.columns[column].values)
+                raise unseen_value(self._label(column), row, value, known)
+
+    def _label(self, column: int) -> Any:
+        name = self.columns[column].name
+        return column if name is None else name
+
+    def _matched(self, table: UserTable) -> UserTable:
+        """The table with its columns in the order of the schema's, and of the same kinds."""
+        if self.names is not None and table.names is not None:
+            table = table.in_order(self.names)
+        elif table.n_columns != self.n_columns:
+            raise ValueError(
+                f"X has {table.n_columns} features, but {self.n_columns} were given to fit: pass "
+                "the same columns."
+            )
+        for column, known in enumerate(self.columns):
+            part, place = table.place(column)
+            kind = known.value_kind
+            # Truth values are numbers too, 0 and 1; text matches text only.
+            if kind is None or (kind == "text") == (part.value_kind == "text"):
+                continue
+            if part.has_values(place):
+                raise another_kind(self._label(column), kind, *part.first_value(place))
+        return table
+
+
+def _kind(part: Part, place: int) -> str:
+    """The kind of a column that is at some place of a part of a table."""
+    return UNKNOWN if part.is_unknown(place) else part.kind(place)
