@@ -9,7 +9,8 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
-from lindero.bayes import AODE, KDB, TAN, NaiveBayes, NetworkClassifier, families
+from lindero.bayes import AODE, KDB, TAN, NaiveBayes, NetworkClassifier
+from lindero.bayes.networks import families
 from tests.bayes.mixed_tables import categories, mixed
 
 MAKERS = [NaiveBayes, TAN, KDB, AODE, NetworkClassifier]

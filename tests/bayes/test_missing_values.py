@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from lindero.bayes import KDB, TAN, NaiveBayes, NetworkClassifier, families
+from lindero.bayes import KDB, TAN, NaiveBayes, NetworkClassifier
+from lindero.bayes.networks import families
 from lindero.bayes.networks.network import estimated
 from lindero.bayes.reading import new_rows
 from tests.bayes.mixed_tables import COMPLETING, MAKERS, NETWORKS, categories, mixed

@@ -38,14 +38,16 @@ class AODE(BayesClassifier):
     categorical_features : list, mask or "all", default=None
         Columns that are categories though they hold numbers. Text and booleans are anyway.
     unseen : {"smooth", "missing", "error"}, default="smooth"
-        What a category is that was not there in training: one with a count of zero, missing, or an
-        error.
+        What a category is that was not there in training. "smooth": one with a count of zero,
+        which speaks for the class with fewer rows (to attributes that depend on it, it is as if
+        missing); "missing": nothing is known, the neutral choice; or an error.
     fit_prior : bool, default=True
         Whether classes have the probability of their share; otherwise all have the same.
     class_prior : array-like of shape (n_classes,), default=None
         Probabilities of the classes, in the order of `classes_`.
     warm_up : int, default=1000
-        In `partial_fit`, rows after which cut points stay what they are.
+        In `partial_fit`, rows after which cut points stay what they are. Where a class is
+        still to come, up to 20 times as many are waited for.
 
     Attributes
     ----------

@@ -38,8 +38,8 @@ class NetworkClassifier(BayesClassifier):
         Columns that are categories though they hold numbers. Text and booleans are anyway.
     unseen : {"smooth", "missing", "error"}, default="smooth"
         What a category is that was not there in training. "smooth": one with a count of zero,
-        α / (N_c + α r), which speaks for the class with fewer rows; "missing": nothing is known,
-        the neutral choice; or an error.
+        which speaks for the class with fewer rows (to attributes that depend on it, it is as if
+        missing); "missing": nothing is known, the neutral choice; or an error.
     missing : {"available", "em"}, default="available"
         How missing values are counted: families with one of them are left out, or they are counted
         by their expectation given the rest of the row (the EM algorithm; `fit` only). In predicting

@@ -116,7 +116,10 @@ def to_exchange(
     for i, (word, name, own) in enumerate(zip(words[1:], names, values, strict=True)):
         variable = _variable(word, name, own)
         variable.parents = [words[1 + p] for p in network.parents[i]]
-        table = np.exp(network.log_tables[i])
+        table = np.exp(network.tables_of(i)[0])
+        for axis, parent in enumerate(network.parents[i]):
+            if network.cards[parent] == 0:  # written with two values, which tell nothing
+                table = np.repeat(table, 2, axis=axis)
         if network.with_class[i]:
             variable.parents.append(words[0])
             table = np.moveaxis(table, -2, -1)
