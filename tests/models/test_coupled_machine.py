@@ -80,12 +80,12 @@ def test_with_a_linear_kernel_both_ways_lead_to_the_same_hyperplanes(links, regr
         problem = coupled_margin(X, y, bounds, 50.0, Chain(links))
     primal = CoupledInteriorPointSolver(tol=1e-12).solve(problem)
     assert_allclose(problem.at_nodes(primal.a), z, atol=1e-4)
-    there = HyperplaneField(primal.coef, primal.intercepts)
+    there = HyperplaneField(primal.theta[:, :-1], primal.theta[:, -1])
     Z = np.random.default_rng(1).standard_normal((60, 2))
     positions = np.concatenate([np.arange(19.0), np.linspace(20, 39, 20), np.linspace(40, 59, 21)])
     expected = there.decision_values(Z, positions)
     assert_allclose(machine.decision_values(Z, positions), expected, atol=1e-3)
-    assert_allclose(intercepts_of(machine), primal.intercepts, atol=1e-3)
+    assert_allclose(intercepts_of(machine), primal.theta[:, -1], atol=1e-3)
 
 
 @pytest.mark.parametrize("links", [np.ones(59), CUT], ids=["whole", "cut"])
