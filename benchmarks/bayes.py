@@ -84,11 +84,12 @@ def _log_loss(proba: np.ndarray, y: np.ndarray) -> float:
 
 def _tan_peers() -> list[tuple[str, Any, Any]]:
     import pyagrum.skbn as skbn
+    from pyagrum.lib.discreteTypeProcessor import DiscreteTypeProcessor
     from pgmpy.estimators import TreeSearch
     from pgmpy.models import DiscreteBayesianNetwork
 
     def agrum(X: np.ndarray, y: np.ndarray) -> Any:
-        kinds = skbn.DiscreteTypeProcessor(defaultDiscretizationMethod="NoDiscretization")
+        kinds = DiscreteTypeProcessor()  # two values are no numbers to it
         model = skbn.BNClassifier(
             type_processor=kinds, learningMethod="TAN", prior="Smoothing", priorWeight=1
         )

@@ -63,14 +63,16 @@ def warn_of_the_warm_up(attributes: Attributes, sample: Sample, classes: Array) 
 
 def warn_of_codes(attributes: Attributes, sample: Sample, moments: Moments) -> None:
     """Of Gaussian columns that look like categories written as numbers."""
-    several = moments.count >= 2
-    mean, _ = moments.normals()
-    varies = (mean != mean[:, :1]).any(axis=1)
-    flat = varies & (several & (moments.squares == 0.0)).any(axis=1)
+    flat = ((moments.count >= 2) & (moments.squares == 0.0)).any(axis=1)
+    if flat.any():
+        mean, _ = moments.normals()
+        flat &= (mean != mean[:, :1]).any(axis=1)
+    first = sample.table.numbers[:, :_FIRST_NUMBERS]
+    may_be_whole = ((first % 1.0 == 0.0) | np.isnan(first)).all(axis=1)
     doubtful = [
         attributes.schema.title(attributes.schema.number_columns[k])
         for at, k in enumerate(attributes.gaussian)
-        if flat[at] or _holds_two_whole_numbers(sample.table.numbers[k])
+        if flat[at] or (may_be_whole[k] and _holds_two_whole_numbers(sample.table.numbers[k]))
     ]
     if doubtful:
         warn_user(

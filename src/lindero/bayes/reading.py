@@ -102,9 +102,10 @@ def _weighed(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | No
     """Rows with weight, their classes and weights."""
     require_labels(y)
     y = column_or_1d(y, warn=True)
-    computed(X)
-    if getattr(X, "ndim", 2) == 2:
-        check_consistent_length(X, y)
+    if type(X) is not np.ndarray or (X.ndim == 2 and len(X) != len(y)):
+        computed(X)
+        if getattr(X, "ndim", 2) == 2:
+            check_consistent_length(X, y)
     if sample_weight is None:
         return X, y, None
     weights = row_factors(sample_weight, _num_samples(X), "sample_weight")

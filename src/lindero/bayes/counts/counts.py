@@ -185,6 +185,9 @@ def count_singles(
         Without pairs.
     """
     rows = Rows.checked(codes, cards, y, n_classes, weights)
+    if len(rows.cards) == 0:
+        of_class = np.bincount(y, weights=weights, minlength=n_classes).astype(np.float64)
+        return Counts(n_classes, rows.cards, of_class, np.zeros(0))
     of_class, singles, _ = counted(rows, n_threads, with_pairs=False)
     return Counts(n_classes, rows.cards, of_class, singles)
 

@@ -47,6 +47,8 @@ class UserTable:
         """From whatever was passed as X."""
         if isinstance(X, cls):
             return X
+        if type(X) is np.ndarray:
+            return _from_array(X)
         frame = computed(X)
         return _from_frame(frame) if isinstance(frame, nw.DataFrame) else _from_array(X)
 
