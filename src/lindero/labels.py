@@ -101,7 +101,7 @@ def _distinct(y: Array) -> tuple[Array, Array]:
     if y.dtype.kind in "iu" and len(y):
         least, most = int(y.min()), int(y.max())
         if most - least < len(y) + _CLOSE and most <= np.iinfo(np.intp).max:
-            shifted = y.astype(np.intp) - least
+            shifted = y.astype(np.intp, copy=False) - least
             present = np.bincount(shifted, minlength=most - least + 1) > 0
             places = np.cumsum(present) - 1
             return (np.flatnonzero(present) + least).astype(y.dtype), places[shifted]
