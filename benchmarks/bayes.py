@@ -84,9 +84,9 @@ def _log_loss(proba: np.ndarray, y: np.ndarray) -> float:
 
 def _tan_peers() -> list[tuple[str, Any, Any]]:
     import pyagrum.skbn as skbn
-    from pyagrum.lib.discreteTypeProcessor import DiscreteTypeProcessor
     from pgmpy.estimators import TreeSearch
     from pgmpy.models import DiscreteBayesianNetwork
+    from pyagrum.lib.discreteTypeProcessor import DiscreteTypeProcessor
 
     def agrum(X: np.ndarray, y: np.ndarray) -> Any:
         kinds = DiscreteTypeProcessor()  # two values are no numbers to it

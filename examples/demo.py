@@ -16,6 +16,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from lindero.bayes import TAN, NaiveBayes
 from lindero.persist import load_libsvm, save_libsvm
 from lindero.plot import BoundaryDisplay
 from lindero.svm import (
@@ -74,6 +75,23 @@ def ranked() -> None:
     model = RankSVM().fit(X[:600], y[:600], qid=qid[:600])
     report(f"Ranking, linear kernel, {model.n_pairs_} pairs", model.score(X[600:], y[600:],
            qid=qid[600:]), model, "NDCG@10")  # fmt: skip
+
+
+def told_from_a_table() -> None:
+    """Text, numbers and gaps as they are; and why a row is what it is."""
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(0)
+    size = np.where(X[:, 2] < 2.5, "short", np.where(X[:, 2] < 4.8, "middle", "long"))
+    rows = [[word, *row[:2], row[3]] for word, row in zip(size, X.tolist(), strict=True)]
+    for row in rows:
+        row[rng.integers(0, 4)] = None  # one value of each row is missing
+    names = load_iris().target_names[y]
+    split = train_test_split(rows, names, random_state=0, stratify=y)
+    print("\nBayesian classifiers on iris, petal length in words, a quarter of all values missing")
+    for model in (NaiveBayes(), TAN()):
+        score = model.fit(split[0], split[2]).score(split[1], split[3])
+        print(f"  {type(model).__name__:<17} {score:.3f}")
+    print(f"  why               {model.explain(split[1][:1]).sentence(0)}")
 
 
 def learned_and_forgotten() -> None:
@@ -187,6 +205,7 @@ def main() -> None:
              *load_diabetes(return_X_y=True), measure="R²")  # fmt: skip
     ranked()
     learned_and_forgotten()
+    told_from_a_table()
     moving = moving_boundary.main(FOLDER)
     print(f"\nA picture of three boundaries with margins and support vectors: {draw()}")
     print(f"A picture of a tube and a region: {draw_family()}")

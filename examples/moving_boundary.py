@@ -44,6 +44,7 @@ def on_the_stream(X: np.ndarray, y: np.ndarray) -> dict[str, PrequentialResult]:
     """Each row is predicted before it is learned, so all of them are test data."""
     curves = {"warm_up": 20, "window": 50}
     plain = SVC(kernel="linear")
+    prequential(AdaptiveSVC(**SETTINGS), X[:50], y[:50])  # compile first
     return {
         ADAPTIVE: prequential(AdaptiveSVC(**SETTINGS), X, y, **curves),
         LATEST_ROWS: prequential(plain, X, y, refit_every=5, refit_on=100, **curves),

@@ -150,3 +150,18 @@ def test_em_ends_by_its_probabilities_whatever_the_other_rows():
         counts.network(0.1, None).log_tables, further.network(0.1, None).log_tables, strict=True
     )
     assert max(np.abs(np.exp(old) - np.exp(new)).max() for old, new in pairs) < 2e-5
+
+
+def test_numbers_read_as_text_and_names_of_rows_are_noticed():
+    y = ["p", "q"] * 30
+    numbers = [[str(k / 10), "x"] for k in range(59)] + [["?", "x"]]
+    with pytest.warns(UserWarning, match=r"'x0' is text, but nearly all .*the others are \['\?'\]"):
+        NaiveBayes().fit(numbers, y)
+    ids = [[f"u{k}", "x"] for k in range(60)]
+    with pytest.warns(UserWarning, match="'x0' has 60 different values in 60 rows"):
+        NaiveBayes().fit(ids, y)
+    words = [[f"w{k % 20}", "x"] for k in range(60)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        NaiveBayes().fit(words, y)
+        NaiveBayes(categorical_features="all").fit(ids, y)

@@ -176,7 +176,7 @@ def test_sentences():
     start = "yes rather than no: log-odds"
     assert explanation.sentence(0) == f"{start} +0.50 = before -1.00, a +2.00, b -0.25, d -0.25"
     assert explanation.sentence(0, 1) == f"{start} +0.50 = before -1.00, a +2.00, all others -0.50"
-    assert explanation.sentence(1) == f"{start} -1.00 = before -1.00"
+    assert explanation.sentence(1) == "no rather than yes: log-odds +1.00 = before +1.00"
 
 
 def test_more_rows_than_are_taken_apart_at_once():

@@ -7,11 +7,18 @@ import numpy as np
 from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.columns.moments import Moments
 from lindero.bayes.evidence import Sample
+from lindero.bayes.tables.schema import Schema
 from lindero.errors import warn_user
 from lindero.kernels.functions import Array
 
 #: Columns that a warning names.
 _MOST_NAMED = 5
+
+#: Text of no more values than this may be anything; the share of others that text of numbers may
+#: have; and the share of rows beyond which values are names of rows.
+_FEW_VALUES = 15
+_FEW_OTHERS = 0.1
+_OWN_VALUES = 0.5
 
 #: Numbers of a column that are looked at first for more than two different ones.
 _FIRST_NUMBERS = 64
@@ -38,6 +45,37 @@ def warn_of_small_weights(classes: Array, codes: Array, weights: Array | None) -
         "(len(sample_weight) / sum(sample_weight)).",
         UserWarning,
     )
+
+
+def warn_of_text(schema: Schema, n_rows: int) -> None:
+    """Of text that is probably numbers, or names the rows."""
+    for at in schema.category_columns:
+        values, title = schema.columns[at].values, schema.title(at)
+        if len(values) <= _FEW_VALUES or not isinstance(values[0], str):
+            continue
+        others = [value for value in values if not _is_number(value)]
+        if len(others) <= _FEW_OTHERS * len(values):
+            rest = f", the others are {others[:3]}" if others else ""
+            warn_user(
+                f"Column {title!r} is text, but nearly all of its {len(values)} values are numbers"
+                f"{rest}. If it is meant as numbers, convert it (pandas.to_numeric), or read the "
+                "file with na_values for what stands for a missing value.",
+                UserWarning,
+            )
+        elif len(values) > _OWN_VALUES * n_rows:
+            warn_user(
+                f"Column {title!r} has {len(values)} different values in {n_rows} rows. If it "
+                "names the rows, or holds dates, leave it out: nothing can be learned from it.",
+                UserWarning,
+            )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def warn_of_the_warm_up(attributes: Attributes, sample: Sample, classes: Array) -> None:

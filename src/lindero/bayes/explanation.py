@@ -75,7 +75,7 @@ class Explanation:
         return nw.from_dict(columns, backend=frame_backend(backend)).to_native()
 
     def sentence(self, row: int, most: int = 5) -> str:
-        """What speaks for and against in one row, in words.
+        """What speaks for the more probable of the two classes in one row, and what against.
 
         Parameters
         ----------
@@ -84,16 +84,16 @@ class Explanation:
         most : int, default=5
             How many columns to name.
         """
-        terms = self.terms[row]
+        log_odds, prior, terms = self.log_odds[row], self.prior[row], self.terms[row]
+        of, against = self.of[row], self.against[row]
+        if log_odds < 0.0:
+            log_odds, prior, terms, of, against = -log_odds, -prior, -terms, against, of
         order = np.argsort(-np.abs(terms), kind="stable")[:most]
-        parts = [f"before {self.prior[row]:+.2f}"]
+        parts = [f"before {prior:+.2f}"]
         parts += [f"{self.names[j]} {terms[j]:+.2f}" for j in order if terms[j] != 0.0]
         if len(terms) > most:
             parts.append(f"all others {np.delete(terms, order).sum():+.2f}")
-        return (
-            f"{self.of[row]} rather than {self.against[row]}: log-odds {self.log_odds[row]:+.2f} = "
-            + ", ".join(parts)
-        )
+        return f"{of} rather than {against}: log-odds {log_odds:+.2f} = " + ", ".join(parts)
 
 
 def explained(classifier: Any, X: Any, of: Any, against: Any) -> Explanation:

@@ -68,7 +68,7 @@ class NaiveBayes(BayesClassifier):
     >>> model.predict([["rain", 11.0], ["snow", 28.0], [None, 27.0]])
     array(['in', 'out', 'out'], dtype='<U3')
     >>> print(model.explain([["rain", None]]).sentence(0))
-    out rather than in: log-odds -1.10 = before +0.00, x0 -1.10
+    in rather than out: log-odds +1.10 = before -0.00, x0 +1.10
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**BAYES_CONSTRAINTS}

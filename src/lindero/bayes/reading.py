@@ -14,7 +14,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from lindero.bayes.cautions import warn_of_small_weights
+from lindero.bayes.cautions import warn_of_small_weights, warn_of_text
 from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.evidence import Sample
 from lindero.bayes.tables.schema import Schema
@@ -53,6 +53,8 @@ def first_sample(
     prior_of(classifier, np.ones(len(classifier.classes_)))
     schema = Schema.learned(table, classifier.categorical_features)
     validate_data(classifier, X, skip_check_array=True)
+    if classifier.categorical_features is None:
+        warn_of_text(schema, len(y))
     attributes = Attributes.planned(schema, classifier.numeric, usual_numeric)
     sample = Sample(schema.read(table, unseen="error"), codes, weights)
     return attributes, sample

@@ -22,7 +22,10 @@ def stream_labels(y: Any, n_rows: int) -> Array:
     missing = labels != labels
     if np.any(missing):
         raise ValueError(f"y contains NaN: y[{int(np.argmax(missing))}] is no class.")
-    check_classification_targets(labels)
+    try:
+        check_classification_targets(labels)
+    except ValueError as error:
+        raise ValueError(f"prequential is for classifiers: y must hold classes. {error}") from None
     return labels
 
 
