@@ -113,7 +113,8 @@ def alone(n: int, d: int, settings: dict[str, Any], wanted: str) -> None:
     if done.returncode:
         raise SystemExit(f"The fit of {n} samples failed:\n{done.stderr}")
     seconds, before, peak, gap = map(float, done.stdout.split())
-    print(f"\n### n = {n}, d = {d}, {settings}, in a new process (wanted: {wanted})")
+    said = ", ".join(f"{name} {value}" for name, value in settings.items())
+    print(f"\n### n = {n}, d = {d}, {said}, in a new process (wanted: {wanted})")
     cells = [f"{seconds:.1f}", f"{peak / 2**10:.2f}", f"{before / 2**10:.2f}", f"{gap:.0e}"]
     table(["seconds", "peak of the process, GB", "of which before, GB", "gap / objective"], [cells])
 

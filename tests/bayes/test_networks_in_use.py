@@ -99,3 +99,15 @@ def test_a_column_that_numeric_names_twice():
     X, y = mixed(6)
     with pytest.raises(ValueError, match="numeric names column 1 twice, as 'length' and as 1"):
         NaiveBayes(numeric={"length": "mdl", 1: [0.0]}).fit(X, y)
+
+
+@pytest.mark.parametrize("form", ["bif", "xmlbif"])
+def test_children_of_an_empty_column_keep_what_they_know_in_a_file(form):
+    random = np.random.default_rng(0)
+    X = [[None, value] for value in random.choice(["x", "y"], 40)]
+    y = [int((value == "x") ^ (random.random() < 0.2)) for _, value in X]
+    model = NetworkClassifier(arcs=[(0, 1)]).fit(X, y)
+    text = getattr(model.network_, f"to_{form}")()
+    again = getattr(BayesNetwork, f"from_{form}")(text)
+    assert np.ptp(model.predict_proba(X)[:, 0]) > 0.1
+    assert_allclose(again.predict_proba(X), model.predict_proba(X), rtol=1e-9)

@@ -199,12 +199,17 @@ def from_exchange(variables: Sequence[Variable], class_name: str | None) -> Name
             f"the class must not have parents, but has {', '.join(the_class.parents)}. Name "
             "another class_name, or reverse these arcs where the file was made."
         )
-    parents, with_class, tables = [], [], []
-    for k in attributes:
+    parents, with_class, tables, without_empty = [], [], [], {}
+    for i, k in enumerate(attributes):
         own = variables[k]
         parents.append(tuple(number[p] for p in own.parents if p != the_class.word))
         with_class.append(the_class.word in own.parents)
         tables.append(_log_table(own, sizes, the_class.word))
+        if any(sizes[p] == 0 for p in own.parents):
+            # What the file says of a parent's unused values is what is known without it.
+            one = {word: max(1, size) for word, size in sizes.items()}
+            table = _log_table(own, {**one, own.word: sizes[own.word]}, the_class.word)
+            without_empty[i] = table, np.zeros((*table.shape[:-2], table.shape[-1]))
     c = next(k for k in range(len(variables)) if variables[k] is the_class)
     try:
         network = Network(
@@ -214,6 +219,7 @@ def from_exchange(variables: Sequence[Variable], class_name: str | None) -> Name
             tuple(with_class),
             _log_table(the_class, sizes, "")[..., 0],
             tuple(tables),
+            without_empty=without_empty,
         )
     except ValueError as error:
         raise file_error(str(error), None) from None
