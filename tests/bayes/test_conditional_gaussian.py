@@ -35,7 +35,7 @@ def quadratic_optimum(numbers, y, more=None):
     return model.predict_log_proba(X)[np.arange(len(y)), y].sum()
 
 
-@pytest.mark.parametrize(("solver", "tolerance"), [("tm", 1e-11), ("lbfgs", 1e-13)])
+@pytest.mark.parametrize(("solver", "tolerance"), [("tm", 1e-11), ("accelerated", 1e-13)])
 def test_the_optimum_is_that_of_quadratic_logistic_regression(solver, tolerance):
     numbers, y = numbers_and_classes(0)
     families = counted((), np.empty((0, len(y)), np.uint8), np.empty(0, int), y, 3)
@@ -53,7 +53,7 @@ def test_the_optimum_is_that_of_quadratic_logistic_regression(solver, tolerance)
     assert (fit.sd > 0).all()
 
 
-@pytest.mark.parametrize("solver", ["tm", "lbfgs"])
+@pytest.mark.parametrize("solver", ["tm", "accelerated"])
 @pytest.mark.parametrize("graph", [naive, chain])
 def test_categories_and_numbers_together(solver, graph):
     numbers, y = numbers_and_classes(1, n_classes=2)
@@ -95,7 +95,7 @@ def test_the_largest_step_is_where_the_first_variance_or_count_ends():
     assert largest_step(np.zeros((3, 0, 2)), np.zeros((3, 0, 2))) == np.inf
 
 
-@pytest.mark.parametrize("solver", ["tm", "lbfgs"])
+@pytest.mark.parametrize("solver", ["tm", "accelerated"])
 def test_separable_constant_and_empty_columns_end_finite(solver):
     y = np.repeat([0, 1], 20)
     numbers = np.array([y + 1e-3 * np.arange(40), np.full(40, 7.0), np.full(40, np.nan)])

@@ -21,7 +21,7 @@ def loss_of(network, codes, y):
     return -np.mean(joint[np.arange(len(y)), y] - np.logaddexp.reduce(joint, axis=1))
 
 
-@pytest.mark.parametrize("solver", ["tm", "lbfgs"])
+@pytest.mark.parametrize("solver", ["tm", "accelerated"])
 def test_the_best_pass_is_what_it_gives(solver):
     codes, y, others, labels, cards = too_many_parameters()
     families = counted(chain(6), codes, cards, y, 2)

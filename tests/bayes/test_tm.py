@@ -19,10 +19,9 @@ def learned(graph, seed=0, n_rows=400, n_classes=3, **options):
     return problem, moved_counts(problem, 3000, 1e-8)
 
 
-@pytest.mark.parametrize("penalty", [0.0, 50.0])
 @pytest.mark.parametrize("graph", [naive, chain])
-def test_counts_of_attributes_stay_and_the_objective_rises(graph, penalty):
-    problem, way = learned(graph, penalty=penalty)
+def test_counts_of_attributes_stay_and_the_objective_rises(graph):
+    problem, way = learned(graph)
     assert len(way.trace) > 4
     np.testing.assert_allclose(way.counts.sum(axis=1), problem.counts.sum(axis=1), atol=1e-9)
     assert np.diff([step.objective for step in way.trace]).min() > 0
@@ -112,7 +111,7 @@ def test_attributes_without_the_class_keep_their_tables():
     cards = np.array([3, 2, 3])
     codes, y = random_rows(random, 200, cards, 2)
     families = counted(chain(3), codes, cards, y, 2, with_class=(True, True, False))
-    for solver in ("tm", "lbfgs"):
+    for solver in ("tm", "accelerated"):
         found = conditionally_learned(families, codes, y, solver=solver)
         generative = families.network(1.0, None)
         assert found.network.log_tables[2].shape == (2, 3, 1)
@@ -125,7 +124,7 @@ def test_attributes_without_the_class_keep_their_tables():
 # -- bad cases -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", ["tm", "lbfgs"])
+@pytest.mark.parametrize("solver", ["tm", "accelerated"])
 def test_separable_classes_have_a_finite_answer_that_says_so(solver):
     random = np.random.default_rng(4)
     codes = random.integers(1, 3, (3, 80)).astype(np.uint8)
@@ -141,7 +140,7 @@ def test_separable_classes_have_a_finite_answer_that_says_so(solver):
     assert pulled.trace[-1].log_likelihood < -0.5
 
 
-@pytest.mark.parametrize("solver", ["tm", "lbfgs"])
+@pytest.mark.parametrize("solver", ["tm", "accelerated"])
 @pytest.mark.parametrize("graph", [naive, chain, loops])
 def test_empty_cells_lone_rows_and_many_parameters(graph, solver):
     random = np.random.default_rng(5)
@@ -163,7 +162,7 @@ def test_empty_cells_lone_rows_and_many_parameters(graph, solver):
         )
 
 
-@pytest.mark.parametrize("solver", ["tm", "lbfgs"])
+@pytest.mark.parametrize("solver", ["tm", "accelerated"])
 def test_no_attributes_no_numbers_and_columns_without_values(solver):
     y = np.array([0, 1, 1, 1])
     nothing = np.empty((0, 4), np.uint8)
@@ -183,7 +182,7 @@ def test_no_attributes_no_numbers_and_columns_without_values(solver):
     np.testing.assert_allclose(again.log_joint(codes), ours, atol=1e-9)
 
 
-@pytest.mark.parametrize("solver", ["tm", "lbfgs"])
+@pytest.mark.parametrize("solver", ["tm", "accelerated"])
 def test_few_passes_are_said_to_be_few(solver):
     random = np.random.default_rng(6)
     cards = np.array([3, 2, 4, 3])
@@ -199,7 +198,7 @@ def test_moved_counts_give_the_network():
     cards = np.array([3, 2, 4, 3])
     codes, y = random_rows(random, 300, cards, 2)
     families = counted(chain(4), codes, cards, y, 2)
-    for solver in ("tm", "lbfgs"):
+    for solver in ("tm", "accelerated"):
         found = conditionally_learned(families, codes, y, solver=solver)
         again = found.families.network(0.0, None)
         for one, two in zip(found.network.log_tables, again.log_tables, strict=True):

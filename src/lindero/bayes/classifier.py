@@ -44,11 +44,9 @@ _LONGEST_WARM_UP = 20
 
 def _can_go_on(classifier: Any) -> bool:
     """Whether `partial_fit` is there."""
-    if classifier._completes:
-        raise AttributeError(
-            "missing='em' looks at all rows again and again: call fit with all of them, or use "
-            "missing='available'."
-        )
+    why = classifier._why_all_rows
+    if why is not None:
+        raise AttributeError(why)
     return True
 
 
@@ -86,6 +84,16 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         """Whether missing values are counted by their expectations."""
         return getattr(self, "missing", "available") == "em"
 
+    @property
+    def _why_all_rows(self) -> str | None:
+        """Why batches are not enough, as a sentence."""
+        if not self._completes:
+            return None
+        return (
+            "missing='em' looks at all rows again and again: call fit with all of them, or use "
+            "missing='available'."
+        )
+
     def _require_columns(self, attributes: Attributes) -> None:
         """Refuse parameters that name columns which are not there."""
 
@@ -104,6 +112,10 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
     def _model(self, attributes: Attributes, counts: Any, prior: Array | None) -> Any:
         """What answers `log_joint` and `log_terms`, with a `log_prior`."""
         return self._families(attributes, counts).network(self.alpha, prior)
+
+    def _learn(self, sample: Sample) -> None:
+        """Estimate parameters from what `fit` has counted; `sample` are its rows."""
+        self._estimated()
 
     # -- learning -----------------------------------------------------------------------------
 
@@ -132,7 +144,7 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         fitted._sample = fitted._provisional = None
         fitted._evidence = fitted._all_counted(attributes, sample)
         warn_of_codes(attributes, sample, fitted._evidence.moments)
-        fitted._estimated()
+        fitted._learn(sample)
         self.__dict__ = fitted.__dict__
         return self
 
@@ -183,6 +195,7 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         before = getattr(self, "_sample", None)
         known = getattr(self, "_evidence", None)
         self._estimate = self._provisional = None
+        self.__dict__.pop("convergence_", None)  # of a fit that learned otherwise
         if known is not None:
             n_classes, late = len(self.classes_), attributes.without_cuts
             self._attributes = attributes = attributes.with_cuts(

@@ -12,16 +12,19 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lindero.bayes.classifier import BAYES_CONSTRAINTS, BayesClassifier
 from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.counts.counts import count_pairs
 from lindero.bayes.counts.information import dependence, observed, relevance
 from lindero.bayes.counts.structure import k_dependence
+from lindero.bayes.discriminative_classifier import (
+    DISCRIMINATIVE_CONSTRAINTS,
+    DiscriminativeClassifier,
+)
 from lindero.bayes.networks.families import FamilyCounts
 from lindero.kernels.functions import Array
 
 
-class KDB(BayesClassifier):
+class KDB(DiscriminativeClassifier):
     """k-dependence Bayesian classifier, for tables of numbers and categories.
 
     Parameters
@@ -47,10 +50,29 @@ class KDB(BayesClassifier):
         by their expectation given the rest of the row (the EM algorithm; `fit` only). "available"
         suits tables with few gaps; in tables with many it uses few of the rows, and "em" all. In
         predicting they are summed out.
+    learning : {"generative", "discriminative"}, default="generative"
+        Whether parameters make the rows most probable, or the classes given the rest of the row
+        (the TM algorithm; `fit` only). The second predicts probabilities better where columns tell
+        the same twice, and needs more rows.
+    solver : {"auto", "accelerated", "tm"}, default="auto"
+        The way of discriminative learning: moving counts by the TM algorithm, or L-BFGS on the same
+        objective, in fewer passes ("auto").
+    penalty : float or "auto", default="auto"
+        Pseudo-counts for every value that hold discriminative parameters near the generative ones;
+        0 is none. "auto" chooses among 1, 3, 10, … 300 by five-fold cross-validation, which takes
+        thirty times as long, or is 0 with `early_stopping`.
+    early_stopping : bool, default=False
+        Whether discriminative learning keeps a fifth of the rows for itself, and ends when their
+        log-loss no longer falls.
+    max_passes : int, default=1000
+        Most passes over the rows in discriminative learning.
+    tol : float, default=1e-8
+        Relative improvement of the objective below which it ends.
     fit_prior : bool, default=True
         Whether classes have the probability of their share; otherwise all have the same.
     class_prior : array-like of shape (n_classes,), default=None
-        Probabilities of the classes, in the order of `classes_`.
+        Probabilities of the classes, in the order of `classes_`. Discriminative parameters are
+        shifted by the logarithm of what these are to the shares of the classes.
     warm_up : int, default=1000
         In `partial_fit`, rows after which cut points and arcs stay what they are. Where a class is
         still to come, up to 20 times as many are waited for.
@@ -65,6 +87,8 @@ class KDB(BayesClassifier):
         Weight of each class, and the logarithm of its probability.
     theta_, scale_ : ndarray of shape (n_classes, n_gaussian)
         Means and standard deviations of Gaussian columns.
+    convergence_ : Convergence
+        How discriminative learning went: likelihood and step of each pass, and why it ended.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -82,7 +106,7 @@ class KDB(BayesClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BAYES_CONSTRAINTS,
+        **DISCRIMINATIVE_CONSTRAINTS,
         "k": [Interval(Integral, 0, None, closed="left")],
         "missing": [StrOptions({"available", "em"})],
     }
@@ -97,6 +121,12 @@ class KDB(BayesClassifier):
         categorical_features: Any = None,
         unseen: str = "smooth",
         missing: str = "available",
+        learning: str = "generative",
+        solver: str = "auto",
+        penalty: float | str = "auto",
+        early_stopping: bool = False,
+        max_passes: int = 1000,
+        tol: float = 1e-8,
         fit_prior: bool = True,
         class_prior: Any = None,
         warm_up: int = 1000,
@@ -108,6 +138,12 @@ class KDB(BayesClassifier):
         self.categorical_features = categorical_features
         self.unseen = unseen
         self.missing = missing
+        self.learning = learning
+        self.solver = solver
+        self.penalty = penalty
+        self.early_stopping = early_stopping
+        self.max_passes = max_passes
+        self.tol = tol
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.warm_up = warm_up

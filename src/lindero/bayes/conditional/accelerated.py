@@ -1,9 +1,9 @@
 """The optimum of conditional learning in fewer passes: L-BFGS on the objective of `conditional`.
 
-Where every way uphill leads to the optimum (`logistic.is_global`, complete rows), tables are free
-weights β(x_i, pa_i, c), in which the objective is concave; at the end they are made probabilities
-again, with the distribution of attributes of the start (`input_margins`), which is the network that
-moving counts ends in as well. Otherwise tables are normalised,
+Where any weights are those of a network (`logistic.is_global`, complete rows, no penalty), tables
+are free weights β(x_i, pa_i, c), in which the objective is concave; at the end they are made
+probabilities again, with the distribution of attributes of the start (`input_margins`), which is
+the network that moving counts ends in as well. Otherwise tables are normalised,
 
     log P(x_i | pa_i, c) = η(x_i, pa_i, c) − log Σ_x exp η(x, pa_i, c),
 
@@ -66,8 +66,11 @@ class Variables:
         cells = problem.rows.cells
         varying = cells.telling if problem.rows.is_complete else cells.used
         rows = np.flatnonzero(varying)
-        scale = np.sqrt(1.0 + problem.counts[rows].sum(axis=1, keepdims=True) / 4)
-        return cls(problem, rows, scale, np.sqrt(1.0 + problem.sums[0]))
+        curved, of_numbers = problem.counts.sum(axis=1, keepdims=True) / 4, problem.sums[0]
+        if problem.penalty is not None:
+            curved = curved + problem.penalty.cells.mean(axis=1, keepdims=True)
+            of_numbers = of_numbers + problem.penalty.moments[0]
+        return cls(problem, rows, np.sqrt(1.0 + curved[rows]), np.sqrt(1.0 + of_numbers))
 
     def vector(self, parameters: Parameters) -> Array:
         """All variables."""
@@ -84,7 +87,7 @@ class Variables:
         n = shape[0] * shape[1]
         logs = start.logs.copy()
         logs[self.rows] = vector[:n].reshape(shape) / self.scale
-        if not self.problem.is_global:
+        if not self.problem.is_free:
             logs = self.problem.rows.cells.normalised(logs)
         mean = vector[n : n + k].reshape(self.of_numbers.shape) / self.of_numbers
         sd = np.exp(vector[n + k :].reshape(self.of_numbers.shape) / self.of_numbers)
@@ -93,7 +96,7 @@ class Variables:
     def slope(self, at: Parameters, found: Evaluation) -> Array:
         """The derivative of J by all variables."""
         cells, change = self.problem.rows.cells, found.cells
-        if not self.problem.is_global:
+        if not self.problem.is_free:
             change = change.copy()
             for i, tells in enumerate(cells.with_class):
                 table = cells.seen(change, i)
@@ -178,7 +181,7 @@ def climbed(problem: Problem, max_passes: int, tolerance: float, watch: Watch | 
         elif ended_by is _NoMorePasses:
             status = out_of_passes(problem, found, max_passes)
     cells = problem.rows.cells
-    if problem.is_global:
+    if problem.is_free:
         wanted = problem.counts.sum(axis=1)
         found = Parameters(with_margins(cells, found.logs, wanted), found.mean, found.sd)
     counts = joint_counts(cells, found.logs, problem.rows.total_weight, problem.counts)
@@ -188,6 +191,6 @@ def climbed(problem: Problem, max_passes: int, tolerance: float, watch: Watch | 
 
 def _proper(problem: Problem, at: Parameters) -> Parameters:
     """Parameters whose tables are probabilities."""
-    if not problem.is_global:
+    if not problem.is_free:
         return at
     return Parameters(absorbed(problem.rows.cells, at.logs), at.mean, at.sd)

@@ -14,19 +14,9 @@ class, so that N too changes with θ, and is taken anew in each pass:
 
     surplus = Σ_rows Σ_c w (1[c = y] − P(c | x)) E[N | x, c].
 
-**A pull towards the generative estimate.** With `penalty` ρ > 0, every row is there once more with
-its class as the generative estimate θ̂ has it, all these virtual rows together weighing as much as
-ρ rows (W is the weight of all real ones):
-
-    J(θ) = Σ_rows w [log P(y | x; θ) + (ρ / W) Σ_c P(c | x; θ̂) log P(c | x; θ)].
-
-Because no P(c | x; θ̂) is zero, J has a finite maximum even where classes are separable; it is as
-concave as CLL is, and its derivative is a surplus with T = N + (ρ / W) E_θ̂[N | x] in place of N
-and (1 + ρ / W) E in place of E. For ρ → ∞ the posterior of the generative estimate comes back.
-
 One pass over the rows: look-ups, posteriors, and sums in fixed parts that are added in order, so
-that the number of threads changes no bit. J itself needs no look at the classes of complete rows,
-being ⟨T, log θ⟩ − (1 + ρ / W) Σ w log Σ_c exp(score).
+that the number of threads changes no bit. CLL itself needs no look at the classes of complete rows,
+being ⟨N, log θ⟩ − Σ w log Σ_c exp(score).
 """
 
 from __future__ import annotations
@@ -72,17 +62,26 @@ class Parameters:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What expectations are held against: T of the module, and its parts by row where needed."""
+    """What expectations are held against: what was counted, and its parts by row where needed."""
 
     cells: Array  # (size, K), rows that are looked up
     moments: Array  # (3, n_numbers, K), the same
     shares: Array  # (n_rows, K): weights of classes in each row; no rows where not needed
-    scale: float  # 1 + ρ / W
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """CLL, J, and the derivative of J by the logarithms of tables and by natural parameters."""
+    """CLL or more, and its derivative by the logarithms of tables and by natural parameters.
+
+    Attributes
+    ----------
+    log_likelihood : float
+        CLL.
+    objective : float
+        What is maximised: CLL, and the penalty where there is one.
+    cells, moments : arrays of shape (size, K) and (3, n_numbers, K)
+        The derivative of the objective.
+    """
 
     log_likelihood: float
     objective: float
@@ -146,7 +145,7 @@ class ConditionalRows:
         with self.threads():
             looked_up = self.codes[:, : self.n_looked_up]
             self._groups = FamilyGroups.of(cells, looked_up, self._open())
-        self.labels = self._target(shares, self._counted(shares), 1.0)
+        self.labels = self._target(shares, self._counted(shares))
 
     # -- targets ------------------------------------------------------------------------------
 
@@ -162,50 +161,34 @@ class ConditionalRows:
         counts[~cells.telling] = 0.0
         return counts
 
-    def _target(self, shares: Array, counts: Array, scale: float) -> Target:
+    def _target(self, shares: Array, counts: Array) -> Target:
         moments = self._sums(shares, self.n_looked_up)
         if not len(self.gaussian.numbers) and self.n_looked_up == len(self.y):
             shares = shares[:0]
-        return Target(counts, moments, shares, scale)
-
-    def pulled(self, generative: Parameters, penalty: float) -> Target:
-        """The target with `penalty` virtual rows, whose classes are those of a first estimate."""
-        if penalty == 0:
-            return self.labels
-        share = penalty / self.total_weight
-        _, expected, posterior = self._posteriors(generative, keep=True)
-        shares = share * posterior
-        w = np.ones(len(self.y)) if self.weights is None else self.weights
-        shares[np.arange(len(self.y)), self.y] += w
-        return self._target(shares, self.labels.cells + share * expected, 1.0 + share)
+        return Target(counts, moments, shares)
 
     # -- passes -------------------------------------------------------------------------------
 
-    def evaluate(self, parameters: Parameters, target: Target | None = None) -> Evaluation:
-        """CLL and J, and the derivative of J, at some parameters: one pass over the rows."""
-        target = self.labels if target is None else target
-        k = self.n_looked_up
+    def evaluate(self, parameters: Parameters) -> Evaluation:
+        """CLL and its derivative at some parameters: one pass over the rows."""
+        target, k = self.labels, self.n_looked_up
         keep = len(target.shares) > 0
         log_sums, expected, posterior = self._posteriors(parameters, keep)
         logs = parameters.logs - parameters.logs[:, -1:]
         normal = natural(parameters.mean, parameters.sd)
         normal -= normal[:, :, -1:]
-        values = [
-            float(np.vdot(aim.cells, logs) + np.vdot(aim.moments, normal)) - aim.scale * log_sums
-            for aim in (self.labels, target)
-        ]
-        cells = target.cells - target.scale * expected
-        surplus = target.shares - target.scale * posterior if keep else posterior
+        value = float(np.vdot(target.cells, logs) + np.vdot(target.moments, normal)) - log_sums
+        cells = target.cells - expected
+        surplus = target.shares - posterior if keep else posterior
         if k < len(self.y):
             w = np.ones(len(self.y) - k) if self.weights is None else self.weights[k:]
+            own = posterior[np.arange(k, len(self.y)), self.y[k:]]
             with np.errstate(divide="ignore"):
-                log_posterior = np.log(posterior[k:] / np.where(w > 0, w, 1.0)[:, None])
-            for n, aim in enumerate((self.labels, target)):
-                parts = np.where(aim.shares[k:] > 0, aim.shares[k:] * log_posterior, 0.0)
-                values[n] += float(parts.sum())
+                logs = np.log(own / np.where(w > 0, w, 1.0))
+            value += float((w[w > 0] * logs[w > 0]).sum())
             self._add_expected(parameters, surplus[k:], cells)
         cells[~self.cells.used] = 0.0
-        return Evaluation(values[0], values[1], cells, self._sums(surplus, len(self.y)))
+        return Evaluation(value, value, cells, self._sums(surplus, len(self.y)))
 
     def separates(self, parameters: Parameters) -> bool:
         """Whether every row has its own class as the most probable one."""

@@ -17,10 +17,11 @@ from typing import Protocol
 import numpy as np
 
 from lindero.bayes.columns.moments import Moments
-from lindero.bayes.conditional.conditional import ConditionalRows, Evaluation, Parameters, Target
+from lindero.bayes.conditional.conditional import ConditionalRows, Evaluation, Parameters
 from lindero.bayes.conditional.conditional_gaussian import normals_of, statistics_of
 from lindero.bayes.conditional.input_margins import joint_counts
 from lindero.bayes.conditional.logistic import is_global
+from lindero.bayes.conditional.penalty import Penalty
 from lindero.bayes.networks.families import FamilyCounts
 from lindero.bayes.networks.network import Network
 from lindero.kernels.functions import Array
@@ -43,8 +44,12 @@ BUT_UNATTAINED = (
 )
 STALLED = (
     "Stalled: counts close to zero allow only steps so small that the objective hardly moves. "
-    'solver="lbfgs" goes on from there, a penalty above 0 or a larger alpha keeps counts away from '
-    "zero."
+    'solver="accelerated" goes on from there, a penalty above 0 or a larger alpha keeps counts '
+    "away from zero."
+)
+NOT_GLOBAL = (
+    " It is the optimum next to the generative estimate, and there may be a better one, because "
+    "{reason}."
 )
 STOPPED_EARLY = (
     "Stopped early: validation rows had their least log-loss after pass {best}, and {patience} "
@@ -70,11 +75,10 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Rows, the target, and the generative start; statistics are counts and sums of numbers."""
+    """Rows, the penalty, and the generative start; statistics are counts and sums of numbers."""
 
     rows: ConditionalRows
-    target: Target
-    penalty: float
+    penalty: Penalty | None
     counts: Array
     sums: Array
     alpha: float
@@ -104,7 +108,7 @@ class Problem:
         prior : array of shape (K,), optional
             Probabilities of the classes to begin with, in place of their shares.
         penalty : float
-            Weight of the virtual rows that pull towards the generative estimate.
+            Pseudo-counts of every value, shared out as the generative estimate is; 0 is none.
         """
         if not alpha > 0:
             raise ValueError(
@@ -112,7 +116,9 @@ class Problem:
                 "be moved. Use alpha above 0."
             )
         if not penalty >= 0 or not np.isfinite(penalty):
-            raise ValueError(f"penalty is {penalty}: it must be a number of rows, 0 or more.")
+            raise ValueError(
+                f"penalty is {penalty}: it must be a number of pseudo-counts, 0 or more."
+            )
         cells, total = rows.cells, rows.total_weight
         if not total > 0:
             raise ValueError("All rows have weight 0: there is nothing to learn from.")
@@ -127,15 +133,39 @@ class Problem:
             normals = rows.gaussian.inwards(*moments.normals())
             least = np.maximum(moments.count, _LEAST_SHARE * total)
             sums = statistics_of(least, *normals)
-        start = cls(rows, rows.labels, penalty, counts, sums, alpha)
-        return replace(start, target=rows.pulled(start.parameters(counts, sums), penalty))
+        start = cls(rows, None, counts, sums, alpha)
+        if penalty > 0:
+            generative = start.parameters(counts, sums)
+            start = replace(start, penalty=Penalty.towards(cells, generative, penalty))
+        return start
+
+    @cached_property
+    def is_free(self) -> bool:
+        """Whether any weights are those of a network, and as good as its probabilities: the
+        objective is concave in them."""
+        cells = self.rows.cells
+        concave = self.rows.is_complete and is_global(cells.parents, cells.with_class)
+        return concave and self.penalty is None
 
     @cached_property
     def is_global(self) -> bool:
         """Whether every way uphill leads to the one optimum."""
-        return self.rows.is_complete and is_global(
-            self.rows.cells.parents, self.rows.cells.with_class
+        cells = self.rows.cells
+        alone = not any(
+            above and tells for above, tells in zip(cells.parents, cells.with_class, strict=True)
         )
+        return self.is_free or (self.rows.is_complete and alone)
+
+    def why_not_global(self) -> str | None:
+        """Why there may be optima beside the one that is found."""
+        if self.is_global:
+            return None
+        cells = self.rows.cells
+        if not is_global(cells.parents, cells.with_class):
+            return "some attributes have parents that are not parents of one another"
+        if not self.rows.is_complete:
+            return "rows have missing values"
+        return "the penalty acts on attributes with parents"
 
     def parameters(self, counts: Array, sums: Array) -> Parameters:
         """Tables and normals of largest likelihood."""
@@ -143,7 +173,8 @@ class Problem:
 
     def evaluate(self, parameters: Parameters) -> Evaluation:
         """One pass over the rows."""
-        return self.rows.evaluate(parameters, self.target)
+        found = self.rows.evaluate(parameters)
+        return found if self.penalty is None else self.penalty.added(found, parameters)
 
     def network(self, parameters: Parameters) -> Network:
         """The network of normalised parameters; a new value has α of the counts beside it."""
@@ -163,7 +194,7 @@ class Problem:
 
     def no_maximum(self, parameters: Parameters) -> str | None:
         """Why the objective has no maximum, where that is certain."""
-        if self.penalty > 0 or not self.is_global:
+        if not self.is_free:
             return None
         rows, counts = self.rows, self.rows.labels.cells
         telling = rows.cells.telling
@@ -175,9 +206,11 @@ class Problem:
 
 
 def ending(problem: Problem, parameters: Parameters) -> str:
-    """The sentence for learning that came to rest."""
-    reason = problem.no_maximum(parameters)
-    return CONVERGED if reason is None else UNATTAINED.format(reason=reason)
+    """The sentences for learning that came to rest."""
+    reason, beside = problem.no_maximum(parameters), problem.why_not_global()
+    if reason is not None:
+        return UNATTAINED.format(reason=reason)
+    return CONVERGED if beside is None else CONVERGED + NOT_GLOBAL.format(reason=beside)
 
 
 def out_of_passes(problem: Problem, parameters: Parameters, max_passes: int) -> str:

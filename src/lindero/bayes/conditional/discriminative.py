@@ -3,11 +3,11 @@
 Generative parameters make the rows as a whole most probable, discriminative ones their classes
 given the attributes. The objective stands in `conditional`; there are two ways up:
 
-    "tm"      moves counts (`tm`): each step is a set of counts, consistent, of the same attributes
-    "lbfgs"   in fewer passes where steps are many (`accelerated`)
+    "tm"            moves counts (`tm`): each step is a set of consistent counts
+    "accelerated"   in fewer passes where steps are many
 
-Both begin at the generative estimate, and for naive Bayes and trees without missing values they end
-in the same network.
+Both begin at the generative estimate, and for naive Bayes and trees without missing values and
+without a penalty they end in the same network.
 """
 
 from __future__ import annotations
@@ -20,7 +20,13 @@ import numpy as np
 from lindero.bayes.columns.moments import Moments
 from lindero.bayes.conditional.accelerated import climbed
 from lindero.bayes.conditional.conditional import ConditionalRows
-from lindero.bayes.conditional.conditional_problem import STOPPED_EARLY, Pass, Problem, Watch
+from lindero.bayes.conditional.conditional_problem import (
+    CONVERGED,
+    STOPPED_EARLY,
+    Pass,
+    Problem,
+    Watch,
+)
 from lindero.bayes.conditional.early_stopping import EarlyStopping
 from lindero.bayes.conditional.family_cells import FamilyCells
 from lindero.bayes.conditional.input_margins import joint_counts, with_margins
@@ -36,8 +42,12 @@ from lindero.kernels.functions import Array
 
 SOLVERS: dict[str, Callable[[Problem, int, float, Watch | None], Way]] = {
     "tm": moved_counts,
-    "lbfgs": climbed,
+    "accelerated": climbed,
 }
+
+
+#: How sentences begin that tell of an end as it should be.
+_CAME_TO_REST = (CONVERGED, STOPPED_EARLY.split(":")[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +70,8 @@ class ConditionalFit:
         Why learning ended, in a sentence.
     is_global : bool
         Whether the optimum is the only one.
+    is_converged : bool
+        Whether learning came to rest at a maximum, or was stopped early.
     """
 
     network: Network
@@ -70,6 +82,7 @@ class ConditionalFit:
     n_passes: int
     status: str
     is_global: bool
+    is_converged: bool
 
 
 def conditionally_learned(
@@ -83,7 +96,7 @@ def conditionally_learned(
     alpha: float = 1.0,
     prior: Array | None = None,
     penalty: float = 0.0,
-    solver: str = "lbfgs",
+    solver: str = "accelerated",
     max_passes: int = 1000,
     tolerance: float = 1e-8,
     stopping: EarlyStopping | None = None,
@@ -110,8 +123,9 @@ def conditionally_learned(
     prior : array of shape (K,), optional
         Probabilities of the classes to begin with, in place of their shares.
     penalty : float
-        Rows that the generative estimate counts for; 0 is none.
-    solver : {"lbfgs", "tm"}
+        Pseudo-counts of every value, shared out as the generative estimate is (`penalty`); 0 is
+        none.
+    solver : {"accelerated", "tm"}
         The way up.
     max_passes : int
         Most passes over the rows.
@@ -143,7 +157,7 @@ def conditionally_learned(
     if stopping is not None and stopping.best is not None:
         network, mean, sd = stopping.best
         _, logs = FamilyCells.of_network(network)
-        if problem.is_global:
+        if problem.is_free:
             logs = with_margins(cells, logs, problem.counts.sum(axis=1))
             network = problem.network(replace(way.parameters, logs=logs))
         counts = joint_counts(cells, logs, rows.total_weight, problem.counts)
@@ -152,5 +166,5 @@ def conditionally_learned(
     moved = replace(families, of_class=counts[-1].copy(), tables=cells.tables(counts))
     return ConditionalFit(
         network_with_unseen(network, whole), mean, sd, counts_with_unseen(moved, whole), way.trace,
-        way.n_passes, status or "", problem.is_global,
+        way.n_passes, status or "", problem.is_global, (status or "").startswith(_CAME_TO_REST),
     )  # fmt: skip

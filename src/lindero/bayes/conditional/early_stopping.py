@@ -74,9 +74,29 @@ class EarlyStopping:
         return len(self.losses) - 1 - self.best_pass >= self.patience
 
     def _loss(self, network: Network, mean: Array, sd: Array) -> float:
-        scores = network.log_joint(self.codes)
-        if len(self.numbers):
-            add_log_densities(np.ascontiguousarray(self.numbers), mean, sd, scores)
-        scores -= scores.max(axis=1, keepdims=True)
-        own = scores[np.arange(len(self.y)), self.y] - np.log(np.exp(scores).sum(axis=1))
-        return float(-(self.weights @ own) / self.weights.sum())
+        losses = row_losses(network, mean, sd, self.codes, self.y, self.numbers)
+        return float(self.weights @ losses / self.weights.sum())
+
+
+def row_losses(
+    network: Network, mean: Array, sd: Array, codes: Array, y: Array, numbers: Array
+) -> Array:
+    """−log P(y | x) of every row.
+
+    Parameters
+    ----------
+    network, mean, sd
+        Tables, and normals of the columns of numbers.
+    codes : integer array of shape (n_attributes, n_rows)
+        0 missing, 1…r values, r + 1 new.
+    y : integer array of shape (n_rows,)
+        Classes 0…K−1.
+    numbers : array of shape (n_numbers, n_rows)
+        NaN is missing.
+    """
+    scores = network.log_joint(codes)
+    if len(numbers):
+        add_log_densities(np.ascontiguousarray(numbers), mean, sd, scores)
+    scores -= scores.max(axis=1, keepdims=True)
+    own: Array = np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(len(y)), y]
+    return own

@@ -1,7 +1,8 @@
 """The TM algorithm: discriminative parameters by moving counts (Edwards and Lauritzen).
 
-Maximises J of `conditional` over networks of a given graph. With N the statistics (family counts;
-n, S₁ and S₂ of numbers), T their target and E what the current parameters θ_r expect of them,
+Maximises J, the conditional likelihood (`conditional`) and what a `penalty` adds to it, over
+networks of a given graph. With N the statistics (family counts; n, S₁ and S₂ of numbers), T those
+of the rows and of the penalty, and E what the current parameters θ_r expect of them,
 
     N_{r+1} = N_r + λ (T − E_{θ_r}[N | x]),    θ_{r+1} = estimates of largest likelihood of N_{r+1},
 
@@ -13,11 +14,11 @@ sums over x_i, so that J rises at the rate
 
 whatever the graph. It is zero where Δ(c) = 0 and Δ(x_i, pa_i, c) = κ(pa_i, c) N(x_i, pa_i, c).
 
-In complete rows Δ sums to zero over the classes, so that N(x_i, pa_i) stays what it is. In a graph
-that `logistic.is_global` all tables agree on what they share, as they do at the start; the rate is
-then zero only where all Δ are, since from the class down the sums over x_i are zero already. In
-other graphs, and with missing values, κ need not be zero at an optimum: counts would go on moving
-without a change of any table. There Δ is taken without that part,
+In complete rows, without a penalty, Δ sums to zero over the classes, so that N(x_i, pa_i) stays
+what it is. In a graph that `logistic.is_global` all tables agree on what they share, as they do at
+the start; the rate is then zero only where all Δ are, since from the class down the sums over x_i
+are zero already. In other graphs, with missing values, and with a penalty, κ need not be zero at an
+optimum: counts would go on moving without a change of any table. There Δ is taken without it,
 
     Δ(x_i, pa_i, c) − N(x_i, pa_i, c) Σ_x Δ(x, pa_i, c) / Σ_x N(x, pa_i, c),
 
@@ -122,7 +123,7 @@ def moved_counts(
         was_told = False
         while n_passes < max_passes:
             change, of_sums = _change(problem, counts, now.cells), now.moments
-            if not problem.is_global:
+            if not problem.is_free:
                 of_sums = of_sums - sums * (of_sums[0] / sums[0])
             change[np.abs(change) <= _NOTHING * counts.sum(axis=1, keepdims=True)] = 0.0
             rate = _rate(problem, counts, change) + normal_rate(sums, of_sums)
@@ -199,6 +200,6 @@ def _change(problem: Problem, counts: Array, surplus: Array) -> Array:
         if not tells:
             whole = of_counts.sum(axis=-1, keepdims=True)
             table[...] = table.sum(axis=-1, keepdims=True) * of_counts / whole
-        if not problem.is_global:
+        if not problem.is_free:
             table -= of_counts * (table.sum(axis=0) / of_counts.sum(axis=0))
     return change

@@ -1,0 +1,128 @@
+"""A Bayesian classifier as a logistic regression.
+
+    log P(c | x) = b_c + Σ_k w_ck φ_k(x) − log Σ_c' exp(…)
+
+with φ the indicators 1[x_i, pa_i] of every family that has the class in it, and x, x² of Gaussian
+columns. The weights are logarithms of the network's probabilities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from lindero.bayes.columns.attributes import Attributes
+from lindero.bayes.conditional.conditional_gaussian import natural
+from lindero.bayes.conditional.logistic import indicators, to_logistic
+from lindero.bayes.networks.network import Network
+from lindero.bayes.reading import new_rows
+from lindero.kernels.functions import Array
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticForm:
+    """Weights of features under which logistic regression has the posterior of a classifier.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_classes, n_features_out)
+        Weights.
+    intercept : ndarray of shape (n_classes,)
+        Constants.
+    feature_names : list of str
+        "column=value", with "column=value|parent=value" where attributes depend on each other, and
+        "column", "column²" of Gaussian columns.
+    """
+
+    coef: Array
+    intercept: Array
+    feature_names: list[str]
+    _classifier: Any = field(repr=False)
+
+    def transform(self, X: Any) -> sparse.csr_array:
+        """The features of rows: softmax(transform(X) @ coef.T + intercept) is P(c | x).
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+            Rows, with values that were there in training. Missing ones are for naive Bayes only:
+            where attributes depend on each other no linear form sums them out.
+
+        Returns
+        -------
+        features : sparse array of shape (n_samples, n_features_out)
+        """
+        classifier = self._classifier
+        network, mean, sd = classifier._estimated()
+        attributes = classifier._attributes
+        table = new_rows(classifier, X)
+        codes, _ = attributes.coded(table)
+        _require_linear(network, attributes, codes)
+        parts = [indicators(network, codes)]
+        numbers = attributes.densities(table)[_telling(mean, sd)]
+        if len(numbers):
+            known = np.nan_to_num(numbers, nan=0.0)
+            if np.isnan(numbers).any():
+                raise ValueError(
+                    "X has missing values in Gaussian columns: their constants are part of the "
+                    "intercepts. Use predict_proba for such rows."
+                )
+            parts.append(sparse.csr_array(np.concatenate([known, known**2]).T))
+        return sparse.hstack(parts, format="csr")
+
+
+def logistic_form(classifier: Any) -> LogisticForm:
+    """The form of a fitted classifier."""
+    network, mean, sd = classifier._estimated()
+    attributes = classifier._attributes
+    coefficients, intercepts = to_logistic(network)
+    telling = _telling(mean, sd)
+    constant, first, second = natural(mean[telling], sd[telling])
+    titles = [attributes.schema.title(int(k)) for k in attributes.gaussian_columns[telling]]
+    return LogisticForm(
+        np.concatenate([coefficients, first.T, second.T], axis=1),
+        intercepts + constant.sum(axis=0),
+        [*_names(network, attributes), *titles, *(f"{title}²" for title in titles)],
+        classifier,
+    )
+
+
+def _telling(mean: Array, sd: Array) -> Array:
+    """Gaussian columns that are not the same under all classes."""
+    different: Array = ((mean != mean[:, :1]) | (sd != sd[:, :1])).any(axis=1)
+    return different
+
+
+def _names(network: Network, attributes: Attributes) -> list[str]:
+    titles, values, names = attributes.titles, attributes.values(), []
+    for i, above in enumerate(network.parents):
+        if not network.with_class[i]:
+            continue
+        family = (i, *above)
+        for state in product(*(values[j] for j in family)):
+            texts = [f"{titles[j]}={value}" for j, value in zip(family, state, strict=True)]
+            names.append(texts[0] + ("|" + ", ".join(texts[1:]) if above else ""))
+    return names
+
+
+def _require_linear(network: Network, attributes: Attributes, codes: Array) -> None:
+    """Refuse rows whose posterior is not linear in the indicators."""
+    new = codes > network.cards[:, None]
+    gaps = codes == 0
+    if not any(network.parents):
+        gaps[:] = False
+    for what, advice, cells in (
+        ("a value that was not there in training", "Leave the row out", new),
+        ("a missing value, and attributes depend on each other", "Fill it in", gaps),
+    ):
+        where = np.argwhere(cells[network.cards > 0])
+        if len(where):
+            column = np.flatnonzero(network.cards > 0)[where[0][0]]
+            raise ValueError(
+                f"Row {where[0][1]} of X has {what}, in column {attributes.titles[column]!r}: no "
+                f"linear form has its posterior. {advice}, or use predict_proba."
+            )
