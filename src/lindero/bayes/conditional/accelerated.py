@@ -128,10 +128,26 @@ class Variables:
         return Bounds(lower, centre + far)
 
 
-def climbed(problem: Problem, max_passes: int, tolerance: float, watch: Watch | None = None) -> Way:
-    """As `tm.moved_counts`; all steps in the trace are 1."""
+@dataclass(frozen=True, eq=False)
+class Ascent:
+    """Where L-BFGS came to: weights as it has them, normalised only where the problem is not free;
+    and what ended it, None being that there is nothing more to gain."""
+
+    parameters: Parameters
+    trace: tuple[Pass, ...]
+    n_passes: int
+    ended_by: type[Exception] | None
+
+
+def ascended(
+    problem: Problem,
+    start: Parameters,
+    max_passes: int,
+    tolerance: float,
+    watch: Watch | None = None,
+) -> Ascent:
+    """Climb from any parameters; see `tm.moved_counts` for the rest."""
     variables = Variables.of(problem)
-    start = problem.parameters(problem.counts, problem.sums)
     reached = variables.vector(start)
     seen: dict[bytes, Evaluation] = {}
     trace: list[Pass] = []
@@ -162,23 +178,30 @@ def climbed(problem: Problem, max_passes: int, tolerance: float, watch: Watch | 
                 raise _Told
 
     ended_by: type[Exception] | None = None
+    try:
+        minimize(
+            cost, reached, jac=True, method="L-BFGS-B", callback=after_step,
+            bounds=variables.bounds(start),
+            options={
+                "maxcor": _MEMORY, "ftol": tolerance, "gtol": 0.0, "maxls": 40,
+                "maxfun": 2 * max_passes, "maxiter": 2 * max_passes,
+            },
+        )  # fmt: skip
+    except (_NoMorePasses, _Told) as ending_of:
+        ended_by = type(ending_of)
+    return Ascent(variables.parameters(reached, start), tuple(trace), n_passes, ended_by)
+
+
+def climbed(problem: Problem, max_passes: int, tolerance: float, watch: Watch | None = None) -> Way:
+    """As `tm.moved_counts`; all steps in the trace are 1."""
+    start = problem.parameters(problem.counts, problem.sums)
     with problem.rows.threads():
-        try:
-            minimize(
-                cost, reached, jac=True, method="L-BFGS-B", callback=after_step,
-                bounds=variables.bounds(start),
-                options={
-                    "maxcor": _MEMORY, "ftol": tolerance, "gtol": 0.0, "maxls": 40,
-                    "maxfun": 2 * max_passes, "maxiter": 2 * max_passes,
-                },
-            )  # fmt: skip
-        except (_NoMorePasses, _Told) as ending_of:
-            ended_by = type(ending_of)
-        found = _proper(problem, variables.parameters(reached, start))
+        way = ascended(problem, start, max_passes, tolerance, watch)
+        found = _proper(problem, way.parameters)
         status = None
-        if ended_by is None:
+        if way.ended_by is None:
             status = ending(problem, found)
-        elif ended_by is _NoMorePasses:
+        elif way.ended_by is _NoMorePasses:
             status = out_of_passes(problem, found, max_passes)
     cells = problem.rows.cells
     if problem.is_free:
@@ -186,7 +209,7 @@ def climbed(problem: Problem, max_passes: int, tolerance: float, watch: Watch | 
         found = Parameters(with_margins(cells, found.logs, wanted), found.mean, found.sd)
     counts = joint_counts(cells, found.logs, problem.rows.total_weight, problem.counts)
     sums = statistics_of(problem.sums[0], found.mean, found.sd)
-    return Way(found, tuple(trace), n_passes, status, counts, sums)
+    return Way(found, way.trace, way.n_passes, status, counts, sums)
 
 
 def _proper(problem: Problem, at: Parameters) -> Parameters:

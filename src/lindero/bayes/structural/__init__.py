@@ -1,0 +1,1 @@
+"""Structures that are found for prediction: which arcs a Bayesian classifier is to have."""

@@ -1,0 +1,159 @@
+"""Structural TM: arcs are added one by one, each the one that raises the score most.
+
+In every round the candidates are ranked by what they promise (`screening`), and the exact score is
+taken of the first of them, all parameters being learned anew. The best is added if it raises the
+score. If none of the first does, the others are scored as well before the search ends: the
+structure it ends with is one that no single arc improves. Without screening all are scored in every
+round. Of scores that differ by no more than rounding, the candidate first in order is taken: the
+result is the same whatever is computed where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from lindero.bayes.structural.arcs import Arc, Structure
+from lindero.bayes.structural.exact_scores import Scored, SearchRows, empty, extended, network_of
+from lindero.bayes.structural.screening import promised_gain
+from lindero.kernels.functions import Array
+
+#: Scores that differ by less than this, relative to their size, are the same.
+_SAME = 1e-6
+
+#: Passes that parameters of a candidate may take, and the relative improvement that ends them.
+MAX_PASSES = 200
+TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a round of the search came to.
+
+    Attributes
+    ----------
+    arc : Arc or None
+        What was added; None for the structure without arcs.
+    score : float
+        Of the structure with it.
+    log_likelihood : float
+        Its conditional log-likelihood.
+    n_parameters : int
+        Parameters of P(c | x).
+    n_candidates, n_scored : int
+        Arcs that could be added, and those whose exact score was taken.
+    """
+
+    arc: Arc | None
+    score: float
+    log_likelihood: float
+    n_parameters: int
+    n_candidates: int
+    n_scored: int
+
+
+def grown(
+    rows: SearchRows,
+    *,
+    max_parents: int,
+    score: str,
+    screening: int | None,
+    max_arcs: int | None,
+    n_jobs: int | None,
+    told: Callable[[Round], bool | None],
+) -> tuple[Structure, list[Round]]:
+    """The structure that greedy search ends with, and all rounds.
+
+    Parameters
+    ----------
+    rows : SearchRows
+        Rows to learn from.
+    max_parents : int
+        Most attributes that are parents of an attribute.
+    score : str
+        One of `exact_scores.SCORES`.
+    screening : int or None
+        How many candidates are scored before the others; None is all.
+    max_arcs : int or None
+        Most arcs.
+    n_jobs : int or None
+        Processes, as joblib counts them.
+    told : callable
+        Called with every round; ends the search by answering True.
+    """
+    now = empty(rows, score, MAX_PASSES, TOLERANCE)
+    rounds = [_round(None, now, rows, 0, 0)]
+    told(rounds[0])
+    with Parallel(n_jobs=n_jobs) as parallel:
+        while max_arcs is None or len(rounds) <= max_arcs:
+            arcs = list(now.structure.candidates(rows.cards, max_parents))
+            best, n_scored = _best(now, arcs, rows, score, screening, parallel)
+            if best is None:
+                break
+            arc, now = best
+            rounds.append(_round(arc, now, rows, len(arcs), n_scored))
+            if told(rounds[-1]):
+                break
+    return now.structure, rounds
+
+
+def _round(arc: Arc | None, found: Scored, rows: SearchRows, n_arcs: int, n_scored: int) -> Round:
+    d = found.structure.n_parameters(rows.cards, rows.n_classes)
+    return Round(arc, found.score, found.log_likelihood, d, n_arcs, n_scored)
+
+
+def _best(
+    now: Scored,
+    arcs: list[Arc],
+    rows: SearchRows,
+    score: str,
+    screening: int | None,
+    parallel: Parallel,
+) -> tuple[tuple[Arc, Scored] | None, int]:
+    """The arc that raises the score most, or None; and how many were scored."""
+    leaders = arcs
+    if screening is not None and screening < len(arcs):
+        leaders = _leaders(now, arcs, rows)[:screening]
+    best = _best_of(now, [arc for arc in arcs if arc in leaders], rows, score, parallel)
+    if best is not None or len(leaders) == len(arcs):
+        return best, len(leaders)
+    others = [arc for arc in arcs if arc not in leaders]
+    return _best_of(now, others, rows, score, parallel), len(arcs)
+
+
+def _best_of(
+    now: Scored, arcs: list[Arc], rows: SearchRows, score: str, parallel: Parallel
+) -> tuple[Arc, Scored] | None:
+    found = parallel(
+        delayed(extended)(now, arc, rows, score, MAX_PASSES, TOLERANCE) for arc in arcs
+    )
+    best: tuple[Arc, Scored] | None = None
+    least = now.score
+    for arc, scored in zip(arcs, found, strict=True):
+        if scored.score > least + _SAME * max(1.0, abs(least)):
+            best, least = (arc, scored), scored.score
+    return best
+
+
+def _leaders(now: Scored, arcs: list[Arc], rows: SearchRows) -> list[Arc]:
+    """Candidates by what they promise after their parameters are paid for, the first the most."""
+    posterior = _posterior(now, rows)
+    price = 0.5 * np.log(rows.total_weight)
+    promised = [
+        promised_gain(rows, posterior, now.structure, arc)
+        - price * now.structure.with_arc(arc).n_parameters(rows.cards, rows.n_classes)
+        for arc in arcs
+    ]
+    return [arcs[k] for k in np.argsort(-np.array(promised), kind="stable")]
+
+
+def _posterior(now: Scored, rows: SearchRows) -> Array:
+    codes = np.ascontiguousarray(rows.codes[list(now.structure.members)])
+    joint: Array = network_of(now, rows).log_joint(codes)
+    joint -= joint.max(axis=1, keepdims=True)
+    np.exp(joint, out=joint)
+    joint /= joint.sum(axis=1, keepdims=True)
+    return joint

@@ -1,0 +1,298 @@
+"""Structural TM: a Bayesian classifier whose arcs and parameters are found for prediction.
+
+From a network without arcs, the arc is added that raises
+
+    BICd = Σ log P(y | x) − (log N / 2) d
+
+most, d being the parameters of P(c | x), with all parameters learned anew by the TM algorithm,
+until none raises it. Attributes that get no arc from the class are not in the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral
+from types import MethodType
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from lindero.bayes.columns.attributes import Attributes
+from lindero.bayes.discriminative_classifier import (
+    DISCRIMINATIVE_CONSTRAINTS,
+    DiscriminativeClassifier,
+)
+from lindero.bayes.networks.families import FamilyCounts
+from lindero.bayes.structural.arcs import CLASS, Structure
+from lindero.bayes.structural.exact_scores import SCORES, SearchRows
+from lindero.bayes.structural.greedy import Round, grown
+from lindero.kernels.functions import Array
+
+
+@dataclass(frozen=True)
+class ArcStep:
+    """A step of the search, as `StructuralTM.history_` lists them and the callback gets them.
+
+    Attributes
+    ----------
+    arc : (parent, child) or None
+        Names of the columns, the class being called as in ``network_``; None for the network
+        without arcs, which is the first.
+    score : float
+        Of the network with it.
+    log_likelihood : float
+        Its conditional log-likelihood, the largest that parameters reach.
+    n_parameters : int
+        Parameters of P(c | x).
+    n_candidates, n_scored : int
+        Arcs that could be added, and those whose exact score was taken.
+    """
+
+    arc: tuple[str, str] | None
+    score: float
+    log_likelihood: float
+    n_parameters: int
+    n_candidates: int
+    n_scored: int
+
+
+class _ParameterBesideMethod:
+    """A parameter with the name of a method: what is set is a parameter, what is got the method."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self.method = method
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self.method if instance is None else MethodType(self.method, instance)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        instance.__dict__[self.name] = value
+
+
+class StructuralTM(DiscriminativeClassifier):
+    """Bayesian network that is grown for prediction, with the columns that it needs.
+
+    Parameters
+    ----------
+    max_parents : int, default=2
+        The most columns that a column depends on beside the class.
+    score : {"bicd", "cll", "accuracy"}, default="bicd"
+        What arcs are to raise: the conditional log-likelihood less log(N)/2 for every parameter; or
+        the log-likelihood or accuracy of rows that parameters were not learned from (five folds,
+        which take that much longer).
+    screening : int or None, default=5
+        How many arcs have their exact score taken first, in the order of what one pass over the
+        rows promises of each; the others only if none of these helps. None scores all.
+    max_arcs : int or None, default=None
+        The most arcs, those from the class included.
+    n_jobs : int or None, default=None
+        Processes that score arcs. The result is always the same.
+    callback : callable or None, default=None
+        Called with an `ArcStep` for every arc; returning True ends the search there.
+    alpha : float, default=1.0
+        Pseudo-count of every value given its parents, in the estimate that learning begins with.
+    numeric : str or dict, default="mdl"
+        How number columns are cut: "mdl" (where classes change), "quantile" or "uniform" (`n_bins`
+        parts); or a mapping from columns, by name or position, to one of these or to cut points.
+    n_bins : int, default=10
+        Parts of "quantile" and "uniform".
+    categorical_features : list, mask or "all", default=None
+        Columns that are categories though they hold numbers. Text and booleans are anyway.
+    unseen : {"smooth", "missing", "error"}, default="smooth"
+        What a category is that was not there in training. "smooth": one with a count of zero,
+        which speaks for the class with fewer rows (to attributes that depend on it, it is as if
+        missing); "missing": nothing is known, the neutral choice; or an error.
+    solver : {"auto", "accelerated", "tm"}, default="auto"
+        How the parameters of the final network are learned: moving counts by the TM algorithm, or
+        L-BFGS on the same objective, in fewer passes ("auto").
+    penalty : float or "auto", default="auto"
+        Pseudo-counts for every value that hold these parameters near the generative ones; 0 is
+        none. "auto" chooses among 1, 3, 10, … 300 by five-fold cross-validation, or is 0 with
+        `early_stopping`. The search itself has no penalty.
+    early_stopping : bool, default=False
+        Whether learning them keeps a fifth of the rows for itself, and ends when their log-loss no
+        longer falls.
+    max_passes : int, default=1000
+        Most passes over the rows in learning them.
+    tol : float, default=1e-8
+        Relative improvement of the objective below which that ends.
+    fit_prior : bool, default=True
+        Whether classes have the probability that is learned; otherwise it is shifted to the same
+        for all.
+    class_prior : array-like of shape (n_classes,), default=None
+        Probabilities of the classes, in the order of `classes_`. Parameters are shifted by the
+        logarithm of what these are to the shares of the classes.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    structure_ : list of (parent, child)
+        Arcs in the order in which they were added.
+    history_ : list of ArcStep
+        The network without arcs, and each arc with its score.
+    selected_features_ : ndarray
+        Names of the columns that are in the model, in the order of the table.
+    network_ : BayesNetwork
+        Arcs and tables.
+    convergence_ : Convergence
+        How learning the final parameters went.
+    class_count_, class_log_prior_ : ndarray of shape (n_classes,)
+        Weight of each class, and the logarithm of its probability.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if all are text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lindero.bayes import StructuralTM
+    >>> X = np.random.default_rng(0).integers(0, 2, (200, 5))
+    >>> y = X[:, 1] & X[:, 3]
+    >>> model = StructuralTM(categorical_features="all").fit(X, y)
+    >>> model.structure_
+    [('class', 'x3'), ('class', 'x1')]
+    >>> model.selected_features_.tolist()
+    ['x1', 'x3']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{k: v for k, v in DISCRIMINATIVE_CONSTRAINTS.items() if k not in ("learning", "warm_up")},
+        "max_parents": [Interval(Integral, 0, None, closed="left")],
+        "score": [StrOptions(set(SCORES))],
+        "screening": [Interval(Integral, 1, None, closed="left"), None],
+        "max_arcs": [Interval(Integral, 0, None, closed="left"), None],
+        "n_jobs": [Integral, None],
+        "callback": [callable, None],
+    }
+    learning = "discriminative"
+
+    # The source calls the parameter so, and scikit-learn the method: both are wanted.
+    score: Any = _ParameterBesideMethod(ClassifierMixin.score)
+
+    structure_: list[tuple[str, str]]
+    history_: list[ArcStep]
+    selected_features_: Array
+
+    def __init__(
+        self,
+        max_parents: int = 2,
+        *,
+        score: str = "bicd",
+        screening: int | None = 5,
+        max_arcs: int | None = None,
+        n_jobs: int | None = None,
+        callback: Callable[[ArcStep], bool | None] | None = None,
+        alpha: float = 1.0,
+        numeric: Any = "mdl",
+        n_bins: int = 10,
+        categorical_features: Any = None,
+        unseen: str = "smooth",
+        solver: str = "auto",
+        penalty: float | str = "auto",
+        early_stopping: bool = False,
+        max_passes: int = 1000,
+        tol: float = 1e-8,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+    ) -> None:
+        self.max_parents = max_parents
+        self.score = score
+        self.screening = screening
+        self.max_arcs = max_arcs
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.alpha = alpha
+        self.numeric = numeric
+        self.n_bins = n_bins
+        self.categorical_features = categorical_features
+        self.unseen = unseen
+        self.solver = solver
+        self.penalty = penalty
+        self.early_stopping = early_stopping
+        self.max_passes = max_passes
+        self.tol = tol
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of this classifier.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Without effect: no parameter has parameters of its own.
+
+        Returns
+        -------
+        params : dict
+        """
+        params: dict[str, Any] = super().get_params(deep)
+        return {**params, "score": vars(self)["score"]}
+
+    def _require_columns(self, attributes: Attributes) -> None:
+        if attributes.gaussian:
+            title = attributes.schema.title(int(attributes.gaussian_columns[0]))
+            raise ValueError(
+                f"numeric makes column {title!r} Gaussian, but arcs are searched between columns "
+                "of values: use 'mdl', 'quantile', 'uniform' or cut points."
+            )
+
+    def _counted(
+        self,
+        attributes: Attributes,
+        sample: tuple[Array, Array, Array, int, Array | None],
+        known: Any,
+    ) -> FamilyCounts:
+        self.history_ = []
+
+        def told(found: Round) -> bool | None:
+            self.history_.append(_named(found, attributes))
+            return None if self.callback is None else self.callback(self.history_[-1])
+
+        structure, _ = grown(
+            SearchRows(*sample),
+            max_parents=self.max_parents,
+            score=vars(self)["score"],
+            screening=self.screening,
+            max_arcs=self.max_arcs,
+            n_jobs=self.n_jobs,
+            told=told,
+        )
+        self.structure_ = [step.arc for step in self.history_ if step.arc is not None]
+        titles = attributes.titles
+        self.selected_features_ = np.array([titles[i] for i in sorted(structure.members)], object)
+        parents, with_class = _families_of(structure, len(titles))
+        return FamilyCounts.of(parents, with_class, sample, titles)
+
+    def _families(self, attributes: Attributes, counts: FamilyCounts) -> FamilyCounts:
+        return counts
+
+
+def _families_of(
+    structure: Structure, n_attributes: int
+) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
+    """Parents of all attributes, and whether the class is one."""
+    inside = dict(zip(structure.members, structure.parents, strict=True))
+    everyone = range(n_attributes)
+    return tuple(inside.get(i, ()) for i in everyone), tuple(i in inside for i in everyone)
+
+
+def _named(found: Round, attributes: Attributes) -> ArcStep:
+    """A round in the names of the table."""
+    arc = None
+    if found.arc is not None:
+        titles, at = attributes.titles, found.arc.parent
+        parent = attributes.class_name if at == CLASS else titles[at]
+        arc = parent, titles[found.arc.child]
+    return ArcStep(
+        arc, found.score, found.log_likelihood, found.n_parameters, found.n_candidates,
+        found.n_scored,
+    )  # fmt: skip
