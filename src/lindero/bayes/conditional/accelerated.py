@@ -35,6 +35,7 @@ from lindero.bayes.conditional.input_margins import joint_counts, with_margins
 from lindero.bayes.conditional.logistic import absorbed
 from lindero.bayes.conditional.tm import Way
 from lindero.kernels.functions import Array
+from lindero.kernels.threads import single_threaded_blas
 
 #: Pairs of steps and changes of slope that are remembered.
 _MEMORY = 20
@@ -179,14 +180,16 @@ def ascended(
 
     ended_by: type[Exception] | None = None
     try:
-        minimize(
-            cost, reached, jac=True, method="L-BFGS-B", callback=after_step,
-            bounds=variables.bounds(start),
-            options={
-                "maxcor": _MEMORY, "ftol": tolerance, "gtol": 0.0, "maxls": 40,
-                "maxfun": 2 * max_passes, "maxiter": 2 * max_passes,
-            },
-        )  # fmt: skip
+        # Its matrices are small: threads of BLAS would only wait for each other.
+        with single_threaded_blas:
+            minimize(
+                cost, reached, jac=True, method="L-BFGS-B", callback=after_step,
+                bounds=variables.bounds(start),
+                options={
+                    "maxcor": _MEMORY, "ftol": tolerance, "gtol": 0.0, "maxls": 40,
+                    "maxfun": 2 * max_passes, "maxiter": 2 * max_passes,
+                },
+            )  # fmt: skip
     except (_NoMorePasses, _Told) as ending_of:
         ended_by = type(ending_of)
     return Ascent(variables.parameters(reached, start), tuple(trace), n_passes, ended_by)

@@ -134,8 +134,9 @@ class ConditionalRows:
             self.codes, self.y = np.ascontiguousarray(self.codes[:, order]), self.y[order]
             numbers = numbers[:, order]
             self.weights = None if self.weights is None else self.weights[order]
+        looked_at = cells.connected & (cells.cards > 0)
         self.is_complete = not len(summed) or bool(
-            (rows.lowest[cells.cards > 0] > 0).all() and not np.isnan(numbers).any()
+            (rows.lowest[looked_at] > 0).all() and not np.isnan(numbers).any()
         )
         self.gaussian = GaussianColumns(numbers, self.weights)
         w = np.ones(len(self.y)) if self.weights is None else self.weights

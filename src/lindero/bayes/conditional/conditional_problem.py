@@ -20,7 +20,7 @@ from lindero.bayes.columns.moments import Moments
 from lindero.bayes.conditional.conditional import ConditionalRows, Evaluation, Parameters
 from lindero.bayes.conditional.conditional_gaussian import normals_of, statistics_of
 from lindero.bayes.conditional.input_margins import joint_counts
-from lindero.bayes.conditional.logistic import is_global
+from lindero.bayes.conditional.logistic import free_cells, is_global
 from lindero.bayes.conditional.penalty import Penalty
 from lindero.bayes.networks.families import FamilyCounts
 from lindero.bayes.networks.network import Network
@@ -50,6 +50,10 @@ STALLED = (
 NOT_GLOBAL = (
     " It is the optimum next to the generative estimate, and there may be a better one, because "
     "{reason}."
+)
+TOLD_APART = (
+    " All rows are told apart without error: a penalty above 0 keeps probabilities from coming "
+    "closer to 0 and 1 than so few rows can tell."
 )
 STOPPED_EARLY = (
     "Stopped early: validation rows had their least log-loss after pass {best}, and {patience} "
@@ -194,15 +198,19 @@ class Problem:
 
     def no_maximum(self, parameters: Parameters) -> str | None:
         """Why the objective has no maximum, where that is certain."""
-        if not self.is_free:
-            return None
         rows, counts = self.rows, self.rows.labels.cells
-        telling = rows.cells.telling
-        if (telling & (counts.sum(axis=1) > 0) & (counts == 0).any(axis=1)).any():
+        if self.penalty is not None or not rows.is_complete:
+            return None
+        unmet = (counts.sum(axis=1) > 0) & (counts == 0).any(axis=1)
+        if (free_cells(rows.cells) & unmet).any():
             return "some values never occur with some class"
-        if rows.separates(parameters):
+        if self.is_free and rows.separates(parameters):
             return "the classes can be told apart without error"
         return None
+
+    def told_apart(self, parameters: Parameters) -> bool:
+        """Whether nothing but normalisation may keep parameters from growing: no row is wrong."""
+        return not self.is_free and self.penalty is None and self.rows.separates(parameters)
 
 
 def ending(problem: Problem, parameters: Parameters) -> str:
@@ -210,7 +218,8 @@ def ending(problem: Problem, parameters: Parameters) -> str:
     reason, beside = problem.no_maximum(parameters), problem.why_not_global()
     if reason is not None:
         return UNATTAINED.format(reason=reason)
-    return CONVERGED if beside is None else CONVERGED + NOT_GLOBAL.format(reason=beside)
+    status = CONVERGED if beside is None else CONVERGED + NOT_GLOBAL.format(reason=beside)
+    return status + TOLD_APART if problem.told_apart(parameters) else status
 
 
 def out_of_passes(problem: Problem, parameters: Parameters, max_passes: int) -> str:

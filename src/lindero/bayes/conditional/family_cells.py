@@ -86,6 +86,19 @@ class FamilyCells:
                 rows[self.starts[i] : self.starts[i + 1]] = False
         return rows
 
+    @cached_property
+    def connected(self) -> Array:
+        """Attributes with an arc from or to anything: the others say nothing of the class."""
+        chosen = np.array(
+            [
+                tells or bool(above)
+                for tells, above in zip(self.with_class, self.parents, strict=True)
+            ],
+            dtype=bool,
+        )
+        chosen[[p for above in self.parents for p in above]] = True
+        return chosen
+
     def table(self, values: Array, i: int) -> Array:
         """The cells of attribute i, a view of shape (r + 1, r_p1 + 1, …, columns)."""
         cells = values[self.starts[i] : self.starts[i + 1]]

@@ -53,6 +53,25 @@ def is_global(parents: Sequence[Sequence[int]], with_class: Sequence[bool]) -> b
     return True
 
 
+def free_cells(cells: FamilyCells) -> Array:
+    """Rows of cells whose weights may be any in complete rows, whatever else the graph holds.
+
+    What normalising takes from the table of an attribute goes to its host, from there to the host
+    of that, and in the end to the class. In a graph that `is_global` these are all rows that tell.
+    """
+    free = cells.telling.copy()
+    for i in cells.order:  # hosts come before those they are the hosts of
+        above = cells.parents[i]
+        try:
+            at = host(cells, i)
+            absorbs = at is None or bool(free[cells.starts[at] : cells.starts[at + 1]].any())
+        except LookupError:
+            absorbs = False
+        if not absorbs or not all(cells.with_class[p] for p in above):
+            free[cells.starts[i] : cells.starts[i + 1]] = False
+    return free
+
+
 def to_logistic(network: Network) -> tuple[Array, Array]:
     """Weights of indicators under which logistic regression has the network's posterior.
 

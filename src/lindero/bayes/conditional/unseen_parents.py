@@ -56,8 +56,8 @@ def network_with_unseen(network: Network, families: FamilyCounts) -> Network:
                 pair = [_repeated(part, axis, max(1, int(network.cards[p]))) for part in pair]
         if any(network.cards[p] == 0 for p in above):
             without_empty[i] = pair[0], pair[1]
-            axis = next(axis for axis, p in enumerate(above) if network.cards[p] == 0)
-            pair = [np.delete(part, 0, axis=axis) for part in pair]
+            kept = tuple(slice(0 if network.cards[p] == 0 else None) for p in above)
+            pair = [part[kept] for part in pair]
         log_tables.append(pair[0])
         unseen.append(pair[1])
     return replace(
