@@ -4,14 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo test lint bench bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-bayes clean clean-compiled
+.PHONY: help demo test lint bench bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-bayes bench-tm bench-clustering bench-data clean clean-compiled
 
 help:
 	@echo "make demo   install, fit the example machines, write a picture to demo/"
 	@echo "make test   install, run the tests"
 	@echo "make lint   ruff, mypy, import-linter"
 	@echo "make bench  measure SVC against scikit-learn, LIBSVM and scikit-learn-intelex"
-	@echo "            (bench-family, -ranking, -search, -incremental, -adaptive, -bayes: the others)"
+	@echo "            (bench-family, -ranking, -search, -incremental, -adaptive, -bayes, -tm,"
+	@echo "             -clustering, -data: the others)"
 
 # One stamp per set of extras: a change of pyproject.toml installs again.
 $(VENV)/made-%: pyproject.toml
@@ -37,7 +38,7 @@ lint: $(VENV)/made-plot+test
 bench: $(VENV)/made-plot+bench
 	$(BIN)/python benchmarks/svc.py $(ARGS)
 
-bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-bayes: bench-%: $(VENV)/made-plot+bench
+bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-bayes bench-tm bench-clustering bench-data: bench-%: $(VENV)/made-plot+bench
 	$(BIN)/python benchmarks/$*.py $(ARGS)
 
 clean-compiled:

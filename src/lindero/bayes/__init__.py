@@ -7,24 +7,47 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lindero.bayes.aode import AODE as AODE
+    from lindero.bayes.clustering import TMClustering as TMClustering
+    from lindero.bayes.convergence import Convergence as Convergence
     from lindero.bayes.explanation import Explanation as Explanation
     from lindero.bayes.files.bayes_network import BayesNetwork as BayesNetwork
     from lindero.bayes.kdb import KDB as KDB
+    from lindero.bayes.logistic_form import LogisticForm as LogisticForm
     from lindero.bayes.naive_bayes import NaiveBayes as NaiveBayes
     from lindero.bayes.network_classifier import NetworkClassifier as NetworkClassifier
+    from lindero.bayes.structural_tm import ArcStep as ArcStep
+    from lindero.bayes.structural_tm import StructuralTM as StructuralTM
     from lindero.bayes.tan import TAN as TAN
 
-__all__ = ["AODE", "KDB", "TAN", "BayesNetwork", "Explanation", "NaiveBayes", "NetworkClassifier"]
+__all__ = [
+    "AODE",
+    "KDB",
+    "TAN",
+    "ArcStep",
+    "BayesNetwork",
+    "Convergence",
+    "Explanation",
+    "LogisticForm",
+    "NaiveBayes",
+    "NetworkClassifier",
+    "StructuralTM",
+    "TMClustering",
+]
 
 #: The modules that public names are loaded from, on first use.
 _HOMES = {
     "AODE": "aode",
+    "ArcStep": "structural_tm",
     "BayesNetwork": "files.bayes_network",
+    "Convergence": "convergence",
     "Explanation": "explanation",
     "KDB": "kdb",
+    "LogisticForm": "logistic_form",
     "NaiveBayes": "naive_bayes",
     "NetworkClassifier": "network_classifier",
+    "StructuralTM": "structural_tm",
     "TAN": "tan",
+    "TMClustering": "clustering",
 }
 
 

@@ -106,13 +106,13 @@ class DiscriminativeClassifier(BayesClassifier):
         stopping = None
         if self.early_stopping:
             penalty = 0.0 if penalty == "auto" else penalty
-            held = folds_of(rows.y) == 0
-            validation, rows = rows.of(np.flatnonzero(held)), rows.of(np.flatnonzero(~held))
-            if not len(rows.y):
+            held = folds_of(rows.y) == 1  # the only row of a class is learned from
+            if not held.any():
                 raise ValueError(
-                    "early_stopping=True needs rows to learn from beside those that it watches: "
+                    "early_stopping=True needs rows to watch beside those that it learns from: "
                     "no class has two rows. Use early_stopping=False."
                 )
+            validation, rows = rows.of(np.flatnonzero(held)), rows.of(np.flatnonzero(~held))
             families, moments = rows.counted(families)
             stopping = EarlyStopping(
                 validation.codes, validation.y, validation.weights, validation.numbers, _PATIENCE

@@ -8,7 +8,7 @@ columns. The weights are logarithms of the network's probabilities.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -57,10 +57,14 @@ class LogisticForm:
         features : sparse array of shape (n_samples, n_features_out)
         """
         classifier = self._classifier
-        network, mean, sd = classifier._estimated()
+        estimate, mean, sd = classifier._estimated()
+        network = _without_empty_parents(estimate)
         attributes = classifier._attributes
         table = new_rows(classifier, X)
         codes, _ = attributes.coded(table)
+        codes = np.where(
+            network.cards[:, None] > 0, codes, 0
+        )  # columns that were empty in training
         _require_linear(network, attributes, codes)
         parts = [indicators(network, codes)]
         numbers = attributes.densities(table)[_telling(mean, sd)]
@@ -76,8 +80,10 @@ class LogisticForm:
 
 
 def logistic_form(classifier: Any) -> LogisticForm:
-    """The form of a fitted classifier."""
-    network, mean, sd = classifier._estimated()
+    """The form of a fitted classifier, which stays what it is if that is fitted anew."""
+    classifier = classifier._copied()
+    estimate, mean, sd = classifier._estimated()
+    network = _without_empty_parents(estimate)
     attributes = classifier._attributes
     coefficients, intercepts = to_logistic(network)
     telling = _telling(mean, sd)
@@ -97,6 +103,23 @@ def _telling(mean: Array, sd: Array) -> Array:
     return different
 
 
+def _without_empty_parents(network: Network) -> Network:
+    """The same network, in which attributes without any value are no parents."""
+    empty = network.cards == 0
+    if not any(empty[p] for above in network.parents for p in above):
+        return network
+    parents, tables = [], []
+    for i, above in enumerate(network.parents):
+        table, _ = network.tables_of(i)
+        table = table[tuple(0 if empty[p] else slice(None) for p in above)]
+        parents.append(tuple(p for p in above if not empty[p]))
+        of_class = network.n_classes if network.with_class[i] else 1
+        tables.append(np.broadcast_to(table, (*table.shape[:-1], of_class)))
+    return replace(
+        network, parents=tuple(parents), log_tables=tuple(tables), unseen=None, without_empty={}
+    )
+
+
 def _names(network: Network, attributes: Attributes) -> list[str]:
     titles, values, names = attributes.titles, attributes.values(), []
     for i, above in enumerate(network.parents):
@@ -111,6 +134,10 @@ def _names(network: Network, attributes: Attributes) -> list[str]:
 
 def _require_linear(network: Network, attributes: Attributes, codes: Array) -> None:
     """Refuse rows whose posterior is not linear in the indicators."""
+    families = [{i, *network.parents[i]} for i, tells in enumerate(network.with_class) if tells]
+    looked_at = np.zeros(len(network.cards), dtype=bool)
+    looked_at[list(set[int]().union(*families))] = True
+    looked_at &= network.cards > 0
     new = codes > network.cards[:, None]
     gaps = codes == 0
     if not any(network.parents):
@@ -119,9 +146,9 @@ def _require_linear(network: Network, attributes: Attributes, codes: Array) -> N
         ("a value that was not there in training", "Leave the row out", new),
         ("a missing value, and attributes depend on each other", "Fill it in", gaps),
     ):
-        where = np.argwhere(cells[network.cards > 0])
+        where = np.argwhere(cells[looked_at])
         if len(where):
-            column = np.flatnonzero(network.cards > 0)[where[0][0]]
+            column = np.flatnonzero(looked_at)[where[0][0]]
             raise ValueError(
                 f"Row {where[0][1]} of X has {what}, in column {attributes.titles[column]!r}: no "
                 f"linear form has its posterior. {advice}, or use predict_proba."

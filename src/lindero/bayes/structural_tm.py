@@ -94,7 +94,8 @@ class StructuralTM(DiscriminativeClassifier):
     n_jobs : int or None, default=None
         Processes that score arcs. The result is always the same.
     callback : callable or None, default=None
-        Called with an `ArcStep` for every arc; returning True ends the search there.
+        Called with an `ArcStep` for the network without arcs, and for every arc; returning True
+        ends the search there.
     alpha : float, default=1.0
         Pseudo-count of every value given its parents, in the estimate that learning begins with.
     numeric : str or dict, default="mdl"
@@ -236,6 +237,10 @@ class StructuralTM(DiscriminativeClassifier):
         """
         params: dict[str, Any] = super().get_params(deep)
         return {**params, "score": vars(self)["score"]}
+
+    @property
+    def _why_all_rows(self) -> str | None:
+        return "StructuralTM looks at all rows again and again: call fit with all of them."
 
     def _require_columns(self, attributes: Attributes) -> None:
         if attributes.gaussian:

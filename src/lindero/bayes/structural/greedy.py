@@ -86,17 +86,16 @@ def grown(
     """
     now = empty(rows, score, MAX_PASSES, TOLERANCE)
     rounds = [_round(None, now, rows, 0, 0)]
-    told(rounds[0])
+    ended = told(rounds[0])
     with Parallel(n_jobs=n_jobs) as parallel:
-        while max_arcs is None or len(rounds) <= max_arcs:
+        while not ended and (max_arcs is None or len(rounds) <= max_arcs):
             arcs = list(now.structure.candidates(rows.cards, max_parents))
             best, n_scored = _best(now, arcs, rows, score, screening, parallel)
             if best is None:
                 break
             arc, now = best
             rounds.append(_round(arc, now, rows, len(arcs), n_scored))
-            if told(rounds[-1]):
-                break
+            ended = told(rounds[-1])
     return now.structure, rounds
 
 

@@ -1,0 +1,1 @@
+"""Latent classes: clusters of rows whose class nobody has seen."""
