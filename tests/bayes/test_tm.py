@@ -98,7 +98,7 @@ def test_the_objective_rises_with_missing_values_too():
         moments = Moments.of(numbers, y, 2)
         problem = problem_of(families, codes, y, numbers=numbers, moments=moments)
         way = moved_counts(problem, 100, 1e-7)
-        assert not problem.is_global
+        assert not problem.is_free
         assert np.diff([step.objective for step in way.trace]).min() > 0
         assert way.trace[-1].objective > way.trace[0].objective + 0.1
         other = conditionally_learned(families, codes, y, numbers=numbers)

@@ -105,6 +105,7 @@ class Variables:
                     table[..., 0] = table.sum(axis=-1)
                     table[..., 1:] = 0.0
                 table -= np.exp(cells.seen(at.logs, i)) * table.sum(axis=0)
+            change[-1] -= np.exp(at.logs[-1]) * change[-1].sum()
         by_mean, by_log_sd = slopes(found.moments, at.mean, at.sd)
         parts = (
             change[self.rows] / self.scale, by_mean / self.of_numbers, by_log_sd / self.of_numbers

@@ -146,30 +146,21 @@ class Problem:
     @cached_property
     def is_free(self) -> bool:
         """Whether any weights are those of a network, and as good as its probabilities: the
-        objective is concave in them."""
+        objective is concave in them, and every way uphill leads to the one optimum."""
         cells = self.rows.cells
         concave = self.rows.is_complete and is_global(cells.parents, cells.with_class)
         return concave and self.penalty is None
 
-    @cached_property
-    def is_global(self) -> bool:
-        """Whether every way uphill leads to the one optimum."""
-        cells = self.rows.cells
-        alone = not any(
-            above and tells for above, tells in zip(cells.parents, cells.with_class, strict=True)
-        )
-        return self.is_free or (self.rows.is_complete and alone)
-
     def why_not_global(self) -> str | None:
         """Why there may be optima beside the one that is found."""
-        if self.is_global:
+        if self.is_free:
             return None
         cells = self.rows.cells
         if not is_global(cells.parents, cells.with_class):
             return "some attributes have parents that are not parents of one another"
         if not self.rows.is_complete:
             return "rows have missing values"
-        return "the penalty acts on attributes with parents"
+        return "a penalty need not be concave"
 
     def parameters(self, counts: Array, sums: Array) -> Parameters:
         """Tables and normals of largest likelihood."""

@@ -166,5 +166,5 @@ def conditionally_learned(
     moved = replace(families, of_class=counts[-1].copy(), tables=cells.tables(counts))
     return ConditionalFit(
         network_with_unseen(network, whole), mean, sd, counts_with_unseen(moved, whole), way.trace,
-        way.n_passes, status or "", problem.is_global, (status or "").startswith(_CAME_TO_REST),
+        way.n_passes, status or "", problem.is_free, (status or "").startswith(_CAME_TO_REST),
     )  # fmt: skip

@@ -11,15 +11,14 @@ numbers counts ρ rows of each class with the generative mean m̂ and deviation 
 
     −ρ Σ_j Σ_c [ log (s_jc / ŝ_jc) + (ŝ_jc² + (m̂_jc − m_jc)²) / 2 s_jc² − ½ ].
 
-At the generative estimate the penalty is zero, elsewhere negative.
+The probabilities of the classes are a column like the others, of ρ K pseudo-counts: left free, they
+would follow few rows where all else is held. At the generative estimate the penalty is zero,
+elsewhere negative. As no θ̂ is zero, J has a finite maximum, also where classes are separable; for
+ρ → ∞ the generative estimate comes back.
 
-The probabilities of the classes are free. As no θ̂ is zero, J has a finite maximum, also where
-classes are separable; for ρ → ∞ the generative tables come back.
-
-For networks in which no attribute is a parent, J is concave in free weights, just as CLL is: a
-column of the tables depends on its own weights only. Elsewhere the sum of a column, which is no
-matter to P(c | x), is part of another table, J need not be concave, and an optimum is one of the
-neighbourhood of the generative estimate.
+J need not be concave in free weights: what makes the columns of a table probabilities is moved into
+other tables, on which the penalty acts, too. An optimum is therefore one of the neighbourhood of the
+generative estimate.
 """
 
 from __future__ import annotations
@@ -50,6 +49,7 @@ class Penalty:
             shares = np.exp(cells.seen(generative.logs, i))
             share = strength * int(cells.cards[i]) / (1 if tells else cells.n_classes)
             cells.seen(pseudo, i)[...] = share * shares
+        pseudo[-1] = strength * cells.n_classes * np.exp(generative.logs[-1])
         rows = np.full(generative.mean.shape, strength)
         return cls(pseudo, statistics_of(rows, generative.mean, generative.sd), generative)
 

@@ -193,6 +193,8 @@ def _change(problem: Problem, counts: Array, surplus: Array) -> Array:
     that none falls below zero before its sum does.
     """
     cells, change = problem.rows.cells, surplus.copy()
+    if not problem.is_free:
+        change[-1] -= counts[-1] * (change[-1].sum() / counts[-1].sum())
     for i, tells in enumerate(cells.with_class):
         table, of_counts = cells.seen(change, i), cells.seen(counts, i)
         if not table.size:

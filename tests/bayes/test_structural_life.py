@@ -1,0 +1,117 @@
+"""Structural TM in use: among the tools of scikit-learn, and with tables that are bad for it."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from lindero.bayes import StructuralTM
+from tests.bayes.soft_tables import telling_table as table
+from tests.refusals import refused
+
+
+def quick(**given):
+    return StructuralTM(**{"penalty": 1.0, **given})
+
+
+def test_score_is_a_parameter_and_a_method():
+    X, y = table(13, 300)
+    model = quick(score="cll", max_arcs=1).fit(X, y)
+    assert model.get_params()["score"] == "cll"
+    assert "score='cll'" in repr(model)
+    assert model.score(X, y) == np.mean(model.predict(X) == y)
+    assert clone(model).get_params() == model.get_params()
+    assert quick(score="bicd").set_params(score="accuracy").get_params()["score"] == "accuracy"
+    with pytest.raises(ValueError, match="'score' parameter of StructuralTM"):
+        quick(score="aic").fit(X, y)
+    assert cross_val_score(quick(max_arcs=1), X, y, cv=3).shape == (3,)
+    search = GridSearchCV(quick(max_arcs=1), {"score": ["bicd", "accuracy"]}, cv=3).fit(X, y)
+    assert 0 < search.best_score_ < 1
+
+
+def test_stored_and_loaded():
+    X, y = table(14, 300)
+    model = quick(score="accuracy", max_arcs=2).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.history_ == model.history_
+    assert again.convergence_ == model.convergence_
+    assert again.get_params() == model.get_params()
+    assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_there_are_no_batches():
+    X, y = table(15, 100)
+    assert not hasattr(quick(), "partial_fit")
+    with pytest.raises(AttributeError) as caught:
+        quick().partial_fit(X, y)
+    assert "call fit with all of them." in str(caught.value.__cause__)
+    assert "learning=" not in str(caught.value.__cause__)
+
+
+def test_refusals_leave_everything():
+    X, y = table(16, 200)
+    model = quick().fit(X, y)
+    for given, message in (
+        ({"alpha": 0.0}, "alpha is 0.0"),
+        ({"max_parents": -1}, "'max_parents' parameter"),
+        ({"screening": 0}, "'screening' parameter"),
+        ({"max_arcs": -1}, "'max_arcs' parameter"),
+        ({"callback": 3}, "'callback' parameter"),
+        ({"class_prior": [1.0]}, "class_prior has shape"),
+    ):
+        model.set_params(**given)
+        with refused(model, ValueError, message):
+            model.fit(X, y)
+        model.set_params(**{name: quick().get_params()[name] for name in given})
+
+
+# -- bad tables ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("penalty", [0, 1.0, "auto"])
+def test_separable_classes_and_a_class_with_one_row(penalty):
+    X, y = table(17, 120)
+    X["taste"] = np.where(y == "yes", "v1", "v0")
+    y = y.copy()
+    y[5] = "alone"
+    model = StructuralTM(penalty=penalty, max_passes=400)
+    if penalty == 0:
+        with pytest.warns(ConvergenceWarning, match="some values never occur with some class"):
+            model.fit(X, y)
+    else:
+        model.fit(X, y)
+        assert model.convergence_.is_converged
+    assert model.selected_features_.tolist().count("taste") == 1
+    assert np.isfinite(model.predict_log_proba(X)).all()
+    assert np.isfinite([step.score for step in model.history_]).all()
+
+
+def test_more_parameters_than_rows():
+    random = np.random.default_rng(18)
+    X = random.integers(0, 9, (25, 8)).astype(str)
+    y = random.integers(0, 2, 25)
+    for score in ("bicd", "cll", "accuracy"):
+        model = quick(score=score).fit(X, y)
+        assert np.isfinite(model.predict_log_proba(X)).all()
+        assert np.isfinite([step.score for step in model.history_]).all()
+
+
+def test_two_rows():
+    model = quick().fit([["a"], ["b"]], [0, 1])
+    assert np.isfinite(model.predict_log_proba([["a"], ["c"], [None]])).all()
+
+
+def test_priors_and_early_stopping():
+    X, y = table(19, 300)
+    plain, even = quick().fit(X, y), quick(fit_prior=False).fit(X, y)
+    assert plain.structure_ == even.structure_
+    share = np.array([np.mean(y == label) for label in np.unique(y)])
+    shifted = plain.predict_proba(X) / share
+    assert_allclose(even.predict_proba(X), shifted / shifted.sum(axis=1, keepdims=True), rtol=1e-9)
+    stopped = StructuralTM(early_stopping=True).fit(X, y)
+    assert stopped.convergence_.validation_losses.size > 0
+    assert stopped.structure_ == plain.structure_
