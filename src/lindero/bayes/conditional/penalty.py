@@ -17,8 +17,8 @@ elsewhere negative. As no θ̂ is zero, J has a finite maximum, also where class
 ρ → ∞ the generative estimate comes back.
 
 J need not be concave in free weights: what makes the columns of a table probabilities is moved into
-other tables, on which the penalty acts, too. An optimum is therefore one of the neighbourhood of the
-generative estimate.
+other tables, on which the penalty acts, too. An optimum is therefore one of the neighbourhood of
+the generative estimate.
 """
 
 from __future__ import annotations
