@@ -40,6 +40,27 @@ class SolverError(LinderoError, ValueError):
     """A solver was handed a problem that it cannot take; the message names what is missing."""
 
 
+class DataError(LinderoError, ValueError):
+    """Data that cannot be read as asked: the file is missing, damaged or of another kind, or it has
+    no such column.
+
+    Attributes
+    ----------
+    path : str
+        The file; empty where there is none.
+    line : int or None
+        The line at fault, counted from 1; None where no single line is.
+    """
+
+    def __init__(self, message: str, path: str = "", line: int | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+        self.line = line
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, int | None]]:
+        return type(self), (str(self), self.path, self.line)
+
+
 class ModelFileError(LinderoError, ValueError):
     """A model file that cannot be read: it is damaged, of another kind, or holds more than its
     reader allows.
@@ -59,6 +80,10 @@ class ModelFileError(LinderoError, ValueError):
 
     def __reduce__(self) -> tuple[type, tuple[str, str, int | None]]:
         return type(self), (str(self), self.path, self.line)
+
+
+class NewerFormatError(ModelFileError):
+    """A model file in a later format than this version of lindero knows: a later one reads it."""
 
 
 #: Packages whose lines are none of a user's.

@@ -1,0 +1,97 @@
+"""Rows of ``label [qid:number] index:value … [# comment]``, as SVMlight and LIBSVM have them.
+
+scikit-learn reads them; here its complaints get a line number, and indices a limit: a machine keeps
+numbers for every index up to the largest, so that one digit too many would ask for terabytes.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from lindero.data.content import Content
+from lindero.kernels.functions import Array
+
+LARGEST_INDEX = 10**8
+
+_QUERY = re.compile(rb"^[^#\n]*\sqid:", re.M)
+
+
+def read_svmlight(content: Content) -> tuple[Any, Array, Array | None]:
+    """Features (CSR), labels, and queries where rows name them."""
+    from sklearn.datasets import load_svmlight_file
+
+    has_queries = _QUERY.search(content.data) is not None
+    try:
+        X, y, *queries = load_svmlight_file(io.BytesIO(content.data), query_id=has_queries)
+    except (ValueError, OverflowError, IndexError) as error:
+        raise fault(content) or content.error(f"is no svmlight file: {error}.") from None
+    if X.shape[1] > LARGEST_INDEX or X.shape[0] == 0 or not np.isfinite(y).all():
+        raise fault(content) or content.error("has no rows.")
+    if has_queries and len(queries[0]) != len(y):
+        raise content.error("some rows have a qid and some have none: give each row one.")
+    # 32 bits are enough for the indices, and scikit-learn's own machines insist on them.
+    if X.nnz < 2**31:
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return sp.csr_array(X), np.asarray(y), np.asarray(queries[0]) if has_queries else None
+
+
+def fault(content: Content) -> Exception | None:
+    """The first line that is not as it should be, as an error."""
+    n_rows = 0
+    for number, line in enumerate(bytes(content.data).split(b"\n"), start=1):
+        words = line.partition(b"#")[0].split()
+        if not words:
+            continue
+        n_rows += 1
+        complaint = _label_fault(words[0]) or _entries_fault(words[1:])
+        if complaint:
+            return content.error(complaint, number)
+    return None if n_rows else content.error("has comments only, and no rows.")
+
+
+def _label_fault(word: bytes) -> str | None:
+    if np.isfinite(_number(word)):
+        return None
+    if b"," in word and not any(np.isnan(_number(part)) for part in word.split(b",")):
+        return f"has several labels ({_shown(word)}). Only one label a row is supported."
+    return f"a row begins with its label, a finite number, but this one with {_shown(word)}."
+
+
+def _entries_fault(words: list[bytes]) -> str | None:
+    previous = -1
+    for place, word in enumerate(words):
+        name, colon, value = word.partition(b":")
+        if not colon:
+            return f"expected index:value, not {_shown(word)}."
+        if name == b"qid" and place == 0:
+            if not re.fullmatch(rb"-?[0-9]{1,18}", value):
+                return f"qid must be a whole number, not {_shown(value)}."
+            continue
+        if not name.isdigit():
+            return f"an index is a whole number from 0 on, not {_shown(name)}."
+        index = int(name) if len(name) < 20 else LARGEST_INDEX + 1
+        if index > LARGEST_INDEX:
+            return f"index {_shown(name)} is beyond {LARGEST_INDEX}, the largest that is read."
+        if index <= previous:
+            return f"indices must ascend, but {index} comes after {previous}."
+        if np.isnan(_number(value)) and value.lower().lstrip(b"+-") != b"nan":
+            return f"the value of index {index} is no number: {_shown(value)}."
+        previous = index
+    return None
+
+
+def _number(word: bytes) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        return float("nan")
+
+
+def _shown(word: bytes) -> str:
+    text = word[:40].decode("utf-8", errors="backslashreplace")
+    return repr(text) + ("..." if len(word) > 40 else "")
