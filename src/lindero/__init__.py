@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from lindero.bayes import TAN as TAN
     from lindero.bayes import NaiveBayes as NaiveBayes
     from lindero.bayes import NetworkClassifier as NetworkClassifier
+    from lindero.bayes import StructuralTM as StructuralTM
+    from lindero.bayes import TMClustering as TMClustering
     from lindero.svm import SVC as SVC
     from lindero.svm import SVCCV as SVCCV
     from lindero.svm import SVR as SVR
@@ -48,11 +50,21 @@ __all__ = [
     "NuSVR",
     "OneClassSVM",
     "RankSVM",
+    "StructuralTM",
+    "TMClustering",
     "__version__",
 ]
 
 #: The modules that public names are loaded from, on first use.
-_BAYES = ("AODE", "KDB", "TAN", "NaiveBayes", "NetworkClassifier")
+_BAYES = (
+    "AODE",
+    "KDB",
+    "TAN",
+    "NaiveBayes",
+    "NetworkClassifier",
+    "StructuralTM",
+    "TMClustering",
+)
 _HOMES = {name: "lindero.svm" for name in __all__ if name != "__version__"}
 _HOMES |= dict.fromkeys(_BAYES, "lindero.bayes")
 

@@ -1,0 +1,228 @@
+"""Fitting, cross-validation, tuning and explanations by name."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+
+from lindero.machines import (
+    MACHINES,
+    cross_validated,
+    explained_rows,
+    fit_machine,
+    make_machine,
+    tuned,
+)
+from lindero.machines.folds import splits_for
+
+
+@pytest.fixture(scope="module")
+def clouds():
+    random = np.random.default_rng(0)
+    y = np.arange(90) % 2
+    return random.normal(size=(90, 3)) + 0.9 * y[:, None], y
+
+
+# -- folds ------------------------------------------------------------------------------------
+
+
+def test_every_row_is_judged_once_and_classes_keep_their_shares():
+    y = np.array([0] * 40 + [1] * 10)
+    splits = splits_for(MACHINES["svc"], 50, y, folds=5)
+    assert sorted(np.concatenate([test for _, test in splits])) == list(range(50))
+    assert all((y[test] == 1).sum() == 2 for _, test in splits)
+
+
+def test_rows_of_a_query_stay_together():
+    qid = np.repeat(np.arange(10), 3)
+    for train, test in splits_for(MACHINES["rank-svm"], 30, None, qid=qid, folds=5):
+        assert set(qid[train]) & set(qid[test]) == set()
+
+
+@pytest.mark.parametrize("name", ["svc", "adaptive-svc"])
+def test_with_times_the_future_is_judged_by_the_past(name):
+    times = np.random.default_rng(0).permutation(30)
+    splits = splits_for(MACHINES[name], 30, np.arange(30) % 2, times=times, folds=4)
+    assert len(splits) == 4
+    assert all(times[train].max() < times[test].min() for train, test in splits)
+
+
+def test_too_little_for_the_folds_is_said():
+    with pytest.raises(ValueError, match="3 queries, too few for 5 folds"):
+        splits_for(MACHINES["rank-svm"], 9, None, qid=np.repeat([1, 2, 3], 3))
+    with pytest.raises(ValueError, match="2 rows of any class"):
+        splits_for(MACHINES["svc"], 6, np.array([0, 0, 1, 1, 2, 2]))
+
+
+# -- cross-validation -------------------------------------------------------------------------
+
+
+def test_scores_are_those_of_scikit_learn(clouds):
+    X, y = clouds
+    found = cross_validated("svc", X, y, params={"C": 3}, random_state=1)
+    folds = StratifiedKFold(5, shuffle=True, random_state=1)
+    expected = cross_val_score(make_machine("svc", {"C": 3}), X, y, cv=folds)
+    assert found.scores["accuracy"] == expected.tolist()
+    assert found.mean() == pytest.approx(expected.mean())
+    assert found.std() == pytest.approx(expected.std())
+
+
+def test_weights_count_in_fitting_and_in_judging(clouds):
+    X, y = clouds
+    weights = np.where(np.arange(90) < 45, 1.0, 0.0)
+    weighted = cross_validated("naive-bayes", X, y, weights=weights + 1e-9)
+    assert weighted.scores != cross_validated("naive-bayes", X, y).scores
+
+
+def test_costs_are_counted_by_class(clouds):
+    X, y = clouds
+    params = {"cost_positive": 10.0, "cost_negative": 1.0}
+    model = fit_machine(make_machine("cost-sensitive-svc", params), X, y)
+    from lindero.machines.measures import measured
+
+    found = measured(MACHINES["cost-sensitive-svc"], model, X, y)
+    predicted = model.predict(X)
+    costs = 10 * ((y == 1) & (predicted == 0)) + ((y == 0) & (predicted == 1))
+    assert found["cost"] == pytest.approx(costs.mean())
+    assert found["cost"] > 0
+
+
+def test_progress_counts_up_to_all(clouds):
+    seen = []
+    cross_validated("naive-bayes", *clouds, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(k, 5) for k in range(1, 6)]
+
+
+def test_machines_that_nothing_says_right_or_wrong_of():
+    with pytest.raises(ValueError, match="without a target"):
+        cross_validated("tm-clustering", np.zeros((9, 2)))
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    found = cross_validated("one-class-svm", X, params={"nu": 0.2})
+    assert 0.05 < found.mean("outlier_share") < 0.5
+
+
+# -- tuning -----------------------------------------------------------------------------------
+
+
+def test_the_quick_search_agrees_with_the_plain_one(clouds):
+    X, y = clouds
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    grid = {"C": [0.1, 1.0, 10.0], "gamma": [0.1, 1.0]}
+    found = tuned("svc", X, y, grid=grid)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    from lindero.svm import SVC
+
+    search = GridSearchCV(SVC(), grid, cv=folds).fit(X, y)
+    assert found.best.mean == pytest.approx(search.best_score_)
+    expected = sorted(search.cv_results_["mean_test_score"], reverse=True)
+    assert [trial.mean for trial in found.trials] == pytest.approx(expected)
+
+
+def test_points_are_tried_one_by_one_for_other_machines(clouds):
+    found = tuned("nu-svc", *clouds, grid={"nu": [0.3, 0.6], "kernel": ["linear"]}, folds=3)
+    assert len(found.trials) == 2
+    assert found.params == found.best.params
+    assert found.model[-1].nu == found.params["nu"]
+    assert found.trials[0].mean >= found.trials[1].mean
+
+
+def test_regression_tunes_the_tube_as_well():
+    x = np.linspace(-2, 2, 50)
+    grid = {"C": [0.01, 10], "gamma": [1.0], "epsilon": [0.01, 1.0]}
+    found = tuned("svr", x[:, None], np.sin(3 * x), folds=3, grid=grid)
+    assert found.measure == "r2"
+    assert found.params == {"C": 10.0, "gamma": 1.0, "epsilon": 0.01}
+
+
+def test_less_cost_is_better(clouds):
+    params = {"cost_positive": 50.0, "kernel": "linear"}
+    found = tuned("cost-sensitive-svc", *clouds, params=params, folds=3)
+    assert found.measure == "cost"
+    means = [trial.mean for trial in found.trials]
+    assert means == sorted(means)
+
+
+TUNABLE = [n for n, machine in MACHINES.items() if machine.grid and machine.task != "ranking"]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", TUNABLE)
+def test_the_first_point_of_every_grid_can_be_fitted(name, clouds):
+    X, y = clouds
+    machine = MACHINES[name]
+    target = X[:, 0] if machine.task == "regression" else y
+    grid = {parameter: values[:1] for parameter, values in machine.grid.items()}
+    found = tuned(name, X[:, 1:], target, grid=grid, folds=2)
+    assert np.isfinite(found.best.mean)
+
+
+def test_rankings_are_tuned_by_ndcg():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(int) + (X[:, 0] > 1)
+    found = tuned("rank-svm", X, y, qid=np.repeat(np.arange(12), 5), folds=3)
+    assert found.measure == "ndcg@10"
+    assert found.best.mean > 0.9
+
+
+# -- fitting ----------------------------------------------------------------------------------
+
+
+def test_what_a_machine_would_ignore_is_refused(clouds):
+    X, y = clouds
+    with pytest.raises(ValueError, match="takes no weights"):
+        fit_machine(make_machine("rank-svm"), X, y, qid=np.zeros(90), weights=np.ones(90))
+    with pytest.raises(ValueError, match="have none"):
+        fit_machine(make_machine("svc"), X)
+    with pytest.raises(ValueError, match="one value only"):
+        fit_machine(make_machine("svc"), X, np.ones(90))
+
+
+# -- explanations -----------------------------------------------------------------------------
+
+
+def test_terms_of_a_linear_machine_are_its_weights_times_the_values(clouds):
+    X, y = clouds
+    model = fit_machine(make_machine("svc", {"kernel": "linear"}), X, y)
+    numbers = model[0].transform(X)
+    row = int(np.argmax(model.decision_function(X)))
+    terms = model[1].coef_.ravel() * numbers[row]
+    sentence = explained_rows(model, X)[row]
+    assert sentence.startswith(f"1: {model.decision_function(X)[row]:+.3g} (")
+    for column, term in enumerate(terms):
+        assert f"x{column} {term:+.3g}" in sentence
+
+
+def test_what_speaks_for_the_predicted_class_is_positive(clouds):
+    X, y = clouds
+    model = fit_machine(make_machine("svc"), X, y)
+    heads = [sentence.split(" ")[1] for sentence in explained_rows(model, X)]
+    assert all(head.startswith("+") for head in heads)
+
+
+def test_several_classes_and_numbers_are_explained(clouds):
+    X, _ = clouds
+    classes = np.digitize(X[:, 0], [-0.5, 0.5])
+    sentences = explained_rows(fit_machine(make_machine("svc"), X, classes), X)
+    assert {sentence.partition(":")[0] for sentence in sentences} == {"0", "1", "2"}
+    model = fit_machine(make_machine("svr"), X, X[:, 0])
+    assert explained_rows(model, X)[0].startswith(f"{model.predict(X)[0]:+.3g} (")
+
+
+def test_sparse_rows_are_explained_like_dense_ones():
+    import scipy.sparse as sp
+
+    X = np.abs(np.random.default_rng(0).normal(size=(40, 4)))
+    y = (X[:, 0] > X[:, 1]).astype(int)
+    model = fit_machine(make_machine("svc"), sp.csr_array(X), y)
+    sentences = explained_rows(model, sp.csr_array(X))
+    assert sum("feature 1 +" in s or "feature 2 +" in s for s in sentences) > 30
+
+
+def test_folds_without_any_order_are_left_out_of_the_mean():
+    X, qid = np.arange(30.0)[:, None] % 3, np.repeat(np.arange(10), 3)
+    y = np.where(qid < 4, np.arange(30) % 3, 1)  # the other queries have no order
+    found = cross_validated("rank-svm", X, y, qid=qid, folds=5)
+    scores = np.array(found.scores["ndcg@10"])
+    assert np.isnan(scores).any()
+    assert found.mean() == pytest.approx(np.nanmean(scores))
+    assert found.std() == pytest.approx(np.nanstd(scores))
