@@ -1,0 +1,232 @@
+"""A comparison as a page that needs nothing but itself."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from lindero.comparison import charts
+from lindero.comparison.page import code, figure, heading, listed, page, paragraph, table
+from lindero.comparison.plain_values import plain
+from lindero.comparison.recommendation import score_text
+from lindero.comparison.results import MEASURES, Comparison, MachineResult
+from lindero.persist.safe_file import write_whole_bytes
+
+
+def write_report(
+    comparison: Comparison, path: str | os.PathLike[Any], *, command: str | None = None
+) -> None:
+    """Write a comparison as a single page of HTML, pictures included.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        From :func:`compare`.
+    path : str or path-like
+        The file. It is written whole, or not at all.
+    command : str or None, default=None
+        What was typed to make it, to be shown at the end.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from lindero.comparison import compare, write_report
+    >>> result = compare(*load_iris(return_X_y=True), machines=["naive-bayes"], folds=2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "report.html")
+    ...     write_report(result, path)
+    ...     os.path.getsize(path) > 1000
+    True
+    """
+    title = f"Which machine for {comparison.target}?"
+    text = page(title, [heading(title, 1), *comparison_body(comparison, command)])
+    write_whole_bytes(path, text.encode("utf-8", errors="replace"))
+
+
+def comparison_body(comparison: Comparison, command: str | None = None) -> list[str]:
+    """The parts of the page, as HTML."""
+    body = [
+        paragraph(comparison.data, "muted"),
+        paragraph(comparison.recommendation(), "advice"),
+        heading("Results"),
+        results_table(comparison),
+        paragraph(_how(comparison), "muted"),
+        listed(comparison.notes),
+    ]
+    best = comparison.best
+    if best is not None:
+        body += [
+            heading("How the folds came out"),
+            figure(charts.spread_of_scores(comparison), _spread_caption(comparison)),
+            heading("What it takes"),
+            figure(
+                charts.scores_against_time(comparison),
+                "Time of a fold: choosing parameters, fitting and answering.",
+            ),
+            *_how_the_best_errs(comparison, best),
+            heading("Parameters that were chosen"),
+            _parameters_table(comparison),
+            *_warnings(comparison),
+        ]
+    if command:
+        body += [heading("How this page was made"), code(command)]
+    return body
+
+
+def results_table(comparison: Comparison) -> str:
+    """Every machine from the best to the worst, with what became of it."""
+    measures = comparison.measures
+    header = ["machine", *(f"{MEASURES[m]} (± deviation)" for m in measures), "seconds a fold", "p"]
+    header.append("beside the best")
+    rows, chosen = [], None
+    for place, machine in enumerate(comparison.ranked):
+        if machine is comparison.recommended:
+            chosen = place
+        if machine.failure is not None:
+            rows.append([machine.name, f"left out; {machine.failure}"])
+        elif not machine.done.any():
+            rows.append([machine.name, "not begun"])
+        else:
+            scores = [score_with_spread(machine, measure) for measure in measures]
+            rows.append(
+                [machine.name, *scores, f"{machine.seconds:.2f}", *beside(comparison, machine)]
+            )
+    return table(header, rows, figures=range(1, len(measures) + 3), chosen=chosen)
+
+
+def score_with_spread(machine: MachineResult, measure: str) -> str:
+    """Mean ± deviation over the folds."""
+    mean, spread = machine.mean(measure), machine.deviation(measure)
+    if math.isnan(mean):
+        return "—"
+    if measure == "error":
+        own = f"{100 * mean:.1f}"
+        return f"{own} %" if math.isnan(spread) else f"{own} ± {100 * spread:.1f} %"
+    if math.isnan(spread):
+        return f"{mean:.3g}"
+    # As many places for both as the spread has with two figures.
+    places = 0 if spread == 0 else max(0, min(6, 1 - math.floor(math.log10(spread))))
+    return f"{mean:.3g} ± 0" if spread == 0 else f"{mean:.{places}f} ± {spread:.{places}f}"
+
+
+def beside(comparison: Comparison, machine: MachineResult) -> tuple[str, str]:
+    """The p-value against the best, and what it means."""
+    if machine is comparison.best:
+        return "", "the best"
+    test = comparison.against_best.get(machine.name)
+    if test is None:
+        return "", "no fold in common"
+    p = "—" if math.isnan(test.adjusted) else f"{test.adjusted:.3f}"
+    return p, "worse" if test.distinguishable else "not distinguishable"
+
+
+def _how(comparison: Comparison) -> str:
+    n_folds = len(comparison.fold_sizes)
+    train, test = np.mean(comparison.fold_sizes, axis=0)
+    order = (
+        "forward in time, each trained on what was before"
+        if comparison.time_respecting
+        else "the same for all machines"
+    )
+    return (
+        f"{n_folds} folds, {order}, with {train:.0f} training and {test:.0f} test rows on average; "
+        "parameters were chosen inside the training rows. p: corrected resampled t-test (Nadeau "
+        "and Bengio) against the best, adjusted for the number of machines (Holm)."
+    )
+
+
+def _spread_caption(comparison: Comparison) -> str:
+    constant = "the mean" if comparison.task == "regression" else "the same class"
+    return (
+        "Small dots are folds, large ones their mean, bars one standard deviation either side. "
+        f"Always answering {constant} gives "
+        f"{score_text(comparison.measure, comparison.baseline)} (the dashed line, where it is "
+        "near)."
+    )
+
+
+def _how_the_best_errs(comparison: Comparison, best: MachineResult) -> list[str]:
+    if comparison.task == "regression":
+        return [
+            heading(f"Answers of {best.name}"),
+            figure(
+                charts.answers_against_truth(comparison, best),
+                "Every row was predicted by a machine that had not seen it.",
+            ),
+        ]
+    matrix = charts.confusion(comparison, best)
+    parts = [
+        heading(f"What {best.name} takes for what"),
+        figure(
+            matrix,
+            "Rows are true classes, columns predicted ones; every row of the data was predicted by "
+            "a machine that had not seen it. Shades are shares of a row.",
+        ),
+    ]
+    if matrix is None:
+        parts.append(paragraph(_commonest_confusions(comparison, best)))
+    reliable = charts.reliability(comparison, best)
+    if reliable is not None:
+        parts += [
+            heading(f"Whether the probabilities of {best.name} can be believed"),
+            figure(
+                reliable,
+                "On the dashed line what is said with a probability is so as often. Grey bars: "
+                "where points would lie by chance, were the probabilities right (one deviation). "
+                "Larger dots stand for more rows.",
+            ),
+        ]
+    return parts
+
+
+def _commonest_confusions(comparison: Comparison, best: MachineResult) -> str:
+    assert comparison.classes is not None
+    counts = charts.confusion_counts(comparison, best)
+    np.fill_diagonal(counts, 0)
+    most = [np.unravel_index(flat, counts.shape) for flat in np.argsort(-counts, axis=None)[:8]]
+    told = [
+        f"{comparison.classes[i]} for {comparison.classes[j]} ({counts[j, i]})"
+        for j, i in most
+        if counts[j, i]
+    ]
+    if not told:
+        return "It makes no errors."
+    return f"There are {len(comparison.classes)} classes. Most often it takes {', '.join(told)}."
+
+
+def parameters_text(params: dict[str, Any]) -> str:
+    """Parameters as they are set on the command line."""
+    if not params:
+        return "as they are"
+    return ", ".join(f"{name}={_value(value)}" for name, value in params.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    value = plain(value)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _parameters_table(comparison: Comparison) -> str:
+    rows = []
+    for machine in comparison.ranked:
+        chosen = [params for params in machine.parameters if params is not None]
+        if not chosen:
+            continue
+        counts = Counter(parameters_text(params) for params in chosen)
+        usual = parameters_text(machine.usual_parameters)
+        share = f"{counts[usual]} of {len(chosen)} folds"
+        rows.append([machine.name, usual, share])
+    return table(["machine", "chosen most often", "in"], rows)
+
+
+def _warnings(comparison: Comparison) -> list[str]:
+    said = [f"{machine.name}: {text}" for machine in comparison.ranked for text in machine.warnings]
+    return [heading("What the machines had to say"), listed(said)] if said else []
