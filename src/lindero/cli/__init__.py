@@ -1,0 +1,1 @@
+"""The command line: ``lindero train heart.csv -m svc``. One file a command."""

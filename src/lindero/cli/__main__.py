@@ -1,0 +1,6 @@
+"""``python -m lindero.cli`` is the command ``lindero``."""
+
+from lindero.cli.main import main
+
+if __name__ == "__main__":
+    main()

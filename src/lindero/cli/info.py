@@ -1,0 +1,145 @@
+"""``lindero info``: what is in a saved model, or what a machine takes."""
+
+from __future__ import annotations
+
+import inspect as signatures
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lindero.cli.mistakes import Mistake
+from lindero.cli.options import output_options
+from lindero.cli.output import Output, aligned
+from lindero.machines.registry import MACHINES, Machine
+
+#: Columns and classes that are listed.
+_MOST_NAMED = 20
+
+
+@click.command(epilog="\b\nExamples:\n  lindero info model.lin\n  lindero info svc\n  lindero info")
+@click.argument("model", metavar="[MODEL]", type=click.Path(), required=False)
+@output_options
+@click.pass_obj
+def command(output: Output, model: str | None) -> None:
+    """Show what is in a saved model.
+
+    MODEL may also be the name of a machine, whose parameters are shown then; without it all
+    machines are listed.
+    """
+    if model is None:
+        rows = [[name, machine.task, machine.one_line] for name, machine in MACHINES.items()]
+        listed = [{"name": row[0], "task": row[1], "description": row[2]} for row in rows]
+        output.result({"machines": listed}, aligned(rows))
+    elif model in MACHINES and not Path(model).exists():
+        _show_machine(output, MACHINES[model])
+    else:
+        _show_model(output, model)
+
+
+def _show_machine(output: Output, machine: Machine) -> None:
+    parameters = signatures.signature(machine.load()).parameters
+    defaults = {name: parameter.default for name, parameter in parameters.items()}
+    defaults.update(machine.preset)
+    rows = [
+        [name, _shown(value), ", ".join(map(str, machine.grid.get(name, ())))]
+        for name, value in defaults.items()
+    ]
+    text = f"{machine.name}: {machine.one_line}\n\n"
+    text += aligned(rows, ["parameter", "default", "tune tries"])
+    output.result(
+        {
+            "name": machine.name,
+            "task": machine.task,
+            "class": machine.path.replace(":", "."),
+            "description": machine.one_line,
+            "defaults": defaults,
+            "grid": dict(machine.grid),
+        },
+        text,
+    )
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else str(value)
+
+
+def _show_model(output: Output, path: str) -> None:
+    from lindero.cli.model_formats import model_format, read_model
+
+    kind = model_format(path)
+    if kind == "lin":
+        from lindero.persist import inspect
+
+        info = inspect(path)
+        output.result(asdict(info), aligned(_facts(info)))
+        return
+    if kind is None:
+        raise Mistake(
+            f"{path} is no model that lindero knows: not of lindero (.lin), LIBSVM, SVMlight, BIF "
+            "or XMLBIF."
+        )
+    facts = _foreign_facts(read_model(path, kind), kind)
+    output.result(facts, aligned([[name, str(value)] for name, value in facts.items()]))
+
+
+def _foreign_facts(model: Any, kind: str) -> dict[str, Any]:
+    """What is known of a model of another program."""
+    facts: dict[str, Any] = {"format": kind, "model": repr(model)}
+    for name, words in (("n_features_in_", "columns"), ("classes_", "classes")):
+        if hasattr(model, name):
+            facts[words] = getattr(model, name)
+    if hasattr(model, "support_"):
+        facts["support vectors"] = len(model.support_)
+    return facts
+
+
+def _facts(info: Any) -> list[list[str]]:
+    """What is known of a model of lindero, in words."""
+    noted = dict(info.summary)
+    convergence, seconds = noted.get("convergence"), noted.get("seconds")
+    if not isinstance(convergence, dict):  # notes of whoever saved the model
+        convergence = {}
+    usual = _defaults(info.estimator)
+    changed = {k: v for k, v in info.parameters.items() if k not in usual or usual[k] != v}
+    facts = {
+        "machine": noted.get("machine"),
+        "estimator": f"lindero.{info.estimator}" + (", behind a table encoder" * info.encoded),
+        "parameters": ", ".join(f"{k}={v}" for k, v in changed.items()) or "all as by default",
+        "data": noted.get("data"),
+        "columns": _columns(info.input),
+        "target": noted.get("target"),
+        "classes": ", ".join(map(str, list(noted.get("classes", ()))[:_MOST_NAMED])),
+        "status": convergence["status"] if "status" in convergence else noted.get("status"),
+        "trained in": f"{seconds:.2f} s" if isinstance(seconds, (int, float)) else None,
+        "file": f"{info.n_bytes} bytes, format {info.format_version}, "
+        f"lindero {info.lindero_version}",
+        "sha256": info.sha256,
+    }
+    return [[name, str(value)] for name, value in facts.items() if value]
+
+
+def _defaults(estimator: str) -> dict[str, Any]:
+    """Parameters of the class that a file names, where it is one of the machines."""
+    name = estimator.rpartition(".")[2]
+    machine = next((m for m in MACHINES.values() if m.class_name == name), None)
+    if machine is None:
+        return {}
+    parameters = signatures.signature(machine.load()).parameters
+    return {name: parameter.default for name, parameter in parameters.items()}
+
+
+def _columns(described: dict[str, Any]) -> str:
+    """The columns that a model takes."""
+    columns = described.get("columns") or []
+    named = [column for column in columns if column["name"] is not None]
+    if not named:
+        return str(described.get("n_features"))
+    shown = [
+        column["name"]
+        if column["kind"] == "number"
+        else f"{column['name']} ({column['n_values']} values)"
+        for column in named[:_MOST_NAMED]
+    ]
+    return ", ".join(shown) + (", ..." if len(named) > _MOST_NAMED else "")

@@ -1,0 +1,162 @@
+"""What commands say, and where.
+
+    results     standard output; one JSON object with --json
+    warnings    standard error, unless --quiet
+    notes and   standard error, only where it is a terminal
+    progress
+
+So a script gets results, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+
+@dataclass
+class Output:
+    """Where a command speaks; one for each run.
+
+    Attributes
+    ----------
+    json, quiet, debug : bool
+        What the options --json, --quiet and --debug say.
+    """
+
+    json: bool = False
+    quiet: bool = False
+    debug: bool = False
+    _warned: set[str] = field(default_factory=set)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether someone is watching who wants to see progress."""
+        return sys.stderr.isatty() and not self.quiet and not self.json
+
+    # -- results ------------------------------------------------------------------------------
+
+    def result(self, data: dict[str, Any], text: str) -> None:
+        """The result of a command: `data` with --json, otherwise `text`."""
+        if self.json:
+            self.write_json(data)
+        else:
+            click.echo(text)
+
+    def write_json(self, data: dict[str, Any]) -> None:
+        """One JSON object on standard output."""
+        click.echo(json.dumps(plain(data), indent=2, ensure_ascii=False))
+
+    # -- beside results -----------------------------------------------------------------------
+
+    def note(self, text: str) -> None:
+        """What is good to know, for those who watch."""
+        if self.is_live:
+            click.secho(text, dim=True, err=True)
+
+    def warn(self, text: str) -> None:
+        """What a user should know in any case, once."""
+        if not self.quiet and text not in self._warned:
+            self._warned.add(text)
+            click.secho("Warning: ", fg="yellow", nl=False, err=True)
+            click.echo(text, err=True)
+
+    @contextmanager
+    def showing_warnings(self) -> Iterator[None]:
+        """Warnings of the library as single lines, without places in code."""
+
+        def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+            if issubclass(category, UserWarning):
+                self.warn(" ".join(str(message).split()))
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = show
+            yield
+
+    # -- progress -----------------------------------------------------------------------------
+
+    @contextmanager
+    def progress(self, words: str) -> Iterator[Callable[[int, int], None]]:
+        """A function to call with what is done and how much there is; draws a bar."""
+        if not self.is_live:
+            yield lambda done, total: None
+            return
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+        with Progress(
+            TextColumn(words), *columns, console=_error_console(), transient=True
+        ) as display:
+            task = display.add_task(words, total=None)
+            yield lambda done, total: display.update(task, completed=done, total=total)
+
+    @contextmanager
+    def waiting(self, words: str) -> Iterator[None]:
+        """Words with something that moves, while there is nothing to count."""
+        if not self.is_live:
+            yield
+            return
+        with _error_console().status(words):
+            yield
+
+
+def _error_console() -> Any:
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+def aligned(rows: Sequence[Sequence[Any]], header: Sequence[str] = ()) -> str:
+    """Rows as columns of text, two spaces apart, numbers to the right."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    lines = [list(header), *cells] if header else cells
+    widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))] if lines else []
+    numbers = [all(_is_number(row[k]) for row in rows) for k in range(len(widths))]
+    return "\n".join(
+        "  ".join(
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(line, widths, numbers, strict=True)
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return "-" if math.isnan(value) else f"{value:.4g}"
+    return "-" if value is None else str(value)
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+
+
+def plain(value: Any) -> Any:
+    """The same in types that JSON knows; numbers that are not finite become null."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):  # of NumPy
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (str, int)):
+        return value
+    return str(value)

@@ -1,0 +1,184 @@
+"""``lindero compare``, inside this process and as a user runs it."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.cli.running import lindero
+from tests.cli.test_as_a_user import in_a_terminal
+
+QUICK = ("-m", "naive-bayes", "-m", "svc-linear", "--folds", "3")
+
+
+def rows_in_time(n_rows=80, seed=0):
+    """Lines of a CSV file with days, not in their order."""
+    random = np.random.default_rng(seed)
+    lines = ["day,size,kind"]
+    for day in random.permutation(n_rows):
+        kind = "big" if day % 2 else "small"
+        size = random.normal(2.0 if kind == "big" else 0.0)
+        lines.append(f"2024-{1 + day // 28:02d}-{1 + day % 28:02d},{size:.3f},{kind}")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_result_is_a_table_and_a_recommendation(here, flowers):
+    result = here.run("compare", flowers, *QUICK)
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("flowers.csv: 60 rows, 3 columns")
+    assert lines[1].startswith("3 folds, ")
+    assert lines[3].split()[:3] == ["machine", "error", "log-loss"]
+    assert {line.split()[0] for line in lines[4:6]} == {"naive-bayes", "svc-linear"}
+    assert "Take " in result.stdout
+    assert "with 60 rows" in result.stdout or "60 rows are few" in result.stdout
+
+
+def test_json_says_the_same_and_what_to_type_next(here, flowers):
+    data = here.json("compare", flowers, *QUICK, "--target", "class", "--seed", "3")
+    assert data["n_rows"] == 60
+    assert [machine["failure"] for machine in data["machines"]] == [None, None]
+    assert data["recommended"] in ("naive-bayes", "svc-linear")
+    assert data["random_state"] == 3
+    following = data["next"].split()
+    assert following[:4] == ["lindero", "train", "flowers.csv", "-m"]
+    assert following[5:7] == ["--target", "class"]
+    again = here.run(*following[1:])
+    assert again.exit_code == 0, again.stderr
+
+
+def test_costs_are_ranked_by(here, flowers):
+    costs = ("--cost", "rose:lily=8", "--cost", "lily:rose=1")
+    data = here.json("compare", flowers, "-m", "cost-sensitive-svc-linear", *QUICK, *costs)
+    assert data["measure"] == "cost"
+    assert data["costs"] == [[0, 1], [8, 0]]
+    assert all(machine["failure"] is None for machine in data["machines"])
+
+
+def test_classes_with_colons_can_be_named(here):
+    here.write(
+        "a.csv", "x,class\n" + "".join(f"{k % 2},{'a:b' if k % 2 else 'c'}\n" for k in range(40))
+    )
+    data = here.json("compare", "a.csv", "-m", "naive-bayes", "--folds", "2", "--cost", "a:b:c=3")
+    assert data["costs"] == [[0, 3], [1, 0]]
+
+
+def test_times_go_forward(here):
+    here.write("days.csv", rows_in_time())
+    data = here.json("compare", "days.csv", *QUICK, "-m", "adaptive-svc", "--time", "day")
+    assert data["time_respecting"]
+    assert {machine["name"] for machine in data["machines"]} >= {"adaptive-svc"}
+    assert all(machine["failure"] is None for machine in data["machines"])
+
+
+def test_numbers_are_a_regression(here):
+    random = np.random.default_rng(0)
+    rows = "".join(f"{a:.3f},{2 * a + 0.1:.3f}\n" for a in random.normal(size=40))
+    here.write("numbers.csv", "a,price\n" + rows)
+    data = here.json("compare", "numbers.csv", "-m", "svr-linear", "--folds", "2")
+    assert data["measure"] == "rmse"
+    assert data["machines"][0]["mean"]["rmse"] < data["baseline"]
+
+
+def test_the_page_escapes_what_the_table_holds(here):
+    rows = "".join(f"{k % 2},{'<script>' if k % 2 else '&amp;'}\n" for k in range(40))
+    here.write("evil.csv", "<b>x</b>,<script>alert(1)</script>\n" + rows)
+    done = here.run(
+        "compare", "evil.csv", "-m", "naive-bayes", "--folds", "2", "--report", "r.html"
+    )
+    assert done.exit_code == 0, done.stderr
+    page = here.read("r.html")
+    assert "<script" not in page
+    assert "<b>x" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "r.html" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--target", "nosuch"], "nosuch"),
+        (["--cost", "rose:lily"], "has no '='"),
+        (["--cost", "rose:lily=much"], "'much' is no number"),
+        (["--cost", "rose:tulip=3"], "does not name two of the classes lily, rose"),
+        (["--no-target"], "no target"),
+        (["-m", "adaptive-svc"], "adaptive-svc needs times"),
+        (["-m", "cost-sensitive-svc"], "needs costs"),
+        (["-m", "svr-linear"], "svr-linear is for regression"),
+        (["--task", "regression"], "needs numbers as targets"),
+        (["--report", "nowhere/r.html"], "There is no folder"),
+    ],
+)
+def test_mistakes_are_one_sentence(here, flowers, arguments, words):
+    before = here.names()
+    assert words in here.refused("compare", flowers, *arguments)
+    assert here.names() == before
+
+
+@pytest.mark.parametrize("arguments", [["-m", "svc-liner"], ["--folds", "1"], ["--jobs", "0"]])
+def test_what_is_typed_wrongly_is_a_usage_error(here, flowers, arguments):
+    result = here.run("compare", flowers, *arguments)
+    assert result.exit_code == 2
+    assert "Usage: lindero compare" in result.stderr
+
+
+def test_a_terminal_shows_a_table_that_fills(here, flowers):
+    code, printed, shown = in_a_terminal("compare", flowers, *QUICK, folder=here.folder)
+    assert code == 0
+    assert "naive-bayes" in shown
+    assert re.search(r"[1-6] of 6 fits", shown)
+    assert "Next: lindero train flowers.csv -m " in shown
+    assert "fits" not in printed
+    assert "Take " in printed
+
+
+def test_with_quiet_a_terminal_shows_nothing(here, flowers):
+    code, _, shown = in_a_terminal(
+        "compare", flowers, "-m", "naive-bayes", "--folds", "2", "--quiet", folder=here.folder
+    )
+    assert (code, shown) == (0, "")
+
+
+def test_an_interruption_shows_what_is_known(here):
+    """Ctrl-C in a terminal after a few fits: a table, a page, exit code 130."""
+    here.write("days.csv", rows_in_time(400))
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lindero.cli", "compare", "days.csv", "-m", "naive-bayes", "-m",
+         "svc-gaussian", "-m", "structural-tm", "--folds", "60", "--report", "r.html"],
+        cwd=here.folder, stdout=subprocess.PIPE, stderr=theirs, text=True,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    )  # fmt: skip
+    os.close(theirs)
+    shown = ""
+    while not re.search(r"([3-9]|\d\d) of 180 fits", shown):
+        shown += os.read(ours, 4096).decode("utf-8", errors="replace")
+    process.send_signal(signal.SIGINT)
+    try:
+        while os.read(ours, 4096):
+            pass
+    except OSError:  # the other end is closed
+        pass
+    os.close(ours)
+    printed = process.stdout.read()
+    process.stdout.close()
+    assert process.wait(timeout=120) == 130
+    assert "cut short" in printed
+    assert "naive-bayes" in printed
+    assert "<svg" in here.read("r.html")
+
+
+def test_as_a_script_only_the_result_is_printed(here, flowers):
+    done = lindero(
+        "compare", flowers, "-m", "naive-bayes", "--folds", "2", "--report", "r.html", "--json",
+        folder=here.folder,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["report"] == "r.html"
+    assert "lindero compare flowers.csv -m naive-bayes" in here.read("r.html")

@@ -1,0 +1,19 @@
+"""``lindero demo``: everything in one go."""
+
+import json
+
+from tests.cli.running import lindero
+
+
+def test_the_demo_compares_follows_and_forgets(tmp_path):
+    done = lindero("demo", "--folder", "shown", "--json", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    data = json.loads(done.stdout)
+    machines = data["comparison"]["machines"]
+    assert [machine["failure"] for machine in machines] == [None] * len(machines)
+    errors = data["following"]["error"]
+    assert errors["adaptive-svc"] < min(e for name, e in errors.items() if name.startswith("svc"))
+    assert data["forgetting"]["left"] < 1e-6 < data["forgetting"]["moved"]
+    page = (tmp_path / "shown" / "report.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 6
+    assert data["report"] == "shown/report.html"
