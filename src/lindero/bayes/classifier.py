@@ -111,7 +111,7 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
 
     def _model(self, attributes: Attributes, counts: Any, prior: Array | None) -> Any:
         """What answers `log_joint` and `log_terms`, with a `log_prior`."""
-        return self._families(attributes, counts).network(self.alpha, prior)
+        return self._families(attributes, counts).network(float(self.alpha), prior)
 
     def _learn(self, sample: Sample) -> None:
         """Estimate parameters from what `fit` has counted; `sample` are its rows."""
@@ -236,7 +236,7 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         if self._completes:
             families = self._families(attributes, evidence.counts)
             codes, _ = attributes.coded(sample.table)
-            counts = families.completed(codes, sample.y, sample.weights, self.alpha)
+            counts = families.completed(codes, sample.y, sample.weights, float(self.alpha))
             evidence = Evidence(attributes, counts, evidence.moments)
         return evidence
 

@@ -87,8 +87,8 @@ class StructuralTM(DiscriminativeClassifier):
         the log-likelihood or accuracy of rows that parameters were not learned from (five folds,
         which take that much longer).
     screening : int or None, default=5
-        How many arcs have their exact score taken first, in the order of what one pass over the
-        rows promises of each; the others only if none of these helps. None scores all.
+        How many arcs have their exact score taken at a time, in the order of what one pass over the
+        rows promises of each; the next ones only if none of these helps. None scores all.
     max_arcs : int or None, default=None
         The most arcs, those from the class included.
     n_jobs : int or None, default=None

@@ -1,7 +1,9 @@
 """Writing a file as a whole or not at all.
 
-Text goes to a new file in the same folder, which takes the place of the old one in a single step
-when it is complete. Readers see the old file or the new one, never half of one.
+What is written goes to a new file in the same folder, which takes the place of the old one in a
+single step when it is complete. Readers see the old file or the new one, never half of one. The
+file is on the disk before it takes its place, and the folder before the call returns, so that this
+holds for a machine that loses its power too.
 """
 
 from __future__ import annotations
@@ -9,22 +11,39 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 
 def write_whole(path: str | os.PathLike[Any], lines: Iterable[str]) -> None:
     """Write `lines` of ASCII to `path`; an error on the way leaves what was there."""
+
+    def write(file: BinaryIO) -> None:
+        file.writelines(line.encode("ascii") for line in lines)
+
+    _write(path, write)
+
+
+def write_whole_bytes(path: str | os.PathLike[Any], data: bytes) -> None:
+    """Write `data` to `path`; an error on the way leaves what was there."""
+
+    def write(file: BinaryIO) -> None:
+        file.write(data)
+
+    _write(path, write)
+
+
+def _write(path: str | os.PathLike[Any], write: Callable[[BinaryIO], None]) -> None:
     # The file that a link points to is replaced, not the link.
     target = Path(os.path.realpath(os.fsdecode(path)))
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to save {path!r} in.")
     unfinished = target.with_name(f".unfinished-{secrets.token_hex(8)}")
     try:
-        with unfinished.open("x", encoding="ascii", newline="\n") as file:
-            file.writelines(lines)
+        with unfinished.open("xb") as file:
+            write(file)
             file.flush()
             os.fsync(file.fileno())
         if target.exists():
@@ -34,3 +53,14 @@ def write_whole(path: str | os.PathLike[Any], lines: Iterable[str]) -> None:
         with suppress(FileNotFoundError):
             unfinished.unlink()
         raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the new name on the disk, where the system can do that for folders."""
+    with suppress(OSError):
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)

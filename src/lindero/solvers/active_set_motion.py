@@ -103,6 +103,7 @@ class MovingPoint(ChangingSet):
                     if t_end - t > _LAST_BIT:
                         raise BreakdownError(NOT_FEASIBLE)
                     return
+                last -= 1  # it is no step, but no endless matter either
                 continue
             t += self._step(motion, total, t_end - t)
             if at_change is not None:

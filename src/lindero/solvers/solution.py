@@ -76,6 +76,13 @@ class Solution:
     interior: tuple[Array, ...] | None = None
     statistics: dict[str, Any] = field(default_factory=dict)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """With the status by its name: not every store knows enums."""
+        return {**vars(self), "status": self.status.name}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, status=Status[state["status"]])
+
 
 class Solver(Protocol):
     """What every solver offers. `start` is an earlier solution to go on from, `number` the

@@ -10,6 +10,9 @@ from lindero.kernels.functions import Array
 
 _KINDS = ("add", "forget", "replace")
 
+#: The columns, and their types as arrays of the standard library.
+_COLUMNS = {"_kinds": "b", "_batch": "b", "_ids": "q", "_steps": "q", "_changes": "q"}
+
 
 class UpdateLog:
     """Five numbers an update, in growing arrays: streams are long."""
@@ -18,6 +21,15 @@ class UpdateLog:
         self._made: Array | None = None
         self._kinds, self._batch = array("b"), array("b")
         self._ids, self._steps, self._changes = array("q"), array("q"), array("q")
+
+    def __getstate__(self) -> dict[str, Array]:
+        """As arrays of NumPy, which every store knows."""
+        return {name: np.array(getattr(self, name)) for name in _COLUMNS}
+
+    def __setstate__(self, state: dict[str, Array]) -> None:
+        self._made = None
+        for name, code in _COLUMNS.items():
+            setattr(self, name, array(code, state[name].tobytes()))
 
     def __len__(self) -> int:
         return len(self._kinds)

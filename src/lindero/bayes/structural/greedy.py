@@ -1,11 +1,12 @@
 """Structural TM: arcs are added one by one, each the one that raises the score most.
 
 In every round the candidates are ranked by what they promise (`screening`), and the exact score is
-taken of the first of them, all parameters being learned anew. The best is added if it raises the
-score. If none of the first does, the others are scored as well before the search ends: the
-structure it ends with is one that no single arc improves. Without screening all are scored in every
-round. Of scores that differ by no more than rounding, the candidate first in order is taken: the
-result is the same whatever is computed where.
+taken of the first few, all parameters being learned anew. The best of these is added if it raises
+the score. If none does, the next few are scored, and so on: the structure that the search ends with
+is one that no single arc improves. Without screening all are scored in every round. An arc that
+could not pay for its parameters even if all classes were certain, log P(y | x) = 0, needs no score.
+Of scores that differ by no more than rounding, the candidate first in order is taken: the result is
+the same whatever is computed where.
 """
 
 from __future__ import annotations
@@ -113,14 +114,17 @@ def _best(
     parallel: Parallel,
 ) -> tuple[tuple[Arc, Scored] | None, int]:
     """The arc that raises the score most, or None; and how many were scored."""
-    leaders = arcs
-    if screening is not None and screening < len(arcs):
-        leaders = _leaders(now, arcs, rows)[:screening]
-    best = _best_of(now, [arc for arc in arcs if arc in leaders], rows, score, parallel)
-    if best is not None or len(leaders) == len(arcs):
-        return best, len(leaders)
-    others = [arc for arc in arcs if arc not in leaders]
-    return _best_of(now, others, rows, score, parallel), len(arcs)
+    if score == "bicd":
+        arcs = [arc for arc in arcs if -_price(now, arc, rows) > now.score]
+    if screening is None or screening >= len(arcs):
+        return _best_of(now, arcs, rows, score, parallel), len(arcs)
+    ranked = _ranked(now, arcs, rows)
+    for first in range(0, len(arcs), screening):
+        some = ranked[first : first + screening]
+        best = _best_of(now, [arc for arc in arcs if arc in some], rows, score, parallel)
+        if best is not None:
+            break
+    return best, min(first + screening, len(arcs))
 
 
 def _best_of(
@@ -137,16 +141,19 @@ def _best_of(
     return best
 
 
-def _leaders(now: Scored, arcs: list[Arc], rows: SearchRows) -> list[Arc]:
+def _ranked(now: Scored, arcs: list[Arc], rows: SearchRows) -> list[Arc]:
     """Candidates by what they promise after their parameters are paid for, the first the most."""
     posterior = _posterior(now, rows)
-    price = 0.5 * np.log(rows.total_weight)
     promised = [
-        promised_gain(rows, posterior, now.structure, arc)
-        - price * now.structure.with_arc(arc).n_parameters(rows.cards, rows.n_classes)
-        for arc in arcs
+        promised_gain(rows, posterior, now.structure, arc) - _price(now, arc, rows) for arc in arcs
     ]
     return [arcs[k] for k in np.argsort(-np.array(promised), kind="stable")]
+
+
+def _price(now: Scored, arc: Arc, rows: SearchRows) -> float:
+    """What BICd takes off for the parameters of the structure with an arc."""
+    d = now.structure.with_arc(arc).n_parameters(rows.cards, rows.n_classes)
+    return 0.5 * float(np.log(rows.total_weight)) * d
 
 
 def _posterior(now: Scored, rows: SearchRows) -> Array:

@@ -1,0 +1,169 @@
+"""A document and its arrays in one file: a safetensors container, sealed by a hash.
+
+    8 bytes          length of the header
+    header           JSON: where each array lies, and {"lindero": '{"format_version": …}'}
+    arrays           "document" (UTF-8 of a JSON document), "0", "1", … (what it refers to)
+
+The seal is the SHA-256 of the document and all arrays in their order; the document states the types
+and shapes of the arrays, so that nothing in the file can change unnoticed. It tells damage from
+sound files, not friend from foe: whoever changes a file can seal it anew. So everything in it is
+checked as if it were not there.
+
+Memory is taken for what the file holds, never for what a number in it announces.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as read_tensors
+from safetensors.numpy import save as written_tensors
+
+from lindero.errors import ModelFileError, NewerFormatError
+from lindero.kernels.functions import Array
+
+FORMAT_VERSION = 1
+
+#: Arrays of a file, characters of its header for each of them, and bytes of its document.
+MOST_ARRAYS = 500_000
+_HEADER_EACH, _HEADER_LEAST = 150, 4_096
+MOST_DOCUMENT_BYTES = 2**28
+
+#: Longest side of an array.
+MOST_SIDE = 2**40
+
+_DOCUMENT = "document"
+_OWNER = "lindero"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a file holds: the parsed document, its arrays, and the seal."""
+
+    document: dict[str, Any]
+    arrays: list[Array]
+    sha256: str
+    n_bytes: int
+    format_version: int = FORMAT_VERSION
+
+
+def packed(document: dict[str, Any], arrays: list[Array]) -> bytes:
+    """The file of a document and the arrays it refers to, all of them contiguous."""
+    text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
+    if len(text) > MOST_DOCUMENT_BYTES or len(arrays) > MOST_ARRAYS:
+        raise ValueError(
+            f"The model takes {len(text)} bytes of text and {len(arrays)} arrays, but a model file "
+            f"has at most {MOST_DOCUMENT_BYTES} and {MOST_ARRAYS}. Has it far too many categories?"
+        )
+    owner = {"format_version": FORMAT_VERSION, "sha256": _seal(text, arrays)}
+    tensors = {str(number): array for number, array in enumerate(arrays)}
+    tensors[_DOCUMENT] = np.frombuffer(text, dtype=np.uint8)
+    written: bytes = written_tensors(tensors, {_OWNER: json.dumps(owner)})
+    return written
+
+
+def unpacked(path: str | os.PathLike[Any]) -> Contents:
+    """What a file holds, as far as the container can tell that it is sound."""
+    data = _read(path)
+    owner, names = _header(data)
+    version = owner.get("format_version")
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"its format version is {_short(version)}, not a number from 1 on.")
+    if version > FORMAT_VERSION:
+        raise NewerFormatError(
+            f"its format version is {version}, and this version of lindero knows formats up to "
+            f"{FORMAT_VERSION}. Use a later version of lindero, or save the model with an earlier "
+            "one."
+        )
+    try:
+        tensors = read_tensors(data)
+    except (SafetensorError, KeyError, ValueError, TypeError, OverflowError) as error:
+        raise ModelFileError(f"the container is damaged: {_short(error)}.") from None
+    size = len(data)
+    del data
+    expected = [str(number) for number in range(len(names) - 1)]
+    if set(tensors) != {_DOCUMENT, *expected} or tensors[_DOCUMENT].dtype != np.uint8:
+        raise ModelFileError("its arrays are not a document and numbered ones.")
+    text = tensors[_DOCUMENT].tobytes()
+    if len(text) > MOST_DOCUMENT_BYTES:
+        raise ModelFileError(f"its document has {len(text)} bytes, more than a model has.")
+    arrays = [tensors[name] for name in expected]
+    seal = _seal(text, arrays)
+    if owner.get("sha256") != seal:
+        raise ModelFileError(
+            "its contents do not match their SHA-256: it was damaged or changed after it was "
+            "written. Take another copy."
+        )
+    document = _parsed(text, "its document")
+    return Contents(document, arrays, seal, size, version)
+
+
+def _seal(text: bytes, arrays: list[Array]) -> str:
+    digest = hashlib.sha256(text)
+    for array in arrays:
+        if array.size:
+            digest.update(array.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _read(path: str | os.PathLike[Any]) -> bytes:
+    # Asked first: to open a pipe would wait for its other end.
+    mode = os.stat(path).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise ModelFileError("it is no plain file.")
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _header(data: bytes) -> tuple[dict[str, Any], list[str]]:
+    """What the header says of the owner, and the names of the arrays."""
+    length = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or length > len(data) - 8:
+        raise ModelFileError(
+            "it is no model of lindero, or not complete: its header is longer than the file."
+        )
+    most = _HEADER_LEAST + _HEADER_EACH * MOST_ARRAYS
+    if length > most:
+        raise ModelFileError(f"its header has {length} bytes, and models have at most {most}.")
+    header = _parsed(data[8 : 8 + length], "its header")
+    about = header.pop("__metadata__", None)
+    if not isinstance(about, dict) or not isinstance(about.get(_OWNER), str):
+        raise ModelFileError("it is a safetensors file, but none that lindero wrote.")
+    if len(header) > MOST_ARRAYS + 1:
+        raise ModelFileError(f"it has {len(header)} arrays, and models have {MOST_ARRAYS} at most.")
+    for name, entry in header.items():
+        shape = entry.get("shape") if isinstance(entry, dict) else None
+        if not isinstance(shape, list) or not all(_is_side(side) for side in shape):
+            raise ModelFileError(f"array {_short(name)} has no sound shape.")
+    return _parsed(about[_OWNER].encode("utf-8", "replace"), "its header"), list(header)
+
+
+def _is_side(side: Any) -> bool:
+    return type(side) is int and 0 <= side <= MOST_SIDE
+
+
+def _parsed(text: bytes, what: str) -> dict[str, Any]:
+    """The JSON object that a text is."""
+    try:
+        parsed = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{what} is not JSON: {_short(error)}.") from None
+    if not isinstance(parsed, dict):
+        raise ModelFileError(f"{what} is not an object of JSON.")
+    return parsed
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _short(thing: Any) -> str:
+    text = str(thing)
+    return text if len(text) <= 120 else text[:120] + "…"

@@ -1,0 +1,231 @@
+"""Every estimator in every state that a model file must hold, small enough to be damaged often.
+
+A case is a name, a function that makes the estimator, rows to ask it, and what it would learn next.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from lindero import bayes, svm
+
+_RNG = np.random.default_rng(8)
+X = np.round(_RNG.normal(size=(16, 3)), 2)
+Y2 = (X[:, 0] + 0.5 * X[:, 1] > 0).astype(int)
+Y3 = np.digitize(X[:, 0] - X[:, 2], [-0.5, 0.6])
+WORDS = np.array(["no", "perhaps", "yes"], dtype=object)[Y3]
+VALUES = np.round(X @ [1.0, -2.0, 0.5], 2)
+QUERIES = np.repeat([1, 2], 8)
+DATES = np.datetime64("2024-01-01T00:00", "s") + np.arange(16) * np.timedelta64(3600, "s")
+NEW = np.round(_RNG.normal(size=(5, 3)), 2)
+#: Categories, numbers, missing values, and a column without any.
+TABLE = [
+    [["red", "green", "blue", None][k % 4], float(x) if k % 5 else None, bool(y), None]
+    for k, (x, y) in enumerate(zip(X[:, 1], Y2, strict=True))
+]
+NEW_TABLE = [["red", 0.5, True, None], ["violet", None, False, None], [None, 1.5, None, None]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """An estimator to be made, rows to ask it about, and what it learns next, if it can."""
+
+    name: str
+    make: Callable[[], Any]
+    rows: Any = None
+    learn: Callable[[Any], Any] | None = None
+
+    def made(self) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self.make()
+
+    def further(self, estimator: Any) -> Any:
+        """The estimator after it has learned more."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.learn(estimator)
+        return estimator
+
+
+def answers(case: Case, estimator: Any) -> list[np.ndarray]:
+    """All that an estimator says of the rows of its case."""
+    if case.rows is None:
+        return []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        told = [estimator.predict(case.rows)]
+        for name in ("decision_function", "predict_proba", "score_samples"):
+            if hasattr(estimator, name):
+                told.append(getattr(estimator, name)(case.rows))
+        if hasattr(estimator, "times_"):
+            told.append(estimator.predict(case.rows, times=estimator.times_[-2]))
+    return [np.asarray(values) for values in told]
+
+
+def same_bits(one: list[np.ndarray], two: list[np.ndarray]) -> bool:
+    """Whether answers are the same to the last bit."""
+    return len(one) == len(two) and all(
+        a.dtype == b.dtype
+        and a.shape == b.shape
+        and (np.array_equal(a, b) if a.dtype == object else a.tobytes() == b.tobytes())
+        for a, b in zip(one, two, strict=True)
+    )
+
+
+def _batch(name: str, kind: Any, X: Any, *target: Any, **params: Any) -> Case:
+    rows = sp.csr_array(NEW) if sp.issparse(X) else NEW
+    if params.get("kernel") == "precomputed":
+        rows, X = NEW @ X.T, X @ X.T
+    return Case(name, lambda: kind(**params).fit(X, *target), rows)
+
+
+def _stream(name: str, kind: Any, X: Any, y: np.ndarray, **params: Any) -> Case:
+    """A machine that has learned and forgotten, and goes on doing so."""
+
+    def go_on(machine: Any, start: int, stop: int) -> Any:
+        for i in range(start, stop):
+            machine.partial_fit(X[i : i + 1], y[i : i + 1])
+            if i % 3 == 0:
+                machine.forget(machine.sample_ids_[1])
+        return machine
+
+    def begun() -> Any:
+        return go_on(kind(**params).partial_fit(X[:6], y[:6]), 6, 11)
+
+    rows = sp.csr_array(NEW) if sp.issparse(X) else NEW
+    return Case(name, begun, rows, lambda machine: go_on(machine, 11, 16))
+
+
+def _path(name: str, kind: Any, y: np.ndarray, times: Any, **params: Any) -> Case:
+    """An adaptive machine in the middle of its path."""
+    first = {"classes": np.unique(y)} if kind is svm.AdaptiveSVC else {}
+
+    def go_on(machine: Any, start: int, stop: int) -> Any:
+        for i in range(start, stop):
+            time = None if times is None else times[i : i + 1]
+            machine.partial_fit(X[i : i + 1], y[i : i + 1], times=time)
+        return machine
+
+    def begun() -> Any:
+        time = None if times is None else times[:6]
+        return go_on(kind(**params).partial_fit(X[:6], y[:6], times=time, **first), 6, 11)
+
+    return Case(name, begun, NEW, lambda machine: go_on(machine, 11, 16))
+
+
+def _counted(name: str, kind: Any, **params: Any) -> Case:
+    """A Bayesian classifier between two batches of a table."""
+
+    def begun() -> Any:
+        return kind(**params).partial_fit(TABLE[:10], WORDS[:10], classes=np.unique(WORDS))
+
+    return Case(name, begun, NEW_TABLE, lambda model: model.partial_fit(TABLE[10:], WORDS[10:]))
+
+
+def _table(name: str, kind: Any, y: Any = WORDS, **params: Any) -> Case:
+    return Case(name, lambda: kind(**params).fit(TABLE, y), NEW_TABLE)
+
+
+def _piped() -> Any:
+    from lindero.machines import make_machine
+
+    return make_machine("svc", {"C": 2.0}).fit(TABLE, WORDS)
+
+
+def _batches() -> list[Case]:
+    """Machines fitted to all samples at once."""
+    sparse = sp.csr_array(np.where(np.abs(X) > 0.3, X, 0.0))
+    return [
+        _batch("SVC", svm.SVC, X, Y2),
+        _batch("SVC linear", svm.SVC, X, WORDS, kernel="linear", class_weight="balanced"),
+        _batch("SVC ovr", svm.SVC, X, Y3, multiclass="ovr", gamma=0.5),
+        _batch("SVC ovo, sparse", svm.SVC, sparse, Y3, C=3),
+        _batch("SVC sparse, linear", svm.SVC, sparse, Y2, kernel="linear"),
+        _batch("SVC precomputed", svm.SVC, X, Y2, kernel="precomputed"),
+        _batch("SVC single precision", svm.SVC, X.astype(np.float32), Y2.astype(bool)),
+        _batch("SVC warm", svm.SVC, X, Y3, warm_start=True, kernel="poly", degree=2),
+        _batch("SVC weights of classes", svm.SVC, X, Y2, class_weight={0: 1.0, 1: 2.5}),
+        _batch("NuSVC", svm.NuSVC, X, Y2, nu=0.3),
+        _batch("CostSensitiveSVC", svm.CostSensitiveSVC, X, Y2, cost_positive=3.0),
+        _batch("SVR", svm.SVR, X, VALUES),
+        _batch("SVR warm, linear", svm.SVR, X, VALUES, kernel="linear", warm_start=True),
+        _batch("NuSVR", svm.NuSVR, X, VALUES),
+        _batch("OneClassSVM", svm.OneClassSVM, X, nu=0.3),
+        _batch("RankSVM", svm.RankSVM, X, VALUES, QUERIES),
+        _batch("RankSVM rbf", svm.RankSVM, X, VALUES, QUERIES, kernel="rbf"),
+        _batch("SVCCV", svm.SVCCV, X, Y2, Cs=[1, 10], gammas=[0.1, "scale"], cv=2),
+        _batch("SVRCV", svm.SVRCV, X, VALUES, Cs=[1.0], kernel="linear", cv=_folds()),
+        _batch("AdaptiveSVC", svm.AdaptiveSVC, X, WORDS, coupling=10.0),
+        _batch("AdaptiveSVC rbf", svm.AdaptiveSVC, X, Y2, kernel="rbf", coupling=5.0),
+        _batch("AdaptiveSVC space", svm.AdaptiveSVC, X, Y2, graph="space", blend=2, n_neighbors=3),
+        _batch("AdaptiveSVR graph", svm.AdaptiveSVR, X, VALUES, graph=_ring(), blend=1),
+    ]
+
+
+def _ring() -> Any:
+    ring = sp.lil_array((16, 16))
+    for i in range(16):
+        ring[i, (i + 1) % 16] = ring[(i + 1) % 16, i] = 1.0
+    return ring.tocsc()
+
+
+def _folds() -> Any:
+    from sklearn.model_selection import KFold
+
+    return KFold(3, shuffle=True, random_state=0)
+
+
+def _streams() -> list[Case]:
+    sparse = sp.csr_array(np.where(np.abs(X) > 0.3, X, 0.0))
+    return [
+        _stream("IncrementalSVC", svm.IncrementalSVC, X, Y2, gamma=0.5),
+        _stream("IncrementalSVC window", svm.IncrementalSVC, X, Y2, gamma=0.5, window=8),
+        _stream("IncrementalSVC sparse", svm.IncrementalSVC, sparse, Y2, kernel="linear"),
+        _stream("IncrementalSVC hard", svm.IncrementalSVC, X, Y2, C=np.inf, gamma=0.5),
+        _stream("IncrementalSVR", svm.IncrementalSVR, X, VALUES, gamma=0.5),
+        _stream("IncrementalOneClassSVM", svm.IncrementalOneClassSVM, X, VALUES, gamma=0.5),
+        _path("AdaptiveSVC stream", svm.AdaptiveSVC, WORDS, None, coupling=20.0),
+        _path("AdaptiveSVC dates", svm.AdaptiveSVC, Y2, DATES, time_weighted=True),
+        _path("AdaptiveSVR stream", svm.AdaptiveSVR, VALUES, np.arange(16) * 2, horizon=6),
+    ]
+
+
+def _networks() -> list[Case]:
+    kinds = (bayes.NaiveBayes, bayes.TAN, bayes.KDB, bayes.AODE)
+    fitted = [_table(kind.__name__, kind) for kind in kinds]
+    warming = [_counted(f"{kind.__name__} warming up", kind) for kind in kinds]
+    counting = [_counted(f"{kind.__name__} counting", kind, warm_up=2) for kind in kinds]
+    arcs = [("x0", "x2"), ("class", "x0")]
+    return [
+        *fitted,
+        *warming,
+        *counting,
+        _table("NaiveBayes gaussian", bayes.NaiveBayes, Y2, numeric="gaussian", alpha=0.0),
+        _table("TAN em", bayes.TAN, missing="em"),
+        _table("KDB cut points", bayes.KDB, numeric={1: [-0.5, 0.5]}, class_prior=[0.2, 0.3, 0.5]),
+        _table("NetworkClassifier", bayes.NetworkClassifier, arcs=arcs, without_class=["x1"]),
+        _table("TAN discriminative", bayes.TAN, learning="discriminative", penalty=1.0),
+        _table("NaiveBayes discriminative", bayes.NaiveBayes, Y2, learning="discriminative"),
+        _table("StructuralTM", bayes.StructuralTM, penalty=1.0),
+        _table("TMClustering", bayes.TMClustering, None, n_clusters=2, random_state=0),
+        _table("TMClustering tm", bayes.TMClustering, None, method="tm", random_state=1),
+    ]
+
+
+def cases() -> list[Case]:
+    """All of them, and every estimator before it is fitted."""
+    unfitted = [
+        Case(f"{name} unfitted", getattr(module, name))
+        for module in (svm, bayes)
+        for name in module.__all__
+        if hasattr(getattr(module, name), "get_params")
+    ]
+    piped = Case("pipeline", _piped, NEW_TABLE)
+    return [*_batches(), *_streams(), *_networks(), piped, *unfitted]

@@ -1,0 +1,32 @@
+"""Estimators also travel by pickle, joblib and skops, which other tools use."""
+
+import copy
+import pickle
+
+import pytest
+
+from tests.persist.model_bank import answers, cases, same_bits
+
+CASES = cases()
+
+def named(case):
+    return case.name
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_pickle_and_copies_give_the_same_predictions(case):
+    estimator = case.made()
+    told = answers(case, estimator)
+    assert same_bits(told, answers(case, pickle.loads(pickle.dumps(estimator))))
+    assert same_bits(told, answers(case, copy.deepcopy(estimator)))
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_skops_gives_the_same_predictions(case):
+    skops = pytest.importorskip("skops.io")
+    estimator = case.made()
+    data = skops.dumps(estimator)
+    trusted = skops.get_untrusted_types(data=data)
+    # All that is to be trusted is lindero's, scikit-learn's and scipy's.
+    assert {name.partition(".")[0] for name in trusted} <= {"lindero", "sklearn", "scipy"}
+    assert same_bits(answers(case, estimator), answers(case, skops.loads(data, trusted=trusted)))
