@@ -4,10 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo test lint bench bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-bayes bench-tm bench-clustering bench-data clean clean-compiled
+.PHONY: help demo pictures test lint bench bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-bayes bench-tm bench-clustering bench-data clean clean-compiled
 
 help:
-	@echo "make demo   install, fit the example machines, write a picture to demo/"
+	@echo "make demo   install, then lindero demo: compare, follow, forget; a page in demo/"
+	@echo "make pictures  install, fit machines of every kind, draw some of them to demo/"
 	@echo "make test   install, run the tests"
 	@echo "make lint   ruff, mypy, import-linter"
 	@echo "make bench  measure SVC against scikit-learn, LIBSVM and scikit-learn-intelex"
@@ -24,7 +25,10 @@ $(VENV)/made-%: pyproject.toml
 comma := ,
 
 demo: $(VENV)/made-plot
-	$(BIN)/python examples/demo.py
+	$(BIN)/lindero demo
+
+pictures: $(VENV)/made-plot
+	$(BIN)/python examples/pictures.py
 
 test: $(VENV)/made-plot+test
 	$(BIN)/python -m pytest $(ARGS)

@@ -1,7 +1,7 @@
 """A boundary that moves: an adaptive machine beside plain ones, on a stream whose concept changes.
 
 Two clouds stand still, change places by turning round each other, and stand still again. Part of
-``make demo``; by itself it writes its picture to the folder ``demo``.
+``make pictures``; by itself it writes its picture to the folder ``demo``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from lindero.bayes import NaiveBayes, NetworkClassifier
+from lindero.bayes import TAN, NaiveBayes, NetworkClassifier
 from lindero.bayes.conditional.penalty_choice import STRENGTHS, _safest, folds_of
 from tests.bayes.mixed_tables import categories
 from tests.naive import penalty_choice as twin
@@ -27,8 +27,19 @@ def chain(penalty="auto"):
     )
 
 
-@pytest.mark.parametrize("make", [naive_bayes, chain])
-@pytest.mark.parametrize(("seed", "n_rows"), [(0, 90), (1, 400)])
+def cut(penalty="auto"):
+    return naive_bayes(penalty).set_params(numeric="mdl")
+
+
+def tree(penalty="auto"):
+    return TAN(learning="discriminative", penalty=penalty, tol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("make", "seed", "n_rows"),
+    [(naive_bayes, 0, 90), (naive_bayes, 1, 400), (chain, 0, 90), (chain, 1, 400), (cut, 1, 400),
+     (tree, 1, 400)],
+)  # fmt: skip
 def test_losses_and_choice_are_those_of_plain_cross_validation(make, seed, n_rows):
     X, y = table(seed, n_rows)
     weights = np.random.default_rng(seed).integers(1, 3, n_rows).astype(float)

@@ -8,6 +8,7 @@ for one and the same graph, which is found as before.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
@@ -17,16 +18,24 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.bayes.classifier import BAYES_CONSTRAINTS, BayesClassifier
+from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.columns.moments import Moments
 from lindero.bayes.conditional.discriminative import ConditionalFit, conditionally_learned
 from lindero.bayes.conditional.early_stopping import EarlyStopping
-from lindero.bayes.conditional.penalty_choice import LearningRows, chosen_penalty, folds_of
+from lindero.bayes.conditional.penalty_choice import (
+    N_FOLDS,
+    Fold,
+    LearningRows,
+    chosen_penalty,
+    folds_of,
+)
 from lindero.bayes.convergence import Convergence
 from lindero.bayes.evidence import Sample
 from lindero.bayes.logistic_form import LogisticForm, logistic_form
 from lindero.bayes.networks.families import FamilyCounts
 from lindero.bayes.reading import prior_of
 from lindero.errors import warn_user
+from lindero.kernels.functions import Array
 
 DISCRIMINATIVE_CONSTRAINTS: dict[str, list[Any]] = {
     **BAYES_CONSTRAINTS,
@@ -67,16 +76,13 @@ class DiscriminativeClassifier(BayesClassifier):
             super()._learn(sample)
             return
         evidence = self._known()
-        attributes = evidence.attributes
-        families = self._families(attributes, evidence.counts)
-        codes, _ = attributes.coded(sample.table)
+        families = self._families(evidence.attributes, evidence.counts)
         mean, sd = evidence.moments.normals()
-        # Columns that say the same of all classes are left as they are.
-        telling = ((mean != mean[:, :1]) | (sd != sd[:, :1])).any(axis=1)
-        numbers = np.ascontiguousarray(attributes.densities(sample.table)[telling])
-        rows = LearningRows(codes, sample.y, sample.weights, numbers)
-        found, penalty, losses, stopping = self._discriminative(
-            families, _chosen(evidence.moments, telling), rows
+        telling = _telling(evidence.moments)
+        rows = _learning_rows(evidence.attributes, sample, telling)
+        penalty, losses = self._penalty(sample, families)
+        found, stopping = self._discriminative(
+            families, _of_columns(evidence.moments, telling), rows, penalty
         )
         mean[telling], sd[telling] = found.mean, found.sd
         network = found.network
@@ -95,17 +101,53 @@ class DiscriminativeClassifier(BayesClassifier):
     def _solver(self) -> str:
         return "accelerated" if self.solver == "auto" else self.solver
 
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {"solver": self._solver, "max_passes": self.max_passes}
+
+    def _penalty(self, sample: Sample, families: FamilyCounts) -> tuple[float, dict[float, float]]:
+        """Pseudo-counts of the penalty, and the losses by which they were chosen."""
+        if self.penalty != "auto":
+            return float(self.penalty), {}
+        if self.early_stopping:
+            return 0.0, {}
+        weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
+        folds = self._folds(sample, families)
+        return chosen_penalty(folds, weights, float(self.alpha), **self._options)
+
+    def _folds(self, sample: Sample, families: FamilyCounts) -> Iterator[Fold]:
+        """Parts to learn from, with cut points and arcs of their own, and rows to judge by."""
+        fold, n_classes = folds_of(sample.y), len(self.classes_)
+        for k in range(N_FOLDS):
+            places = np.flatnonzero(fold == k)
+            part, held = sample.of(np.flatnonzero(fold != k)), sample.of(places)
+            if not held.n_rows or not part.n_rows:
+                continue
+            attributes = self._attributes.with_cuts(
+                part.table, part.y, n_classes, part.weights, self.n_bins
+            )
+            known = families if self._keeps_arcs else None
+            evidence = self._counted_with(attributes, part, known)
+            telling = _telling(evidence.moments)
+            yield Fold(
+                self._families(attributes, evidence.counts),
+                _of_columns(evidence.moments, telling),
+                _learning_rows(attributes, part, telling),
+                _learning_rows(attributes, held, telling),
+                places,
+            )
+
+    @property
+    def _keeps_arcs(self) -> bool:
+        """Whether parts of the rows have the arcs of all of them."""
+        return False
+
     def _discriminative(
-        self, families: FamilyCounts, moments: Moments, rows: LearningRows
-    ) -> tuple[ConditionalFit, float, dict[float, float], EarlyStopping | None]:
-        """The network of discriminative parameters, its penalty and how that was chosen, and what
-        early stopping saw."""
-        alpha = float(self.alpha)
-        options: dict[str, Any] = {"solver": self._solver, "max_passes": self.max_passes}
-        penalty, losses = self.penalty, dict[float, float]()
+        self, families: FamilyCounts, moments: Moments, rows: LearningRows, penalty: float
+    ) -> tuple[ConditionalFit, EarlyStopping | None]:
+        """The network of discriminative parameters, and what early stopping saw."""
         stopping = None
         if self.early_stopping:
-            penalty = 0.0 if penalty == "auto" else penalty
             held = folds_of(rows.y) == 1  # the only row of a class is learned from
             if not held.any():
                 raise ValueError(
@@ -117,13 +159,12 @@ class DiscriminativeClassifier(BayesClassifier):
             stopping = EarlyStopping(
                 validation.codes, validation.y, validation.weights, validation.numbers, _PATIENCE
             )
-        elif penalty == "auto":
-            penalty, losses = chosen_penalty(families, rows, alpha, **options)
         found = conditionally_learned(
             families, rows.codes, rows.y, rows.weights, numbers=rows.numbers, moments=moments,
-            alpha=alpha, penalty=float(penalty), tolerance=self.tol, stopping=stopping, **options,
+            alpha=float(self.alpha), penalty=penalty, tolerance=self.tol, stopping=stopping,
+            **self._options,
         )  # fmt: skip
-        return found, float(penalty), losses, stopping
+        return found, stopping
 
     def to_logistic(self) -> LogisticForm:
         """The logistic regression that has the same P(c | x).
@@ -137,12 +178,26 @@ class DiscriminativeClassifier(BayesClassifier):
         return logistic_form(self)
 
 
-def _chosen(moments: Moments, columns: Any) -> Moments:
+def _telling(moments: Moments) -> Array:
+    """Columns that do not say the same of all classes; the others are left as they are."""
+    mean, sd = moments.normals()
+    different: Array = ((mean != mean[:, :1]) | (sd != sd[:, :1])).any(axis=1)
+    return different
+
+
+def _of_columns(moments: Moments, columns: Array) -> Moments:
     """Moments of some columns."""
     return Moments(
         moments.count[columns], moments.mean[columns], moments.squares[columns],
         moments.largest[columns],
     )  # fmt: skip
+
+
+def _learning_rows(attributes: Attributes, sample: Sample, columns: Array) -> LearningRows:
+    """Rows in the code of some attributes, with some of their Gaussian columns."""
+    codes, _ = attributes.coded(sample.table)
+    numbers = np.ascontiguousarray(attributes.densities(sample.table)[columns])
+    return LearningRows(codes, sample.y, sample.weights, numbers)
 
 
 def _told(

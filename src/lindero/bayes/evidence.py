@@ -39,6 +39,17 @@ class Sample:
         table = replace(self.table, numbers=self.table.numbers.copy())
         return Sample(table, self.y, weights)
 
+    def of(self, rows: Array) -> Sample:
+        """Some of the rows."""
+        table = replace(
+            self.table,
+            codes=np.ascontiguousarray(self.table.codes[:, rows]),
+            numbers=np.ascontiguousarray(self.table.numbers[:, rows]),
+            n_rows=len(rows),
+        )
+        weights = None if self.weights is None else self.weights[rows]
+        return Sample(table, self.y[rows], weights)
+
     def of_kinds(self, old: Schema, new: Schema) -> Sample:
         """Read by a schema that knows the kinds of columns which had no values so far."""
         if old.number_columns == new.number_columns:

@@ -1,19 +1,19 @@
 """How strongly to hold on to the generative estimate: chosen by cross-validation.
 
 Small tables of many parameters want a strong `penalty`, large ones next to none, and rows that have
-not been learned from tell which. For every strength of a fixed row of them, and for every fold, the
-graph is learned from the other folds and judged by the log-loss of the fold's rows. Of the
-strengths, the largest is taken whose loss is above the least one by no more than the standard error
-of the difference: where rows cannot tell two apart, the one nearer to the generative estimate is
-safer. Cut points and the graph are those of all rows.
+not been learned from tell which. For every strength of a fixed row of them, and for every fold,
+parameters are learned from the other folds (so are cut points and arcs, by whoever makes the folds)
+and judged by the log-loss of the fold's rows. Of the strengths, the largest is taken whose loss is
+above the least one by no more than the standard error of the difference: where rows cannot tell two
+apart, the one nearer to the generative estimate is safer.
 
 The i-th row of a class is in fold i mod 5: nothing is drawn.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,49 +73,50 @@ def folds_of(y: Array) -> Array:
     return fold
 
 
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """What is learned from, with the counts of it, and the rows held out, with their places."""
+
+    families: FamilyCounts
+    moments: Moments
+    rows: LearningRows
+    held: LearningRows
+    places: Array
+
+
 def chosen_penalty(
-    families: FamilyCounts,
-    rows: LearningRows,
-    alpha: float,
-    prior: Array | None = None,
-    **options: Any,
+    folds: Iterable[Fold], weights: Array, alpha: float, **options: Any
 ) -> tuple[float, dict[float, float]]:
     """The strength to take, and the cross-validated log-loss of each.
 
     Parameters
     ----------
-    families : FamilyCounts
-        The graph.
-    rows : LearningRows
-        What is to be learned from.
+    folds : iterable of Fold
+        Every row is held out once, at most.
+    weights : array of shape (n_rows,)
+        How often each row counts.
     alpha : float
         Pseudo-counts of the generative estimate.
-    prior : array of shape (K,), optional
-        Probabilities of the classes to begin with.
     **options
         Of `conditionally_learned`.
     """
-    fold = folds_of(rows.y)
-    losses, weights = np.zeros((len(STRENGTHS), len(rows.y))), rows.total
-    for k in range(N_FOLDS):
-        held = np.flatnonzero(fold == k)
-        others = rows.of(np.flatnonzero(fold != k))
-        if not len(held) or not others.total.sum() > 0:
-            continue
-        held_rows = rows.of(held)
-        counts, moments = others.counted(families)
-        learn = partial(
-            conditionally_learned, counts, others.codes, others.y, others.weights,
-            numbers=others.numbers, moments=moments, alpha=alpha, prior=prior,
-            tolerance=_TOLERANCE, **options,
-        )  # fmt: skip
+    losses, judged = np.zeros((len(STRENGTHS), len(weights))), np.zeros(len(weights))
+    for fold in folds:
+        rows, held = fold.rows, fold.held
+        judged[fold.places] = weights[fold.places]
         for at, strength in enumerate(STRENGTHS):
-            found = learn(penalty=strength)
-            losses[at, held] = row_losses(
-                found.network, found.mean, found.sd, held_rows.codes, held_rows.y, held_rows.numbers
+            found = conditionally_learned(
+                fold.families, rows.codes, rows.y, rows.weights, numbers=rows.numbers,
+                moments=fold.moments, alpha=alpha, penalty=strength, tolerance=_TOLERANCE,
+                **options,
+            )  # fmt: skip
+            losses[at, fold.places] = row_losses(
+                found.network, found.mean, found.sd, held.codes, held.y, held.numbers
             )
-    mean = losses @ weights / weights.sum()
-    chosen = STRENGTHS[_safest(losses, weights)]
+    if not judged.any():  # no class has two rows
+        return STRENGTHS[-1], {}
+    mean = losses @ judged / judged.sum()
+    chosen = STRENGTHS[_safest(losses, judged)]
     return chosen, dict(zip(STRENGTHS, mean.tolist(), strict=True))
 
 

@@ -1,6 +1,6 @@
 """Fit machines of every kind; print how good they are, and draw some of them.
 
-Run it with ``make demo``; pictures go to the folder ``demo``.
+Run it with ``make pictures``; they go to the folder ``demo``.
 """
 
 from __future__ import annotations
