@@ -66,7 +66,9 @@ def test_so_it_is_with_densities(name):
     model = discriminative(name, numeric="gaussian").fit(X, y)
     form = model.to_logistic()
     features = form.transform(X).toarray()
-    assert form.feature_names[-4:] == ["length", "weight", "length²", "weight²"]
+    assert form.feature_names[-4:] == [
+        "length (scaled)", "weight (scaled)", "length² (scaled)", "weight² (scaled)"
+    ]  # fmt: skip
     standard = StandardScaler().fit_transform(features)
     best = log_likelihood(regression(standard, y), standard, y)
     assert_allclose(model.convergence_.log_likelihood[-1], best, rtol=1e-6)

@@ -77,7 +77,7 @@ def test_early_stopping_watches_the_second_of_five_rows_of_each_class(name, solv
     ).fit(X, y)
     found = model.convergence_
     assert found.is_converged
-    assert found.status.startswith("Stopped early: validation rows had their least log-loss after")
+    assert found.status.startswith("Stopped early: the rows that are watched had their least")
     assert found.penalty == 0
     held = folds(y) == 1
     own = np.searchsorted(model.classes_, y[held])
@@ -147,7 +147,7 @@ def test_a_failed_fit_leaves_everything(name):
     with refused(model, ValueError, "infinity"):
         model.fit(X.assign(length=np.inf), y)
     model.set_params(alpha=0.0)
-    with refused(model, ValueError, "alpha is 0.0: conditional learning moves counts"):
+    with refused(model, ValueError, "alpha is 0.0: learning='discriminative' moves counts"):
         model.fit(X, y)
     for bad in (-1.0, np.nan, np.inf, "none"):
         model.set_params(penalty=bad)

@@ -29,7 +29,7 @@ def test_the_best_pass_is_what_it_gives(solver):
     fit = conditionally_learned(families, codes, y, solver=solver, stopping=stopping)
     whole = conditionally_learned(families, codes, y, solver=solver)
     assert fit.n_passes < whole.n_passes
-    assert fit.status.startswith("Stopped early: validation rows had their least log-loss after")
+    assert fit.status.startswith("Stopped early: the rows that are watched had their least")
     assert len(stopping.losses) == stopping.best_pass + 1 + 3
     np.testing.assert_allclose(loss_of(fit.network, others, labels), min(stopping.losses))
     np.testing.assert_allclose(

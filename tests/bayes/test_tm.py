@@ -23,7 +23,9 @@ def learned(graph, seed=0, n_rows=400, n_classes=3, **options):
 def test_counts_of_attributes_stay_and_the_objective_rises(graph):
     problem, way = learned(graph)
     assert len(way.trace) > 4
-    np.testing.assert_allclose(way.counts.sum(axis=1), problem.counts.sum(axis=1), atol=1e-9)
+    np.testing.assert_allclose(
+        way.counts.sum(axis=1), problem.counts.sum(axis=1), rtol=0, atol=1e-9
+    )
     assert np.diff([step.objective for step in way.trace]).min() > 0
     assert all(0 < step.step <= 1 for step in way.trace[1:])
     assert way.counts[problem.rows.cells.used].min() > 0
@@ -154,8 +156,8 @@ def test_empty_cells_lone_rows_and_many_parameters(graph, solver):
     assert np.isfinite(found.network.log_prior).all()
     assert np.diff([step.objective for step in found.trace]).min() > -1e-9
     assert found.trace[-1].log_likelihood > found.trace[0].log_likelihood
+    assert not found.is_global  # there is no optimum
     if graph is not loops:
-        assert found.is_global
         assert any(
             words in found.status
             for words in ("some values never occur with some class", "Stalled", "Stopped after")

@@ -113,6 +113,10 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         """What answers `log_joint` and `log_terms`, with a `log_prior`."""
         return self._families(attributes, counts).network(float(self.alpha), prior)
 
+    def _learned_from(self, sample: Sample) -> Sample:
+        """The rows of `fit` that are counted: all, unless some are kept for something else."""
+        return sample
+
     def _learn(self, sample: Sample) -> None:
         """Estimate parameters from what `fit` has counted; `sample` are its rows."""
         self._estimated()
@@ -142,7 +146,7 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         attributes, sample = first_sample(fitted, X, y, sample_weight, self._usual_numeric)
         fitted._require_columns(attributes)
         fitted._sample = fitted._provisional = None
-        fitted._evidence = fitted._all_counted(attributes, sample)
+        fitted._evidence = fitted._all_counted(attributes, fitted._learned_from(sample))
         warn_of_codes(attributes, sample, fitted._evidence.moments)
         fitted._learn(sample)
         self.__dict__ = fitted.__dict__
@@ -232,13 +236,17 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
             sample.table, sample.y, len(self.classes_), sample.weights, self.n_bins
         )
         self._attributes, self._estimate = attributes, None
-        evidence = self._counted_with(attributes, sample, None)
-        if self._completes:
-            families = self._families(attributes, evidence.counts)
-            codes, _ = attributes.coded(sample.table)
-            counts = families.completed(codes, sample.y, sample.weights, float(self.alpha))
-            evidence = Evidence(attributes, counts, evidence.moments)
-        return evidence
+        return self._completed(self._counted_with(attributes, sample, None), sample)
+
+    def _completed(self, evidence: Evidence, sample: Sample) -> Evidence:
+        """With missing values counted by their expectation, where that is wanted."""
+        if not self._completes:
+            return evidence
+        attributes = evidence.attributes
+        families = self._families(attributes, evidence.counts)
+        codes, _ = attributes.coded(sample.table)
+        counts = families.completed(codes, sample.y, sample.weights, float(self.alpha))
+        return Evidence(attributes, counts, evidence.moments)
 
     def _counted_with(self, attributes: Attributes, sample: Sample, known: Any) -> Evidence:
         codes, cards = attributes.coded(sample.table)

@@ -20,10 +20,11 @@ class Convergence:
     is_converged : bool
         Whether it ended at a maximum, or by early stopping.
     is_global : bool
-        Whether no better optimum exists.
+        Whether learning converged, and no better optimum exists.
     log_likelihood : ndarray of shape (n_steps + 1,)
         The conditional log-likelihood Σ log P(y | x) of the rows learned from: of the generative
-        estimate, and after every step.
+        estimate, and after every step. It never falls without a penalty; with one, `objective`
+        does not. With early stopping it ends at the step that was kept.
     objective : ndarray of shape (n_steps + 1,)
         The same with the penalty, which is what is maximised.
     step : ndarray of shape (n_steps + 1,)

@@ -71,6 +71,28 @@ class DiscriminativeClassifier(BayesClassifier):
             )
         return super()._why_all_rows
 
+    def _learned_from(self, sample: Sample) -> Sample:
+        if self.learning == "discriminative" and not self.alpha > 0:
+            raise ValueError(
+                f"alpha is {self.alpha}: learning='discriminative' moves counts, and a count of "
+                "zero cannot be moved. Use alpha above 0."
+            )
+        return self._parts(sample)[0]
+
+    def _parts(self, sample: Sample) -> tuple[Sample, Sample]:
+        """The rows that are learned from, and those that early stopping watches."""
+        held = folds_of(sample.y) == 1  # the only row of a class is learned from
+        if self.learning == "generative" or not self.early_stopping:
+            held[:] = False
+        elif not held.any():
+            raise ValueError(
+                "early_stopping=True needs rows to watch beside those that it learns from: no "
+                "class has two rows. Use early_stopping=False."
+            )
+        else:
+            return sample.of(np.flatnonzero(~held)), sample.of(np.flatnonzero(held))
+        return sample, sample.of(np.flatnonzero(held))
+
     def _learn(self, sample: Sample) -> None:
         if self.learning == "generative":
             super()._learn(sample)
@@ -78,13 +100,23 @@ class DiscriminativeClassifier(BayesClassifier):
         evidence = self._known()
         families = self._families(evidence.attributes, evidence.counts)
         mean, sd = evidence.moments.normals()
-        telling = _telling(evidence.moments)
-        rows = _learning_rows(evidence.attributes, sample, telling)
-        penalty, losses = self._penalty(sample, families)
-        found, stopping = self._discriminative(
-            families, _of_columns(evidence.moments, telling), rows, penalty
+        # Columns that do not vary have nothing to learn from, and are left as they are.
+        varying = evidence.moments.varying
+        rows, watched = (
+            _learning_rows(evidence.attributes, part, varying) for part in self._parts(sample)
         )
-        mean[telling], sd[telling] = found.mean, found.sd
+        penalty, losses = self._penalty(sample, families)
+        stopping = None
+        if self.early_stopping:
+            stopping = EarlyStopping(
+                watched.codes, watched.y, watched.weights, watched.numbers, _PATIENCE
+            )
+        found = conditionally_learned(
+            families, rows.codes, rows.y, rows.weights, numbers=rows.numbers,
+            moments=_of_columns(evidence.moments, varying), alpha=float(self.alpha),
+            penalty=penalty, tolerance=self.tol, stopping=stopping, **self._options,
+        )  # fmt: skip
+        mean[varying], sd[varying] = found.mean, found.sd
         network = found.network
         prior = prior_of(self, families.of_class)
         if prior is not None:
@@ -127,13 +159,13 @@ class DiscriminativeClassifier(BayesClassifier):
                 part.table, part.y, n_classes, part.weights, self.n_bins
             )
             known = families if self._keeps_arcs else None
-            evidence = self._counted_with(attributes, part, known)
-            telling = _telling(evidence.moments)
+            evidence = self._completed(self._counted_with(attributes, part, known), part)
+            varying = evidence.moments.varying
             yield Fold(
                 self._families(attributes, evidence.counts),
-                _of_columns(evidence.moments, telling),
-                _learning_rows(attributes, part, telling),
-                _learning_rows(attributes, held, telling),
+                _of_columns(evidence.moments, varying),
+                _learning_rows(attributes, part, varying),
+                _learning_rows(attributes, held, varying),
                 places,
             )
 
@@ -141,30 +173,6 @@ class DiscriminativeClassifier(BayesClassifier):
     def _keeps_arcs(self) -> bool:
         """Whether parts of the rows have the arcs of all of them."""
         return False
-
-    def _discriminative(
-        self, families: FamilyCounts, moments: Moments, rows: LearningRows, penalty: float
-    ) -> tuple[ConditionalFit, EarlyStopping | None]:
-        """The network of discriminative parameters, and what early stopping saw."""
-        stopping = None
-        if self.early_stopping:
-            held = folds_of(rows.y) == 1  # the only row of a class is learned from
-            if not held.any():
-                raise ValueError(
-                    "early_stopping=True needs rows to watch beside those that it learns from: "
-                    "no class has two rows. Use early_stopping=False."
-                )
-            validation, rows = rows.of(np.flatnonzero(held)), rows.of(np.flatnonzero(~held))
-            families, moments = rows.counted(families)
-            stopping = EarlyStopping(
-                validation.codes, validation.y, validation.weights, validation.numbers, _PATIENCE
-            )
-        found = conditionally_learned(
-            families, rows.codes, rows.y, rows.weights, numbers=rows.numbers, moments=moments,
-            alpha=float(self.alpha), penalty=penalty, tolerance=self.tol, stopping=stopping,
-            **self._options,
-        )  # fmt: skip
-        return found, stopping
 
     def to_logistic(self) -> LogisticForm:
         """The logistic regression that has the same P(c | x).
@@ -176,13 +184,6 @@ class DiscriminativeClassifier(BayesClassifier):
             indicators of rows.
         """
         return logistic_form(self)
-
-
-def _telling(moments: Moments) -> Array:
-    """Columns that do not say the same of all classes; the others are left as they are."""
-    mean, sd = moments.normals()
-    different: Array = ((mean != mean[:, :1]) | (sd != sd[:, :1])).any(axis=1)
-    return different
 
 
 def _of_columns(moments: Moments, columns: Array) -> Moments:

@@ -59,11 +59,12 @@ class KDB(DiscriminativeClassifier):
         objective, in fewer passes ("auto").
     penalty : float or "auto", default="auto"
         Pseudo-counts for every value that hold discriminative parameters near the generative ones;
-        0 is none. "auto" chooses among 1, 3, 10, … 300 by five-fold cross-validation, which takes
-        thirty times as long, or is 0 with `early_stopping`.
+        0 is none. "auto" chooses among 1, 3, 10, … 300 by five-fold cross-validation (the i-th row
+        of a class is in fold i mod 5), which takes thirty times as long, or is 0 with
+        `early_stopping`.
     early_stopping : bool, default=False
-        Whether discriminative learning keeps a fifth of the rows for itself, and ends when their
-        log-loss no longer falls.
+        Whether discriminative learning keeps a fifth of the rows to watch, from which nothing is
+        learned, and ends when their log-loss no longer falls.
     max_passes : int, default=1000
         Most passes over the rows in discriminative learning.
     tol : float, default=1e-8

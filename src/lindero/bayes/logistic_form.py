@@ -2,8 +2,9 @@
 
     log P(c | x) = b_c + Σ_k w_ck φ_k(x) − log Σ_c' exp(…)
 
-with φ the indicators 1[x_i, pa_i] of every family that has the class in it, and x, x² of Gaussian
-columns. The weights are logarithms of the network's probabilities.
+with φ the indicators 1[x_i, pa_i] of every family that has the class in it, and z, z² of Gaussian
+columns, z = (x − centre) / scale: powers of x itself would lose their digits far from zero. The
+weights of indicators are logarithms of the network's probabilities.
 """
 
 from __future__ import annotations
@@ -35,12 +36,16 @@ class LogisticForm:
         Constants.
     feature_names : list of str
         "column=value", with "column=value|parent=value" where attributes depend on each other, and
-        "column", "column²" of Gaussian columns.
+        "column (scaled)", "column² (scaled)" of Gaussian columns.
+    centre, scale : ndarray of shape (n_gaussian,)
+        Of the Gaussian columns among the features.
     """
 
     coef: Array
     intercept: Array
     feature_names: list[str]
+    centre: Array
+    scale: Array
     _classifier: Any = field(repr=False)
 
     def transform(self, X: Any) -> sparse.csr_array:
@@ -69,13 +74,13 @@ class LogisticForm:
         parts = [indicators(network, codes)]
         numbers = attributes.densities(table)[_telling(mean, sd)]
         if len(numbers):
-            known = np.nan_to_num(numbers, nan=0.0)
             if np.isnan(numbers).any():
                 raise ValueError(
                     "X has missing values in Gaussian columns: their constants are part of the "
                     "intercepts. Use predict_proba for such rows."
                 )
-            parts.append(sparse.csr_array(np.concatenate([known, known**2]).T))
+            z = (numbers - self.centre[:, None]) / self.scale[:, None]
+            parts.append(sparse.csr_array(np.concatenate([z, z**2]).T))
         return sparse.hstack(parts, format="csr")
 
 
@@ -87,12 +92,21 @@ def logistic_form(classifier: Any) -> LogisticForm:
     attributes = classifier._attributes
     coefficients, intercepts = to_logistic(network)
     telling = _telling(mean, sd)
-    constant, first, second = natural(mean[telling], sd[telling])
+    mean, sd = mean[telling], sd[telling]
+    centre = mean.mean(axis=1, keepdims=True)
+    scale = np.exp(np.log(sd).mean(axis=1, keepdims=True))
+    constant, first, second = natural((mean - centre) / scale, sd / scale)
     titles = [attributes.schema.title(int(k)) for k in attributes.gaussian_columns[telling]]
     return LogisticForm(
         np.concatenate([coefficients, first.T, second.T], axis=1),
         intercepts + constant.sum(axis=0),
-        [*_names(network, attributes), *titles, *(f"{title}²" for title in titles)],
+        [
+            *_names(network, attributes),
+            *(f"{title} (scaled)" for title in titles),
+            *(f"{title}² (scaled)" for title in titles),
+        ],
+        centre[:, 0],
+        scale[:, 0],
         classifier,
     )
 

@@ -114,11 +114,12 @@ class StructuralTM(DiscriminativeClassifier):
         L-BFGS on the same objective, in fewer passes ("auto").
     penalty : float or "auto", default="auto"
         Pseudo-counts for every value that hold these parameters near the generative ones; 0 is
-        none. "auto" chooses among 1, 3, 10, … 300 by five-fold cross-validation, or is 0 with
-        `early_stopping`. The search itself has no penalty.
+        none. "auto" chooses among 1, 3, 10, … 300 by five-fold cross-validation (with the arcs that
+        all rows gave, so that its losses are too small), or is 0 with `early_stopping`. The search
+        itself has no penalty.
     early_stopping : bool, default=False
-        Whether learning them keeps a fifth of the rows for itself, and ends when their log-loss no
-        longer falls.
+        Whether a fifth of the rows is kept to watch, from which nothing is learned, and learning
+        ends when their log-loss no longer falls.
     max_passes : int, default=1000
         Most passes over the rows in learning them.
     tol : float, default=1e-8

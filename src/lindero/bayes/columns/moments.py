@@ -193,12 +193,20 @@ class Moments:
         variance = np.where(several, variance, np.where(self.count > 0, pooled, whole))
         # As deviations: squares of large numbers would overflow.
         rounding = _ROUNDING * self.largest[:, None]
-        is_constant = np.sqrt(whole) <= rounding
+        is_constant = ~self.varying[:, None]
         least = np.sqrt(np.maximum(_FLOOR * whole, np.finfo(np.float64).tiny))
         varying = np.maximum(np.sqrt(variance), np.maximum(least, rounding))
         constant = np.sqrt(_FLOOR) * np.maximum(1.0, np.abs(column.mean))
         mean = np.where(is_constant | (self.count == 0), column.mean, self.mean)
         return mean, np.where(is_constant, constant, varying)
+
+    @property
+    def varying(self) -> NDArray[np.bool_]:
+        """Which columns vary by more than rounding, all classes taken together."""
+        column = self._of_columns()
+        spread = np.sqrt(column.squares / np.maximum(column.count, np.finfo(np.float64).tiny))
+        varying: NDArray[np.bool_] = spread[:, 0] > _ROUNDING * self.largest
+        return varying
 
     def _of_columns(self) -> Moments:
         """The moments of whole columns: all classes merged into one."""

@@ -25,6 +25,7 @@ from scipy.optimize import Bounds, minimize
 from lindero.bayes.conditional.conditional import Evaluation, Parameters
 from lindero.bayes.conditional.conditional_gaussian import LEAST_VARIANCE, slopes, statistics_of
 from lindero.bayes.conditional.conditional_problem import (
+    ROUNDED,
     Pass,
     Problem,
     Watch,
@@ -40,9 +41,15 @@ from lindero.kernels.threads import single_threaded_blas
 #: Pairs of steps and changes of slope that are remembered.
 _MEMORY = 20
 
+#: Times that the search is begun again, and the gain, in tolerances, that is hardly any.
+_MOST_RESTARTS, _HARDLY = 10, 100.0
+
 #: Weights go no farther from the start than this: where classes are separable they would go on for
 #: ever, and out of what exponentials can hold.
 _FARTHEST = 200.0
+
+#: Nor means and standard deviations, in units of the whole column's deviation.
+_FARTHEST_NUMBER = 1e4
 
 
 class _NoMorePasses(Exception):  # noqa: N818
@@ -117,8 +124,8 @@ class Variables:
         below the least."""
         parts = (
             (start.logs[self.rows] * self.scale, _FARTHEST * self.scale),
-            (start.mean * self.of_numbers, np.inf),
-            (np.zeros(self.of_numbers.shape), np.inf),
+            (np.zeros(self.of_numbers.shape), _FARTHEST_NUMBER * self.of_numbers),
+            (np.zeros(self.of_numbers.shape), np.log(_FARTHEST_NUMBER) * self.of_numbers),
         )
         centre = np.concatenate([middle.ravel() for middle, _ in parts])
         far = np.concatenate(
@@ -197,14 +204,27 @@ def ascended(
 
 
 def climbed(problem: Problem, max_passes: int, tolerance: float, watch: Watch | None = None) -> Way:
-    """As `tm.moved_counts`; all steps in the trace are 1."""
-    start = problem.parameters(problem.counts, problem.sums)
+    """As `tm.moved_counts`; all steps in the trace are 1.
+
+    A single step of little gain ends L-BFGS, whatever the reason. So it is begun again where it
+    ended, without memory, until that hardly gains anything.
+    """
+    at = problem.parameters(problem.counts, problem.sums)
     with problem.rows.threads():
-        way = ascended(problem, start, max_passes, tolerance, watch)
+        way = ascended(problem, at, max_passes, tolerance, watch)
+        trace, n_passes, gain = [*way.trace], way.n_passes, np.inf
+        little = _HARDLY * tolerance * max(1.0, abs(trace[-1].objective))
+        for _ in range(_MOST_RESTARTS):
+            if way.ended_by is not None or gain <= little or n_passes >= max_passes:
+                break
+            way = ascended(problem, way.parameters, max_passes - n_passes, tolerance, watch)
+            gain = way.trace[-1].objective - way.trace[0].objective
+            trace, n_passes = [*trace, *way.trace[1:]], n_passes + way.n_passes
         found = _proper(problem, way.parameters)
         status = None
         if way.ended_by is None:
-            status = ending(problem, found)
+            rests = gain <= little or problem.no_maximum(found) is not None
+            status = ending(problem, found) if rests else ROUNDED
         elif way.ended_by is _NoMorePasses:
             status = out_of_passes(problem, found, max_passes)
     cells = problem.rows.cells
@@ -213,7 +233,7 @@ def climbed(problem: Problem, max_passes: int, tolerance: float, watch: Watch | 
         found = Parameters(with_margins(cells, found.logs, wanted), found.mean, found.sd)
     counts = joint_counts(cells, found.logs, problem.rows.total_weight, problem.counts)
     sums = statistics_of(problem.sums[0], found.mean, found.sd)
-    return Way(found, way.trace, way.n_passes, status, counts, sums)
+    return Way(found, tuple(trace), n_passes, status, counts, sums)
 
 
 def _proper(problem: Problem, at: Parameters) -> Parameters:

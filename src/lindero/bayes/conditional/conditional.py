@@ -15,8 +15,9 @@ class, so that N too changes with θ, and is taken anew in each pass:
     surplus = Σ_rows Σ_c w (1[c = y] − P(c | x)) E[N | x, c].
 
 One pass over the rows: look-ups, posteriors, and sums in fixed parts that are added in order, so
-that the number of threads changes no bit. CLL itself needs no look at the classes of complete rows,
-being ⟨N, log θ⟩ − Σ w log Σ_c exp(score).
+that the number of threads changes no bit. Without numbers, CLL needs no look at the classes of
+complete rows, being ⟨N, log θ⟩ − Σ w log Σ_c exp(score); with them, the two parts would be large
+and nearly the same, and it is summed up row by row.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from lindero.bayes.conditional.conditional_gaussian import GaussianColumns, natural
+from lindero.bayes.conditional.conditional_gaussian import GaussianColumns
 from lindero.bayes.conditional.family_cells import FamilyCells
 from lindero.bayes.conditional.posterior_groups import FamilyGroups
 from lindero.bayes.conditional.posterior_loops import add_posteriors
@@ -65,7 +66,6 @@ class Target:
     """What expectations are held against: what was counted, and its parts by row where needed."""
 
     cells: Array  # (size, K), rows that are looked up
-    moments: Array  # (3, n_numbers, K), the same
     shares: Array  # (n_rows, K): weights of classes in each row; no rows where not needed
 
 
@@ -163,10 +163,9 @@ class ConditionalRows:
         return counts
 
     def _target(self, shares: Array, counts: Array) -> Target:
-        moments = self._sums(shares, self.n_looked_up)
         if not len(self.gaussian.numbers) and self.n_looked_up == len(self.y):
             shares = shares[:0]
-        return Target(counts, moments, shares)
+        return Target(counts, shares)
 
     # -- passes -------------------------------------------------------------------------------
 
@@ -174,19 +173,13 @@ class ConditionalRows:
         """CLL and its derivative at some parameters: one pass over the rows."""
         target, k = self.labels, self.n_looked_up
         keep = len(target.shares) > 0
-        log_sums, expected, posterior = self._posteriors(parameters, keep)
-        logs = parameters.logs - parameters.logs[:, -1:]
-        normal = natural(parameters.mean, parameters.sd)
-        normal -= normal[:, :, -1:]
-        value = float(np.vdot(target.cells, logs) + np.vdot(target.moments, normal)) - log_sums
+        lost, expected, posterior = self._posteriors(parameters, keep)
+        value = -lost
+        if not keep:
+            value += float(np.vdot(target.cells, parameters.logs - parameters.logs[:, -1:]))
         cells = target.cells - expected
         surplus = target.shares - posterior if keep else posterior
         if k < len(self.y):
-            w = np.ones(len(self.y) - k) if self.weights is None else self.weights[k:]
-            own = posterior[np.arange(k, len(self.y)), self.y[k:]]
-            with np.errstate(divide="ignore"):
-                logs = np.log(own / np.where(w > 0, w, 1.0))
-            value += float((w[w > 0] * logs[w > 0]).sum())
             self._add_expected(parameters, surplus[k:], cells)
         cells[~self.cells.used] = 0.0
         return Evaluation(value, value, cells, self._sums(surplus, len(self.y)))
@@ -200,14 +193,15 @@ class ConditionalRows:
         return bool((own > posterior.max(axis=1))[counts].all())
 
     def _posteriors(self, parameters: Parameters, keep: bool) -> tuple[float, Array, Array]:
-        """Σ w log Σ exp(score) and expected counts of the rows that are looked up; and, if they
-        are to be kept, posteriors times weights of all rows."""
+        """Σ w log Σ exp(score), and expected counts of the rows that are looked up; if posteriors
+        are to be kept, −CLL in place of the first, and posteriors times weights of all rows."""
         K, k, n_rows = self.cells.n_classes, self.n_looked_up, len(self.y)
         logs, groups = parameters.logs, self._groups
         shift = np.zeros((n_rows if len(self.gaussian.numbers) else 0, K))
         if len(shift):
             self.gaussian.add_scores(parameters.mean, parameters.sd, shift)
         posterior = np.empty((n_rows if keep else 0, K))
+        y = self.y if keep else self.y[:0]
         weights = np.empty(0) if self.weights is None else self.weights
         scores, prior = groups.scores(logs), logs[-1, :-1] - logs[-1, -1]
         ends = self._part_ends(k, len(scores) * K)
@@ -217,7 +211,7 @@ class ConditionalRows:
 
         def add(part: int) -> None:
             totals[part] = add_posteriors(
-                groups.mixed, groups.starts, scores, prior, shift, weights, ends[part],
+                groups.mixed, groups.starts, scores, prior, shift, weights, y, ends[part],
                 ends[part + 1], sums[part], of_class[part], posterior,
             )  # fmt: skip
 
@@ -226,21 +220,24 @@ class ConditionalRows:
         groups.spread(sums.sum(axis=0), expected)
         expected[-1] = of_class.sum(axis=0)
         expected[~self.cells.telling] = 0.0
+        total = float(totals.sum())
         if keep and k < n_rows:
-            posterior[k:] = self._summed_out(parameters, shift[k:])
-        return float(totals.sum()), expected, posterior
+            logs = self._summed_out(parameters, shift[k:])
+            w = np.ones(n_rows - k) if self.weights is None else self.weights[k:]
+            posterior[k:] = np.exp(logs) * w[:, None]
+            total -= float(w @ logs[np.arange(n_rows - k), self.y[k:]])
+        return total, expected, posterior
 
     def _summed_out(self, parameters: Parameters, shift: Array) -> Array:
-        """Posteriors times weights of the rows in which missing values have to be summed out."""
+        """Log posteriors of the rows in which missing values have to be summed out."""
         k = self.n_looked_up
         network = self.cells.network(parameters.logs)
         joint = network.log_joint(self.codes[:, k:], self.n_threads)
         if len(shift):
             joint += shift
         joint -= joint.max(axis=1, keepdims=True)
-        np.exp(joint, out=joint)
-        joint /= joint.sum(axis=1, keepdims=True)
-        return joint if self.weights is None else joint * self.weights[k:, None]
+        joint -= np.log(np.exp(joint).sum(axis=1, keepdims=True))
+        return joint
 
     def _add_expected(self, parameters: Parameters, surplus: Array, cells: Array) -> None:
         """Add Σ_rows Σ_c surplus · E[N | x, c] of the rows that are summed out."""

@@ -55,9 +55,13 @@ TOLD_APART = (
     " All rows are told apart without error: a penalty above 0 keeps probabilities from coming "
     "closer to 0 and 1 than so few rows can tell."
 )
+ROUNDED = (
+    "Stopped: steps still improve the objective, but rounding hides by how much. Numbers that "
+    "hardly vary within a class do that; a larger penalty keeps away from such parameters."
+)
 STOPPED_EARLY = (
-    "Stopped early: validation rows had their least log-loss after pass {best}, and {patience} "
-    "passes did not improve it."
+    "Stopped early: the rows that are watched had their least log-loss after step {best}, whose "
+    "parameters these are; further steps did not improve it."
 )
 
 
@@ -172,13 +176,12 @@ class Problem:
         return found if self.penalty is None else self.penalty.added(found, parameters)
 
     def network(self, parameters: Parameters) -> Network:
-        """The network of normalised parameters; a new value has α of the counts beside it."""
+        """The network of normalised parameters; a new value has α beside the counts of the start,
+        which are those of the rows."""
         cells = self.rows.cells
-        total = self.rows.total_weight
-        counts = joint_counts(cells, parameters.logs, total, self.counts)
         unseen = []
         for i, tells in enumerate(cells.with_class):
-            of_parents = cells.seen(counts, i).sum(axis=0)
+            of_parents = cells.seen(self.counts, i).sum(axis=0)
             if not tells:
                 of_parents = of_parents.sum(axis=-1, keepdims=True)
             r = int(cells.cards[i])

@@ -69,7 +69,7 @@ class ConditionalFit:
     status : str
         Why learning ended, in a sentence.
     is_global : bool
-        Whether the optimum is the only one.
+        Whether this is the optimum, and the only one.
     is_converged : bool
         Whether learning came to rest at a maximum, or was stopped early.
     """
@@ -153,7 +153,7 @@ def conditionally_learned(
     way = SOLVERS[solver](problem, max_passes, tolerance, stopping)
     network = problem.network(way.parameters)
     mean, sd = rows.gaussian.outwards(way.parameters.mean, way.parameters.sd)
-    counts, status = way.counts, way.status
+    counts, status, trace = way.counts, way.status, way.trace
     if stopping is not None and stopping.best is not None:
         network, mean, sd = stopping.best
         _, logs = FamilyCells.of_network(network)
@@ -161,10 +161,13 @@ def conditionally_learned(
             logs = with_margins(cells, logs, problem.counts.sum(axis=1))
             network = problem.network(replace(way.parameters, logs=logs))
         counts = joint_counts(cells, logs, rows.total_weight, problem.counts)
-        if status is None:
-            status = STOPPED_EARLY.format(best=stopping.best_pass, patience=stopping.patience)
+        if status is None or stopping.best_pass < len(trace) - 1:
+            status = STOPPED_EARLY.format(best=stopping.best_pass)
+        trace = trace[: stopping.best_pass + 1]
     moved = replace(families, of_class=counts[-1].copy(), tables=cells.tables(counts))
+    status = status or ""
     return ConditionalFit(
-        network_with_unseen(network, whole), mean, sd, counts_with_unseen(moved, whole), way.trace,
-        way.n_passes, status or "", problem.is_free, (status or "").startswith(_CAME_TO_REST),
+        network_with_unseen(network, whole), mean, sd, counts_with_unseen(moved, whole), trace,
+        way.n_passes, status, problem.is_free and status.startswith(CONVERGED),
+        status.startswith(_CAME_TO_REST),
     )  # fmt: skip

@@ -58,9 +58,10 @@ def spread(sums, group_starts, family_starts, cells, counts):  # type: ignore[no
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
 def add_posteriors(  # type: ignore[no-untyped-def]
-    mixed, group_starts, scores, prior, shift, weights, start, stop, sums, of_class, posterior
+    mixed, group_starts, scores, prior, shift, weights, y, start, stop, sums, of_class, posterior
 ):
-    """Posteriors of rows start…stop; the sum of their weights times log Σ_c exp(score_c).
+    """Posteriors of rows start…stop; the sum of their weights times log Σ_c exp(score_c), less the
+    score of the class where `y` has rows.
 
     `shift` (n_rows, K) is added to scores, and `posterior` (n_rows, K) is written, where they have
     rows; `weights` have none where each row counts once.
@@ -80,11 +81,11 @@ def add_posteriors(  # type: ignore[no-untyped-def]
                     block[k, c] += part[k, c] - part[k, K - 1]
         if K == 2:
             _gather_one(mixed, group_starts, scores[:, 0], begin, block[:, 0])
-            total += _to_two_shares(block, weights, begin)
+            total += _to_two_shares(block, weights, y, begin)
             _scatter_two(mixed, group_starts, begin, block, sums)
         else:
             _gather(mixed, group_starts, scores, begin, block)
-            total += _to_shares(block, weights, begin)
+            total += _to_shares(block, weights, y, begin)
             _scatter(mixed, group_starts, begin, block, sums)
         for k in range(block.shape[0]):
             for c in range(K):
@@ -95,14 +96,16 @@ def add_posteriors(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
-def _to_two_shares(score, weights, begin):  # type: ignore[no-untyped-def]
-    """Turn the score of the first of two classes into weights of both; Σ w log(1 + exp score)."""
+def _to_two_shares(score, weights, y, begin):  # type: ignore[no-untyped-def]
+    """Turn the score of the first of two classes into weights of both; Σ w log(1 + exp score), less
+    the score of the class."""
     total = 0.0
     for k in range(score.shape[0]):
         weight = weights[begin + k] if weights.size > 0 else 1.0
         z = score[k, 0]
         small = np.exp(-abs(z))
-        total += weight * (max(z, 0.0) + np.log1p(small))
+        own = z if y.size > 0 and y[begin + k] == 0 else 0.0
+        total += weight * ((max(z, 0.0) - own) + np.log1p(small))
         more = weight / (1.0 + small)
         less = small * more
         score[k, 0] = more if z >= 0.0 else less
@@ -111,8 +114,9 @@ def _to_two_shares(score, weights, begin):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
-def _to_shares(score, weights, begin):  # type: ignore[no-untyped-def]
-    """Turn scores, the last being 0, into weights of classes; Σ w log Σ exp score."""
+def _to_shares(score, weights, y, begin):  # type: ignore[no-untyped-def]
+    """Turn scores, the last being 0, into weights of classes; Σ w log Σ exp score, less the score
+    of the class."""
     total = 0.0
     K = score.shape[1]
     for k in range(score.shape[0]):
@@ -121,11 +125,12 @@ def _to_shares(score, weights, begin):  # type: ignore[no-untyped-def]
         score[k, K - 1] = 0.0
         for c in range(K - 1):
             largest = max(largest, score[k, c])
+        own = score[k, y[begin + k]] if y.size > 0 else 0.0
         mass = 0.0
         for c in range(K):
             score[k, c] = np.exp(score[k, c] - largest)
             mass += score[k, c]
-        total += weight * (largest + np.log(mass))
+        total += weight * ((largest - own) + np.log(mass))
         for c in range(K):
             score[k, c] *= weight / mass
     return total

@@ -19,8 +19,7 @@ boundaries between clusters count, not how well their rows are described.
 
 **J never falls.** θ̂ does not change, so that classifying changes the first term only, and makes
 each row's part as large as it can be. What is learned is taken only if J is no less with it than
-with the parameters before (without missing values, learning has one maximum, and the result is no
-less but for its tolerance). J ≤ 0, and there are finitely many ẑ; so the turns come to an end, when
+with the parameters before. J ≤ 0, and there are finitely many ẑ; so the turns come to an end, when
 rows stay in their clusters.
 
 **The penalty must be above 0.** The model that put rows into clusters tells these apart without

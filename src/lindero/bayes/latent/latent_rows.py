@@ -42,9 +42,6 @@ from lindero.bayes.networks.families import FamilyCounts
 from lindero.kernels.functions import Array
 from lindero.kernels.threads import TileThreads
 
-#: Least standard deviation of a column that varies, relative to its largest number.
-_ROUNDING = 100.0 * float(np.finfo(np.float64).eps)
-
 #: Least probability of a cluster, whose logarithm is to be finite.
 _LEAST_SHARE = 1e-12
 
@@ -207,10 +204,12 @@ class LatentRows:
         tables, of_class = np.zeros((n_parts, len(scores), K)), np.zeros((n_parts, K))
         sums, totals = np.zeros((n_parts, 3, self.n_numbers, K)), np.zeros(n_parts)
 
+        nobody = np.empty(0, dtype=np.int64)  # has a class that is known
+
         def add(part: int) -> None:
             start, stop = ends[part], ends[part + 1]
             totals[part] = add_posteriors(
-                groups.mixed, groups.starts, scores, prior, shift, weights, start, stop,
+                groups.mixed, groups.starts, scores, prior, shift, weights, nobody, start, stop,
                 tables[part], of_class[part], posterior,
             )  # fmt: skip
             if self.n_numbers:
@@ -278,7 +277,5 @@ class LatentRows:
 def varying_columns(numbers: Array, weights: Array | None, names: tuple[str, ...]) -> Array:
     """Which columns of numbers are not constant but for rounding, as `moments` has it."""
     n_rows = numbers.shape[1]
-    whole = Moments.of(np.ascontiguousarray(numbers), np.zeros(n_rows, np.intp), 1, weights, names)
-    spread = np.sqrt(whole.squares / np.maximum(whole.count, np.finfo(np.float64).tiny))
-    varying: Array = spread[:, 0] > _ROUNDING * whole.largest
-    return varying
+    one_cluster = np.zeros(n_rows, np.intp)
+    return Moments.of(np.ascontiguousarray(numbers), one_cluster, 1, weights, names).varying

@@ -11,9 +11,9 @@ P(c | x) of a structure has
     d = (r_C − 1) [1 + Σ_{i in} (r_i − 1) q_i]
 
 parameters, r being numbers of values and q_i the number of configurations of x_i's parents other
-than the class. Between two attributes without parents, p → x and x → p are the same for P(c | x):
-the families {x, p} and {p} can say what {p, x} and {x} can. Only the one whose parent came in first
-is a candidate.
+than the class. Between two attributes without parents, p → x and x → p are the same for P(c | x) of
+complete rows (the families {x, p} and {p} can say what {p, x} and {x} can), and nearly so for
+others. Only the one whose parent came in first is a candidate.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from lindero.kernels.functions import Array
 SCORES = ("bicd", "cll", "accuracy")
 
 #: Relative improvement that ends learning from the rows of four folds.
-_TOLERANCE_OF_FOLDS = 1e-6
+_TOLERANCE_OF_FOLDS = 1e-7
 
 #: Cells of joint values of which more are not counted in one number.
 _MOST_KEYS = 2**62

@@ -26,8 +26,8 @@ from lindero.kernels.functions import Array
 _SAME = 1e-6
 
 #: Passes that parameters of a candidate may take, and the relative improvement that ends them.
-MAX_PASSES = 200
-TOLERANCE = 1e-8
+MAX_PASSES = 500
+TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True)
