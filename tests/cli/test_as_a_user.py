@@ -31,7 +31,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-def in_a_terminal(*arguments, folder):
+def in_a_terminal(*arguments, folder, env=None):
     """Exit code, standard output, and what a terminal of 100 columns shows of standard error."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -39,7 +39,7 @@ def in_a_terminal(*arguments, folder):
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=theirs,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "100", "NO_COLOR": ""},
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100", "NO_COLOR": "", **(env or {})},
         text=True,
     )
     os.close(theirs)
@@ -121,10 +121,18 @@ def test_one_sentence_for_a_mistake_and_a_traceback_with_debug(folder):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
-def test_standard_output_on_a_full_disk(folder):
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["predict", "model.lin", "flowers.csv", "--quiet"],
+        ["info", "svc", "--json"],
+        ["train", "flowers.csv", "-o", "other.lin"],
+    ],
+)
+def test_standard_output_on_a_full_disk(folder, arguments):
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "lindero.cli", "predict", "model.lin", "flowers.csv", "--quiet"],
+            [sys.executable, "-m", "lindero.cli", *arguments],
             cwd=folder,
             stdout=full,
             stderr=subprocess.PIPE,
@@ -132,8 +140,10 @@ def test_standard_output_on_a_full_disk(folder):
             timeout=120,
         )
     assert done.returncode == 1
-    assert "no space left" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.stderr == (
+        "Error: The result could not be written to standard output: there is no space left on the "
+        "disk.\n"
+    )
 
 
 def test_a_model_that_does_not_fit_on_the_disk_leaves_the_old_one(folder, tmp_path):
@@ -168,6 +178,14 @@ def test_a_terminal_shows_what_to_do_after_training(folder):
     assert "lindero predict new.lin" in shown
     assert "60 rows, 3 columns" in shown
     assert "saved as new.lin" in printed
+
+
+def test_colours_are_left_out_where_they_are_not_wanted(folder):
+    train = ["train", "flowers.csv", "-m", "naive-bayes", "-o", "b.lin"]
+    assert "\x1b[2m" in in_a_terminal(*train, folder=folder)[2]
+    shown = in_a_terminal(*train, folder=folder, env={"NO_COLOR": "1"})[2]
+    assert "Next:" in shown
+    assert "\x1b[2m" not in shown
 
 
 def test_quiet_is_quiet_in_a_terminal_too(folder):

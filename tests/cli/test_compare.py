@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import sys
 import numpy as np
 import pytest
 
+from lindero.persist import inspect
 from tests.cli.running import lindero
 from tests.cli.test_as_a_user import in_a_terminal
 
@@ -48,7 +50,7 @@ def test_json_says_the_same_and_what_to_type_next(here, flowers):
     assert data["random_state"] == 3
     following = data["next"].split()
     assert following[:4] == ["lindero", "train", "flowers.csv", "-m"]
-    assert following[5:7] == ["--target", "class"]
+    assert following[-2:] == ["--target", "class"]
     again = here.run(*following[1:])
     assert again.exit_code == 0, again.stderr
 
@@ -121,6 +123,17 @@ def test_mistakes_are_one_sentence(here, flowers, arguments, words):
     assert here.names() == before
 
 
+def test_what_to_type_next_has_the_options_of_the_data(here):
+    rows = "".join(f"{k % 7};{k % 3};{'a' if k % 7 > 3 else 'b'};{k}\n" for k in range(60))
+    here.write("my rows.csv", rows)
+    options = ["--no-header", "--target", "x2", "--id", "x3", "--delimiter", ";"]
+    told = here.json("compare", "my rows.csv", "-m", "naive-bayes", "--folds", "2", *options)
+    words = shlex.split(told["next"])
+    assert words[:5] == ["lindero", "train", "my rows.csv", "-m", "naive-bayes"]
+    assert here.run(*words[1:]).exit_code == 0
+    assert inspect("model.lin").summary["roles"] == {"target": "x2", "id": "x3"}
+
+
 @pytest.mark.parametrize("arguments", [["-m", "svc-liner"], ["--folds", "1"], ["--jobs", "0"]])
 def test_what_is_typed_wrongly_is_a_usage_error(here, flowers, arguments):
     result = here.run("compare", flowers, *arguments)
@@ -136,6 +149,16 @@ def test_a_terminal_shows_a_table_that_fills(here, flowers):
     assert "Next: lindero train flowers.csv -m " in shown
     assert "fits" not in printed
     assert "Take " in printed
+
+
+def test_a_narrow_terminal_shows_whole_names_and_one_measure(here, flowers):
+    _, _, shown = in_a_terminal(
+        "compare", flowers, *QUICK, folder=here.folder, env={"COLUMNS": "44"}
+    )
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
+    assert re.search(r"naive-bayes +\d/3 +\d", shown)
+    assert "…" not in shown
+    assert "log-loss" not in shown
 
 
 def test_with_quiet_a_terminal_shows_nothing(here, flowers):

@@ -136,6 +136,23 @@ def test_rows_without_target_are_left_out_and_said(here):
     assert "on 4 rows" in result.stdout
 
 
+def test_a_target_without_any_value_is_no_reason_to_learn_without_one(here):
+    here.write("blank.csv", "a,b,outcome\n" + "1,2,\n3,5,\n" * 10)
+    said = here.refused("train", "blank.csv")
+    assert "'outcome' has no value in any row" in said
+    assert "--no-target" in said
+    assert here.json("train", "blank.csv", "--no-target")["machine"] == "one-class-svm"
+
+
+def test_classes_that_are_no_text_have_weights_too(here):
+    here.write("codes.csv", "a,class\n" + "".join(f"{k % 9},{k % 2}\n" for k in range(40)))
+    here.json("train", "codes.csv", "-m", "svc", "--set", 'class_weight={"1": 5}')
+    assert load("model.lin")[-1].class_weight == {1: 5}
+    here.write("flags.csv", "a,class\n" + "".join(f"{k % 9},{k % 2 == 0}\n" for k in range(40)))
+    here.json("train", "flags.csv", "-m", "svc", "--set", 'class_weight={"true": 5}')
+    assert load("model.lin")[-1].class_weight == {True: 5}
+
+
 def test_data_may_come_from_standard_input(here):
     result = here.run("train", "-", stdin="a,class\n1,x\n2,x\n8,y\n9,y\n")
     assert result.exit_code == 0, result.stderr

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_digits
 
 from lindero.comparison import CONTENDERS, compare
 from lindero.comparison.contenders import find_contenders
@@ -24,6 +25,15 @@ def mixed():
     """A comparison of several machines on a table with words and gaps."""
     machines = ["naive-bayes", "tan", "svc-linear", "svc-gaussian"]
     return compare(*mixed_table(), machines=machines, folds=3)
+
+
+def test_probabilities_of_several_classes_are_not_timid():
+    """Ten classes that are told apart with few errors are told apart with confidence."""
+    X, y = load_digits(return_X_y=True)
+    result = compare(X[:400], y[:400], machines=["svc-linear"], folds=3)["svc-linear"]
+    right = np.mean(result.answers == y[:400])
+    assert right > 0.95
+    assert np.mean(result.probabilities.max(axis=1)) == pytest.approx(right, abs=0.05)
 
 
 def test_every_machine_answers_every_row_with_probabilities(mixed):

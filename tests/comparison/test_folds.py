@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lindero.comparison.folds import class_folds, inner_folds, number_folds, sample_of, time_folds
+from lindero.comparison.folds import class_folds, inner_folds, number_folds, sample_of
 
 
 def test_every_row_is_tested_once_a_round_and_classes_keep_their_shares():
@@ -45,28 +45,6 @@ def test_a_class_of_one_row_does_not_take_the_folds_away():
 def test_names_of_rows_are_no_classes():
     with pytest.raises(ValueError, match=r"has one row only.*task='regression'"):
         class_folds(np.arange(20), 5, 1, 0)
-
-
-def test_time_folds_never_train_on_the_future():
-    random = np.random.default_rng(0)
-    times = random.permutation(np.repeat(np.arange(30), 3))
-    y = random.integers(0, 2, size=90)
-    splits, notes = time_folds(times, y, 5, 2)
-    assert (len(splits), notes) == (5, [])
-    for train, test in splits:
-        assert times[train].max() < times[test].min()
-    tested = np.concatenate([test for _, test in splits])
-    assert len(set(tested)) == len(tested)
-    assert times[tested].max() == 29
-
-
-def test_time_folds_without_two_classes_to_learn_from_are_left_out():
-    y = np.array([0] * 60 + [0, 1] * 15)
-    splits, notes = time_folds(np.arange(90), y, 5, 2)
-    assert len(splits) == 1
-    assert "1 folds along time instead of 5" in notes[0]
-    with pytest.raises(ValueError, match="No fold can be made along time"):
-        time_folds(np.zeros(90), y, 5, 2)
 
 
 def test_numbers_fewer_than_folds():

@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from lindero.comparison import compare, write_report
 from lindero.comparison.charts import MOST_CLASSES, confusion, confusion_counts
 from lindero.comparison.drawing import Picture, Scale, free_place, log_ticks, shortened, ticks
-from lindero.comparison.report import score_with_spread
+from lindero.comparison.recommendation import score_with_spread
 from tests.comparison.tables import clouds
 
 EVIL = "<script>alert('x')</script>"
@@ -100,6 +101,20 @@ def test_the_confusion_matrix_counts_all_rows(result):
     assert counts.sum(axis=1).tolist() == [30, 30, 30]
 
 
+def test_pictures_are_about_the_machine_to_take(tmp_path):
+    X, y = clouds(90, distance=2.0)
+    result = compare(X, y, machines=["naive-bayes", "svc-gaussian", "tan"], folds=3)
+    changed = replace(result["naive-bayes"], scores=dict(result["svc-gaussian"].scores))
+    changed.scores["error"] = changed.scores["error"] + [0.0, 0.0, 0.01]
+    machines = (changed, *(m for m in result.machines if m.name != "naive-bayes"))
+    result = replace(result, machines=machines)
+    assert result.recommended.name == "naive-bayes" != result.best.name
+    page = report_of(result, tmp_path)
+    assert "What naive-bayes takes for what" in page
+    assert f"What {result.best.name} takes for what" not in page
+    assert "the machine to take is in bold" in page
+
+
 def test_many_classes_become_words(tmp_path):
     n_classes = MOST_CLASSES + 1
     X, y = clouds(2 * n_classes, n_classes, distance=0.5)
@@ -142,6 +157,8 @@ def test_round_numbers():
     assert ticks(3, 3) == [3]
     assert log_ticks(0.03, 20) == pytest.approx([0.1, 1, 10])
     assert log_ticks(0.15, 0.6) == pytest.approx([0.2, 0.5])
+    assert len(log_ticks(0.21, 0.42)) > 1
+    assert all(0.21 <= value <= 0.42 for value in log_ticks(0.21, 0.42))
     assert Scale(1, 100, 0, 10, logarithmic=True)(10) == pytest.approx(5)
 
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from lindero.data import catalogue, fetch, fetching, openml, published
+from lindero.data import catalogue, fetch, fetching, published
 from lindero.errors import DataError
 
 
@@ -39,7 +39,7 @@ def openml_gives(monkeypatch):
             return answer
 
         monkeypatch.setattr(fetching, "_require_network", lambda: None)
-        monkeypatch.setattr(openml, "fetch_openml", fetch_openml)
+        monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch_openml)
         return asked
 
     return prepare

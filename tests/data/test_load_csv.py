@@ -36,6 +36,39 @@ def test_a_plain_file(tmp_path):
     )
 
 
+def test_a_delimiter_at_the_end_of_each_line_makes_no_column(tmp_path):
+    data = loaded(tmp_path, "a,b,price,\n1,2,0.5,\n3,4,1.5,\n5,6,2.5,\n")
+    assert (data.target, data.y.tolist()) == ("price", [0.5, 1.5, 2.5])
+    assert list(columns_of(data)) == ["a", "b"]
+    named = loaded(tmp_path, "a,b,price\n1,2,\n3,4,\n5,6,\n")
+    assert (named.target, named.y) == ("price", None)
+    filled = loaded(tmp_path, "a,b,price,\n1,2,0.5,x\n3,4,1.5,\n5,6,2.5,y\n")
+    assert filled.target == "x3"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "delimiter"),
+    [
+        (["1.234,50", "17,20", "12.000,00"], ";"),
+        (["1,234.50", "17.20", "12,000.00"], ";"),
+        (["12 %", "3.5%", "100 %"], ","),
+        (["$12", "$3.50", "-$1"], ","),
+    ],
+)
+def test_numbers_with_signs_are_told_of(tmp_path, numbers, delimiter):
+    lines = [f"{number}{delimiter}{k}" for k, number in enumerate(numbers)]
+    text = "\n".join([f"price{delimiter}class", *lines, ""])
+    with pytest.warns(UserWarning, match=r"'price' is taken for text.*like 1234.5"):
+        data = loaded(tmp_path, text)
+    assert data.kinds == {"price": "category"}
+
+
+def test_other_text_is_not_taken_for_numbers(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loaded(tmp_path, "day,place,version,class\n01.02.2024,A1,1.2.3,x\n03.04.2024,B2,1.2.4,y\n")
+
+
 def test_its_table_is_what_bayesian_classifiers_take(tmp_path):
     data = loaded(tmp_path, FLOWERS)
     model = NaiveBayes().fit(data.X, data.y)
@@ -136,7 +169,8 @@ def test_a_single_number_with_a_blank_far_down_is_a_number(tmp_path):
 def test_decimal_commas(tmp_path):
     text = "a;b;class\n1,5;2;u\n-2,25; 3,5;v\n"
     assert columns_of(loaded(tmp_path, text)) == {"a": [1.5, -2.25], "b": [2.0, 3.5]}
-    mixed = loaded(tmp_path, "a;b;class\n1,5;0.5;u\n2,5;1.5;v\n")
+    with pytest.warns(UserWarning, match="'a' is taken for text"):
+        mixed = loaded(tmp_path, "a;b;class\n1,5;0.5;u\n2,5;1.5;v\n")
     assert mixed.kinds == {"a": "category", "b": "number"}
 
 

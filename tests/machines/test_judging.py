@@ -1,5 +1,7 @@
 """Fitting, cross-validation, tuning and explanations by name."""
 
+import inspect
+
 import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
@@ -12,7 +14,8 @@ from lindero.machines import (
     make_machine,
     tuned,
 )
-from lindero.machines.folds import splits_for
+from lindero.machines.measures import measured
+from lindero.svm import SVC, NuSVC, costs_from_matrix
 
 
 @pytest.fixture(scope="module")
@@ -20,37 +23,6 @@ def clouds():
     random = np.random.default_rng(0)
     y = np.arange(90) % 2
     return random.normal(size=(90, 3)) + 0.9 * y[:, None], y
-
-
-# -- folds ------------------------------------------------------------------------------------
-
-
-def test_every_row_is_judged_once_and_classes_keep_their_shares():
-    y = np.array([0] * 40 + [1] * 10)
-    splits = splits_for(MACHINES["svc"], 50, y, folds=5)
-    assert sorted(np.concatenate([test for _, test in splits])) == list(range(50))
-    assert all((y[test] == 1).sum() == 2 for _, test in splits)
-
-
-def test_rows_of_a_query_stay_together():
-    qid = np.repeat(np.arange(10), 3)
-    for train, test in splits_for(MACHINES["rank-svm"], 30, None, qid=qid, folds=5):
-        assert set(qid[train]) & set(qid[test]) == set()
-
-
-@pytest.mark.parametrize("name", ["svc", "adaptive-svc"])
-def test_with_times_the_future_is_judged_by_the_past(name):
-    times = np.random.default_rng(0).permutation(30)
-    splits = splits_for(MACHINES[name], 30, np.arange(30) % 2, times=times, folds=4)
-    assert len(splits) == 4
-    assert all(times[train].max() < times[test].min() for train, test in splits)
-
-
-def test_too_little_for_the_folds_is_said():
-    with pytest.raises(ValueError, match="3 queries, too few for 5 folds"):
-        splits_for(MACHINES["rank-svm"], 9, None, qid=np.repeat([1, 2, 3], 3))
-    with pytest.raises(ValueError, match="2 rows of any class"):
-        splits_for(MACHINES["svc"], 6, np.array([0, 0, 1, 1, 2, 2]))
 
 
 # -- cross-validation -------------------------------------------------------------------------
@@ -73,23 +45,93 @@ def test_weights_count_in_fitting_and_in_judging(clouds):
     assert weighted.scores != cross_validated("naive-bayes", X, y).scores
 
 
-def test_costs_are_counted_by_class(clouds):
+@pytest.mark.parametrize(("dear", "margin_ratio"), [(0, None), (1, None), (1, 1.0), (0, 4.0)])
+def test_the_cost_is_that_of_the_matrix_whatever_the_margins(clouds, dear, margin_ratio):
     X, y = clouds
-    params = {"cost_positive": 10.0, "cost_negative": 1.0}
+    matrix = [[0, 1], [1, 0]]
+    matrix[dear][1 - dear] = 10
+    params = costs_from_matrix(matrix, [0, 1], margin_ratio=margin_ratio)._asdict()
     model = fit_machine(make_machine("cost-sensitive-svc", params), X, y)
-    from lindero.machines.measures import measured
-
     found = measured(MACHINES["cost-sensitive-svc"], model, X, y)
-    predicted = model.predict(X)
-    costs = 10 * ((y == 1) & (predicted == 0)) + ((y == 0) & (predicted == 1))
-    assert found["cost"] == pytest.approx(costs.mean())
-    assert found["cost"] > 0
+    expected = np.array(matrix)[y, model.predict(X)].mean()
+    assert expected > 0
+    assert found["cost"] == pytest.approx(expected)
+
+
+def test_equal_costs_are_no_measure_of_their_own(clouds):
+    params = costs_from_matrix([[0, 7], [7, 0]])._asdict()
+    found = cross_validated("cost-sensitive-svc", *clouds, params=params, folds=2)
+    assert found.measure == "accuracy"
+    assert list(found.scores) == ["accuracy"]
+
+
+def test_points_that_disagree_on_costs_are_not_compared(clouds):
+    grid = {"cost_positive": [1.0, 5.0]}
+    with pytest.raises(ValueError, match=r"differ in what errors cost.*costs_from_matrix"):
+        tuned("cost-sensitive-svc", *clouds, grid=grid)
+    same = {"cost_positive": [5.0], "C": [1.0]}
+    assert tuned("cost-sensitive-svc", *clouds, grid=same, folds=2).measure == "cost"
+
+
+def test_a_class_that_was_never_seen_is_an_error_and_no_infinity(clouds):
+    X, y = clouds
+    later = np.where(np.arange(90) < 9, 2, y)
+    model = fit_machine(make_machine("naive-bayes"), X, y)
+    found = measured(MACHINES["naive-bayes"], model, X, later)
+    assert found["accuracy"] == pytest.approx((model.predict(X) == later).mean())
+    log_proba = model.predict_log_proba(X)[np.arange(90), y]
+    rest = -log_proba[9:].sum()
+    assert found["log_loss"] == pytest.approx((rest - 9 * np.log(1e-15)) / 90)
+    text = measured(MACHINES["naive-bayes"], model, X, y.astype(str))
+    assert text["accuracy"] == 0.0
 
 
 def test_progress_counts_up_to_all(clouds):
     seen = []
     cross_validated("naive-bayes", *clouds, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(k, 5) for k in range(1, 6)]
+
+
+def interrupted_after(kind, fits, monkeypatch):
+    """Have Ctrl-C come when a machine is fitted for the so-manieth time."""
+    fit, seen = kind.fit, []
+
+    def counted(self, *args, **options):
+        seen.append(1)
+        if len(seen) > fits:
+            raise KeyboardInterrupt
+        return fit(self, *args, **options)
+
+    # Parameters that a machine takes are looked up.
+    counted.__signature__ = inspect.signature(fit)
+    monkeypatch.setattr(kind, "fit", counted)
+
+
+def test_an_interrupted_cross_validation_keeps_the_folds_done(clouds, monkeypatch):
+    whole = cross_validated("svc", *clouds)
+    interrupted_after(SVC, 3, monkeypatch)
+    with pytest.raises(KeyboardInterrupt) as ended:
+        cross_validated("svc", *clouds)
+    found = ended.value.result
+    assert found.scores["accuracy"] == whole.scores["accuracy"][:3]
+    assert len(found.seconds) == 3
+    interrupted_after(SVC, 0, monkeypatch)
+    with pytest.raises(KeyboardInterrupt) as ended:
+        cross_validated("svc", *clouds)
+    assert not hasattr(ended.value, "result")
+
+
+def test_an_interrupted_search_keeps_the_points_done(clouds, monkeypatch):
+    grid = {"nu": [0.3, 0.6], "gamma": [0.1, 1.0]}
+    whole = tuned("nu-svc", *clouds, grid=grid, folds=3)
+    interrupted_after(NuSVC, 8, monkeypatch)
+    with pytest.raises(KeyboardInterrupt) as ended:
+        tuned("nu-svc", *clouds, grid=grid, folds=3)
+    found = ended.value.result
+    assert len(found.trials) == 2
+    assert found.model is None
+    assert all(trial in whole.trials for trial in found.trials)
+    assert found.best.mean == max(trial.mean for trial in found.trials)
 
 
 def test_machines_that_nothing_says_right_or_wrong_of():
@@ -109,8 +151,6 @@ def test_the_quick_search_agrees_with_the_plain_one(clouds):
     grid = {"C": [0.1, 1.0, 10.0], "gamma": [0.1, 1.0]}
     found = tuned("svc", X, y, grid=grid)
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    from lindero.svm import SVC
-
     search = GridSearchCV(SVC(), grid, cv=folds).fit(X, y)
     assert found.best.mean == pytest.approx(search.best_score_)
     expected = sorted(search.cv_results_["mean_test_score"], reverse=True)

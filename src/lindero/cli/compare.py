@@ -9,6 +9,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from lindero.cli.mistakes import INTERRUPTED
 from lindero.cli.options import (
     DataSource,
     data_options,
@@ -17,9 +18,6 @@ from lindero.cli.options import (
     seed_option,
 )
 from lindero.cli.output import Output
-
-#: What the shell says of a command that was interrupted.
-INTERRUPTED = 130
 
 _EXAMPLES = """\b
 Examples:

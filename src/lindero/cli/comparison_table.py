@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from lindero.cli.options import DataSource
 from lindero.cli.output import Output, aligned
+
+#: Columns of a terminal from which on all measures are shown while a comparison runs.
+_WIDE = 80
 
 #: Called as the comparison goes on.
 Report = Callable[[Any], None]
@@ -27,11 +29,12 @@ def live_table(output: Output) -> Iterator[Report]:
     from rich.console import Console
     from rich.live import Live
 
-    with Live(console=Console(stderr=True), refresh_per_second=8, transient=True) as live:
-        yield lambda state: live.update(_drawn(state))
+    console = Console(stderr=True)
+    with Live(console=console, refresh_per_second=8, transient=True) as live:
+        yield lambda state: live.update(_drawn(state, console.width))
 
 
-def _drawn(state: Any) -> Any:
+def _drawn(state: Any, width: int) -> Any:
     from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.spinner import Spinner
@@ -42,11 +45,13 @@ def _drawn(state: Any) -> Any:
     running = state.running[0] if state.running else None
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("")
-    table.add_column("machine")
-    table.add_column("folds", justify="right")
-    for title in _titles(comparison):
-        table.add_column(title, justify="right")
-    table.add_column("seconds a fold", justify="right")
+    table.add_column("machine", no_wrap=True)
+    table.add_column("folds", justify="right", no_wrap=True)
+    measures = comparison.measures if width >= _WIDE else comparison.measures[:1]
+    for title in _titles(measures):
+        table.add_column(title, justify="right", no_wrap=True)
+    if width >= _WIDE:
+        table.add_column("seconds a fold", justify="right", no_wrap=True)
     n_folds = len(comparison.fold_sizes)
     for machine in comparison.machines:
         mark = Spinner("dots") if machine.name == running else Text("")
@@ -54,12 +59,13 @@ def _drawn(state: Any) -> Any:
         if machine.failure is not None:
             table.add_row(mark, machine.name, Text("left out", style="dim"))
             continue
-        figures = [_score(machine, measure) for measure in comparison.measures]
-        seconds = "" if math.isnan(machine.seconds) else f"{machine.seconds:.2f}"
-        done = f"{int(machine.done.sum())} of {n_folds}"
-        table.add_row(mark, machine.name, done, *figures, seconds, style=style)
+        figures = [_score(machine, measure) for measure in measures]
+        if width >= _WIDE:
+            figures.append("" if math.isnan(machine.seconds) else f"{machine.seconds:.2f}")
+        done = f"{int(machine.done.sum())}/{n_folds}"
+        table.add_row(mark, machine.name, done, *figures, style=style)
     words = f" {state.n_done} of {state.n_total} fits, {state.seconds:.0f} s"
-    bar = ProgressBar(total=state.n_total, completed=state.n_done, width=40)
+    bar = ProgressBar(total=state.n_total, completed=state.n_done, width=min(40, width))
     return Group(table, bar, Text(f"{words}; Ctrl-C shows what is known", style="dim"))
 
 
@@ -80,7 +86,7 @@ def result_text(comparison: Any, report: str | None) -> str:
             figures = [_score(machine, measure) for measure in comparison.measures]
             seconds = f"{machine.seconds:.2f}"
             rows.append([machine.name, *figures, seconds, *beside(comparison, machine)])
-    header = ["machine", *_titles(comparison), "seconds", "p", "beside the best"]
+    header = ["machine", *_titles(comparison.measures), "seconds", "p", "beside the best"]
     n_folds = len(comparison.fold_sizes)
     order = " forward in time" if comparison.time_respecting else ""
     parts = [f"{comparison.data}\n{n_folds} folds{order}, {comparison.seconds:.1f} s in all"]
@@ -94,33 +100,27 @@ def result_text(comparison: Any, report: str | None) -> str:
     return "\n\n".join(parts)
 
 
-def _titles(comparison: Any) -> list[str]:
+def _titles(measures: Sequence[str]) -> list[str]:
     from lindero.comparison.results import MEASURES
 
-    return [MEASURES[measure] for measure in comparison.measures]
+    return [MEASURES[measure] for measure in measures]
 
 
 def _score(machine: Any, measure: str) -> str:
-    from lindero.comparison.report import score_with_spread
+    from lindero.comparison.recommendation import score_with_spread
 
     return score_with_spread(machine, measure) if machine.done.any() else ""
 
 
 def train_command(comparison: Any, data: DataSource) -> str | None:
     """What to type to train the recommended machine on all rows."""
-    from lindero.cli.reading import assignments
+    from lindero.cli.reading import typed
     from lindero.machines.registry import MACHINES
 
     machine = comparison.recommended
     if machine is None:
         return None
-    words = ["lindero", "train", data.path, "-m", machine.machine]
-    for name, value in data.options.items():
-        if name != "header" and value:
-            words += [f"--{name}", str(value)]
     preset = MACHINES[machine.machine].preset
     chosen = {k: v for k, v in machine.usual_parameters.items() if preset.get(k) != v}
     rounded = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in chosen.items()}
-    for text in assignments(rounded):
-        words += ["--set", text]
-    return shlex.join(words)
+    return typed("train", data, machine.machine, rounded)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
+import sys
 
 import click
 
+from lindero.cli.mistakes import INTERRUPTED
 from lindero.cli.options import (
     DataSource,
     data_options,
@@ -43,24 +44,31 @@ def command(
 
     By cross-validation: the machine learns from all folds but one and is judged on that one. Rows
     of a query (--qid) stay together; with times (--time) each fold is judged by what came before.
+    Ctrl-C ends it and shows what the folds done until then say.
     """
-    from lindero.cli.reading import chosen_machine, chosen_params, roles
+    from lindero.cli.reading import chosen_machine, chosen_params, roles, typed
     from lindero.machines import cross_validated
 
     dataset = data.load(machine)
     found = chosen_machine(machine, dataset)
-    params = chosen_params(settings, found)
+    params = chosen_params(settings, found, dataset)
     output.note(dataset.summary())
-    with output.progress(f"fitting {found.name}") as progress:
-        result = cross_validated(
-            found,
-            dataset.X,
-            params=params,
-            folds=folds,
-            random_state=seed,
-            progress=progress,
-            **roles(dataset),
-        )
+    interrupted = False
+    try:
+        with output.progress(f"fitting {found.name}") as progress:
+            result = cross_validated(
+                found,
+                dataset.X,
+                params=params,
+                folds=folds,
+                random_state=seed,
+                progress=progress,
+                **roles(dataset),
+            )
+    except KeyboardInterrupt as interrupt:
+        if not hasattr(interrupt, "result"):
+            raise
+        result, interrupted = interrupt.result, True
     rows = [
         [name.replace("_", " "), result.mean(name), result.std(name), min(values), max(values)]
         for name, values in result.scores.items()
@@ -68,6 +76,8 @@ def command(
     header = ["", "mean", "deviation", "least", "most"]
     text = f"{found.name}, {len(result.seconds)} folds of {dataset.n_rows} rows"
     text += f", {sum(result.seconds):.2f} s\n{aligned(rows, header)}"
-    output.result(result.to_dict(), text)
-    source = shlex.quote(data.path)
-    output.note(f"Next: lindero tune {source} -m {found.name}  (find better parameters)")
+    text += "\nCut short: the other folds were not judged." * interrupted
+    output.result({**result.to_dict(), "complete": not interrupted}, text)
+    if interrupted:
+        sys.exit(INTERRUPTED)
+    output.note(f"Next: {typed('tune', data, found.name, {})}  (find better parameters)")

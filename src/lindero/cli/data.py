@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 
 from lindero.cli.options import output_options
@@ -56,4 +58,4 @@ def fetch_command(output: Output, name: str, path: str | None) -> None:
         write_table(dataset_table(dataset), target)
     result = {"name": name, "output": target, "rows": dataset.n_rows, "target": dataset.target}
     output.result(result, f"{dataset.summary()}\nWritten to {target}.")
-    output.note(f"Next: lindero train {target}")
+    output.note(f"Next: lindero train {shlex.quote(target)}")

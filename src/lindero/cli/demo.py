@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 
 import click
 
-from lindero.cli.compare import INTERRUPTED
 from lindero.cli.options import output_options
 from lindero.cli.output import Output
 
@@ -47,18 +45,15 @@ def command(output: Output, folder: str) -> None:
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     output.note("The first run on a machine compiles inner loops, which takes some seconds.")
-    try:
-        with next_door() as elsewhere:
-            following, forgetting = elsewhere(followed), elsewhere(forgotten)
-            dataset = cancer_table()
-            with live_table(output) as progress:
-                comparison = compare(
-                    dataset, machines=COMPARED, costs=COSTS, folds=4, progress=progress
-                )
-            with output.waiting("following a boundary that moves"):
-                moving, changed = following.result(), forgetting.result()
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+    with next_door() as elsewhere:
+        following, forgetting = elsewhere(followed), elsewhere(forgotten)
+        dataset = cancer_table()
+        with live_table(output) as progress:
+            comparison = compare(
+                dataset, machines=COMPARED, costs=COSTS, folds=4, progress=progress
+            )
+        with output.waiting("following a boundary that moves"):
+            moving, changed = following.result(), forgetting.result()
     page = str(place / _PAGE)
     write_demo_page(page, comparison, moving, changed)
     seconds = time.perf_counter() - begun

@@ -32,7 +32,7 @@ def write_demo_page(
             "Tumours in a table of numbers and words, with gaps; to miss a malignant one costs 10 "
             "times as much as a false alarm."
         ),
-        *comparison_body(comparison),
+        *comparison_body(comparison, level=3),
         heading("2  A boundary that moves"),
         paragraph(
             "Two clouds stand still, change places by turning round each other, and stand still "

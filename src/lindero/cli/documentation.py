@@ -36,7 +36,7 @@ Hints and progress are shown on a terminal only, and not with `--quiet`.
 | 0 | done |
 | 1 | something that you can put right: one sentence on standard error says what |
 | 2 | the command was not typed as it should be |
-| 130 | interrupted (Ctrl-C) |
+| 130 | interrupted (Ctrl-C): what is done by then is shown |
 
 To have a shell complete commands, options, files and the names of machines, add the line that
 `lindero completion` prints to the settings of your shell: for bash

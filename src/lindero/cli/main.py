@@ -10,7 +10,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
@@ -18,7 +18,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from lindero import __version__
-from lindero.cli.mistakes import as_mistake
+from lindero.cli.mistakes import INTERRUPTED, Mistake, as_mistake, to_standard_output
 from lindero.cli.output import Output
 
 #: Every command: the module that has it as `command`, and what it does. The words stand here so
@@ -37,9 +37,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("lindero.cli.demo", "See what lindero can do."),
     "completion": ("lindero.cli.completion", "Have your shell complete commands and names."),
 }
-
-
-_INTERRUPTED = 130
 
 
 class Commands(click.Group):
@@ -88,7 +85,8 @@ class Commands(click.Group):
         output = ctx.ensure_object(Output)
         with output.showing_warnings(), _in_words(output):
             result = super().invoke(ctx)
-            sys.stdout.flush()  # a full disk shows here
+            with to_standard_output():
+                sys.stdout.flush()  # a full disk shows here
             return result
 
 
@@ -98,13 +96,14 @@ def _in_words(output: Output) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         click.echo("\nInterrupted: nothing was saved.", err=True)
-        raise click.exceptions.Exit(_INTERRUPTED) from None
+        raise click.exceptions.Exit(INTERRUPTED) from None
     except Exception as error:
         mistake = None if output.debug else as_mistake(error)
         if mistake is None:
             raise
         if output.json and not isinstance(error, click.UsageError):
-            output.write_json({"error": mistake.format_message()})
+            with suppress(Mistake):  # the output itself may be what is wrong
+                output.write_json({"error": mistake.format_message()})
         raise mistake from None
 
 

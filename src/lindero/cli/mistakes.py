@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import errno
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
 
 from lindero.errors import DataError, LinderoError
 
+#: What shells say of a command that was ended by Ctrl-C.
+INTERRUPTED = 130
+
 #: What a user can put right; anything else is a defect of lindero.
 _USERS = (LinderoError, ValueError, TypeError, OSError, ImportError, MemoryError)
 
 _WHY = {
-    errno.ENOSPC: "there is no space left on the disk; nothing was changed",
-    errno.EDQUOT: "your quota of disk space is used up; nothing was changed",
-    errno.EFBIG: "the file would be larger than the system allows; nothing was changed",
+    errno.ENOSPC: "there is no space left on the disk",
+    errno.EDQUOT: "your quota of disk space is used up",
+    errno.EFBIG: "the file would be larger than the system allows",
     errno.EACCES: "you are not allowed to",
     errno.EPERM: "you are not allowed to",
     errno.EROFS: "the disk is read-only",
@@ -28,6 +33,18 @@ class Mistake(click.ClickException):
     """Something a user can put right: shown as one sentence, exit code 1."""
 
     exit_code = 1
+
+
+@contextmanager
+def to_standard_output() -> Iterator[None]:
+    """Say of what goes wrong that it was the output: files may have been written before."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        why = _WHY.get(error.errno or 0, error.strerror)
+        raise Mistake(f"The result could not be written to standard output: {why}.") from None
 
 
 def as_mistake(error: Exception) -> click.ClickException | None:
@@ -57,7 +74,7 @@ def _of_the_system(error: OSError) -> str:
         return f"There is no file {str(error.filename)!r}."
     why = _WHY.get(error.errno, error.strerror)
     if error.filename is None:
-        return f"Could not write: {why}."
+        return f"Could not write: {why}; nothing was changed."
     return f"Could not open {str(error.filename)!r}: {why}."
 
 

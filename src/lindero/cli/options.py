@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +46,16 @@ class DataSource:
         from lindero.cli.reading import read_dataset
 
         return read_dataset(self.path, self.options, machine)
+
+    def typed(self, command: str, more: Sequence[str]) -> str:
+        """Another command for the same data, with more words of its own."""
+        words = ["lindero", command, self.path, *more]
+        for name, value in self.options.items():
+            if isinstance(value, bool):
+                words.append(f"--{name}" if value else f"--no-{name}")
+            elif value is not None:
+                words += [f"--{name}", str(value)]
+        return shlex.join(words)
 
 
 class MachineName(click.ParamType[str]):

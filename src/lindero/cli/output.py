@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import click
+
+from lindero.cli.mistakes import to_standard_output
 
 
 @dataclass
@@ -49,24 +52,26 @@ class Output:
         if self.json:
             self.write_json(data)
         else:
-            click.echo(text)
+            with to_standard_output():
+                click.echo(text)
 
     def write_json(self, data: dict[str, Any]) -> None:
         """One JSON object on standard output."""
-        click.echo(json.dumps(plain(data), indent=2, ensure_ascii=False))
+        with to_standard_output():
+            click.echo(json.dumps(plain(data), indent=2, ensure_ascii=False))
 
     # -- beside results -----------------------------------------------------------------------
 
     def note(self, text: str) -> None:
         """What is good to know, for those who watch."""
         if self.is_live:
-            click.secho(text, dim=True, err=True)
+            click.secho(text, dim=True, err=True, color=_colour())
 
     def warn(self, text: str) -> None:
         """What a user should know in any case, once."""
         if not self.quiet and text not in self._warned:
             self._warned.add(text)
-            click.secho("Warning: ", fg="yellow", nl=False, err=True)
+            click.secho("Warning: ", fg="yellow", nl=False, err=True, color=_colour())
             click.echo(text, err=True)
 
     @contextmanager
@@ -114,6 +119,11 @@ class Output:
             return
         with _error_console().status(words):
             yield
+
+
+def _colour() -> bool | None:
+    """No colours where nobody wants them (https://no-color.org); else as the terminal can."""
+    return False if os.environ.get("NO_COLOR") else None
 
 
 def _error_console() -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
-from lindero.cli.options import AUTO, USUAL_MACHINES
+from lindero.cli.options import AUTO, USUAL_MACHINES, DataSource
 from lindero.machines.registry import Machine, find_machine
 
 
@@ -63,14 +64,25 @@ def loaded_again(content: Any, options: dict[str, Any]) -> Any:
 
 def chosen_machine(name: str, dataset: Any) -> Machine:
     """The machine that was named, or the usual one for such data."""
+    if name == AUTO and dataset.y is None and dataset.target is not None:
+        raise ValueError(
+            f"The target {dataset.target!r} has no value in any row: name another column "
+            "(--target), or say that there is no target (--no-target)."
+        )
     return find_machine(USUAL_MACHINES[dataset.task] if name == AUTO else name)
 
 
-def chosen_params(settings: Sequence[str], machine: Machine) -> dict[str, Any]:
-    """Parameters of the machine, as they were set."""
+def chosen_params(settings: Sequence[str], machine: Machine, dataset: Any) -> dict[str, Any]:
+    """Parameters of the machine, as they were set. Classes are text where they stand before a
+    colon, whatever they are in the data."""
     from lindero.machines.settings import parse_settings
 
-    return parse_settings(settings, machine)
+    params = parse_settings(settings, machine)
+    weights = params.get("class_weight")
+    if isinstance(weights, dict) and dataset.y is not None:
+        known = {json.dumps(label): label for label in set(dataset.y.tolist())}
+        params["class_weight"] = {known.get(name, name): w for name, w in weights.items()}
+    return params
 
 
 def roles(dataset: Any) -> dict[str, Any]:
@@ -85,6 +97,12 @@ def roles(dataset: Any) -> dict[str, Any]:
 
 def assignments(params: dict[str, Any]) -> list[str]:
     """Parameters as they are typed."""
-    import json
-
     return [f"{name}={v if isinstance(v, str) else json.dumps(v)}" for name, v in params.items()]
+
+
+def typed(command: str, data: DataSource, machine: str, params: dict[str, Any]) -> str:
+    """A command for the same data, as it is typed."""
+    words = ["-m", machine]
+    for text in assignments(params):
+        words += ["--set", text]
+    return data.typed(command, words)

@@ -7,7 +7,7 @@ import sys
 import click
 from click.core import ParameterSource
 
-from lindero.cli.compare import INTERRUPTED
+from lindero.cli.mistakes import INTERRUPTED
 from lindero.cli.options import (
     AUTO,
     DataSource,
@@ -166,7 +166,7 @@ def command(
     output.result(values, result_text(stream, result, values))
     if interrupted:
         if stream.saved:
-            output.note(f"Go on with: lindero stream {data.path} --resume {stream.saved[-1]}")
+            output.note(f"Go on with: {data.typed('stream', ['--resume', stream.saved[-1]])}")
         sys.exit(INTERRUPTED)
 
 

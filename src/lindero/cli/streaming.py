@@ -83,7 +83,7 @@ class Stream:
         usual = "incremental-svc" if dataset.times is None else "adaptive-svc"
         found = MACHINES[usual if machine == AUTO else machine]
         _require_classes(found, dataset)
-        params = chosen_params(texts, found)
+        params = chosen_params(texts, found, dataset)
         if refit_on is not None and refit_every is None:
             raise Mistake("--refit-on says what to fit anew; say how often too: --refit-every.")
         if refit_every is not None:  # fits fall on ends of batches

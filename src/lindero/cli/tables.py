@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from lindero.cli.mistakes import Mistake
+from lindero.cli.mistakes import Mistake, to_standard_output
 
 #: Formats by how the names of their files end.
 ENDINGS = {
@@ -68,7 +68,8 @@ def write_svmlight(X: Any, y: Any, qid: Any, path: str | None) -> None:
 def write_bytes(data: bytes, path: str | None) -> None:
     """To a file, which is replaced at the end, or to standard output."""
     if path is None:
-        click.echo(data, nl=False)
+        with to_standard_output():
+            click.echo(data, nl=False)
         return
     from lindero.persist.safe_file import write_whole_bytes
 

@@ -59,13 +59,13 @@ def command(
     Numbers are standardised, categories and missing values are taken care of, and the model
     remembers how: predict takes tables like DATA.
     """
-    from lindero.cli.reading import assignments, chosen_machine, chosen_params
+    from lindero.cli.reading import assignments, chosen_machine, chosen_params, typed
     from lindero.cli.saving import require_place, save_model
 
     require_place(path)
     dataset = data.load(machine)
     found = chosen_machine(machine, dataset)
-    params = chosen_params(settings, found)
+    params = chosen_params(settings, found, dataset)
     output.note(dataset.summary())
     begun = time.perf_counter()
     if tune:
@@ -84,9 +84,9 @@ def command(
     output.result(result, text)
     if data.path == "-":
         return
-    source, saved = shlex.quote(data.path), shlex.quote(path)
+    saved = shlex.quote(path)
     output.note(
-        f"Next: lindero cv {source} -m {found.name}  (how well it does on unseen rows)\n"
+        f"Next: {typed('cv', data, found.name, params)}  (how well it does on unseen rows)\n"
         f"      lindero predict {saved} NEW_DATA  (apply it)\n"
         f"      lindero info {saved}  (look inside)"
     )

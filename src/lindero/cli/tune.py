@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
+import sys
 import time
 from typing import Any
 
 import click
 
+from lindero.cli.mistakes import INTERRUPTED
 from lindero.cli.options import (
     DataSource,
     data_options,
@@ -62,35 +63,43 @@ def command(
     """Find the best parameters of a machine.
 
     Every point of a grid is judged by cross-validation. Parameters given by --set are not
-    searched.
+    searched. Ctrl-C ends the search and shows the points done until then.
     """
-    from lindero.cli.reading import assignments, chosen_machine, chosen_params
+    from lindero.cli.reading import chosen_machine, chosen_params, typed
     from lindero.cli.saving import require_place, save_model
 
     if path is not None:
         require_place(path)
     dataset = data.load(machine)
     found = chosen_machine(machine, dataset)
-    params = chosen_params(settings, found)
-    points = chosen_params(grid, found) or None
+    params = chosen_params(settings, found, dataset)
+    points = chosen_params(grid, found, dataset) or None
     output.note(dataset.summary())
     begun = time.perf_counter()
-    tuning = search(output, found, dataset, params, points, folds, seed)
+    interrupted = False
+    try:
+        tuning = search(output, found, dataset, params, points, folds, seed)
+    except KeyboardInterrupt as interrupt:
+        if not hasattr(interrupt, "result"):
+            raise
+        tuning, interrupted = interrupt.result, True
     seconds = time.perf_counter() - begun
-    result = {**tuning.to_dict(), "seconds": seconds}
+    result = {**tuning.to_dict(), "seconds": seconds, "complete": not interrupted}
     names = list(tuning.best.params)
     shown = tuning.trials[:_MOST_SHOWN]
     rows = [[*(trial.params[name] for name in names), trial.mean, trial.std] for trial in shown]
     text = f"{found.name}, {len(tuning.trials)} points, {folds} folds, {seconds:.2f} s\n"
     text += aligned(rows, [*names, tuning.measure.replace("_", " "), "deviation"])
-    typed = " ".join(f"--set {shlex.quote(pair)}" for pair in assignments(tuning.params))
-    if path is not None:
+    text += "\nCut short: these points are all that is known, and nothing is saved." * interrupted
+    if path is not None and not interrupted:
         result["model"] = path
         _, sentence = save_model(tuning.model, path, found, data, dataset, tuning.params, seconds)
         text += f"\n{sentence}\nThe best is saved as {path}."
     output.result(result, text)
-    if path is None:
-        output.note(f"Next: lindero train {shlex.quote(data.path)} -m {found.name} {typed}")
+    if path is None or interrupted:
+        output.note(f"Next: {typed('train', data, found.name, tuning.params)}")
+    if interrupted:
+        sys.exit(INTERRUPTED)
 
 
 def search(

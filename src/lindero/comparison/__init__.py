@@ -4,8 +4,8 @@ from lindero.comparison.contenders import CONTENDERS, Contender
 from lindero.comparison.report import write_report
 from lindero.comparison.results import Comparison, MachineResult
 from lindero.comparison.running import ComparisonProgress, compare
-from lindero.comparison.scoring import least_cost
 from lindero.comparison.significance import PairedTest, corrected_t_test
+from lindero.machines.scoring import least_cost
 
 __all__ = [
     "CONTENDERS",

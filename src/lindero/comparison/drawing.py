@@ -40,14 +40,15 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten in a range, or 1, 2 and 5 times them where there are few."""
+    """Powers of ten in a range, or 1, 2 and 5 times them where there are few, or round numbers
+    where there are hardly any of these."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     fine = [factor * 10.0**k for k in powers for factor in (1, 2, 5)]
     for values in ([10.0**k for k in powers], fine):
         inside = [value for value in values if low * 0.999 <= value <= high * 1.001]
         if len(inside) > 1:
             return inside
-    return inside or [low]
+    return ticks(low, high, 3) or [low]
 
 
 def number_text(value: float) -> str:

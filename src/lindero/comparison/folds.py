@@ -1,23 +1,18 @@
 """One set of folds for all machines: shares of classes kept, or never trained on the future.
 
 Without times the rows are shuffled and dealt to k folds, each class in equal shares, `repeats`
-times over. With times they are put in order and cut into k + 1 blocks: fold i is trained on blocks
-0 … i and tested on block i + 1 (forward chaining). Rows of the same time are never on both sides.
+times over. With times folds go forward (`lindero.machines.folds`). Where rows do not allow what was
+asked for, there are fewer folds, and a note says why.
 """
 
 from __future__ import annotations
 
-import itertools
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
-from sklearn.model_selection import KFold, StratifiedKFold
 
 from lindero.kernels.functions import Array
-
-#: Training rows and test rows of a fold.
-Split = tuple[Array, Array]
+from lindero.machines.folds import Split, dealt, forward_folds
 
 
 def class_folds(
@@ -47,7 +42,7 @@ def class_folds(
             f"{'has' if len(rare) == 1 else 'have'} {fewest} rows only."
         )
         folds = fewest
-    return _dealt(StratifiedKFold, y, folds, repeats, random_state), notes
+    return dealt(y, folds, random_state, repeats=repeats, stratified=True), notes
 
 
 def number_folds(
@@ -60,55 +55,7 @@ def number_folds(
         folds = len(y)
     if folds < 2:
         raise ValueError(f"There are {len(y)} rows: at least 2 are needed, one to be tested.")
-    return _dealt(KFold, y, folds, repeats, random_state), notes
-
-
-def _dealt(kind: type, y: Array, folds: int, repeats: int, random_state: int) -> list[Split]:
-    splits: list[Split] = []
-    with warnings.catch_warnings():
-        # Classes of a single row are told of in words of our own.
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        for repeat in range(repeats):
-            dealer = kind(folds, shuffle=True, random_state=random_state + repeat)
-            splits.extend(dealer.split(y, y))
-    return splits
-
-
-def time_folds(
-    times: Array, y: Array, folds: int, n_classes: int | None
-) -> tuple[list[Split], list[str]]:
-    """Blocks of time, each tested by what was learned from those before it.
-
-    `n_classes` is None for numbers; folds whose training rows are all of one class are left out.
-    """
-    order = np.argsort(times, kind="stable")
-    ordered = times[order]
-    n_rows = len(order)
-    cuts = []
-    for share in range(1, folds + 1):
-        # The first row of a new time at or after an equal share.
-        cut = n_rows * share // (folds + 1)
-        while 0 < cut < n_rows and ordered[cut] == ordered[cut - 1]:
-            cut += 1
-        if 0 < cut < n_rows and cut not in cuts:
-            cuts.append(cut)
-    notes = []
-    splits = []
-    for start, stop in itertools.pairwise([*cuts, n_rows]):
-        if n_classes is not None and len(np.unique(y[order[:start]])) < 2:
-            continue
-        splits.append((order[:start], order[start:stop]))
-    if not splits:
-        raise ValueError(
-            "No fold can be made along time: before any later block all rows are of one class or "
-            "of one time. Leave the time column out, or bring rows of more times."
-        )
-    if len(splits) < folds:
-        notes.append(
-            f"{len(splits)} folds along time instead of {folds}: rows of one time stay together, "
-            "and training needs two classes."
-        )
-    return splits, notes
+    return dealt(y, folds, random_state, repeats=repeats), notes
 
 
 def inner_folds(
@@ -123,7 +70,7 @@ def inner_folds(
     if times is not None:
         known = len(np.unique(y)) if n_classes is not None else 0
         try:
-            forward = time_folds(times, y, folds, n_classes)[0]
+            forward = forward_folds(times, folds, None if n_classes is None else y)[0]
         except ValueError:
             forward = []
         kept = [s for s in forward if not known or len(np.unique(y[s[0]])) == known]
@@ -134,7 +81,7 @@ def inner_folds(
     fewest = int(np.unique(y, return_counts=True)[1].min())
     if fewest < 2:
         return []
-    return _dealt(StratifiedKFold, y, min(folds, fewest), 1, random_state)
+    return dealt(y, min(folds, fewest), random_state, stratified=True)
 
 
 def of_several(y: Array, some: Array) -> Array:

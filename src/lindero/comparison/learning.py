@@ -19,7 +19,6 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid
 
 from lindero.comparison.rows import Rows
-from lindero.comparison.scoring import class_scores, codes_of
 from lindero.comparison.tuning import (
     Learned,
     Setting,
@@ -34,6 +33,7 @@ from lindero.comparison.tuning import (
 from lindero.kernels.functions import Array
 from lindero.machines import MACHINES, make_machine
 from lindero.machines.fitting import fit_machine
+from lindero.machines.scoring import class_scores, codes_of
 
 #: C = 2⁻⁵, 2⁻³, …, 2⁹, and multiples of gamma="scale".
 _CS = tuple(2.0**k for k in range(-5, 10, 2))

@@ -17,10 +17,10 @@ _STYLE = """
 @media (prefers-color-scheme: dark) { :root { --paper: #14181f; --ink: #e4e8ee; --muted: #98a3b3;
   --grid: #2b323d; --panel: #1b212a; --accent: #6ea8fe; --other: #8b97a8; --bad: #fb923c; } }
 * { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 900px; padding: 28px 20px 60px; background: var(--paper);
+body { margin: 0 auto; max-width: 960px; padding: 28px 20px 60px; background: var(--paper);
   color: var(--ink); font: 16px/1.55 system-ui, sans-serif; overflow-wrap: anywhere; }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 4px; }
-h2 { font-size: 1.15rem; margin: 38px 0 8px; }
+h2 { font-size: 1.15rem; margin: 38px 0 8px; } h3 { font-size: 1rem; margin: 28px 0 6px; }
 p { margin: 8px 0; } .muted { color: var(--muted); }
 .advice { background: var(--panel); border-left: 4px solid var(--accent); padding: 12px 16px;
   border-radius: 4px; margin: 18px 0; }
@@ -29,9 +29,9 @@ table { border-collapse: collapse; font-size: 0.9rem; width: 100%; overflow-wrap
 th, td { text-align: left; padding: 6px 12px 6px 0; border-bottom: 1px solid var(--grid);
   vertical-align: top; }
 th { color: var(--muted); font-weight: 600; }
-td.figure, th.figure { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+td.figure, th.figure { text-align: right; font-variant-numeric: tabular-nums; }
+td.figure, td:first-child { white-space: nowrap; }
 tr.chosen td { font-weight: 600; }
-td.wide { min-width: 14rem; }
 pre { background: var(--panel); padding: 10px 14px; border-radius: 4px; overflow-x: auto;
   font-size: 0.85rem; white-space: pre-wrap; }
 figure { margin: 12px 0; } figcaption { color: var(--muted); font-size: 0.88rem; max-width: 46rem; }

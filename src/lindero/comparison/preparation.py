@@ -9,11 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from lindero.comparison.contenders import Contender, named_contenders, suitable
-from lindero.comparison.folds import Split, class_folds, number_folds, time_folds
+from lindero.comparison.folds import class_folds, number_folds
 from lindero.comparison.rows import CLASSIFICATION, Rows
-from lindero.comparison.scoring import class_scores, least_cost, number_scores
 from lindero.comparison.tuning import Setting
 from lindero.kernels.functions import Array
+from lindero.machines.folds import Split, forward_folds
+from lindero.machines.scoring import class_scores, least_cost, number_scores
 
 
 def require_count(name: str, value: Any, least: int) -> None:
@@ -45,7 +46,7 @@ def outer_folds(
             raise ValueError(
                 f"repeats={repeats} has no meaning along time, which has one order: leave it out."
             )
-        return time_folds(rows.times, rows.y, folds, None if classes is None else len(classes))
+        return forward_folds(rows.times, folds, None if classes is None else rows.y)
     if task == CLASSIFICATION:
         return class_folds(rows.y, folds, repeats, random_state)
     return number_folds(rows.y, folds, repeats, random_state)

@@ -1,8 +1,10 @@
 """Probabilities for machines that only say how far a row is on a class's side.
 
 Decision values of training rows are taken from machines that were fitted without them (the inner
-folds), and a sigmoid from those values to probabilities is fitted to them (Platt). Test rows play
-no part: their decision values are put through a curve that was there before.
+folds), and a curve from those values to probabilities is fitted to them: a sigmoid for two classes
+(Platt); for more one temperature, which leaves the differences between classes their meaning, where
+sigmoids of each class by itself are far too timid. Test rows play no part: their decision values
+are put through a curve that was there before.
 """
 
 from __future__ import annotations
@@ -75,8 +77,9 @@ class ProbabilityCurve:
         self._told = np.unique(y)
         held = FrozenEstimator(_GivenValues(self._told).fit(values, y))
         all_rows = np.arange(len(y))  # values are out of fold already
+        method = "sigmoid" if len(self._told) == 2 else "temperature"
         self._curve = CalibratedClassifierCV(
-            held, method="sigmoid", cv=[(all_rows, all_rows)], ensemble=False
+            held, method=method, cv=[(all_rows, all_rows)], ensemble=False
         )
         self._curve.fit(values, y, sample_weight=weights)
 

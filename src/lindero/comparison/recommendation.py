@@ -62,20 +62,33 @@ def score_text(measure: str, value: float) -> str:
     return f"{100 * value:.1f} %" if measure == "error" else f"{value:.3g}"
 
 
+def score_with_spread(machine: MachineResult, measure: str) -> str:
+    """Mean ± deviation over the folds."""
+    mean, spread = machine.mean(measure), machine.deviation(measure)
+    if math.isnan(mean):
+        return "—"
+    if measure == "error":
+        own = f"{100 * mean:.1f}"
+        return f"{own} %" if math.isnan(spread) else f"{own} ± {100 * spread:.1f} %"
+    if math.isnan(spread):
+        return f"{mean:.3g}"
+    # As many places for both as the spread has with two figures.
+    places = 0 if spread == 0 else max(0, min(6, 1 - math.floor(math.log10(spread))))
+    return f"{mean:.3g} ± 0" if spread == 0 else f"{mean:.{places}f} ± {spread:.{places}f}"
+
+
 def _choice(comparison: Comparison, taken: MachineResult) -> str:
     best, measure = comparison.best, comparison.measure
     assert best is not None
     word = _WORDS[measure]
-    own = score_text(measure, taken.mean(measure))
-    spread = taken.deviation(measure)
-    within = "" if math.isnan(spread) else f" ± {score_text(measure, spread)}"
+    own = score_with_spread(taken, measure)
     if taken is best:
-        lead = f"Take {taken.name}: its {word}, {own}{within}, is the least"
+        lead = f"Take {taken.name}: its {word}, {own}, is the least"
         if len(comparison.against_best) == 0:
             return f"{lead}, and no other machine was judged."
         return f"{lead} of {1 + len(comparison.against_best)} machines."
     return (
-        f"Take {taken.name}: its {word} is {own}{within}, and though {best.name} has "
+        f"Take {taken.name}: its {word} is {own}, and though {best.name} has "
         f"{score_text(measure, best.mean(measure))}, the folds do not tell the two apart "
         f"(p = {comparison.against_best[taken.name].adjusted:.2f}), and {taken.virtue}."
     )

@@ -6,14 +6,16 @@ import json
 import math
 import os
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from lindero.comparison import charts
-from lindero.comparison.page import code, figure, heading, listed, page, paragraph, table
+from lindero.comparison.page import code, figure, listed, page, paragraph, table
+from lindero.comparison.page import heading as page_heading
 from lindero.comparison.plain_values import plain
-from lindero.comparison.recommendation import score_text
+from lindero.comparison.recommendation import score_text, score_with_spread
 from lindero.comparison.results import MEASURES, Comparison, MachineResult
 from lindero.persist.safe_file import write_whole_bytes
 
@@ -45,12 +47,18 @@ def write_report(
     True
     """
     title = f"Which machine for {comparison.target}?"
-    text = page(title, [heading(title, 1), *comparison_body(comparison, command)])
+    text = page(title, [page_heading(title, 1), *comparison_body(comparison, command)])
     write_whole_bytes(path, text.encode("utf-8", errors="replace"))
 
 
-def comparison_body(comparison: Comparison, command: str | None = None) -> list[str]:
-    """The parts of the page, as HTML."""
+def comparison_body(
+    comparison: Comparison, command: str | None = None, *, level: int = 2
+) -> list[str]:
+    """The parts of the page, as HTML, with headings of this level."""
+
+    def heading(text: str) -> str:
+        return page_heading(text, level)
+
     body = [
         paragraph(comparison.data, "muted"),
         paragraph(comparison.recommendation(), "advice"),
@@ -59,8 +67,8 @@ def comparison_body(comparison: Comparison, command: str | None = None) -> list[
         paragraph(_how(comparison), "muted"),
         listed(comparison.notes),
     ]
-    best = comparison.best
-    if best is not None:
+    taken = comparison.recommended
+    if taken is not None:
         body += [
             heading("How the folds came out"),
             figure(charts.spread_of_scores(comparison), _spread_caption(comparison)),
@@ -69,10 +77,10 @@ def comparison_body(comparison: Comparison, command: str | None = None) -> list[
                 charts.scores_against_time(comparison),
                 "Time of a fold: choosing parameters, fitting and answering.",
             ),
-            *_how_the_best_errs(comparison, best),
+            *_how_it_errs(comparison, taken, heading),
             heading("Parameters that were chosen"),
             _parameters_table(comparison),
-            *_warnings(comparison),
+            *_warnings(comparison, heading),
         ]
     if command:
         body += [heading("How this page was made"), code(command)]
@@ -82,7 +90,7 @@ def comparison_body(comparison: Comparison, command: str | None = None) -> list[
 def results_table(comparison: Comparison) -> str:
     """Every machine from the best to the worst, with what became of it."""
     measures = comparison.measures
-    header = ["machine", *(f"{MEASURES[m]} (± deviation)" for m in measures), "seconds a fold", "p"]
+    header = ["machine", *(MEASURES[m] for m in measures), "seconds a fold", "p"]
     header.append("beside the best")
     rows, chosen = [], None
     for place, machine in enumerate(comparison.ranked):
@@ -98,21 +106,6 @@ def results_table(comparison: Comparison) -> str:
                 [machine.name, *scores, f"{machine.seconds:.2f}", *beside(comparison, machine)]
             )
     return table(header, rows, figures=range(1, len(measures) + 3), chosen=chosen)
-
-
-def score_with_spread(machine: MachineResult, measure: str) -> str:
-    """Mean ± deviation over the folds."""
-    mean, spread = machine.mean(measure), machine.deviation(measure)
-    if math.isnan(mean):
-        return "—"
-    if measure == "error":
-        own = f"{100 * mean:.1f}"
-        return f"{own} %" if math.isnan(spread) else f"{own} ± {100 * spread:.1f} %"
-    if math.isnan(spread):
-        return f"{mean:.3g}"
-    # As many places for both as the spread has with two figures.
-    places = 0 if spread == 0 else max(0, min(6, 1 - math.floor(math.log10(spread))))
-    return f"{mean:.3g} ± 0" if spread == 0 else f"{mean:.{places}f} ± {spread:.{places}f}"
 
 
 def beside(comparison: Comparison, machine: MachineResult) -> tuple[str, str]:
@@ -135,6 +128,7 @@ def _how(comparison: Comparison) -> str:
         else "the same for all machines"
     )
     return (
+        "Means over the folds ± one standard deviation; the machine to take is in bold. "
         f"{n_folds} folds, {order}, with {train:.0f} training and {test:.0f} test rows on average; "
         "parameters were chosen inside the training rows. p: corrected resampled t-test (Nadeau "
         "and Bengio) against the best, adjusted for the number of machines (Holm)."
@@ -151,18 +145,21 @@ def _spread_caption(comparison: Comparison) -> str:
     )
 
 
-def _how_the_best_errs(comparison: Comparison, best: MachineResult) -> list[str]:
+def _how_it_errs(
+    comparison: Comparison, taken: MachineResult, heading: Callable[[str], str]
+) -> list[str]:
+    """Answers of the machine to take."""
     if comparison.task == "regression":
         return [
-            heading(f"Answers of {best.name}"),
+            heading(f"Answers of {taken.name}"),
             figure(
-                charts.answers_against_truth(comparison, best),
+                charts.answers_against_truth(comparison, taken),
                 "Every row was predicted by a machine that had not seen it.",
             ),
         ]
-    matrix = charts.confusion(comparison, best)
+    matrix = charts.confusion(comparison, taken)
     parts = [
-        heading(f"What {best.name} takes for what"),
+        heading(f"What {taken.name} takes for what"),
         figure(
             matrix,
             "Rows are true classes, columns predicted ones; every row of the data was predicted by "
@@ -170,11 +167,11 @@ def _how_the_best_errs(comparison: Comparison, best: MachineResult) -> list[str]
         ),
     ]
     if matrix is None:
-        parts.append(paragraph(_commonest_confusions(comparison, best)))
-    reliable = charts.reliability(comparison, best)
+        parts.append(paragraph(_commonest_confusions(comparison, taken)))
+    reliable = charts.reliability(comparison, taken)
     if reliable is not None:
         parts += [
-            heading(f"Whether the probabilities of {best.name} can be believed"),
+            heading(f"Whether the probabilities of {taken.name} can be believed"),
             figure(
                 reliable,
                 "On the dashed line what is said with a probability is so as often. Grey bars: "
@@ -185,9 +182,9 @@ def _how_the_best_errs(comparison: Comparison, best: MachineResult) -> list[str]
     return parts
 
 
-def _commonest_confusions(comparison: Comparison, best: MachineResult) -> str:
+def _commonest_confusions(comparison: Comparison, taken: MachineResult) -> str:
     assert comparison.classes is not None
-    counts = charts.confusion_counts(comparison, best)
+    counts = charts.confusion_counts(comparison, taken)
     np.fill_diagonal(counts, 0)
     most = [np.unravel_index(flat, counts.shape) for flat in np.argsort(-counts, axis=None)[:8]]
     told = [
@@ -227,6 +224,6 @@ def _parameters_table(comparison: Comparison) -> str:
     return table(["machine", "chosen most often", "in"], rows)
 
 
-def _warnings(comparison: Comparison) -> list[str]:
+def _warnings(comparison: Comparison, heading: Callable[[str], str]) -> list[str]:
     said = [f"{machine.name}: {text}" for machine in comparison.ranked for text in machine.warnings]
     return [heading("What the machines had to say"), listed(said)] if said else []

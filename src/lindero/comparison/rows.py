@@ -13,6 +13,7 @@ from sklearn.utils.validation import column_or_1d
 
 from lindero.kernels.functions import Array
 from lindero.labels import plain_labels, require_labels
+from lindero.machines import folds
 from lindero.svm.time_axis import plain_times
 
 CLASSIFICATION, REGRESSION = "classification", "regression"
@@ -46,16 +47,8 @@ class Rows:
 
     def take(self, indices: Array) -> Rows:
         """These rows, in this order."""
-        part = [None if of is None else of[indices] for of in (self.times, self.weights)]
-        return Rows(taken(self.X, indices), self.y[indices], *part)
-
-
-def taken(X: Any, indices: Array) -> Any:
-    """Rows of a table, as a table of the same kind."""
-    frame = nw.from_native(X, pass_through=True, eager_only=True)
-    if isinstance(frame, nw.DataFrame):
-        return frame[indices].to_native()
-    return X[indices]
+        parts = (self.X, self.y, self.times, self.weights)
+        return Rows(*(folds.rows_of(part, indices) for part in parts))
 
 
 def rows_of(X: Any, y: Any, times: Any, weights: Any) -> Rows:

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from lindero.comparison.contenders import Contender
-from lindero.comparison.folds import Split
 from lindero.comparison.preparation import (
     baseline_of,
     contenders_for,
@@ -27,14 +26,15 @@ from lindero.comparison.preparation import (
 from lindero.comparison.results import Comparison
 from lindero.comparison.rows import CLASSIFICATION, REGRESSION, Rows, rows_of, task_of
 from lindero.comparison.scoreboard import Judgement, Scoreboard
-from lindero.comparison.scoring import (
+from lindero.comparison.tuning import Setting
+from lindero.kernels.functions import Array
+from lindero.labels import class_labels
+from lindero.machines.folds import Split
+from lindero.machines.scoring import (
     class_scores,
     cost_matrix,
     number_scores,
 )
-from lindero.comparison.tuning import Setting
-from lindero.kernels.functions import Array
-from lindero.labels import class_labels
 
 
 @dataclass(frozen=True)

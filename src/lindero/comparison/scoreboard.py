@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from lindero.comparison.contenders import Contender
-from lindero.comparison.folds import Split
 from lindero.comparison.results import Comparison, MachineResult
 from lindero.kernels.functions import Array
+from lindero.machines.folds import Split
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from lindero.comparison.folds import Split, inner_folds, of_several, sample_of
+from lindero.comparison.folds import inner_folds, of_several, sample_of
 from lindero.comparison.probabilities import ProbabilityCurve, fitted_curve
-from lindero.comparison.rows import Rows, taken
-from lindero.comparison.scoring import codes_of, least_cost
+from lindero.comparison.rows import Rows
 from lindero.kernels.functions import Array
 from lindero.machines import TableEncoder
 from lindero.machines.building import MACHINE_STEP, TABLE_STEP
 from lindero.machines.fitting import decision_values, predictions
+from lindero.machines.folds import Split, rows_of
+from lindero.machines.scoring import codes_of, least_cost
 
 _LINEAR = "linear"
 
@@ -146,7 +147,7 @@ def curve_of(
             warnings.simplefilter("ignore")
             model = fit(train)
         times = None if sample.times is None else sample.times[test]
-        values = decision_values(model, taken(sample.X, test), times=times)
+        values = decision_values(model, rows_of(sample.X, test), times=times)
         return None if values is None else (values, model.classes_)
 
     return fitted_curve(decide, sample.y, sample.weights, list(splits), training)

@@ -62,6 +62,8 @@ class Dialect:
     loose : frozenset of str
         Columns that may have blanks around their fields: those that do in the first lines, or
         would hold numbers if they had none.
+    unnamed : frozenset of str
+        Columns that the header has no name for, as a delimiter at the end of each line makes one.
     """
 
     delimiter: str
@@ -71,6 +73,7 @@ class Dialect:
     has_quotes: bool = False
     texts: tuple[str, ...] = ()
     loose: frozenset[str] = frozenset()
+    unnamed: frozenset[str] = frozenset()
 
 
 def csv_dialect(content: Content, delimiter: str | None, header: bool | None) -> Dialect:
@@ -107,7 +110,9 @@ def csv_dialect(content: Content, delimiter: str | None, header: bool | None) ->
     loose = frozenset(columns).difference(
         name for name in texts if not any(field != field.strip() for field in columns[name])
     )
-    return Dialect(delimiter, names, start, decimal, has_quotes, texts, loose)
+    titled = zip(first, names, strict=True)
+    unnamed = frozenset(name for title, name in titled if header and not title)
+    return Dialect(delimiter, names, start, decimal, has_quotes, texts, loose, unnamed)
 
 
 def named_delimiter(delimiter: str) -> str:

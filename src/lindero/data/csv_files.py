@@ -8,17 +8,25 @@ more (`SourceTable.text_of`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from lindero.data.content import Content
-from lindero.data.csv_dialect import FALSE, MISSING, TRUE, Dialect, csv_dialect
+from lindero.data.csv_dialect import FALSE, MISSING, TRUE, Dialect, csv_dialect, is_number
 from lindero.data.csv_faults import open_quote, row_fault
 from lindero.data.source_table import SourceTable, require_distinct
+from lindero.errors import warn_user
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+#: Rows in which numbers with signs are looked for, and what these are like: 1.234,56 or $3 or 5 %.
+_LOOKED_AT = 200
+_DRESSED_NUMBER = re.compile(
+    r"[+-]?[$€£]?[ \u00a0]?[+-]?\d+([.,' \u00a0]\d{3})*([.,]\d+)?[ \u00a0]?[%€$£]?"
+)
 
 _BLOCK = 2**22
 #: Arrow counts the bytes of a block in 32 bits.
@@ -35,7 +43,13 @@ def read_csv(content: Content, delimiter: str | None, header: bool | None) -> So
         raise error
     table = parsed(content, dialect, types=dict.fromkeys(dialect.texts, pa.string()))
     named = zip(dialect.names, table.columns, strict=True)
-    plain = pa.table([_tidied(column, name, dialect) for name, column in named], dialect.names)
+    for name in dialect.texts:
+        _warn_of_dressed_numbers(table[name], name, content)
+    tidied = {name: _tidied(column, name, dialect) for name, column in named}
+    nothing = [name for name in dialect.unnamed if tidied[name].null_count == len(tidied[name])]
+    # With neither name nor value a column is none, unless all are.
+    plain = pa.table(tidied)
+    plain = plain.drop_columns(nothing) if len(nothing) < len(tidied) else plain
 
     def text_of(name: str) -> pa.ChunkedArray:
         if plain[name].type == pa.string():
@@ -43,6 +57,19 @@ def read_csv(content: Content, delimiter: str | None, header: bool | None) -> So
         return trimmed(parsed(content, dialect, only=name)[name])
 
     return SourceTable(plain, text_of)
+
+
+def _warn_of_dressed_numbers(column: pa.ChunkedArray, name: str, content: Content) -> None:
+    """Say so where text is numbers with signs of thousands, per cent or money, or with a decimal
+    comma beside others with a point."""
+    values = [value.strip() for value in column.slice(0, _LOOKED_AT).drop_null().to_pylist()]
+    dressed = next((value for value in values if not is_number(value)), None)
+    if dressed is not None and all(map(_DRESSED_NUMBER.fullmatch, values)):
+        warn_user(
+            f"{content.source}: column {name!r} is taken for text, since its numbers are written "
+            f"like {dressed!r}. Write them like 1234.5 to have them read as numbers.",
+            UserWarning,
+        )
 
 
 def parsed(

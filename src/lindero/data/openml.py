@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.datasets import fetch_openml
 
 from lindero.data.dataset import Dataset
 from lindero.data.row_values import kind_of, number_targets, target_values
@@ -19,6 +18,8 @@ from lindero.errors import DataError
 
 def openml_dataset(title: Any, name: str) -> Dataset:
     """The first version of a set on OpenML."""
+    from sklearn.datasets import fetch_openml  # and all it stands on
+
     held = fetch_openml(title, version=1, as_frame=False, parser="liac-arff")
     if held.target is None or np.ndim(held.target) != 1:
         raise DataError(

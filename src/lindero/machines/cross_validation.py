@@ -114,6 +114,11 @@ def cross_validated(
     -------
     result : CrossValidation
 
+    Notes
+    -----
+    Ctrl-C ends it with a KeyboardInterrupt whose attribute `result` is what the folds done until
+    then say; it has none before the first.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -141,28 +146,35 @@ def cross_validated(
     )
     model = make_machine(found, params, random_state=random_state)
     data = {"X": X, "y": y, "times": times, "qid": qid, "weights": weights}
-    scores, seconds = scores_on(found, model, data, splits, progress)
-    measure = principal_measure(found, model)
-    return CrossValidation(found.name, dict(params or {}), measure, scores, seconds)
+    result = CrossValidation(
+        found.name, dict(params or {}), principal_measure(found, model), {}, []
+    )
+    try:
+        judge_on(result, found, model, data, splits, progress)
+    except KeyboardInterrupt as interrupt:
+        if result.scores:
+            interrupt.result = result  # type: ignore[attr-defined]
+        raise
+    return result
 
 
-def scores_on(
+def judge_on(
+    result: CrossValidation,
     machine: Machine,
     model: Any,
     data: Mapping[str, Any],
     splits: Sequence[Split],
     progress: FitsDone | None,
-) -> tuple[dict[str, list[float]], list[float]]:
-    """Every measure fold by fold, and the seconds of each fit; `model` stays unfitted."""
-    scores: dict[str, list[float]] = {}
-    seconds = []
+) -> None:
+    """Enter every measure fold by fold, and the seconds of each fit; `model` stays unfitted."""
     for done, (train, test) in enumerate(splits, start=1):
         begun = time.perf_counter()
         fitted = fit_machine(clone(model), **{k: rows_of(v, train) for k, v in data.items()})
-        seconds.append(time.perf_counter() - begun)
+        seconds = time.perf_counter() - begun
         held_out = {k: rows_of(v, test) for k, v in data.items()}
-        for name, value in measured(machine, fitted, **held_out).items():
-            scores.setdefault(name, []).append(value)
+        found = measured(machine, fitted, **held_out)
+        result.seconds.append(seconds)
+        for name, value in found.items():
+            result.scores.setdefault(name, []).append(value)
         if progress is not None:
             progress(done, len(splits))
-    return scores, seconds

@@ -1,23 +1,27 @@
 """How good predictions are, in the measures that each task is judged by.
 
-    classification   accuracy; mean cost where mistakes have costs; log-loss where a machine has
-                     probabilities
+    classification   accuracy; mean cost where errors on one class cost more; log-loss where a
+                     machine has probabilities
     regression       R², mean absolute error
     ranking          NDCG of the first ten of each query; NaN where no query has an order
     novelty          the share of rows found unlike those of training, which is no measure of
                      being right
 
-Choices between models go by the first of them, or by the cost.
+Choices between models go by the first of them, or by the cost. Of costs a cost-sensitive machine
+knows their ratio only, C₊/(2C₋ − 1) (`lindero.svm.costs_from_matrix`): the unit is what an error on
+the class that is not `positive_class` costs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import ParameterGrid
 
 from lindero.kernels.functions import Array
-from lindero.machines.building import final_estimator
+from lindero.machines.building import final_estimator, make_machine
 from lindero.machines.fitting import predictions
 from lindero.machines.registry import (
     CLASSIFICATION,
@@ -26,6 +30,7 @@ from lindero.machines.registry import (
     RANKING,
     Machine,
 )
+from lindero.machines.scoring import class_scores, codes_of, weighted_mean
 
 #: Measures of which less is better.
 LESS_IS_BETTER = ("cost", "log_loss", "mean_absolute_error", "outlier_share")
@@ -36,7 +41,7 @@ _COSTS = ("cost_positive", "cost_negative")
 def principal_measure(machine: Machine, model: Any) -> str:
     """The measure that a choice between models goes by."""
     if machine.task == CLASSIFICATION:
-        return "cost" if _has_costs(final_estimator(model)) else "accuracy"
+        return "accuracy" if _cost_ratio(final_estimator(model)) == 1.0 else "cost"
     return {NOVELTY: "outlier_share", RANKING: "ndcg@10"}.get(machine.task, "r2")
 
 
@@ -76,26 +81,16 @@ def measured(
 
 
 def _classification(model: Any, X: Any, y: Array, found: Array, weights: Any) -> dict[str, float]:
-    final = final_estimator(model)
-    y, found = y.astype(object), found.astype(object)  # text and numbers never are the same
-    result = {"accuracy": float(np.average(y == found, weights=weights))}
-    if _has_costs(final):
-        positive = final.classes_[-1] if final.positive_class is None else final.positive_class
-        costs = np.where(y == positive, final.cost_positive, final.cost_negative)
-        result["cost"] = float(np.average(costs * (y != found), weights=weights))
-    if has_probabilities(model):
-        result["log_loss"] = _log_loss(model, X, y, weights)
+    truth, answers = codes_of(y, model.classes_), codes_of(found, model.classes_)
+    costs = _cost_matrix(final_estimator(model))
+    probabilities = model.predict_proba(X) if has_probabilities(model) else None
+    scores = class_scores(truth, answers, probabilities, costs, weights)
+    result = {"accuracy": weighted_mean(truth == answers, weights)}
+    if costs is not None:
+        result["cost"] = scores["cost"]
+    if probabilities is not None:
+        result["log_loss"] = scores["log_loss"]
     return result
-
-
-def _log_loss(model: Any, X: Any, y: Array, weights: Any) -> float:
-    """−mean log P(class of the row); infinite where a row is of a class never seen."""
-    classes = model.classes_.tolist()
-    place = {label: at for at, label in enumerate(classes)}
-    codes = np.array([place.get(label, -1) for label in y.tolist()])
-    log_proba = model.predict_log_proba(X)
-    own = np.where(codes < 0, -np.inf, log_proba[np.arange(len(y)), codes])
-    return float(-np.average(own, weights=weights))
 
 
 def _has_order(y: Array, qid: Array) -> bool:
@@ -104,9 +99,39 @@ def _has_order(y: Array, qid: Array) -> bool:
     return len(pairs) > len(np.unique(pairs[:, 0]))
 
 
-def _has_costs(final: Any) -> bool:
-    """Whether mistakes have costs of their own."""
-    return any(getattr(final, name, 1.0) != 1.0 for name in _COSTS)
+def _cost_ratio(final: Any) -> float:
+    """What an error on the positive class costs, one on the other class costing 1."""
+    positive, negative = (getattr(final, name, 1.0) for name in _COSTS)
+    try:
+        return float(positive / (2.0 * negative - 1.0))
+    except (TypeError, ZeroDivisionError):  # for `fit` to refuse
+        return 1.0
+
+
+def _cost_matrix(final: Any) -> Array | None:
+    """Costs of each predicted class, given the true one; None where all errors cost the same."""
+    ratio = _cost_ratio(final)
+    if ratio == 1.0:
+        return None
+    costs = 1.0 - np.eye(2)
+    first = final.positive_class is not None and final.positive_class == final.classes_[0]
+    costs[0 if first else 1] *= ratio
+    return costs
+
+
+def require_one_cost(
+    machine: Machine, given: Mapping[str, Any], searched: Mapping[str, Any]
+) -> None:
+    """Refuse a grid whose points disagree on what errors cost: the cheapest would always win."""
+    varied = {name: searched[name] for name in _COSTS if name in searched}
+    points = ParameterGrid(varied) if varied else [{}]
+    models = [make_machine(machine, {**given, **point}) for point in points]
+    if len({_cost_ratio(final_estimator(model)) for model in models}) > 1:
+        raise ValueError(
+            "Points of the grid differ in what errors cost, cost_positive / (2 cost_negative - 1), "
+            "so their costs cannot be compared: set cost_positive and cost_negative to what they "
+            "are (lindero.svm.costs_from_matrix), and search other parameters."
+        )
 
 
 def has_probabilities(model: Any) -> bool:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,11 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import _num_samples
 
 from lindero.machines.building import make_machine
-from lindero.machines.cross_validation import CrossValidation, FitsDone, scores_on
+from lindero.machines.cross_validation import CrossValidation, FitsDone, judge_on
 from lindero.machines.fitting import fit_machine, require_target
 from lindero.machines.folds import Split, splits_for
 from lindero.machines.kernel_tuning import WITHOUT_GAMMA, fast_search, has_fast_search
-from lindero.machines.measures import LESS_IS_BETTER, principal_measure
+from lindero.machines.measures import LESS_IS_BETTER, principal_measure, require_one_cost
 from lindero.machines.registry import Machine, find_machine
 from lindero.machines.trials import Trial
 
@@ -45,7 +45,7 @@ class Tuning:
     trials : list of Trial
         All points, the best first.
     model : estimator or Pipeline
-        Fitted to all rows with the best parameters.
+        Fitted to all rows with the best parameters; None where the search was interrupted.
     """
 
     machine: str
@@ -106,6 +106,11 @@ def tuned(
     result : Tuning
         Of points with the same score the first of the grid is taken.
 
+    Notes
+    -----
+    Ctrl-C ends the search with a KeyboardInterrupt whose attribute `result` holds the points done
+    until then, without a model; it has none where C and gamma were searched together.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -130,19 +135,35 @@ def tuned(
         random_state=random_state,
     )
     data = {"X": X, "y": y, "times": times, "qid": qid, "weights": weights}
-    measure = principal_measure(found, make_machine(found, given))
-    if has_fast_search(found, given, searched):
-        trials = fast_search(found, given, searched, data, splits, progress)
-    else:
-        trials = _search(found, given, searched, data, splits, measure, progress)
+    require_one_cost(found, given, searched)
+    first = {name: values[0] for name, values in searched.items() if values}
+    measure = principal_measure(found, make_machine(found, {**given, **first}))
+    trials: list[Trial] = []
+    try:
+        if has_fast_search(found, given, searched):
+            trials += fast_search(found, given, searched, data, splits, progress)
+        else:
+            for trial in _search(found, given, searched, data, splits, measure, progress):
+                trials.append(trial)
+        result = _of_trials(found, given, measure, trials)
+        model = make_machine(found, result.params, random_state=random_state)
+        return replace(result, model=fit_machine(model, **data))
+    except KeyboardInterrupt as interrupt:
+        if any(trial.failure is None for trial in trials):
+            interrupt.result = _of_trials(found, given, measure, trials)  # type: ignore[attr-defined]
+        raise
+
+
+def _of_trials(
+    machine: Machine, given: Mapping[str, Any], measure: str, trials: list[Trial]
+) -> Tuning:
+    """What the points say, without a model."""
     sign = -1.0 if measure in LESS_IS_BETTER else 1.0
     ordered = sorted(trials, key=lambda trial: _last_if_unknown(-sign * trial.mean))
     best = ordered[0]
     if best.failure is not None:
         raise ValueError(f"No point of the grid could be fitted. The first said: {best.failure}")
-    chosen = {**given, **best.params}
-    model = make_machine(found, chosen, random_state=random_state)
-    return Tuning(found.name, chosen, best, measure, ordered, fit_machine(model, **data))
+    return Tuning(machine.name, {**given, **best.params}, best, measure, ordered, None)
 
 
 def _searched(
@@ -159,14 +180,14 @@ def _searched(
     if grid is None and (kernel in WITHOUT_GAMMA or callable(kernel)):
         searched.pop("gamma", None)
     if not searched:
-        reason = (
-            "it has no target that would say what is best"
-            if not machine.has_target
-            else "all of its usual grid is set, or it has none"
-        )
+        if not machine.has_target:
+            raise ValueError(
+                f"There is nothing to tune in {machine.name}: it has no target that would say what "
+                "is best."
+            )
         raise ValueError(
-            f"There is nothing to tune in {machine.name}: {reason}. Say which values to try: "
-            "--grid name=value,value."
+            f"There is nothing to tune in {machine.name}: all of its usual grid is set, or it has "
+            "none. Say which values to try: --grid name=value,value."
         )
     return searched
 
@@ -183,10 +204,10 @@ def _search(
     splits: list[Split],
     measure: str,
     progress: FitsDone | None,
-) -> list[Trial]:
+) -> Iterator[Trial]:
     """Point by point, fold by fold."""
     points = list(ParameterGrid(dict(searched)))
-    total, trials = len(points) * len(splits), []
+    total = len(points) * len(splits)
     for number, point in enumerate(points):
         done = number * len(splits)
 
@@ -199,10 +220,10 @@ def _search(
             with warnings.catch_warnings():
                 # What is odd about points that are not taken need not bother anyone.
                 warnings.simplefilter("ignore", UserWarning)
-                scores, _ = scores_on(machine, model, data, splits, report)
-            result = CrossValidation(machine.name, point, measure, scores, [])
-            trials.append(Trial(point, result.mean(), result.std()))
+                result = CrossValidation(machine.name, point, measure, {}, [])
+                judge_on(result, machine, model, data, splits, report)
         except (ValueError, TypeError) as error:
-            trials.append(Trial(point, math.nan, math.nan, str(error).split("\n")[0]))
             report(len(splits), total)
-    return trials
+            yield Trial(point, math.nan, math.nan, str(error).split("\n")[0])
+        else:
+            yield Trial(point, result.mean(), result.std())

@@ -5,6 +5,9 @@ Less is better in all of them, and rows count by their weights.
     error      share of rows whose class is not the one predicted
     log-loss   −mean log P(true class); probabilities below 10⁻¹⁵ count as that
     cost       mean cost of the predicted class, given the true one
+
+Classes are numbers here: positions among those that a machine knows. A row of none of them, −1, is
+an error of the largest cost, and impossible.
 """
 
 from __future__ import annotations
@@ -22,9 +25,10 @@ LEAST_PROBABILITY = 1e-15
 
 
 def codes_of(labels: Array, classes: Array) -> Array:
-    """The position of each label among the classes, which are sorted; −1 where it is none."""
-    places: Array = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
-    return np.where(classes[places] == labels, places, -1)
+    """The position of each label among the classes; −1 where it is none of them, as text is none
+    of numbers."""
+    places = {label: code for code, label in enumerate(classes.tolist())}
+    return np.array([places.get(label, -1) for label in labels.tolist()], dtype=np.intp)
 
 
 def class_scores(
@@ -35,23 +39,28 @@ def class_scores(
     weights: Array | None,
 ) -> dict[str, float]:
     """Scores of answers about classes, all as positions among the classes."""
-    scores = {"error": _mean(truth != answers, weights)}
+    scores = {"error": weighted_mean(truth != answers, weights)}
     own = np.full(len(truth), np.nan)
     if probabilities is not None:
-        own = probabilities[np.arange(len(truth)), truth]
-    scores["log_loss"] = _mean(-np.log(np.maximum(own, LEAST_PROBABILITY)), weights)
+        own = np.where(truth < 0, 0.0, probabilities[np.arange(len(truth)), truth])
+    scores["log_loss"] = weighted_mean(-np.log(np.maximum(own, LEAST_PROBABILITY)), weights)
     if costs is not None:
-        scores["cost"] = _mean(costs[truth, answers], weights)
+        caused = np.where(truth < 0, costs.max(), costs[truth, answers])
+        scores["cost"] = weighted_mean(caused, weights)
     return scores
 
 
 def number_scores(truth: Array, answers: Array, weights: Array | None) -> dict[str, float]:
     """Scores of answers that are numbers."""
     off = np.asarray(answers, dtype=np.float64) - truth
-    return {"rmse": float(np.sqrt(_mean(off * off, weights))), "mae": _mean(np.abs(off), weights)}
+    return {
+        "rmse": float(np.sqrt(weighted_mean(off * off, weights))),
+        "mae": weighted_mean(np.abs(off), weights),
+    }
 
 
-def _mean(values: Array, weights: Array | None) -> float:
+def weighted_mean(values: Array, weights: Array | None) -> float:
+    """The mean of some rows; NaN where all weights are 0."""
     if weights is not None and not weights.any():
         return float("nan")
     return float(np.average(values, weights=weights))

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import log_loss, mean_absolute_error, root_mean_squared_error
 
 from lindero.comparison import least_cost
-from lindero.comparison.scoring import class_scores, codes_of, cost_matrix, number_scores
+from lindero.machines.scoring import class_scores, codes_of, cost_matrix, number_scores
 
 RANDOM = np.random.default_rng(0)
 
