@@ -13,7 +13,9 @@ import lindero.svm
 from lindero.persist import load, save
 from lindero.persist.fields import Fields
 from lindero.persist.kinds import EstimatorKind
-from lindero.persist.registry import KINDS, kind_of
+from lindero.persist.registry import all_kinds, kind_of
+
+KINDS = tuple(all_kinds())
 
 
 def public_estimators():

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from lindero.persist.container import packed
-from lindero.persist.registry import KINDS
+from lindero.persist.registry import all_kinds
+
+KINDS = tuple(all_kinds())
 
 NASTY: list[Any] = [
     None, True, False, 0, 1, 2, -1, 3, 127, 2**31 - 1, 2**31, -(2**63), 2**63, 10**30, 10**400, 0.5,

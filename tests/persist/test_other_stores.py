@@ -9,6 +9,7 @@ from tests.persist.model_bank import answers, cases, same_bits
 
 CASES = cases()
 
+
 def named(case):
     return case.name
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 
 from lindero.kernels.functions import Array
 from lindero.persist.fields import Fields
@@ -145,6 +144,8 @@ def _adopt(estimator: Any, values: dict[str, Any]) -> None:
     if values:
         estimator._nearest = None
         if n_nearest is not None:
+            from sklearn.neighbors import NearestNeighbors
+
             estimator._nearest = NearestNeighbors(n_neighbors=n_nearest).fit(estimator._path.X)
 
 

@@ -5,24 +5,23 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from lindero.svm.calibration import calibrated
-from lindero.svm.cost_sensitive_svc import CostSensitiveSVC
-from lindero.svm.incremental_one_class import IncrementalOneClassSVM
-from lindero.svm.incremental_svc import IncrementalSVC
-from lindero.svm.incremental_svr import IncrementalSVR
-from lindero.svm.misclassification_costs import costs_from_matrix
-from lindero.svm.nu_svc import NuSVC
-from lindero.svm.nu_svr import NuSVR
-from lindero.svm.one_class import OneClassSVM
-from lindero.svm.rank_svm import RankSVM
-from lindero.svm.svc import SVC
-from lindero.svm.svr import SVR
-
 if TYPE_CHECKING:
     from lindero.svm.adaptive_svc import AdaptiveSVC as AdaptiveSVC
     from lindero.svm.adaptive_svr import AdaptiveSVR as AdaptiveSVR
+    from lindero.svm.calibration import calibrated as calibrated
+    from lindero.svm.cost_sensitive_svc import CostSensitiveSVC as CostSensitiveSVC
+    from lindero.svm.incremental_one_class import IncrementalOneClassSVM as IncrementalOneClassSVM
+    from lindero.svm.incremental_svc import IncrementalSVC as IncrementalSVC
+    from lindero.svm.incremental_svr import IncrementalSVR as IncrementalSVR
+    from lindero.svm.misclassification_costs import costs_from_matrix as costs_from_matrix
+    from lindero.svm.nu_svc import NuSVC as NuSVC
+    from lindero.svm.nu_svr import NuSVR as NuSVR
+    from lindero.svm.one_class import OneClassSVM as OneClassSVM
+    from lindero.svm.rank_svm import RankSVM as RankSVM
     from lindero.svm.search import SVCCV as SVCCV
     from lindero.svm.search_regression import SVRCV as SVRCV
+    from lindero.svm.svc import SVC as SVC
+    from lindero.svm.svr import SVR as SVR
 
 __all__ = [
     "SVC",
@@ -43,16 +42,32 @@ __all__ = [
     "costs_from_matrix",
 ]
 
-#: Names that are loaded on first use: searches and neighbours import half of scikit-learn.
+#: The modules that public names are loaded from, on first use.
 _HOMES = {
-    "AdaptiveSVC": "lindero.svm.adaptive_svc",
-    "AdaptiveSVR": "lindero.svm.adaptive_svr",
-    "SVCCV": "lindero.svm.search",
-    "SVRCV": "lindero.svm.search_regression",
+    "SVC": "svc",
+    "SVCCV": "search",
+    "SVR": "svr",
+    "SVRCV": "search_regression",
+    "AdaptiveSVC": "adaptive_svc",
+    "AdaptiveSVR": "adaptive_svr",
+    "CostSensitiveSVC": "cost_sensitive_svc",
+    "IncrementalOneClassSVM": "incremental_one_class",
+    "IncrementalSVC": "incremental_svc",
+    "IncrementalSVR": "incremental_svr",
+    "NuSVC": "nu_svc",
+    "NuSVR": "nu_svr",
+    "OneClassSVM": "one_class",
+    "RankSVM": "rank_svm",
+    "calibrated": "calibration",
+    "costs_from_matrix": "misclassification_costs",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        return getattr(import_module(f"lindero.svm.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'lindero.svm' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
