@@ -81,17 +81,15 @@ class DiscriminativeClassifier(BayesClassifier):
 
     def _parts(self, sample: Sample) -> tuple[Sample, Sample]:
         """The rows that are learned from, and those that early stopping watches."""
-        held = folds_of(sample.y) == 1  # the only row of a class is learned from
         if self.learning == "generative" or not self.early_stopping:
-            held[:] = False
-        elif not held.any():
+            return sample, sample.of(np.arange(0))
+        held = folds_of(sample.y) == 1  # the only row of a class is learned from
+        if not held.any():
             raise ValueError(
                 "early_stopping=True needs rows to watch beside those that it learns from: no "
                 "class has two rows. Use early_stopping=False."
             )
-        else:
-            return sample.of(np.flatnonzero(~held)), sample.of(np.flatnonzero(held))
-        return sample, sample.of(np.flatnonzero(held))
+        return sample.of(np.flatnonzero(~held)), sample.of(np.flatnonzero(held))
 
     def _learn(self, sample: Sample) -> None:
         if self.learning == "generative":

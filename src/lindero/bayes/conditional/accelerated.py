@@ -140,9 +140,11 @@ class Variables:
 @dataclass(frozen=True, eq=False)
 class Ascent:
     """Where L-BFGS came to: weights as it has them, normalised only where the problem is not free;
-    and what ended it, None being that there is nothing more to gain."""
+    the slope there, by scaled variables; and what ended it, None being that there is nothing more
+    to gain."""
 
     parameters: Parameters
+    slope: Array
     trace: tuple[Pass, ...]
     n_passes: int
     ended_by: type[Exception] | None
@@ -158,7 +160,8 @@ def ascended(
     """Climb from any parameters; see `tm.moved_counts` for the rest."""
     variables = Variables.of(problem)
     reached = variables.vector(start)
-    seen: dict[bytes, Evaluation] = {}
+    slope = np.full(len(reached), np.inf)
+    seen: dict[bytes, tuple[Evaluation, Array]] = {}
     trace: list[Pass] = []
     n_passes = 0
 
@@ -171,13 +174,14 @@ def ascended(
         n_passes += 1
         if not trace:
             trace.append(Pass(found.log_likelihood, found.objective, 0.0))
-        seen[vector.tobytes()] = found
-        return -found.objective, -variables.slope(at, found)
+        by_variables = variables.slope(at, found)
+        seen[vector.tobytes()] = found, by_variables
+        return -found.objective, -by_variables
 
     def after_step(intermediate_result: Any) -> None:
-        nonlocal reached
+        nonlocal reached, slope
         reached = intermediate_result.x.copy()
-        found = seen[reached.tobytes()]
+        found, slope = seen[reached.tobytes()]
         seen.clear()
         trace.append(Pass(found.log_likelihood, found.objective, 1.0))
         if watch is not None:
@@ -200,19 +204,23 @@ def ascended(
             )  # fmt: skip
     except (_NoMorePasses, _Told) as ending_of:
         ended_by = type(ending_of)
-    return Ascent(variables.parameters(reached, start), tuple(trace), n_passes, ended_by)
+    at = variables.parameters(reached, start)
+    return Ascent(at, slope, tuple(trace), n_passes, ended_by)
 
 
 def climbed(problem: Problem, max_passes: int, tolerance: float, watch: Watch | None = None) -> Way:
     """As `tm.moved_counts`; all steps in the trace are 1.
 
     A single step of little gain ends L-BFGS, whatever the reason. So it is begun again where it
-    ended, without memory, until that hardly gains anything.
+    ended, without memory, until that hardly gains anything; unless the slope g says so already: the
+    objective is concave, and ½ gᵀg is what a step would gain at the curvature 1 to which variables
+    are scaled.
     """
     at = problem.parameters(problem.counts, problem.sums)
     with problem.rows.threads():
         way = ascended(problem, at, max_passes, tolerance, watch)
-        trace, n_passes, gain = [*way.trace], way.n_passes, np.inf
+        trace, n_passes = [*way.trace], way.n_passes
+        gain = 0.5 * way.slope @ way.slope if problem.is_free else np.inf
         little = _HARDLY * tolerance * max(1.0, abs(trace[-1].objective))
         for _ in range(_MOST_RESTARTS):
             if way.ended_by is not None or gain <= little or n_passes >= max_passes:

@@ -185,7 +185,15 @@ class ConditionalRows:
         return Evaluation(value, value, cells, self._sums(surplus, len(self.y)))
 
     def separates(self, parameters: Parameters) -> bool:
-        """Whether every row has its own class as the most probable one."""
+        """Whether every row has its own class as the most probable one; tables are normalised."""
+        first = slice(min(len(self.y), _PART_ROWS))
+        shift = np.zeros((first.stop if len(self.gaussian.numbers) else 0, self.cells.n_classes))
+        if len(shift):
+            self.gaussian.add_scores(parameters.mean, parameters.sd, shift, first.stop)
+        told = self._log_posteriors(parameters, first, shift).argmax(axis=1)
+        weights = np.ones(first.stop) if self.weights is None else self.weights[first]
+        if (told != self.y[first])[weights > 0].any():
+            return False  # as in most tables, and at little cost
         _, _, posterior = self._posteriors(parameters, keep=True)
         own = posterior[np.arange(len(self.y)), self.y].copy()
         posterior[np.arange(len(self.y)), self.y] = -1.0
@@ -222,17 +230,16 @@ class ConditionalRows:
         expected[~self.cells.telling] = 0.0
         total = float(totals.sum())
         if keep and k < n_rows:
-            logs = self._summed_out(parameters, shift[k:])
+            logs = self._log_posteriors(parameters, slice(k, n_rows), shift[k:])
             w = np.ones(n_rows - k) if self.weights is None else self.weights[k:]
             posterior[k:] = np.exp(logs) * w[:, None]
             total -= float(w @ logs[np.arange(n_rows - k), self.y[k:]])
         return total, expected, posterior
 
-    def _summed_out(self, parameters: Parameters, shift: Array) -> Array:
-        """Log posteriors of the rows in which missing values have to be summed out."""
-        k = self.n_looked_up
+    def _log_posteriors(self, parameters: Parameters, rows: slice, shift: Array) -> Array:
+        """Log posteriors of some rows, missing values being summed out; tables are normalised."""
         network = self.cells.network(parameters.logs)
-        joint = network.log_joint(self.codes[:, k:], self.n_threads)
+        joint = network.log_joint(np.ascontiguousarray(self.codes[:, rows]), self.n_threads)
         if len(shift):
             joint += shift
         joint -= joint.max(axis=1, keepdims=True)

@@ -55,9 +55,11 @@ class GaussianColumns:
         """Means and standard deviations in the units of the table."""
         return mean * self.scale + self.centre, sd * self.scale
 
-    def add_scores(self, mean: Array, sd: Array, out: Array) -> None:
-        """Add the log-densities of all rows to `out` (n_rows, K), but for a constant."""
-        add_log_densities(self.numbers, mean, sd, out)
+    def add_scores(self, mean: Array, sd: Array, out: Array, n_rows: int | None = None) -> None:
+        """Add the log-densities of all rows, or of the first, to `out` (n_rows, K), but for a
+        constant."""
+        numbers = self.numbers if n_rows is None else np.ascontiguousarray(self.numbers[:, :n_rows])
+        add_log_densities(numbers, mean, sd, out)
         # The constant ½ log 2π of each column is the same for all classes, and drops out.
 
     def sums(self, shares: Array, start: int, stop: int) -> Array:
