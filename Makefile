@@ -31,7 +31,7 @@ pictures: $(VENV)/made-plot
 	$(BIN)/python examples/pictures.py
 
 test: $(VENV)/made-plot+test
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 lint: $(VENV)/made-plot+test
 	$(BIN)/ruff check .
