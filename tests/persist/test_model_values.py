@@ -14,6 +14,7 @@ from lindero.errors import ModelFileError
 from lindero.persist.value_reader import ValueReader
 from lindero.persist.value_writer import ValueWriter
 from lindero.solvers.solution import Status
+from tests.naming import steady
 
 
 def through_json(value):
@@ -145,7 +146,7 @@ class OfAUser:
         ({"a": [OfAUser()]}, r"\['a'\]\[0\]"),
         (np.zeros(2, dtype=[("a", float)]), "cannot hold"),
     ],
-    ids=str,
+    ids=steady,
 )
 def test_what_a_file_cannot_hold_is_refused_by_name(value, reason):
     with pytest.raises(TypeError, match=reason):
@@ -211,7 +212,7 @@ def test_a_sparse_array_whose_indices_lead_outside_is_refused(data, indices, end
         {"dtype": "float64", "shape": [1] * 40}, {"dtype": "S8", "shape": [2]},
         {"dtype": "float64", "shape": [2.0]},
     ],
-    ids=str,
+    ids=steady,
 )  # fmt: skip
 def test_an_entry_that_is_not_that_of_its_array_is_refused(entry):
     with pytest.raises(ModelFileError):

@@ -8,6 +8,7 @@ from clouds import four_clouds, two_clouds
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss, make_scorer
 from sklearn.model_selection import KFold
+from tests.naming import steady
 from tests.refusals import refused
 
 from lindero.svm.search import SVCCV
@@ -38,7 +39,7 @@ from lindero.svm.search_regression import SVRCV
         ({"scoring": lambda estimator, X, y: "good"}, "one number, got 'good'"),
         ({"scoring": lambda estimator, X, y: np.nan}, "all are NaN"),
     ],
-    ids=str,
+    ids=steady,
 )
 def test_parameters(kind, params, message):
     X, y = two_clouds(n_samples=60)
@@ -48,7 +49,7 @@ def test_parameters(kind, params, message):
 
 
 @pytest.mark.parametrize(
-    "scoring", ["neg_log_loss", make_scorer(log_loss, response_method="predict_proba")], ids=str
+    "scoring", ["neg_log_loss", make_scorer(log_loss, response_method="predict_proba")], ids=steady
 )
 def test_scorers_that_need_probabilities_are_refused_before_any_work(scoring):
     X, y = two_clouds(n_samples=60)

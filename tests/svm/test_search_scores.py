@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 from sklearn.metrics import accuracy_score, get_scorer, make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit
+from tests.naming import steady
 
 from lindero.svm import SVC
 from lindero.svm.search import SVCCV
@@ -54,7 +55,7 @@ def compare(search, twin, X, y, atol=1e-9, **fit):
         {"kernel": "rbf", "class_weight": "balanced"},
         {"kernel": "rbf", "class_weight": {0: 3.0}},
     ],
-    ids=str,
+    ids=steady,
 )
 @pytest.mark.parametrize("clouds", [two_clouds, four_clouds])
 def test_classification_scores_are_those_of_a_grid_search(clouds, params):
@@ -71,7 +72,7 @@ def test_classification_scores_are_those_of_a_grid_search(clouds, params):
 @pytest.mark.parametrize(
     "params",
     [{"multiclass": "ovr"}, {"break_ties": True}, {"decision_function_shape": "ovo"}],
-    ids=str,
+    ids=steady,
 )
 def test_schemes_of_several_classes(params):
     X, y = four_clouds(n_samples=160, apart=1.0)
@@ -84,7 +85,7 @@ def test_schemes_of_several_classes(params):
     )
 
 
-@pytest.mark.parametrize("kernel", ["linear", "precomputed", product_kernel], ids=str)
+@pytest.mark.parametrize("kernel", ["linear", "precomputed", product_kernel], ids=steady)
 @pytest.mark.parametrize("n_samples", [160, 600])
 def test_kernels_without_gamma_are_searched_over_c(kernel, n_samples):
     X, y = two_clouds(n_samples=n_samples, apart=1.0)
@@ -174,7 +175,7 @@ def test_a_scorer_may_do_anything_with_the_fitted_model(kernel, n_samples):
 @pytest.mark.parametrize(
     "cv",
     [3, KFold(4, shuffle=True, random_state=0), ShuffleSplit(3, test_size=0.2, random_state=0)],
-    ids=str,
+    ids=steady,
 )
 def test_ways_to_split(cv):
     X, y = two_clouds(n_samples=160, apart=1.0)
@@ -209,7 +210,7 @@ def test_groups_reach_the_splitter():
     )
 
 
-@pytest.mark.parametrize("scoring", [None, "accuracy", make_scorer(accuracy_score)], ids=str)
+@pytest.mark.parametrize("scoring", [None, "accuracy", make_scorer(accuracy_score)], ids=steady)
 def test_weights_count_in_training_and_in_scoring(scoring):
     X, y = two_clouds(n_samples=120, apart=1.0)
     counts = np.random.default_rng(0).integers(0, 4, len(y))
@@ -236,7 +237,7 @@ def test_with_metadata_routing_scorers_are_given_weights_if_they_ask_for_them():
 
 
 @pytest.mark.parametrize(
-    "params", [{"kernel": "rbf"}, {"kernel": "rbf", "epsilon": 0.5}, {"kernel": "poly"}], ids=str
+    "params", [{"kernel": "rbf"}, {"kernel": "rbf", "epsilon": 0.5}, {"kernel": "poly"}], ids=steady
 )
 @pytest.mark.parametrize("scoring", [None, "neg_mean_squared_error"])
 @pytest.mark.parametrize("n_samples", [150, 900])

@@ -16,13 +16,14 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.naming import steady
 from threadpoolctl import threadpool_info
 
 from lindero.svm import SVC
 
 
 @pytest.mark.parametrize(
-    "params", [{}, {"kernel": "linear"}, {"kernel": rbf_kernel}, {"warm_start": True}], ids=str
+    "params", [{}, {"kernel": "linear"}, {"kernel": rbf_kernel}, {"warm_start": True}], ids=steady
 )
 def test_a_pickled_model_decides_as_before(params):
     X, y = four_clouds()
@@ -104,7 +105,7 @@ def test_cross_validation_in_two_processes_gives_the_same_scores():
         assert_array_equal(cross_val_score(SVC(), X, y, cv=4, n_jobs=2), alone)
 
 
-@pytest.mark.parametrize("params", [{}, {"kernel": "linear"}], ids=str)
+@pytest.mark.parametrize("params", [{}, {"kernel": "linear"}], ids=steady)
 def test_cross_validation_in_two_threads_gives_the_same_scores(params):
     X, y = two_clouds(n_samples=1800)
     alone = cross_val_score(SVC(**params), X, y, cv=4)
