@@ -15,7 +15,7 @@ NO_TARGET = [name for name, machine in MACHINES.items() if not machine.has_targe
 def test_every_classifier_is_trained_saved_and_says_how_it_went(here, flowers, machine):
     result = here.run("train", flowers, "-m", machine, "-o", "m.lin")
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith(f"{machine} on 60 rows\n")
+    assert result.stdout.startswith(f"{machine} on 60 rows, to predict 'class'\n")
     assert "Trained in" in result.stdout
     assert "saved as m.lin" in result.stdout
     predicted = here.run("predict", "m.lin", flowers)

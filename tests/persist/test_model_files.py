@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import lindero
+from lindero.bayes import NaiveBayes
 from lindero.persist import ModelInfo, inspect, kinds_active_set, load, save
 from lindero.svm import SVC, IncrementalSVC
 from tests.persist.model_bank import NEW, WORDS, X, answers, cases, same_bits
@@ -217,3 +218,15 @@ def test_paths_of_any_kind_are_taken(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     save(SVC(), "model.lin")
     assert load(b"model.lin").get_params() == load(tmp_path / "model.lin").get_params()
+
+
+@pytest.mark.parametrize("unit", ["datetime64[D]", "timedelta64[s]"])
+@pytest.mark.parametrize("kind", [SVC, NaiveBayes])
+def test_labels_can_be_dates_and_durations(unit, kind, tmp_path):
+    labels = np.array([1, 2, 5], dtype=np.int64).view(unit)[
+        np.unique(WORDS, return_inverse=True)[1]
+    ]
+    model = kind().fit(X, labels)
+    told, loaded = model.predict(X), again(model, tmp_path).predict(X)
+    assert told.dtype == loaded.dtype == labels.dtype
+    assert told.tobytes() == loaded.tobytes()

@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 from lindero.persist.container import FORMAT_VERSION, MOST_ARRAYS, MOST_DOCUMENT_BYTES
-from lindero.persist.value_reader import MOST_OBJECTS, ValueReader
+from lindero.persist.kinds import MOST_OBJECTS
+from lindero.persist.value_reader import ValueReader
 from lindero.persist.value_writer import MOST_DEPTH
 
 PAGE = Path(__file__).parents[2] / "docs" / "model-files.md"

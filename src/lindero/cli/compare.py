@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -53,6 +54,36 @@ class ContenderName(click.ParamType[str]):
             for name, contender in CONTENDERS.items()
             if name.startswith(incomplete)
         ]
+
+
+#: Text of more different values than this share of the rows, and of this many rows, names them.
+_OWN_VALUES, _FEWEST_ROWS = 0.5, 50
+
+
+def _without_names_of_rows(dataset: Any) -> Any:
+    """Without columns of text that name the rows: machines learn nothing from them, slowly."""
+    from lindero.errors import warn_user
+
+    if not hasattr(dataset.X, "column_names") or dataset.n_rows < _FEWEST_ROWS:
+        return dataset
+    import pyarrow.compute as pc
+
+    names = [
+        name
+        for name in dataset.X.column_names
+        if dataset.kinds[name] == "category"
+        and pc.count_distinct(dataset.X[name]).as_py() > _OWN_VALUES * dataset.n_rows
+    ]
+    if not names or len(names) == dataset.n_features:
+        return dataset
+    warn_user(
+        f"Left out: {', '.join(map(repr, names))}, with different values in most rows, as names, "
+        "numbers of customers and dates have. Machines learn nothing from such columns.",
+        UserWarning,
+    )
+    kept = [name for name in dataset.X.column_names if name not in names]
+    kinds = {name: dataset.kinds[name] for name in kept}
+    return replace(dataset, X=dataset.X.select(kept), kinds=kinds)
 
 
 @click.command(epilog=_EXAMPLES)
@@ -144,7 +175,7 @@ def command(
 
     if report is not None:
         require_place(report)
-    dataset = data.load()
+    dataset = _without_names_of_rows(data.load())
     output.note(dataset.summary())
     result, interrupted = None, False
     with live_table(output) as progress:

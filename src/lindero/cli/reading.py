@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from lindero.cli.options import AUTO, USUAL_MACHINES, DataSource
-from lindero.machines.registry import Machine, find_machine
+from lindero.machines.registry import REGRESSION, Machine, find_machine
 
 
 def read_dataset(path: str, options: dict[str, Any], machine: str = AUTO) -> Any:
@@ -69,7 +70,30 @@ def chosen_machine(name: str, dataset: Any) -> Machine:
             f"The target {dataset.target!r} has no value in any row: name another column "
             "(--target), or say that there is no target (--no-target)."
         )
-    return find_machine(USUAL_MACHINES[dataset.task] if name == AUTO else name)
+    found = find_machine(USUAL_MACHINES[dataset.task] if name == AUTO else name)
+    return _in_units_of_the_target(found, dataset.y) if found.task == REGRESSION else found
+
+
+def _in_units_of_the_target(machine: Machine, y: Any) -> Machine:
+    """With C and epsilon, where they are not set and in grids, in deviations of the target: prices
+    in thousands and in units are then learned alike."""
+    import numpy as np
+
+    if y is None or y.dtype.kind not in "iuf" or len(y) < 2 or not np.isfinite(y).all():
+        return machine
+    deviation = float(f"{np.std(y):.3g}")
+    if deviation == 0.0 or "C" not in machine.grid:
+        return machine
+    units = {"C": deviation, "epsilon": deviation}
+    usual = {"C": 1.0, "epsilon": 0.1}
+    grid = {
+        name: tuple(float(f"{units[name] * v:.3g}") for v in values) if name in units else values
+        for name, values in machine.grid.items()
+    }
+    scaled = {
+        name: float(f"{units[name] * usual[name]:.3g}") for name in units if name in machine.grid
+    }
+    return replace(machine, grid=grid, preset={**scaled, **machine.preset})
 
 
 def chosen_params(settings: Sequence[str], machine: Machine, dataset: Any) -> dict[str, Any]:

@@ -36,6 +36,15 @@ class Snapshot:
     answers: list[int]
 
 
+def require_unused(folder: str) -> None:
+    """Refuse a folder that holds snapshots of another run: their answers would be lost."""
+    if any(Path(folder).glob("row-*.lin")):
+        raise Mistake(
+            f"{folder!r} holds snapshots of another run: go on with it (--resume {folder}), name "
+            "another folder (--snapshots), or remove it."
+        )
+
+
 def write_snapshot(stream: Stream, folder: str) -> str:
     """Save a stream as it is now; where."""
     from lindero.cli.output import plain

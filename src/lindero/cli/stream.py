@@ -125,6 +125,7 @@ def command(
     saved as it goes; --resume goes on from there, with the same result as if nothing had happened.
     """
     from lindero.cli.saving import require_place, save_model
+    from lindero.cli.snapshots import require_unused
     from lindero.cli.stream_view import live_curve, result_text, result_values, write_page
     from lindero.cli.streaming import Stream
 
@@ -138,6 +139,8 @@ def command(
         _require_nothing_settled(ctx)
         stream = Stream.resumed(dataset, resume)
     else:
+        if save_every is not None:
+            require_unused(snapshots)
         stream = Stream.begun(
             dataset,
             machine,

@@ -21,7 +21,7 @@ from lindero.cli.options import AUTO
 from lindero.data import PrequentialResult, prequential
 from lindero.data.stream_input import class_codes, stream_labels
 from lindero.machines.building import TABLE_STEP, final_estimator, make_machine
-from lindero.machines.registry import CLASSIFICATION, MACHINES, Machine
+from lindero.machines.registry import CLASSIFICATION, Machine, find_machine
 
 #: Rows that are only learned, where nothing else is said.
 _WARM_UP = 100
@@ -81,7 +81,7 @@ class Stream:
 
         dataset = in_order_of_time(dataset)
         usual = "incremental-svc" if dataset.times is None else "adaptive-svc"
-        found = MACHINES[usual if machine == AUTO else machine]
+        found = find_machine(usual if machine == AUTO else machine)
         _require_classes(found, dataset)
         params = chosen_params(texts, found, dataset)
         if refit_on is not None and refit_every is None:
@@ -116,7 +116,7 @@ class Stream:
         known = {field.name for field in dataclasses.fields(StreamSettings)}
         noted = snapshot.noted
         settings = StreamSettings(**{name: noted[name] for name in known})
-        _require_classes(MACHINES[settings.machine], dataset)
+        _require_classes(find_machine(settings.machine), dataset)
         stream = cls(dataset, settings, snapshot.model, np.array(noted["classes"]))
         stream.position = noted["rows"]
         stream.resumed_from = snapshot.path
@@ -142,7 +142,7 @@ class Stream:
 
     @property
     def machine(self) -> Machine:
-        return MACHINES[self.settings.machine]
+        return find_machine(self.settings.machine)
 
     @property
     def seconds(self) -> float:

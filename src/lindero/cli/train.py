@@ -79,7 +79,9 @@ def command(
     result, sentence = save_model(model, path, found, data, dataset, params, seconds)
     if tune:
         result["tuning"] = tuning.best.to_dict()
-    text = f"{_title(found.name, assignments(params))} on {dataset.n_rows} rows\n{sentence}\n"
+    text = f"{_title(found.name, assignments(params))} on {dataset.n_rows} rows"
+    text += f", to predict {dataset.target!r}" if found.has_target else ""
+    text += f"\n{sentence}\n"
     text += f"Trained in {seconds:.2f} s; saved as {path}."
     output.result(result, text)
     if data.path == "-":

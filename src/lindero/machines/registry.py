@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
@@ -201,10 +201,21 @@ _ALL = (
 MACHINES: dict[str, Machine] = {machine.name: machine for machine in _ALL}
 
 
+#: Machines with one kernel, as comparisons name them.
+_KERNELS = {"linear": "linear", "gaussian": "rbf"}
+_WITH_A_KERNEL = ("svc", "svr", "cost-sensitive-svc")
+
+
 def find_machine(name: str) -> Machine:
-    """The machine of a name; an error that says which there are."""
+    """The machine of a name; an error that says which there are. Names like "svc-linear" are those
+    of a machine with one of its kernels."""
     if name in MACHINES:
         return MACHINES[name]
+    base, _, kernel = name.rpartition("-")
+    if base in _WITH_A_KERNEL and kernel in _KERNELS:
+        found = MACHINES[base]
+        grid = {k: v for k, v in found.grid.items() if kernel != "linear" or k != "gamma"}
+        return replace(found, name=name, grid=grid, preset={"kernel": _KERNELS[kernel]})
     near = closest(name, MACHINES)
     advice = f"did you mean {near!r}?" if near else f"there are {', '.join(MACHINES)}."
     raise ValueError(f"There is no machine {name!r}: {advice}")

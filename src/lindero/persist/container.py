@@ -36,6 +36,10 @@ MOST_ARRAYS = 500_000
 _HEADER_EACH, _HEADER_LEAST = 150, 4_096
 MOST_DOCUMENT_BYTES = 2**28
 
+#: Commas and brackets of a document, as many as it may have values: lists of nothing take far more
+#: memory than text.
+MOST_VALUES = 4_000_000
+
 #: Longest side of an array.
 MOST_SIDE = 2**40
 
@@ -57,7 +61,7 @@ class Contents:
 def packed(document: dict[str, Any], arrays: list[Array]) -> bytes:
     """The file of a document and the arrays it refers to, all of them contiguous."""
     text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
-    if len(text) > MOST_DOCUMENT_BYTES or len(arrays) > MOST_ARRAYS:
+    if len(text) > MOST_DOCUMENT_BYTES or _values(text) > MOST_VALUES or len(arrays) > MOST_ARRAYS:
         raise ValueError(
             f"The model takes {len(text)} bytes of text and {len(arrays)} arrays, but a model file "
             f"has at most {MOST_DOCUMENT_BYTES} and {MOST_ARRAYS}. Has it far too many categories?"
@@ -71,8 +75,7 @@ def packed(document: dict[str, Any], arrays: list[Array]) -> bytes:
 
 def unpacked(path: str | os.PathLike[Any]) -> Contents:
     """What a file holds, as far as the container can tell that it is sound."""
-    data = _read(path)
-    owner, names = _header(data)
+    data, owner, names = _read(path)
     version = owner.get("format_version")
     if type(version) is not int or version < 1:
         raise ModelFileError(f"its format version is {_short(version)}, not a number from 1 on.")
@@ -92,7 +95,7 @@ def unpacked(path: str | os.PathLike[Any]) -> Contents:
     if set(tensors) != {_DOCUMENT, *expected} or tensors[_DOCUMENT].dtype != np.uint8:
         raise ModelFileError("its arrays are not a document and numbered ones.")
     text = tensors[_DOCUMENT].tobytes()
-    if len(text) > MOST_DOCUMENT_BYTES:
+    if len(text) > MOST_DOCUMENT_BYTES or _values(text) > MOST_VALUES:
         raise ModelFileError(f"its document has {len(text)} bytes, more than a model has.")
     arrays = [tensors[name] for name in expected]
     seal = _seal(text, arrays)
@@ -113,26 +116,37 @@ def _seal(text: bytes, arrays: list[Array]) -> str:
     return digest.hexdigest()
 
 
-def _read(path: str | os.PathLike[Any]) -> bytes:
-    # Asked first: to open a pipe would wait for its other end.
-    mode = os.stat(path).st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise ModelFileError("it is no plain file.")
-    with open(path, "rb") as file:
-        return file.read()
+def _read(path: str | os.PathLike[Any]) -> tuple[bytes, dict[str, Any], list[str]]:
+    """All bytes of a file, what its header says of the owner, and the names of its arrays. No more
+    than the header is read of a file that is none of lindero's, however large it is."""
+    with open(path, "rb", opener=_opened) as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            raise ModelFileError("it is no plain file.")
+        start = file.read(8)
+        length = int.from_bytes(start, "little")
+        if len(start) < 8 or length > about.st_size - 8:
+            raise ModelFileError(
+                "it is no model of lindero, or not complete: its header is longer than the file."
+            )
+        most = _HEADER_LEAST + _HEADER_EACH * MOST_ARRAYS
+        if length > most:
+            raise ModelFileError(f"its header has {length} bytes, and models have at most {most}.")
+        text = file.read(length)
+        owner, names = _header(text)
+        # So many and no more: somebody may be writing to it.
+        rest = file.read(about.st_size - 8 - length)
+    return b"".join((start, text, rest)), owner, names
 
 
-def _header(data: bytes) -> tuple[dict[str, Any], list[str]]:
+def _opened(path: Any, flags: int) -> int:
+    """Open a file; a pipe without waiting for its other end."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _header(text: bytes) -> tuple[dict[str, Any], list[str]]:
     """What the header says of the owner, and the names of the arrays."""
-    length = int.from_bytes(data[:8], "little")
-    if len(data) < 8 or length > len(data) - 8:
-        raise ModelFileError(
-            "it is no model of lindero, or not complete: its header is longer than the file."
-        )
-    most = _HEADER_LEAST + _HEADER_EACH * MOST_ARRAYS
-    if length > most:
-        raise ModelFileError(f"its header has {length} bytes, and models have at most {most}.")
-    header = _parsed(data[8 : 8 + length], "its header")
+    header = _parsed(text, "its header")
     about = header.pop("__metadata__", None)
     if not isinstance(about, dict) or not isinstance(about.get(_OWNER), str):
         raise ModelFileError("it is a safetensors file, but none that lindero wrote.")
@@ -149,15 +163,30 @@ def _is_side(side: Any) -> bool:
     return type(side) is int and 0 <= side <= MOST_SIDE
 
 
+def _values(text: bytes) -> int:
+    """As many values as a text of JSON may have."""
+    return text.count(b",") + text.count(b"[") + text.count(b"{")
+
+
 def _parsed(text: bytes, what: str) -> dict[str, Any]:
     """The JSON object that a text is."""
     try:
-        parsed = json.loads(text, parse_constant=_refuse_constant)
+        parsed = json.loads(
+            text, parse_constant=_refuse_constant, object_pairs_hook=_without_doubles
+        )
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{what} is not JSON: {_short(error)}.") from None
     if not isinstance(parsed, dict):
         raise ModelFileError(f"{what} is not an object of JSON.")
     return parsed
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names are given once: of two, programs would choose differently."""
+    named = dict(pairs)
+    if len(named) < len(pairs):
+        raise ValueError("an object has a name twice")
+    return named
 
 
 def _refuse_constant(name: str) -> None:

@@ -20,9 +20,9 @@ from lindero.kernels.functions import Array
 #: Largest count of anything: samples, features, steps.
 MOST = 2**53
 
-#: Kinds of dtypes of numbers, and of labels.
+#: Kinds of dtypes of numbers, and of labels: dates and durations too.
 NUMBERS = ("b", "i", "u", "f")
-LABELS = (*NUMBERS, "U", "S", "O")
+LABELS = (*NUMBERS, "U", "S", "O", "M", "m")
 
 _Side = int | str | None
 

@@ -18,6 +18,9 @@ from typing import Any
 from lindero.errors import ModelFileError
 from lindero.persist.fields import Fields
 
+#: Objects of a file.
+MOST_OBJECTS = 1_000_000
+
 
 def dataclass_state(thing: Any) -> dict[str, Any]:
     """The fields of a dataclass: what it computes from them is left out."""
@@ -40,6 +43,8 @@ class Kind:
         Its fields.
     build : function of the class and fields, or None
         The object of fields that were checked; None calls the class with them.
+    most : int
+        Objects of the kind in a file: few where one takes memory that the file does not hold.
     """
 
     name: str
@@ -47,6 +52,7 @@ class Kind:
     check: Callable[[Fields], None]
     state: Callable[[Any], dict[str, Any]] = dataclass_state
     build: Callable[[Any, dict[str, Any]], Any] | None = None
+    most: int = MOST_OBJECTS
 
     @cached_property
     def type(self) -> Any:
@@ -115,7 +121,8 @@ class EstimatorKind(Kind):
         return estimator
 
     def _require_harmless(self, name: str) -> None:
-        """Refuse attributes that would hide what the class has."""
+        """Refuse attributes that would hide what the class has, or a parameter that was checked."""
         hides = any(name in vars(base) for base in self.type.__mro__)
+        hides = hides or name in self.type._get_param_names()
         if hides or not name.isidentifier() or name.startswith("__"):
             raise ModelFileError(f"{self.name} has a field {name[:60]!r}, which is none of its.")

@@ -19,11 +19,11 @@ from lindero.solvers.active_set import ActiveSet
 from lindero.solvers.active_set_steps import FREE
 from lindero.solvers.growing_factor import GrowingFactor
 
-#: Numbers of columns that a kernel has room for but does not hold, at the most.
-_MOST_ROOM = 2**27
+#: Numbers that the columns of a kernel may have room for, however few it holds.
+_MOST_ROOM = 2**25
 
 #: Rows that columns may have room for, however few there are.
-_MANY_ROWS = 2**20
+_MANY_ROWS = 2**17
 
 #: No value of a function is larger than this.
 _FARTHEST = 1e300
@@ -49,7 +49,7 @@ def _check_dense_rows(given: Fields) -> None:
 def _dense_rows(kind: Any, values: dict[str, Any]) -> DenseRows:
     rows = DenseRows(values["given"].shape[1], values["shift"])
     rows.n_rows = len(values["given"])
-    rows._given, rows._squares = values["given"], values["squares"]
+    rows._given, rows._squares = values["given"].copy(), values["squares"].copy()
     rows._X = rows._given if rows._shift is None else rows._given - rows._shift
     return rows
 
@@ -62,14 +62,16 @@ def _check_sparse_rows(given: Fields) -> None:
     matrix = given.rows("rows", "rows", "features")
     sound = type(matrix).__name__ == "csr_array" and matrix.data.dtype == np.float64
     given.require("rows", sound, "must be a CSR array of float64")
+    narrow = matrix.shape[1] <= np.iinfo(np.int32).max
+    given.require("rows", narrow, "must have columns that 32 bits can number")
 
 
 def _sparse_rows(kind: Any, values: dict[str, Any]) -> SparseRows:
     matrix = values["rows"]
     rows = SparseRows(matrix.shape[1])
     rows.n_rows = matrix.shape[0]
-    rows._data, rows._indices = matrix.data, matrix.indices.astype(np.int32, copy=False)
-    rows._ends = matrix.indptr.astype(np.int64, copy=False)
+    rows._data, rows._indices = matrix.data.copy(), matrix.indices.astype(np.int32)
+    rows._ends = matrix.indptr.astype(np.int64)
     return rows
 
 
@@ -78,9 +80,12 @@ def _sparse_rows(kind: Any, values: dict[str, Any]) -> SparseRows:
 
 def _kernel_state(kernel: GrowingKernel) -> dict[str, Any]:
     used = slots = np.flatnonzero(kernel._owner >= 0)
-    last_used, capacity = kernel._last_used, _capacity(kernel)
+    last_used, n = kernel._last_used, kernel.n_samples
+    capacity = min(kernel._values.shape[1], _most_capacity(n))
     if len(last_used) * capacity > _MOST_ROOM:  # room that nobody needs: without empty slots
         slots, last_used = np.arange(len(used)), last_used[used]
+        if len(used) * capacity > _MOST_ROOM:
+            capacity = min(capacity, _usual_capacity(n))
     return {
         "function": kernel.function,
         "shift": kernel.shift,
@@ -96,13 +101,14 @@ def _kernel_state(kernel: GrowingKernel) -> dict[str, Any]:
     }
 
 
-def _capacity(kernel: GrowingKernel) -> int:
-    return min(kernel._values.shape[1], _most_capacity(kernel.n_samples))
-
-
 def _most_capacity(n_samples: int) -> int:
     """How long columns may be, for rows that came and went."""
     return 4 * max(n_samples, _MANY_ROWS)
+
+
+def _usual_capacity(n_samples: int) -> int:
+    """The same where there are so many columns that it matters."""
+    return max(64, 4 * n_samples)
 
 
 def _check_kernel(given: Fields) -> None:
@@ -127,7 +133,7 @@ def _check_kernel(given: Fields) -> None:
     capacity = given.integer("capacity", least=n)
     room = capacity * given.size("room")
     given.require("capacity", capacity <= _most_capacity(n), "is more than rows need")
-    sound = room <= max(_MOST_ROOM, capacity * len(slots))
+    sound = room <= max(_MOST_ROOM, _usual_capacity(n) * len(slots))
     given.require("capacity", sound, "is more than columns need")
 
 
@@ -197,16 +203,19 @@ def _check_active_set(given: Fields) -> None:
     missed = abs(float(s @ a) - given.any("delta"))
     summed = missed <= _MISSED * max(1.0, float(a.max(initial=0.0)))
     given.require("delta", summed or given.any("lost"), "must be the sum of the coefficients")
-    # After a breakdown the factor may be of other variables; it is not used then.
+    # Where none is free, as after a breakdown, the factor is not used. Compiled code believes that
+    # it is of as many variables as are free.
     given.array("factor", "float64", "factor", "factor")
-    fits = given.size("factor") == given.size("free")
-    given.require("factor", fits or len(free) == 0 or given.any("lost"), "must be of the free ones")
+    fits = given.size("factor") == len(free)
+    given.require("factor", fits or len(free) == 0, "must be of the free ones")
 
 
 def _active_set(kind: Any, values: dict[str, Any]) -> ActiveSet:
     engine = ActiveSet(values["kernel"], values["per_sample"], values["delta"])
     R = values.pop("factor")
-    vars(engine).update(values)
+    # Arrays of its own: what was checked must not change with others.
+    arrays = {name: values[name].copy() for name in (*_OF_VARIABLES, "_f", "_root", "_free")}
+    vars(engine).update({**values, **arrays})
     room = len(engine._a)
     engine._u_rate, engine._no_rate = np.zeros(room), np.zeros(room)
     engine._factor = GrowingFactor()
@@ -219,11 +228,11 @@ def _active_set(kind: Any, values: dict[str, Any]) -> ActiveSet:
 
 KINDS: tuple[Kind, ...] = (
     Kind("DenseRows", "lindero.kernels.growing_rows:DenseRows", _check_dense_rows,
-         _dense_rows_state, _dense_rows),
+         _dense_rows_state, _dense_rows, most=1),
     Kind("SparseRows", "lindero.kernels.growing_rows:SparseRows", _check_sparse_rows,
-         _sparse_rows_state, _sparse_rows),
+         _sparse_rows_state, _sparse_rows, most=1),
     Kind("GrowingKernel", "lindero.kernels.growing:GrowingKernel", _check_kernel,
-         _kernel_state, _kernel),
+         _kernel_state, _kernel, most=1),
     Kind("ActiveSet", "lindero.solvers.active_set:ActiveSet", _check_active_set,
-         _active_set_state, _active_set),
+         _active_set_state, _active_set, most=1),
 )  # fmt: skip

@@ -110,6 +110,8 @@ def _check_trail(given: Fields) -> None:
     given.integer("n_scaled", least=1)
     given.integer("touched")
     followers = given.items("followers", list, None, ChainFollower)
+    single = len({id(follower) for follower in followers}) == len(followers)
+    given.require("followers", single, "must differ: each goes its own way")
     given.items("depths", list, len(followers), float)
     deep = all(0.0 <= depth < 2.0**53 for depth in given.any("depths"))
     given.require("depths", deep, "must be numbers of nodes")

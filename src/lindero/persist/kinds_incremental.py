@@ -34,7 +34,9 @@ def _check_samples(given: Fields) -> None:
 
 def _samples(kind: Any, values: dict[str, Any]) -> HeldSamples:
     samples = HeldSamples()
-    vars(samples).update(values)
+    # Arrays of their own: what is checked elsewhere must not change with them.
+    copies = {name: value.copy() for name, value in values.items() if name != "next_id"}
+    vars(samples).update(copies, next_id=values["next_id"])
     samples.n_slots = len(values["_ids"])
     samples.remember()
     return samples

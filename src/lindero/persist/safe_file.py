@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
+import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -40,20 +40,51 @@ def _write(path: str | os.PathLike[Any], write: Callable[[BinaryIO], None]) -> N
     target = Path(os.path.realpath(os.fsdecode(path)))
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to save {path!r} in.")
+    permissions = _permissions(target)
     unfinished = target.with_name(f".unfinished-{secrets.token_hex(8)}")
     try:
-        with unfinished.open("xb") as file:
+        with open(unfinished, "xb", opener=_opener(permissions)) as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, unfinished)
         os.replace(unfinished, target)
     except BaseException:
         with suppress(FileNotFoundError):
             unfinished.unlink()
         raise
     _sync_folder(target.parent)
+
+
+def _permissions(target: Path) -> int | None:
+    """Those of the file whose place is to be taken; None where there is none."""
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(f"{str(target)!r} is a folder: add the name of a file to it.")
+    if not stat.S_ISREG(mode):
+        raise OSError(
+            f"{str(target)!r} is a pipe or device, which a file cannot take the place of."
+        )
+    return stat.S_IMODE(mode)
+
+
+def _opener(permissions: int | None) -> Callable[[str, int], int]:
+    """Opens a new file with these permissions from the start, or with the usual ones."""
+
+    def opened(path: str, flags: int) -> int:
+        if permissions is None:
+            return os.open(path, flags, 0o666)
+        number = os.open(path, flags, 0o600)
+        try:
+            os.chmod(path, permissions)
+        except BaseException:
+            os.close(number)
+            raise
+        return number
+
+    return opened
 
 
 def _sync_folder(folder: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import struct
+from collections import Counter
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,16 @@ import scipy.sparse as sp
 
 from lindero.errors import ModelFileError
 from lindero.kernels.functions import Array
-from lindero.persist.container import MOST_SIDE
-from lindero.persist.kinds import EstimatorKind
+from lindero.persist.json_parts import (
+    list_of,
+    object_of,
+    place_of,
+    shape_of,
+    sides_of,
+    text_of,
+)
+from lindero.persist.kinds import MOST_OBJECTS, EstimatorKind
+from lindero.persist.reference_weights import Weights
 from lindero.persist.registry import kind_named
 from lindero.persist.value_writer import (
     ARRAY_TYPES,
@@ -25,16 +33,12 @@ from lindero.persist.value_writer import (
 )
 from lindero.solvers.solution import Status
 
-#: Objects of a file.
-MOST_OBJECTS = 1_000_000
+#: Room in arrays of text: for each character that is in them, and for all together beside that.
+_ROOM_EACH, _MOST_ROOM = 16, 2**25
 
-#: Room in an array of text, beside the text that is in it.
-_ROOM_EACH = 64
-
-#: Sides of an array.
-MOST_SIDES = 32
-
-_TIMES = re.compile(r"(datetime64|timedelta64)(\[\d{0,6}(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?")
+_TIMES = re.compile(
+    r"(datetime64|timedelta64)(\[([1-9]\d{0,5})?(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?"
+)
 _BYTES = re.compile(r"S(\d{1,7})")
 
 
@@ -42,11 +46,14 @@ class ValueReader:
     """Reads values that refer to the arrays and objects of a document."""
 
     def __init__(self, document: dict[str, Any], stored: list[Array]) -> None:
-        entries = _list(document.get("arrays"), "arrays")
+        entries = list_of(document.get("arrays"), "arrays")
         if len(entries) != len(stored):
             raise ModelFileError(f"it has {len(stored)} arrays, and {len(entries)} are described.")
         self._arrays = [_array(*pair) for pair in zip(entries, stored, strict=True)]
         self._objects: list[Any] = []
+        self._weighed = Weights(sum(array.nbytes for array in self._arrays))
+        self._made: Counter[str] = Counter()
+        self._room = 0
         self._read: dict[str, Callable[[Any, int], Any]] = {
             "float": self._float,
             "tuple": self._tuple,
@@ -61,16 +68,20 @@ class ValueReader:
             "sparse": self._sparse,
             "status": self._status,
         }
-        objects = _list(document.get("objects"), "objects")
+        objects = list_of(document.get("objects"), "objects")
         if len(objects) > MOST_OBJECTS:
             raise ModelFileError(f"it has {len(objects)} objects, and models have {MOST_OBJECTS}.")
         for entry in objects:
             self._objects.append(self.entry(entry))
+            self._weighed.end_object()
 
     def entry(self, entry: Any) -> Any:
         """An object from its kind and its fields; it can hold only those read before."""
-        entry = _object(entry, "an object")
+        entry = object_of(entry, "an object")
         kind = kind_named(entry.get("kind"))
+        self._made[kind.name] += 1
+        if self._made[kind.name] > kind.most:
+            raise ModelFileError(f"it holds more than {kind.most} of the kind {kind.name!r}.")
         if not isinstance(kind, EstimatorKind):
             return kind.made(self._fields(entry.get("fields")))
         return kind.made_with(
@@ -78,10 +89,11 @@ class ValueReader:
         )
 
     def _fields(self, fields: Any) -> dict[str, Any]:
-        return {name: self.value(value) for name, value in _object(fields, "fields").items()}
+        return {name: self.value(value) for name, value in object_of(fields, "fields").items()}
 
     def value(self, value: Any, depth: int = 0) -> Any:
         """The value that some JSON stands for."""
+        self._weighed.hold(len(value) if type(value) is str else 0)
         if value is None or type(value) in (bool, str, float):
             return value
         if type(value) is int:
@@ -110,15 +122,15 @@ class ValueReader:
 
     def _bytes(self, content: Any, depth: int) -> bytes:
         try:
-            return bytes.fromhex(_text(content))
+            return bytes.fromhex(text_of(content))
         except ValueError:
             raise ModelFileError("bytes are not hexadecimal digits.") from None
 
     def _scalar(self, content: Any, depth: int) -> Any:
-        content = _object(content, "a scalar")
-        name, value = _text(content.get("dtype")), self.value(content.get("value"), depth)
+        content = object_of(content, "a scalar")
+        name, value = text_of(content.get("dtype")), self.value(content.get("value"), depth)
         if name == "str":
-            return np.str_(_text(value))
+            return np.str_(text_of(value))
         if name == "bytes" and type(value) is bytes:
             return np.bytes_(value)
         if name not in ARRAY_TYPES and not _TIMES.fullmatch(name):
@@ -133,18 +145,18 @@ class ValueReader:
             raise ModelFileError("a scalar is beyond its type.") from None
 
     def _status(self, content: Any, depth: int) -> Status:
-        if _text(content) not in Status.__members__:
+        if text_of(content) not in Status.__members__:
             raise ModelFileError("a status is none that solvers have.")
         return Status[content]
 
     # -- several ------------------------------------------------------------------------------
 
     def _tuple(self, content: Any, depth: int) -> tuple[Any, ...]:
-        return tuple(self.value(item, depth) for item in _list(content, "a tuple"))
+        return tuple(self.value(item, depth) for item in list_of(content, "a tuple"))
 
     def _dict(self, content: Any, depth: int) -> dict[Any, Any]:
         pairs: dict[Any, Any] = {}
-        for pair in _list(content, "a mapping"):
+        for pair in list_of(content, "a mapping"):
             if type(pair) is not list or len(pair) != 2:
                 raise ModelFileError("a mapping has pairs of a key and a value.")
             key = self.value(pair[0], depth)
@@ -155,39 +167,47 @@ class ValueReader:
         return pairs
 
     def _known_object(self, content: Any, depth: int) -> Any:
-        return self._objects[_place(content, len(self._objects), "object")]
+        place = place_of(content, len(self._objects), "object")
+        self._weighed.refer_to_object(place)
+        return self._objects[place]
 
     # -- arrays -------------------------------------------------------------------------------
 
     def _known_array(self, content: Any, depth: int) -> Array:
-        return self._arrays[_place(content, len(self._arrays), "array")]
+        place = place_of(content, len(self._arrays), "array")
+        self._weighed.refer_to_array(place, self._arrays[place].nbytes)
+        return self._arrays[place]
 
     def _texts(self, content: Any, depth: int) -> Array:
-        content = _object(content, "an array of text")
-        values, width = _list(content.get("values"), "texts"), content.get("width")
+        content = object_of(content, "an array of text")
+        values, width = list_of(content.get("values"), "texts"), content.get("width")
         if not all(type(text) is str for text in values):
             raise ModelFileError("an array of text holds something else.")
         if type(width) is not int or not 0 <= width <= most_width(values):
             raise ModelFileError("an array of text has far more room than text.")
         if any(len(text) > width for text in values):
             raise ModelFileError("an array of text has too little room for its text.")
-        if width * len(values) > _ROOM_EACH * (sum(map(len, values)) + 64 * len(values) + 2**16):
+        n_characters = sum(map(len, values))
+        self._room += width * len(values) - _ROOM_EACH * n_characters
+        if self._room > _MOST_ROOM:
             raise ModelFileError("an array of text has far more room than text.")
-        shape = _shape(content.get("shape"), len(values))
-        return np.array(values, dtype=f"<U{width}").reshape(shape)
+        shape = shape_of(content.get("shape"), len(values))
+        texts = np.array(values, dtype=f"<U{width}").reshape(shape)
+        self._weighed.hold(texts.nbytes)
+        return texts
 
     def _things(self, content: Any, depth: int) -> Array:
-        content = _object(content, "an array of values")
-        values = _list(content.get("values"), "values")
+        content = object_of(content, "an array of values")
+        values = list_of(content.get("values"), "values")
         array = np.empty(len(values), dtype=object)
         for k, value in enumerate(values):
             array[k] = self.value(value, depth)
             if isinstance(array[k], (np.ndarray, list, dict)):
                 raise ModelFileError("an array of values holds arrays or lists.")
-        return array.reshape(_shape(content.get("shape"), len(values)))
+        return array.reshape(shape_of(content.get("shape"), len(values)))
 
     def _masked(self, content: Any, depth: int) -> Any:
-        content = _object(content, "a masked array")
+        content = object_of(content, "a masked array")
         data, mask = (self.value(content.get(name), depth) for name in ("data", "mask"))
         if type(data) is not np.ndarray or type(mask) is not np.ndarray or mask.dtype != bool:
             raise ModelFileError("a masked array has no data, or no mask.")
@@ -196,12 +216,12 @@ class ValueReader:
         return np.ma.MaskedArray(data, mask=mask)
 
     def _sparse(self, content: Any, depth: int) -> Any:
-        content = _object(content, "a sparse array")
+        content = object_of(content, "a sparse array")
         parts = [self.value(content.get(name), depth) for name in ("data", "indices", "indptr")]
         by_rows, matrix = content.get("format") == "csr", content.get("matrix")
         if (not by_rows and content.get("format") != "csc") or type(matrix) is not bool:
             raise ModelFileError("a sparse array is of no known format.")
-        shape = _sides(content.get("shape"))
+        shape = sides_of(content.get("shape"))
         if len(shape) != 2:
             raise ModelFileError("a sparse array has two sides.")
         _require_sound_sparse(parts, *(shape if by_rows else shape[::-1]))
@@ -213,6 +233,8 @@ def _require_sound_sparse(parts: list[Any], n_rows: int, n_columns: int) -> None
     """Compiled code believes indices: each must be inside."""
     if not all(type(part) is np.ndarray and part.ndim == 1 for part in parts):
         raise ModelFileError("a sparse array has three vectors.")
+    if len({id(part) for part in parts}) < 3:  # SciPy changes one and believes the others
+        raise ModelFileError("a sparse array has a vector twice.")
     data, indices, ends = parts
     if data.dtype.kind not in "biuf" or data.dtype == np.float16:
         raise ModelFileError("a sparse array holds no numbers.")
@@ -228,8 +250,8 @@ def _require_sound_sparse(parts: list[Any], n_rows: int, n_columns: int) -> None
 
 def _array(entry: Any, stored: Array) -> Array:
     """A stored array as what its entry says it is."""
-    entry = _object(entry, "an array")
-    name, shape = _text(entry.get("dtype")), _sides(entry.get("shape"))
+    entry = object_of(entry, "an array")
+    name, shape = text_of(entry.get("dtype")), sides_of(entry.get("shape"))
     by_columns = entry.get("order", "C") == "F"
     width = _BYTES.fullmatch(name)
     found = list(stored.shape)
@@ -248,43 +270,3 @@ def _array(entry: Any, stored: Array) -> Array:
     elif type_name != name:
         stored = stored.view(np.dtype(name))
     return stored.T if by_columns else stored
-
-
-def _list(content: Any, what: str) -> list[Any]:
-    if type(content) is not list:
-        raise ModelFileError(f"{what} must be a list.")
-    return content
-
-
-def _object(content: Any, what: str) -> dict[str, Any]:
-    if type(content) is not dict:
-        raise ModelFileError(f"{what} must be an object of JSON.")
-    return content
-
-
-def _text(content: Any) -> str:
-    if type(content) is not str:
-        raise ModelFileError("something must be text, and is not.")
-    return content
-
-
-def _place(content: Any, count: int, what: str) -> int:
-    if type(content) is not int or not 0 <= content < count:
-        raise ModelFileError(f"an {what} is referred to that is not there before.")
-    return content
-
-
-def _sides(content: Any) -> list[int]:
-    sides = _list(content, "a shape")
-    if len(sides) > MOST_SIDES or not all(
-        type(side) is int and 0 <= side <= MOST_SIDE for side in sides
-    ):
-        raise ModelFileError("a shape has numbers that it cannot have.")
-    return sides
-
-
-def _shape(content: Any, count: int) -> list[int]:
-    sides = _sides(content)
-    if prod(sides) != count:
-        raise ModelFileError("a shape does not fit the values there are.")
-    return sides
