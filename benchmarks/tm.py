@@ -16,6 +16,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -236,20 +237,20 @@ def defaults() -> None:
         losses = {"generative": [], **{way: [] for way in ways}}
         for name in PUBLISHED:
             X, y = read(name)
-            losses["generative"].append(_cross_validated(plain, name, X, y)[1].mean())
+            losses["generative"].append(_cross_validated(plain, name, X, y, 5)[1].mean())
             for way, options in ways.items():
-                found = _cross_validated(f"{plain}-TM", name, X, y, **options)
+                found = _cross_validated(f"{plain}-TM", name, X, y, 5, **options)
                 losses[way].append(found[1].mean())
         rows.append([plain, *(f"{np.mean(own):.3f}" for own in losses.values())])
-    print("\n### Mean log-loss over the ten published sets, 5 folds × 3 seeds")
+    print("\n### Mean log-loss over the ten published sets, 5 folds of one seed")
     table(["model", "generative", *ways], rows)
 
 
 def _cross_validated(
-    which: str, name: str, X: pd.DataFrame, y: np.ndarray, **options: Any
+    which: str, name: str, X: pd.DataFrame, y: np.ndarray, n_folds: int = 15, **options: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     scores = []
-    for train, test in folds(X, y):
+    for train, test in islice(folds(X, y), n_folds):
         model = model_of(which, name, **options).fit(X.iloc[train], y[train])
         proba = model.predict_proba(X.iloc[test])
         own = np.searchsorted(model.classes_, y[test])
