@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from tests.cli.conftest import flower_rows
+
 
 def churn(here):
     """Rows with a number of the customer, and a column that tells of the class."""
@@ -68,3 +70,11 @@ def test_snapshots_of_two_runs_do_not_mix(here, flowers):
     other = ["stream", flowers, "-m", "naive-bayes", "--save-every", "20", "--snapshots", "other"]
     assert here.run(*other).exit_code == 0
     assert here.run("stream", flowers, "--resume", "snapshots").exit_code == 0
+
+
+def test_labels_of_another_coding_are_noticed(here, model, flowers):
+    here.write("coded.csv", flower_rows().replace("rose", "1").replace("lily", "0"))
+    done = here.run("predict", model, "coded.csv", "-o", "out.csv")
+    assert done.exit_code == 0
+    assert "Not scored: no label of the data" in done.stderr
+    assert "accuracy" not in done.stdout + done.stderr

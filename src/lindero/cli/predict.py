@@ -132,13 +132,31 @@ def _scores(saved: Any, dataset: Any, X: Any, found: Any) -> dict[str, float]:
     if not machine.has_target or dataset.y is None or not has_queries:
         return {}
     known = np.flatnonzero(~missing_values(dataset.y))
-    if len(known) == 0:
+    if len(known) == 0 or _other_labels(saved.model, dataset.y[known]):
         return {}
     data = {"X": X, "y": dataset.y, "times": dataset.times, "qid": dataset.qid}
     data.update(weights=dataset.weights, found=found)
     if len(known) < dataset.n_rows:
         data = {name: rows_of(values, known) for name, values in data.items()}
     return measured(machine, saved.model, **data)
+
+
+def _other_labels(model: Any, y: Any) -> bool:
+    """Whether no label is a class of the model, which is said: scores would mean nothing."""
+    from lindero.errors import warn_user
+
+    classes = getattr(model, "classes_", None)
+    if classes is None or set(y.tolist()) & set(classes.tolist()):
+        return False
+    there, known = (
+        ", ".join(map(str, list(some)[:5])) for some in (dict.fromkeys(y.tolist()), classes)
+    )
+    warn_user(
+        f"Not scored: no label of the data ({there}) is a class of the model ({known}). Are they "
+        "coded otherwise?",
+        UserWarning,
+    )
+    return True
 
 
 def _listed(columns: dict[str, Any]) -> list[dict[str, Any]]:
