@@ -13,7 +13,7 @@ from lindero.cli.output import Output
 _EXAMPLES = """\b
 Examples:
   lindero demo
-  lindero demo --folder /tmp/demo
+  lindero demo --folder pages
 """
 
 _PAGE = "report.html"
