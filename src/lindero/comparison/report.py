@@ -75,7 +75,7 @@ def comparison_body(
             heading("What it takes"),
             figure(
                 charts.scores_against_time(comparison),
-                "Time of a fold: choosing parameters, fitting and answering. Blue is the least mean.",
+                "Time of a fold: choosing parameters, fitting, answering. Blue is the least mean.",
             ),
             *_how_it_errs(comparison, taken, heading),
             heading("Parameters that were chosen"),
@@ -138,8 +138,8 @@ def _how(comparison: Comparison) -> str:
 def _spread_caption(comparison: Comparison) -> str:
     constant = "the mean" if comparison.task == "regression" else "the same class"
     return (
-        "Small dots are folds, large ones their mean, bars one standard deviation either side; blue "
-        "is the least mean. "
+        "Small dots are folds, large ones their mean, bars one standard deviation either side; "
+        "blue is the least mean. "
         f"Always answering {constant} gives "
         f"{score_text(comparison.measure, comparison.baseline)} (the dashed line, where it is "
         "near)."
