@@ -19,7 +19,7 @@ from data_sets import FOLDER
 from lindero.kernels.blocks import kernel_product
 from lindero.kernels.functions import KernelFunction
 from lindero.kernels.operator import kernel_operator
-from lindero.kernels.threads import TileThreads
+from lindero.runtime.threads import TileThreads
 from peers import CACHE_MB, best_time
 from svc import geometric_mean, machine, table
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from lindero.lazy import load_lazily
 
 __version__ = "0.1.0"
 
@@ -55,25 +56,30 @@ __all__ = [
     "__version__",
 ]
 
-#: The modules that public names are loaded from, on first use.
-_BAYES = (
-    "AODE",
-    "KDB",
-    "TAN",
-    "NaiveBayes",
-    "NetworkClassifier",
-    "StructuralTM",
-    "TMClustering",
+__getattr__, __dir__ = load_lazily(
+    __name__,
+    {
+        "AODE": "lindero.bayes",
+        "AdaptiveSVC": "lindero.svm",
+        "AdaptiveSVR": "lindero.svm",
+        "CostSensitiveSVC": "lindero.svm",
+        "IncrementalOneClassSVM": "lindero.svm",
+        "IncrementalSVC": "lindero.svm",
+        "IncrementalSVR": "lindero.svm",
+        "KDB": "lindero.bayes",
+        "NaiveBayes": "lindero.bayes",
+        "NetworkClassifier": "lindero.bayes",
+        "NuSVC": "lindero.svm",
+        "NuSVR": "lindero.svm",
+        "OneClassSVM": "lindero.svm",
+        "RankSVM": "lindero.svm",
+        "SVC": "lindero.svm",
+        "SVCCV": "lindero.svm",
+        "SVR": "lindero.svm",
+        "SVRCV": "lindero.svm",
+        "StructuralTM": "lindero.bayes",
+        "TAN": "lindero.bayes",
+        "TMClustering": "lindero.bayes",
+    },
+    others=("__version__",),
 )
-_HOMES = {name: "lindero.svm" for name in __all__ if name != "__version__"}
-_HOMES |= dict.fromkeys(_BAYES, "lindero.bayes")
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'lindero' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 def missing_values(values: Array) -> Array:

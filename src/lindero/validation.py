@@ -21,8 +21,9 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from lindero.kernels.functions import NAMED_KERNELS, Array, KernelFunction
+from lindero.kernels.functions import NAMED_KERNELS, KernelFunction
 from lindero.labels import missing_values, require_labels
+from lindero.runtime.arrays import Array
 
 _BLOCK_NUMBERS = 2**18
 

@@ -1,4 +1,4 @@
-"""What compiled functions must say of their arithmetic (see `lindero.kernels.compilation`)."""
+"""What compiled functions must say of their arithmetic (see `lindero.runtime.compilation`)."""
 
 import importlib
 import pkgutil
@@ -9,8 +9,8 @@ from numba import njit
 from numba.core.dispatcher import Dispatcher
 
 import lindero
-from lindero.kernels.compilation import EXACT, FAST, FINITE
 from lindero.problems.conditions import centred_gap
+from lindero.runtime.compilation import EXACT, FAST, FINITE
 
 MODULES = [module.name for module in pkgutil.walk_packages(lindero.__path__, prefix="lindero.")]
 COMPILED = {

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from lindero.kernels.blocks import kernel_among, kernel_product, kernel_tile, tile_bounds
 from lindero.kernels.functions import KernelFunction
 from lindero.kernels.operator import kernel_operator
-from lindero.kernels.threads import TileThreads
+from lindero.runtime.threads import TileThreads
 from tests.naive.functions import kernel_matrix
 
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from lindero.kernels.blocks import kernel_among
-from lindero.kernels.threads import TileThreads
+from lindero.runtime.threads import TileThreads
 
 
 def dense_kernel(problem):

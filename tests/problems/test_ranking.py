@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.kernels.functions import KernelFunction
 from lindero.kernels.operator import kernel_operator
-from lindero.kernels.threads import TileThreads
 from lindero.problems.pair_sums import (
     half_laplacian_rows,
     laplacian_times,
@@ -20,6 +19,7 @@ from lindero.problems.pair_sums import (
     sort_queries,
 )
 from lindero.problems.ranking import LinearRanking, Queries, document_coefficients, pair_problem
+from lindero.runtime.threads import TileThreads
 from tests.naive import ranking as naive
 
 

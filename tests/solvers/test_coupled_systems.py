@@ -16,10 +16,10 @@ from scipy.spatial import cKDTree
 import lindero.problems.graph_levels as graph_levels
 import lindero.solvers.coupled_systems as coupled_systems
 import lindero.solvers.graph_system as graph_system
-from lindero.kernels.threads import TileThreads
 from lindero.problems.coupled import Anchor
 from lindero.problems.coupled_losses import coupled_margin, coupled_tube
 from lindero.problems.node_graphs import Chain, Graph
+from lindero.runtime.threads import TileThreads
 from lindero.solvers.chain_system import ChainSystem
 from lindero.solvers.coupled_interior_point import CoupledInteriorPointSolver
 from lindero.solvers.graph_system import GraphSystem

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from lindero.errors import SolverError
 from lindero.kernels.products import DenseProducts, SparseProducts
-from lindero.kernels.threads import TileThreads
+from lindero.runtime.threads import TileThreads
 from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.linear import LinearSolver
 from lindero.solvers.newton_systems import DenseNewtonSystem, SmallNewtonSystem

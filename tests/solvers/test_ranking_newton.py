@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 
 from lindero.kernels.functions import KernelFunction
 from lindero.kernels.operator import kernel_operator
-from lindero.kernels.threads import TileThreads
 from lindero.problems.ranking import LinearRanking, Queries
+from lindero.runtime.threads import TileThreads
 from lindero.solvers.limits import Limits
 from lindero.solvers.ranking_newton import RankingNewtonSolver, flat_point
 from lindero.solvers.ranking_pairs import RankingPairsSolver, exact_factor

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from lindero.lazy import load_lazily
 
 if TYPE_CHECKING:
     from lindero.bayes.aode import AODE as AODE
@@ -34,28 +35,20 @@ __all__ = [
     "TMClustering",
 ]
 
-#: The modules that public names are loaded from, on first use.
-_HOMES = {
-    "AODE": "aode",
-    "ArcStep": "structural_tm",
-    "BayesNetwork": "files.bayes_network",
-    "Convergence": "convergence",
-    "Explanation": "explanation",
-    "KDB": "kdb",
-    "LogisticForm": "logistic_form",
-    "NaiveBayes": "naive_bayes",
-    "NetworkClassifier": "network_classifier",
-    "StructuralTM": "structural_tm",
-    "TAN": "tan",
-    "TMClustering": "clustering",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"lindero.bayes.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'lindero.bayes' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = load_lazily(
+    __name__,
+    {
+        "AODE": ".aode",
+        "ArcStep": ".structural_tm",
+        "BayesNetwork": ".files.bayes_network",
+        "Convergence": ".convergence",
+        "Explanation": ".explanation",
+        "KDB": ".kdb",
+        "LogisticForm": ".logistic_form",
+        "NaiveBayes": ".naive_bayes",
+        "NetworkClassifier": ".network_classifier",
+        "StructuralTM": ".structural_tm",
+        "TAN": ".tan",
+        "TMClustering": ".clustering",
+    },
+)

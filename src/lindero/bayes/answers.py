@@ -12,7 +12,7 @@ from lindero.bayes.networks.network import Network
 from lindero.bayes.posterior import log_posterior, most_probable, posterior
 from lindero.bayes.reading import new_rows
 from lindero.bayes.tables.table import Table
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 class BayesAnswers:

@@ -19,7 +19,7 @@ from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.counts.count_input import pair_bytes, tree_bytes
 from lindero.bayes.counts.counts import Counts, count_pairs
 from lindero.bayes.networks.stars import Stars, estimated_stars
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 class AODE(BayesClassifier):

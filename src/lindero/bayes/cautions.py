@@ -9,7 +9,7 @@ from lindero.bayes.columns.moments import Moments
 from lindero.bayes.evidence import Sample
 from lindero.bayes.tables.schema import Schema
 from lindero.errors import warn_user
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: Columns that a warning names.
 _MOST_NAMED = 5

@@ -25,7 +25,7 @@ from lindero.bayes.columns.moments import Moments
 from lindero.bayes.evidence import Evidence, Sample
 from lindero.bayes.networks.families import FamilyCounts
 from lindero.bayes.reading import first_sample, further_sample, prior_of
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 BAYES_CONSTRAINTS: dict[str, list[Any]] = {
     "alpha": [Interval(Real, 0.0, None, closed="left")],

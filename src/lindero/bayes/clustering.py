@@ -34,7 +34,7 @@ from lindero.bayes.latent.starts import Starts
 from lindero.bayes.tables.table import Table
 from lindero.bayes.unlabelled import unlabelled_rows
 from lindero.errors import warn_user
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 class TMClustering(ClusteringAnswers, ClusterMixin, BaseEstimator):  # type: ignore[misc]

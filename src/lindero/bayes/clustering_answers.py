@@ -15,7 +15,7 @@ from lindero.bayes.latent.description import described
 from lindero.bayes.networks.network import Network
 from lindero.bayes.tables.frames import free_name
 from lindero.bayes.tables.table import Table
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 class ClusteringAnswers(BayesAnswers):

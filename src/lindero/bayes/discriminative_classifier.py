@@ -35,7 +35,7 @@ from lindero.bayes.logistic_form import LogisticForm, logistic_form
 from lindero.bayes.networks.families import FamilyCounts
 from lindero.bayes.reading import prior_of
 from lindero.errors import warn_user
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 DISCRIMINATIVE_CONSTRAINTS: dict[str, list[Any]] = {
     **BAYES_CONSTRAINTS,

@@ -18,7 +18,7 @@ from lindero.bayes.columns.moments import Moments
 from lindero.bayes.networks.empty_attributes import without_attributes
 from lindero.bayes.tables.schema import Schema
 from lindero.bayes.tables.table import Table
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 @dataclass(frozen=True)

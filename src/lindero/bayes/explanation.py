@@ -19,7 +19,7 @@ import numpy as np
 from lindero.bayes.columns.moments import add_log_densities
 from lindero.bayes.reading import new_rows
 from lindero.bayes.tables.frames import frame_backend, free_name
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: Rows that are taken apart at once.
 _ROWS_AT_ONCE = 4096

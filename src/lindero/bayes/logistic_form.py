@@ -21,7 +21,7 @@ from lindero.bayes.conditional.conditional_gaussian import natural
 from lindero.bayes.conditional.logistic import indicators, to_logistic
 from lindero.bayes.networks.network import Network
 from lindero.bayes.reading import new_rows
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from lindero.bayes.discriminative_classifier import (
     DiscriminativeClassifier,
 )
 from lindero.bayes.networks.families import FamilyCounts
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 class NetworkClassifier(DiscriminativeClassifier):

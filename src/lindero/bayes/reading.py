@@ -21,8 +21,8 @@ from lindero.bayes.tables.schema import Schema
 from lindero.bayes.tables.table import Table
 from lindero.bayes.tables.user_table import UserTable, computed
 from lindero.errors import warn_user
-from lindero.kernels.functions import Array
 from lindero.labels import class_labels, declared_classes, label_codes, require_labels
+from lindero.runtime.arrays import Array
 from lindero.validation import row_factors
 
 

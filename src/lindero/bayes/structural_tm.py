@@ -29,7 +29,7 @@ from lindero.bayes.networks.families import FamilyCounts
 from lindero.bayes.structural.arcs import CLASS, Structure
 from lindero.bayes.structural.exact_scores import SCORES, SearchRows
 from lindero.bayes.structural.greedy import Round, grown
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 @dataclass(frozen=True)

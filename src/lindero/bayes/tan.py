@@ -26,7 +26,7 @@ from lindero.bayes.discriminative_classifier import (
     DiscriminativeClassifier,
 )
 from lindero.bayes.networks.families import FamilyCounts
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 class TAN(DiscriminativeClassifier):

@@ -13,7 +13,7 @@ from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.tables.schema import Schema
 from lindero.bayes.tables.table import Table
 from lindero.bayes.tables.user_table import UserTable
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 from lindero.validation import row_factors
 
 

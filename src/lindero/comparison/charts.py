@@ -16,7 +16,7 @@ from lindero.comparison.drawing import (
 )
 from lindero.comparison.recommendation import score_text
 from lindero.comparison.results import MEASURES, Comparison, MachineResult
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: Width of pictures; pages shrink them to fit.
 _WIDTH = 760

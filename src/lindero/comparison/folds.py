@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lindero.kernels.functions import Array
 from lindero.machines.folds import Split, dealt, forward_folds
+from lindero.runtime.arrays import Array
 
 
 def class_folds(

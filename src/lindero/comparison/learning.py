@@ -30,10 +30,10 @@ from lindero.comparison.tuning import (
     piped,
     without,
 )
-from lindero.kernels.functions import Array
 from lindero.machines import MACHINES, make_machine
 from lindero.machines.fitting import fit_machine
 from lindero.machines.scoring import class_scores, codes_of
+from lindero.runtime.arrays import Array
 
 #: C = 2⁻⁵, 2⁻³, …, 2⁹, and multiples of gamma="scale".
 _CS = tuple(2.0**k for k in range(-5, 10, 2))

@@ -12,9 +12,9 @@ from lindero.comparison.contenders import Contender, named_contenders, suitable
 from lindero.comparison.folds import class_folds, number_folds
 from lindero.comparison.rows import CLASSIFICATION, Rows
 from lindero.comparison.tuning import Setting
-from lindero.kernels.functions import Array
 from lindero.machines.folds import Split, forward_folds
 from lindero.machines.scoring import class_scores, least_cost, number_scores
+from lindero.runtime.arrays import Array
 
 
 def require_count(name: str, value: Any, least: int) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: Decisions of a machine fitted to some training rows, for others: (train, test) to values and
 #: classes; None where that machine cannot be fitted.

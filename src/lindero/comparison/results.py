@@ -11,7 +11,7 @@ import numpy as np
 
 from lindero.comparison.recommendation import Advice, advice
 from lindero.comparison.significance import PairedTest, against, corrected_error
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: Measures in words.
 MEASURES = {"error": "error", "log_loss": "log-loss", "cost": "cost", "rmse": "RMSE", "mae": "MAE"}

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from lindero.kernels.functions import Array
 from lindero.labels import plain_labels, require_labels
 from lindero.machines import folds
+from lindero.runtime.arrays import Array
 from lindero.svm.time_axis import plain_times
 
 CLASSIFICATION, REGRESSION = "classification", "regression"

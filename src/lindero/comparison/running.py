@@ -27,7 +27,6 @@ from lindero.comparison.results import Comparison
 from lindero.comparison.rows import CLASSIFICATION, REGRESSION, Rows, rows_of, task_of
 from lindero.comparison.scoreboard import Judgement, Scoreboard
 from lindero.comparison.tuning import Setting
-from lindero.kernels.functions import Array
 from lindero.labels import class_labels
 from lindero.machines.folds import Split
 from lindero.machines.scoring import (
@@ -35,6 +34,7 @@ from lindero.machines.scoring import (
     cost_matrix,
     number_scores,
 )
+from lindero.runtime.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import numpy as np
 
 from lindero.comparison.contenders import Contender
 from lindero.comparison.results import Comparison, MachineResult
-from lindero.kernels.functions import Array
 from lindero.machines.folds import Split
+from lindero.runtime.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: Machines are told apart below this p-value.
 LEVEL = 0.05

@@ -17,12 +17,12 @@ from sklearn.pipeline import Pipeline
 from lindero.comparison.folds import inner_folds, of_several, sample_of
 from lindero.comparison.probabilities import ProbabilityCurve, fitted_curve
 from lindero.comparison.rows import Rows
-from lindero.kernels.functions import Array
 from lindero.machines import TableEncoder
 from lindero.machines.building import MACHINE_STEP, TABLE_STEP
 from lindero.machines.fitting import decision_values, predictions
 from lindero.machines.folds import Split, rows_of
 from lindero.machines.scoring import codes_of, least_cost
+from lindero.runtime.arrays import Array
 
 _LINEAR = "linear"
 

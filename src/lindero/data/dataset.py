@@ -10,7 +10,7 @@ import numpy as np
 
 from lindero.data.row_values import taken
 from lindero.data.summaries import one_line
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from lindero.data.stream_input import whole_number
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: The rectangle of the third set.
 _LEFT, _RIGHT = -0.2, 1.2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lindero.data.content import Content
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 from lindero.svm.time_axis import plain_times
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone, is_regressor
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 class StreamTable:

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from lindero.data.row_values import missing_count
-from lindero.kernels.functions import Array
 from lindero.labels import missing_values
+from lindero.runtime.arrays import Array
 
 #: Classes that are listed, by size.
 _LISTED = 6

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from lindero.data.content import Content
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 LARGEST_INDEX = 10**8
 

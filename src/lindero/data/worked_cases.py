@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from lindero.data.dataset import Dataset
 from lindero.data.stream_input import whole_number
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 _CORNERS = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
 

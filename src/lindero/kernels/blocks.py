@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator
 from lindero.kernels.products import Probe
-from lindero.kernels.threads import TileThreads
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 
 #: A tile of kernel values should stay in a core's own cache between its product and its use.
 TILE_BYTES = 2 * 2**20

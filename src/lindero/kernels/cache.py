@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 class RowCache:

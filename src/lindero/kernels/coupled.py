@@ -29,10 +29,10 @@ import numpy as np
 from numba import njit
 
 from lindero.errors import KernelError
-from lindero.kernels.compilation import EXACT, FAST
-from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator, padded
 from lindero.kernels.products import Probe
+from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import EXACT, FAST
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lindero.kernels.compilation import FINITE
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import FINITE
 
 NAMED_KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lindero.kernels.compilation import FAST
-from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.functions import KernelFunction
 from lindero.kernels.growing_rows import growing_rows
 from lindero.kernels.operator import KernelOperator
 from lindero.kernels.products import Probe
+from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import FAST
 
 #: Columns kept at least, whatever the cap.
 _FEWEST_COLUMNS = 16

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.functions import KernelFunction
 from lindero.kernels.operator import CallableKernel, KernelOperator, ProductKernel
 from lindero.kernels.products import DenseProducts, SparseProducts
+from lindero.runtime.arrays import Array
 
 _FIRST_ROOM = 64
 

@@ -25,9 +25,10 @@ import scipy.sparse as sp
 from numba import njit
 
 from lindero.errors import KernelError
-from lindero.kernels.compilation import EXACT
-from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.functions import KernelFunction
 from lindero.kernels.products import DenseProducts, Probe, SparseProducts
+from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import EXACT
 
 #: The matrix over at most this many samples is computed once for all their subsets.
 SHARED_SAMPLES = 400

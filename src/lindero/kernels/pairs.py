@@ -17,10 +17,10 @@ import numpy as np
 from numba import njit
 
 from lindero.kernels.blocks import kernel_tile, tile_bounds
-from lindero.kernels.compilation import EXACT
-from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator, padded
 from lindero.kernels.products import Probe
+from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import EXACT
 
 #: Pairs whose diagonal is computed at once.
 _CHUNK = 1024

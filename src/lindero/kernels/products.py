@@ -19,8 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 from numba import njit
 
-from lindero.kernels.compilation import EXACT, FAST
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import EXACT, FAST
 
 #: Converted copies up to this size are kept for the length of a fit; larger data are converted
 #: tile by tile (measured: 3 to 8 % slower with 50 features, a third with 400).

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lindero.kernels.compilation import EXACT
-from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.functions import KernelFunction
 from lindero.kernels.operator import ProductKernel, chosen, kernel_operator, origin
 from lindero.kernels.products import Probe
-from lindero.kernels.threads import TileThreads
+from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import EXACT
+from lindero.runtime.threads import TileThreads
 
 _NUMBER_BYTES = 8
 

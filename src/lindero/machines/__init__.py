@@ -6,9 +6,9 @@ whatever it needs besides X and y, :func:`cross_validated` and :func:`tuned` say
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from lindero.lazy import load_lazily
 from lindero.machines.registry import MACHINES, Machine, find_machine, machine_of
 
 if TYPE_CHECKING:
@@ -38,25 +38,23 @@ __all__ = [
     "tuned",
 ]
 
-#: The modules that public names are loaded from, on first use.
-_HOMES = {
-    "CrossValidation": "cross_validation",
-    "TableEncoder": "table_encoder",
-    "Tuning": "tuning",
-    "cross_validated": "cross_validation",
-    "explained_rows": "explaining",
-    "fit_machine": "fitting",
-    "make_machine": "building",
-    "parse_settings": "settings",
-    "tuned": "tuning",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"lindero.machines.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'lindero.machines' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = load_lazily(
+    __name__,
+    {
+        "CrossValidation": ".cross_validation",
+        "TableEncoder": ".table_encoder",
+        "Tuning": ".tuning",
+        "cross_validated": ".cross_validation",
+        "explained_rows": ".explaining",
+        "fit_machine": ".fitting",
+        "make_machine": ".building",
+        "parse_settings": ".settings",
+        "tuned": ".tuning",
+    },
+    others=(
+        "MACHINES",
+        "Machine",
+        "find_machine",
+        "machine_of",
+    ),
+)

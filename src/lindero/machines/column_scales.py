@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from lindero.bayes.tables.schema import NUMBER
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 TABLE = "table"
 SPARSE = "sparse"

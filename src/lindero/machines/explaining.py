@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from lindero.kernels.functions import Array
 from lindero.machines.building import TABLE_STEP, final_estimator
 from lindero.machines.column_scales import SPARSE
 from lindero.machines.registry import CLASSIFICATION, machine_of
+from lindero.runtime.arrays import Array
 
 #: The machine is asked once for each column: more would take too long.
 MOST_COLUMNS = 1000

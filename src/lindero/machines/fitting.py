@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lindero.kernels.functions import Array
 from lindero.machines.building import MACHINE_STEP, final_estimator
 from lindero.machines.registry import CLASSIFICATION, RANKING, Machine, machine_of
+from lindero.runtime.arrays import Array
 
 
 def fit_machine(

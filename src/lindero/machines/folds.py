@@ -15,8 +15,8 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from lindero.errors import warn_user
-from lindero.kernels.functions import Array
 from lindero.machines.registry import CLASSIFICATION, RANKING, Machine
+from lindero.runtime.arrays import Array
 
 #: Training rows and test rows of a fold.
 Split = tuple[Array, Array]

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import ParameterGrid
 
-from lindero.kernels.functions import Array
 from lindero.machines.building import final_estimator, make_machine
 from lindero.machines.fitting import predictions
 from lindero.machines.registry import (
@@ -31,6 +30,7 @@ from lindero.machines.registry import (
     Machine,
 )
 from lindero.machines.scoring import class_scores, codes_of, weighted_mean
+from lindero.runtime.arrays import Array
 
 #: Measures of which less is better.
 LESS_IS_BETTER = ("cost", "log_loss", "mean_absolute_error", "outlier_share")

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: The least probability that a class is taken to have: a row of a class that a machine holds
 #: impossible costs 34.5, not infinity.

@@ -27,8 +27,8 @@ from lindero.bayes.tables.schema import NUMBER, UNKNOWN, Column, Schema
 from lindero.bayes.tables.table import Table
 from lindero.bayes.tables.user_table import UserTable
 from lindero.errors import warn_user
-from lindero.kernels.functions import Array
 from lindero.machines.column_scales import SPARSE, TABLE, sparse_state, standardisation
+from lindero.runtime.arrays import Array
 
 #: Tables of more columns than this come as sparse ones: most columns of categories are zeros.
 _MANY_COLUMNS = 1000

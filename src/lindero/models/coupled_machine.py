@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from lindero.kernels.coupled import CoupledKernel
-from lindero.kernels.functions import Array
-from lindero.kernels.threads import TileThreads
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 
 #: Rows and support vectors of one piece of work: some 2 MB of kernel values.
 _ROWS = 256

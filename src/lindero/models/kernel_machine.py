@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator
-from lindero.kernels.threads import TileThreads
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 
 #: Kernel values computed at once by each thread: some 2 MB, which stay in cache.
 _TILE_VALUES = 2**18

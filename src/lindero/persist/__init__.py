@@ -9,8 +9,9 @@ both programs share.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from lindero.lazy import load_lazily
 
 if TYPE_CHECKING:
     from sklearn.datasets import dump_svmlight_file as save_svmlight_data
@@ -34,27 +35,18 @@ __all__ = [
     "save_svmlight_data",
 ]
 
-#: The modules that public names are loaded from, on first use, and what they are called there.
-_HOMES = {
-    "ModelInfo": ("lindero.persist.model_info", "ModelInfo"),
-    "inspect": ("lindero.persist.model_file", "inspect"),
-    "load": ("lindero.persist.model_file", "load"),
-    "load_libsvm": ("lindero.persist.libsvm", "load_libsvm"),
-    "load_svmlight": ("lindero.persist.svmlight", "load_svmlight"),
-    "load_svmlight_data": ("sklearn.datasets", "load_svmlight_file"),
-    "save": ("lindero.persist.model_file", "save"),
-    "save_libsvm": ("lindero.persist.libsvm", "save_libsvm"),
-    "save_svmlight": ("lindero.persist.svmlight", "save_svmlight"),
-    "save_svmlight_data": ("sklearn.datasets", "dump_svmlight_file"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        module, there = _HOMES[name]
-        return getattr(import_module(module), there)
-    raise AttributeError(f"module 'lindero.persist' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = load_lazily(
+    __name__,
+    {
+        "ModelInfo": ".model_info",
+        "inspect": ".model_file",
+        "load": ".model_file",
+        "load_libsvm": ".libsvm",
+        "load_svmlight": ".svmlight",
+        "load_svmlight_data": "sklearn.datasets:load_svmlight_file",
+        "save": ".model_file",
+        "save_libsvm": ".libsvm",
+        "save_svmlight": ".svmlight",
+        "save_svmlight_data": "sklearn.datasets:dump_svmlight_file",
+    },
+)

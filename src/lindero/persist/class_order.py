@@ -17,8 +17,8 @@ from itertools import combinations
 
 import numpy as np
 
-from lindero.kernels.functions import Array
 from lindero.models.kernel_machine import groups_of
+from lindero.runtime.arrays import Array
 
 
 @dataclass(frozen=True)

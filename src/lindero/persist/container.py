@@ -27,7 +27,7 @@ from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as written_tensors
 
 from lindero.errors import ModelFileError, NewerFormatError
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 FORMAT_VERSION = 1
 

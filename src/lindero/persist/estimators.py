@@ -16,12 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 import lindero.svm
 from lindero.errors import ModelFileError
-from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.functions import KernelFunction
 from lindero.persist.class_order import ascending, first_positive
 from lindero.persist.libsvm_model import KERNEL_PARAMETERS, LibsvmModel
 from lindero.persist.libsvm_model import KERNELS as LIBSVM_KERNELS
 from lindero.persist.model_text import LARGEST_INDEX, ModelText
 from lindero.persist.svmlight_model import KERNELS, SvmlightModel
+from lindero.runtime.arrays import Array
 from lindero.svm.margin_machine import dense
 
 #: Types of LIBSVM and the estimators of `lindero.svm` that are the same machine.

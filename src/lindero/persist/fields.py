@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from lindero.errors import ModelFileError
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: Largest count of anything: samples, features, steps.
 MOST = 2**53

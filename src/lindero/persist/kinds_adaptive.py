@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from lindero.kernels.functions import Array
 from lindero.persist.fields import Fields
 from lindero.persist.kinds import EstimatorKind, Kind, estimator_state, set_state
 from lindero.persist.kinds_svm import check_classes, check_width
+from lindero.runtime.arrays import Array
 from lindero.solvers.chain_follower import SPACING, ChainFollower
 from lindero.solvers.chain_steps import FULL, IDLE
 from lindero.svm.adaptive_path import AdaptivePath

@@ -10,9 +10,9 @@ from lindero.bayes.columns.attributes import GAUSSIAN, METHODS, Attributes
 from lindero.bayes.counts.structure import ordered
 from lindero.bayes.networks.stars import StarTables
 from lindero.bayes.tables.schema import CATEGORY, NUMBER, UNKNOWN, Column
-from lindero.kernels.functions import Array
 from lindero.persist.fields import Fields
 from lindero.persist.kinds import Kind
+from lindero.runtime.arrays import Array
 
 #: Most values of an attribute.
 _MOST_VALUES = 2**31 - 2

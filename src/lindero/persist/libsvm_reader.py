@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.functions import KernelFunction
 from lindero.persist.libsvm_model import (
     CLASSIFIERS,
     KERNEL_PARAMETERS,
@@ -21,6 +21,7 @@ from lindero.persist.libsvm_model import (
     LibsvmModel,
 )
 from lindero.persist.model_text import LARGEST_INDEX, ModelText, SparseRows, shown
+from lindero.runtime.arrays import Array
 
 #: Probabilities and densities, which machines here do not give.
 _LEFT_OUT = (b"probA", b"probB", b"prob_density_marks")

@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from lindero.errors import ModelFileError
-from lindero.kernels.functions import Array
 from lindero.persist.json_parts import (
     list_of,
     object_of,
@@ -31,6 +30,7 @@ from lindero.persist.value_writer import (
     MOST_WHOLE,
     most_width,
 )
+from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Status
 
 #: Room in arrays of text: for each character that is in them, and for all together beside that.

@@ -22,9 +22,9 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
-from lindero.kernels.functions import Array
 from lindero.persist.kinds import EstimatorKind
 from lindero.persist.registry import kind_of
+from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Status
 
 #: What arrays of numbers can be, beside dates and durations.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

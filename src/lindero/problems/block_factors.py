@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lindero.kernels.compilation import FAST
+from lindero.runtime.compilation import FAST
 
 #: Share of a diagonal entry below which a pivot is rounding.
 ROUNDING = 1e-16

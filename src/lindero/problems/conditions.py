@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lindero.kernels.compilation import EXACT
+from lindero.runtime.compilation import EXACT
 
 #: Share of its upper bound by which a coefficient may miss it, and share of the largest
 #: coefficient below which one is nothing.

@@ -29,11 +29,11 @@ from functools import cached_property
 
 import numpy as np
 
-from lindero.kernels.functions import Array
 from lindero.problems.conditions import snapped
 from lindero.problems.dual_qp import Judgement
 from lindero.problems.node_graphs import Chain, Graph
 from lindero.problems.node_rows import component_biases, outputs, pulls
+from lindero.runtime.arrays import Array
 
 #: Share of u|p| by which the loss of a row is uncertain.
 _ROUNDING = 1e-15

@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from lindero.kernels.coupled import CoupledKernel
-from lindero.kernels.functions import Array
 from lindero.problems.dual_qp import DualQP
+from lindero.runtime.arrays import Array
 
 
 def coupled_margin_dual(kernel: CoupledKernel, signs: Array, bounds: Array) -> DualQP:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from lindero.errors import SolverError
-from lindero.kernels.functions import Array
 from lindero.problems.coupled import Anchor, CoupledProblem
 from lindero.problems.node_graphs import Chain, Graph
+from lindero.runtime.arrays import Array
 
 
 def coupled_margin(

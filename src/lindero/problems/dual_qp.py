@@ -34,10 +34,10 @@ import numpy as np
 
 from lindero.errors import SolverError
 from lindero.kernels.blocks import kernel_product
-from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator
-from lindero.kernels.threads import TileThreads
 from lindero.problems.conditions import ROUNDING, bias_at, judged, snapped
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 
 
 @dataclass(frozen=True)

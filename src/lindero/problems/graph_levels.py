@@ -22,7 +22,6 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
-from lindero.kernels.functions import Array
 from lindero.problems.graph_sweeps import (
     groups_of_nodes,
     inverse_factors,
@@ -31,6 +30,7 @@ from lindero.problems.graph_sweeps import (
     sweep_back,
     sweep_first,
 )
+from lindero.runtime.arrays import Array
 
 #: Unknowns of a level that is solved outright.
 _OUTRIGHT = 600

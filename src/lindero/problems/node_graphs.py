@@ -25,7 +25,6 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
 from lindero.errors import SolverError
-from lindero.kernels.functions import Array
 from lindero.problems.graph_levels import GraphLevels, conjugate_gradients
 from lindero.problems.link_passes import (
     chain_energy,
@@ -33,6 +32,7 @@ from lindero.problems.link_passes import (
     graph_energy,
     graph_laplacian,
 )
+from lindero.runtime.arrays import Array
 
 #: Up to this many nodes a graph's equations are solved by elimination, beyond by iteration.
 MOST_ELIMINATED_NODES = 3000

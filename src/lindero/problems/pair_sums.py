@@ -30,7 +30,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lindero.kernels.compilation import EXACT, FAST
+from lindero.runtime.compilation import EXACT, FAST
 
 #: Farther than any two scores of a query, as integers.
 _FAR = 2**62

@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator
 from lindero.kernels.pairs import PairKernel
 from lindero.kernels.products import DenseProducts, SparseProducts
-from lindero.kernels.threads import TileThreads
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.pair_sums import pair_hinge, pair_multipliers, sort_queries
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 
 #: Queries are shared between threads in at most this many parts, each of at least so many rows.
 _MOST_PARTS = 16

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator
 from lindero.problems.dual_qp import DualQP
+from lindero.runtime.arrays import Array
 
 
 def tube_problem(kernel: KernelOperator, y: Array, bounds: Array, epsilon: float) -> DualQP:

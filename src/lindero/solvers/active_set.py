@@ -36,9 +36,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from lindero.kernels.functions import Array
-from lindero.kernels.threads import single_threaded_blas
 from lindero.problems.dual_qp import DualQP
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.active_set_changes import INDEFINITE, LOST, BreakdownError, Motion
 from lindero.solvers.active_set_motion import MovingPoint
 from lindero.solvers.active_set_steps import AT_BOUND, AT_ZERO, violations

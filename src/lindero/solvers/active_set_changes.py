@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lindero.errors import SolverError
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 from lindero.solvers.active_set_steps import AT_BOUND, AT_ZERO, FREE, first_to_meet_bound
 from lindero.solvers.active_set_variables import HeldVariables
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 
 from lindero.kernels.blocks import kernel_product
-from lindero.kernels.functions import Array
-from lindero.kernels.threads import TileThreads
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 from lindero.solvers.active_set_changes import (
     DEPENDENT,
     LOST,

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from lindero.kernels.blocks import kernel_product
-from lindero.kernels.functions import Array
 from lindero.kernels.growing import GrowingKernel
 from lindero.kernels.growing_rows import with_room
-from lindero.kernels.threads import TileThreads
 from lindero.problems.dual_qp import DualQP
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 from lindero.solvers.active_set_steps import AT_ZERO
 from lindero.solvers.growing_factor import GrowingFactor
 

@@ -20,8 +20,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lindero.kernels.compilation import EXACT, FAST
 from lindero.problems.block_factors import apply_inverse, inverse_factor
+from lindero.runtime.compilation import EXACT, FAST
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)

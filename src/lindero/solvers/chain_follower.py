@@ -30,10 +30,10 @@ from enum import Enum
 import numpy as np
 from numba import njit
 
-from lindero.kernels.compilation import EXACT
-from lindero.kernels.functions import Array
 from lindero.problems.coupled import CoupledProblem
 from lindero.problems.node_graphs import Chain
+from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import EXACT
 from lindero.solvers.chain_steps import FREE, FULL, IDLE, eliminate, step_back
 
 #: Nodes from one mark to the next: windows begin at marks.

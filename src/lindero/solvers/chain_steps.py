@@ -29,8 +29,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lindero.kernels.compilation import EXACT
 from lindero.problems.block_factors import apply_inverse, inverse_factor
+from lindero.runtime.compilation import EXACT
 from lindero.solvers.chain_elimination import pass_link
 
 IDLE, FREE, FULL = 0, 1, 2

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lindero.kernels.compilation import EXACT
-from lindero.kernels.functions import Array
-from lindero.kernels.threads import TileThreads
 from lindero.problems.coupled import CoupledProblem
 from lindero.problems.node_graphs import Chain
+from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import EXACT
+from lindero.runtime.threads import TileThreads
 from lindero.solvers.chain_elimination import (
     eliminate_half,
     eliminate_middle,

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from lindero.kernels.functions import Array
 from lindero.problems.dual_qp import DualQP
+from lindero.runtime.arrays import Array
 from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Solver
 

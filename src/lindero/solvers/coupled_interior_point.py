@@ -24,11 +24,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lindero.kernels.functions import Array
-from lindero.kernels.threads import TileThreads
 from lindero.problems.coupled import CoupledProblem
 from lindero.problems.dual_qp import Judgement
 from lindero.problems.node_rows import outputs
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 from lindero.solvers.coupled_rows import InteriorRows
 from lindero.solvers.coupled_systems import CoupledSystem, coupled_system
 from lindero.solvers.limits import Limits

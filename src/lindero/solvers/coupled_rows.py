@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from lindero.kernels.functions import Array
-from lindero.kernels.threads import TileThreads
 from lindero.problems.coupled import CoupledProblem
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 from lindero.solvers.row_passes import advance, conclude, correct, look, predict
 
 #: Nodes in one piece of work.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from lindero.kernels.functions import Array
-from lindero.kernels.threads import TileThreads
 from lindero.problems.coupled import CoupledProblem
 from lindero.problems.node_graphs import Chain
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 from lindero.solvers.chain_system import ChainSystem
 from lindero.solvers.graph_system import GraphSystem
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lindero.kernels.compilation import EXACT, FAST
+from lindero.runtime.compilation import EXACT, FAST
 
 #: Cuts before the point reached is taken as it is.
 MOST_CUTS = 50

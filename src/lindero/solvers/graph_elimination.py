@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from lindero.kernels.functions import Array
 from lindero.problems.graph_levels import ROUNDING
+from lindero.runtime.arrays import Array
 
 
 class GraphElimination:

@@ -13,12 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from numba import njit
 
-from lindero.kernels.compilation import EXACT
-from lindero.kernels.functions import Array
 from lindero.problems.coupled import CoupledProblem
 from lindero.problems.graph_levels import GraphLevels, conjugate_gradients
 from lindero.problems.node_graphs import Graph
 from lindero.problems.node_rows import pulls
+from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import EXACT
 from lindero.solvers.graph_elimination import GraphElimination
 
 #: Up to this many unknowns elimination is the faster way.

@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lindero.kernels.compilation import FAST
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import FAST
 
 _FIRST_ROOM = 32
 

@@ -23,9 +23,9 @@ import scipy.optimize
 import scipy.sparse
 
 from lindero.errors import NotSeparableError
-from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator, ProductKernel
 from lindero.problems.dual_qp import DualQP
+from lindero.runtime.arrays import Array
 from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.limits import Limits
 from lindero.solvers.small import kernel_features

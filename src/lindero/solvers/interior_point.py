@@ -27,10 +27,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from lindero.errors import SolverError
-from lindero.kernels.functions import Array
 from lindero.kernels.operator import ProductKernel
-from lindero.kernels.threads import TileThreads
 from lindero.problems.dual_qp import DualQP
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 from lindero.solvers.limits import Limits
 from lindero.solvers.newton_systems import DenseNewtonSystem, NewtonSystem, SmallNewtonSystem
 from lindero.solvers.solution import Progress, Solution, Status

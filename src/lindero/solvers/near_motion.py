@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lindero.kernels.compilation import EXACT, FAST
+from lindero.runtime.compilation import EXACT, FAST
 from lindero.solvers.active_set_steps import AT_BOUND, FREE, first_to_meet_bound
 from lindero.solvers.growing_factor import append_column, backward, forward, remove_column
 

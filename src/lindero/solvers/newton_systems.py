@@ -20,9 +20,9 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import lapack
 
-from lindero.kernels.functions import Array
 from lindero.kernels.products import DenseProducts, SparseProducts
-from lindero.kernels.threads import TileThreads
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 
 #: Numbers in a row block: it should stay in a core's own cache while it is used.
 _BLOCK_ELEMENTS = 2**17

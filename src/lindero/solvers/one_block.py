@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from lindero.kernels.compilation import EXACT, FAST
-from lindero.kernels.threads import single_threaded_blas
 from lindero.problems.conditions import centred_gap
 from lindero.problems.dual_qp import DualQP
+from lindero.runtime.compilation import EXACT, FAST
+from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.face import inside, solve_on_face
 from lindero.solvers.limits import Limits
 from lindero.solvers.smo import LANES, smo_block

@@ -22,10 +22,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import lapack
 
-from lindero.kernels.functions import Array
 from lindero.kernels.row_matrix import MatrixKernel
-from lindero.kernels.threads import single_threaded_blas
 from lindero.problems.dual_qp import DualQP
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Solution, Status
 from lindero.solvers.working_set import WorkingSetSolver

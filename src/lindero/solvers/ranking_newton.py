@@ -35,10 +35,10 @@ from typing import Any
 
 import numpy as np
 
-from lindero.kernels.functions import Array
-from lindero.kernels.threads import TileThreads
 from lindero.problems.dual_qp import Judgement
 from lindero.problems.ranking import LinearRanking, Queries, RankingPoint
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 from lindero.solvers.limits import Limits
 from lindero.solvers.ranking_systems import direct_step, iterative_step
 from lindero.solvers.solution import Progress, Status

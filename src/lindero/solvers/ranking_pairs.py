@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator
-from lindero.kernels.threads import TileThreads
 from lindero.problems.dual_qp import Judgement
 from lindero.problems.ranking import LinearRanking, Queries, document_coefficients, pair_problem
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 from lindero.solvers.limits import Limits
 from lindero.solvers.ranking_newton import RankingNewtonSolver
 from lindero.solvers.small import kernel_features

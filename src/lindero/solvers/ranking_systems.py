@@ -15,9 +15,9 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from lindero.kernels.functions import Array
 from lindero.problems.pair_sums import half_laplacian_rows, laplacian_times
 from lindero.problems.ranking import LinearRanking, RankingPoint
+from lindero.runtime.arrays import Array
 
 #: Trees over more levels than this are filled for so many features at a time, to stay in cache.
 _MANY_LEVELS = 256

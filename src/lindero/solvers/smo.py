@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lindero.kernels.compilation import EXACT, FAST, FINITE
+from lindero.runtime.compilation import EXACT, FAST, FINITE
 
 #: Added to v of a variable that cannot move: larger than any v, small enough for float32.
 BARRIER = 1e30

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lindero.kernels.functions import Array
 from lindero.problems.dual_qp import DualQP, Judgement
+from lindero.runtime.arrays import Array
 
 if TYPE_CHECKING:
     from lindero.solvers.limits import Limits

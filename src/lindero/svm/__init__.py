@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from lindero.lazy import load_lazily
 
 if TYPE_CHECKING:
     from lindero.svm.adaptive_svc import AdaptiveSVC as AdaptiveSVC
@@ -42,32 +43,24 @@ __all__ = [
     "costs_from_matrix",
 ]
 
-#: The modules that public names are loaded from, on first use.
-_HOMES = {
-    "SVC": "svc",
-    "SVCCV": "search",
-    "SVR": "svr",
-    "SVRCV": "search_regression",
-    "AdaptiveSVC": "adaptive_svc",
-    "AdaptiveSVR": "adaptive_svr",
-    "CostSensitiveSVC": "cost_sensitive_svc",
-    "IncrementalOneClassSVM": "incremental_one_class",
-    "IncrementalSVC": "incremental_svc",
-    "IncrementalSVR": "incremental_svr",
-    "NuSVC": "nu_svc",
-    "NuSVR": "nu_svr",
-    "OneClassSVM": "one_class",
-    "RankSVM": "rank_svm",
-    "calibrated": "calibration",
-    "costs_from_matrix": "misclassification_costs",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"lindero.svm.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'lindero.svm' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = load_lazily(
+    __name__,
+    {
+        "AdaptiveSVC": ".adaptive_svc",
+        "AdaptiveSVR": ".adaptive_svr",
+        "CostSensitiveSVC": ".cost_sensitive_svc",
+        "IncrementalOneClassSVM": ".incremental_one_class",
+        "IncrementalSVC": ".incremental_svc",
+        "IncrementalSVR": ".incremental_svr",
+        "NuSVC": ".nu_svc",
+        "NuSVR": ".nu_svr",
+        "OneClassSVM": ".one_class",
+        "RankSVM": ".rank_svm",
+        "SVC": ".svc",
+        "SVCCV": ".search",
+        "SVR": ".svr",
+        "SVRCV": ".search_regression",
+        "calibrated": ".calibration",
+        "costs_from_matrix": ".misclassification_costs",
+    },
+)

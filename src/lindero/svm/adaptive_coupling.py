@@ -28,7 +28,7 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
 from lindero.errors import warn_user
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Callback, Progress
 from lindero.svm.adaptive_online import learn

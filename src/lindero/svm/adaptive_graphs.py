@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 
-from lindero.kernels.functions import Array
 from lindero.problems.node_graphs import Graph
+from lindero.runtime.arrays import Array
 
 #: The most that a link over a short gap may weigh, beside one over the median gap.
 MOST_WEIGHT = 1e3

@@ -17,10 +17,10 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.kernels.coupled import CoupledKernel
-from lindero.kernels.functions import Array
 from lindero.problems.coupled import Anchor, CoupledProblem
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.node_graphs import Chain, Graph
+from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
 from lindero.svm.adaptive_coupling import COUPLINGS, chosen_coupling
 from lindero.svm.adaptive_graphs import (

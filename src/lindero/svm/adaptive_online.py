@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from lindero.errors import warn_user
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 from lindero.solvers.chain_follower import SPACING, ChainFollower
 from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Status

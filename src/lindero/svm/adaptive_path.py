@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 _FIRST_ROOM = 64
 

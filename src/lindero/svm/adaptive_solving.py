@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from lindero.errors import warn_user
 from lindero.kernels.coupled import CoupledKernel
-from lindero.kernels.functions import Array
 from lindero.kernels.operator import kernel_operator
 from lindero.problems.dual_qp import Judgement
+from lindero.runtime.arrays import Array
 from lindero.solvers.coupled_interior_point import CoupledInteriorPointSolver
 from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Callback, Certificate, Status

@@ -12,11 +12,11 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 
 from lindero.kernels.coupled import CoupledKernel
-from lindero.kernels.functions import Array
 from lindero.problems.coupled import CoupledProblem
 from lindero.problems.coupled_dual import coupled_tube_dual
 from lindero.problems.coupled_losses import coupled_tube
 from lindero.problems.dual_qp import DualQP
+from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
 from lindero.svm.adaptive_machine import ADAPTIVE_CONSTRAINTS, AdaptiveMachine
 from lindero.svm.adaptive_online import begin_or_go_on, can_go_on

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 from lindero.solvers.chain_follower import SPACING, ChainFollower, Outcome
 from lindero.solvers.coupled_interior_point import CoupledInteriorPointSolver
 from lindero.solvers.limits import Limits

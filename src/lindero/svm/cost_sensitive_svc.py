@@ -12,11 +12,11 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import type_of_target
 
-from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator
 from lindero.labels import require_labels
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.margin import margin_problem
+from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback, Certificate
 from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.misclassification_costs import class_terms, require_two

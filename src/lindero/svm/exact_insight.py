@@ -17,8 +17,8 @@ from typing import Self
 import numpy as np
 
 from lindero.errors import SolverError
-from lindero.kernels.functions import Array
-from lindero.kernels.threads import TileThreads, single_threaded_blas
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads, single_threaded_blas
 from lindero.solvers.active_set_changes import BreakdownError
 from lindero.svm.incremental_machine import IncrementalMachine
 

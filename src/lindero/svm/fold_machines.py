@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.functions import KernelFunction
 from lindero.kernels.operator import KernelOperator
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.margin import margin_problem
 from lindero.problems.tube import tube_problem
+from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Status
 from lindero.svm.fold_path import Machine, Solved, Split
 from lindero.svm.judging import certificate_of

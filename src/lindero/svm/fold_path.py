@@ -19,10 +19,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.functions import KernelFunction
 from lindero.kernels.operator import KernelOperator, kernel_operator, origin
 from lindero.kernels.row_matrix import MatrixKernel, RowMatrix
 from lindero.problems.dual_qp import DualQP
+from lindero.runtime.arrays import Array
 from lindero.solvers.limits import Limits
 from lindero.solvers.path import PathSolver
 from lindero.solvers.solution import Solution, Solver, Status

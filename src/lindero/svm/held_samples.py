@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from lindero.kernels.functions import Array
 from lindero.kernels.growing_rows import with_room
+from lindero.runtime.arrays import Array
 
 #: Empty slots up to this many are left; beyond, no more than there are samples.
 _FEW_GAPS = 64

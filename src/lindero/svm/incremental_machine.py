@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.errors import NotSeparableError
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 from lindero.solvers.active_set_changes import BreakdownError, UnboundedError
 from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Solver

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
-from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.functions import KernelFunction
+from lindero.runtime.arrays import Array
 from lindero.solvers.scaled import ScaledSolver
 from lindero.solvers.solution import Solver
 from lindero.svm.exact_insight import ExactInsight

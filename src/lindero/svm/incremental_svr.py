@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 from lindero.svm.exact_insight import PenaltyInsight
 from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS
 from lindero.svm.margin_machine import unfitted_copy

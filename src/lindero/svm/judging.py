@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lindero.kernels.functions import Array
 from lindero.problems.dual_qp import DualQP, Judgement
+from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Certificate, Solution
 
 

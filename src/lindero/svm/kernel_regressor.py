@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import RegressorMixin
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Certificate
 from lindero.svm.single_machine import SingleMachine
 from lindero.svm.training import upper_bounds

@@ -20,7 +20,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 from lindero.svm.fold_machines import at
 from lindero.svm.fold_path import Fold, Split
 from lindero.svm.kernel_classifier import CALIBRATION

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from lindero.kernels.functions import Array
 from lindero.labels import (
     declared_classes,
     plain_labels,
@@ -16,6 +15,7 @@ from lindero.labels import (
     require_one_kind,
     require_same_kind,
 )
+from lindero.runtime.arrays import Array
 from lindero.svm.misclassification_costs import require_two
 
 

@@ -15,10 +15,10 @@ from dataclasses import replace
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from lindero.kernels.functions import Array
 from lindero.kernels.row_matrix import MatrixKernel
-from lindero.kernels.threads import TileThreads
 from lindero.problems.dual_qp import DualQP
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 from lindero.solvers.hard_margin import HardMarginSolver
 from lindero.solvers.limits import Limits
 from lindero.solvers.path import PathSolver

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.functions import KernelFunction
 from lindero.kernels.operator import KernelOperator, kernel_operator, origin
 from lindero.labels import class_labels, known_codes
 from lindero.problems.dual_qp import DualQP
+from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Certificate, Solution, Solver, Status
 from lindero.svm.judging import certificate_of, verdict
 from lindero.svm.kernel_classifier import CALIBRATION, KernelClassifier

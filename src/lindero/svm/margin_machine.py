@@ -19,9 +19,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from lindero.kernels.functions import NAMED_KERNELS, Array, KernelFunction
+from lindero.kernels.functions import NAMED_KERNELS, KernelFunction
 from lindero.kernels.operator import kernel_operator, origin
 from lindero.models.kernel_machine import KernelMachine, linear_weights
+from lindero.runtime.arrays import Array
 from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Callback, Certificate, Status
 from lindero.validation import new_table, scale_advice

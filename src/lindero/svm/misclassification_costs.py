@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 class MisclassificationCosts(NamedTuple):

@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.functions import KernelFunction
+from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Solver
 from lindero.svm.leave_one_out import left_out_values
 from lindero.svm.margin_classifier import MarginClassifier

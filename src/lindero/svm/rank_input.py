@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lindero.kernels.functions import Array
 from lindero.problems.ranking import Queries
+from lindero.runtime.arrays import Array
 
 #: Pairs beyond which a kernel machine, which lists them, would not end within hours.
 MOST_LISTED_PAIRS = 20_000_000

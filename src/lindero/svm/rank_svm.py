@@ -14,11 +14,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.functions import KernelFunction
 from lindero.kernels.operator import kernel_operator, origin
 from lindero.models.kernel_machine import KernelMachine
 from lindero.problems.dual_qp import Judgement
 from lindero.problems.ranking import Queries
+from lindero.runtime.arrays import Array
 from lindero.solvers.limits import Limits
 from lindero.solvers.ranking_newton import RankingNewtonSolver
 from lindero.solvers.ranking_pairs import RankingPairsSolver

@@ -15,8 +15,8 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from lindero.kernels.functions import Array
 from lindero.labels import class_labels
+from lindero.runtime.arrays import Array
 from lindero.svm.fold_machines import ClassifierFold, FoldSVC
 from lindero.svm.fold_path import Fold, Split
 from lindero.svm.kernel_search import SEARCH_CONSTRAINTS, KernelSearch, has_model

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: C = 2⁻⁵, 2⁻³, …, 2¹⁵
 DEFAULT_CS = tuple(2.0**k for k in range(-5, 16, 2))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils._param_validation import Interval
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 from lindero.svm.fold_machines import FoldSVR, RegressorFold
 from lindero.svm.fold_path import Fold, Split
 from lindero.svm.kernel_search import SEARCH_CONSTRAINTS, KernelSearch

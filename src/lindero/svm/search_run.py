@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from lindero.kernels.functions import Array
 from lindero.kernels.row_matrix import RowMatrix, side_by_side
-from lindero.kernels.threads import available_threads, single_threaded_blas
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import available_threads, single_threaded_blas
 from lindero.solvers.limits import Limits
 from lindero.solvers.working_set import WorkingSetSolver
 from lindero.svm.fold_path import Fold, PathSettings, fold_path

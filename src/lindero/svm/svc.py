@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lindero.kernels.functions import Array
 from lindero.kernels.operator import KernelOperator
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.margin import margin_problem
+from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
 from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.multiclass import BinaryTask

@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lindero.kernels.functions import Array, KernelFunction
+from lindero.kernels.functions import KernelFunction
 from lindero.kernels.operator import KernelOperator
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.tube import tube_problem
+from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback, Solver
 from lindero.svm.kernel_regressor import KernelRegressor
 from lindero.svm.leave_one_out import left_out_values

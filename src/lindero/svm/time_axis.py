@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: Whole numbers up to this one are told apart in float64.
 _MOST_WHOLE = 2**53

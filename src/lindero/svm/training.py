@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from lindero.errors import NotSeparableError
-from lindero.kernels.functions import Array, KernelFunction
-from lindero.kernels.threads import TileThreads, single_threaded_blas
+from lindero.kernels.functions import KernelFunction
 from lindero.problems.dual_qp import DualQP
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads, single_threaded_blas
 from lindero.solvers.hard_margin import HardMarginSolver, not_separable_message
 from lindero.solvers.limits import Limits
 from lindero.solvers.linear import LinearSolver

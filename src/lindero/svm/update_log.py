@@ -6,7 +6,7 @@ from array import array
 
 import numpy as np
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 _KINDS = ("add", "forget", "replace")
 

@@ -23,7 +23,7 @@ from lindero.bayes.columns.discretise import encoded, mdl_cuts, quantile_cuts, u
 from lindero.bayes.tables.frames import free_name
 from lindero.bayes.tables.schema import Schema
 from lindero.bayes.tables.table import Table, code_type
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 GAUSSIAN = "gaussian"
 METHODS = (GAUSSIAN, "mdl", "quantile", "uniform")

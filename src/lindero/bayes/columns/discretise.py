@@ -25,7 +25,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from lindero.kernels.compilation import EXACT
+from lindero.runtime.compilation import EXACT
 
 Floats = NDArray[np.float64]
 

@@ -32,8 +32,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from lindero.kernels.compilation import EXACT, FAST
-from lindero.kernels.threads import TileThreads
+from lindero.runtime.compilation import EXACT, FAST
+from lindero.runtime.threads import TileThreads
 
 Floats = NDArray[np.float64]
 

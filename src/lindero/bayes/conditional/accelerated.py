@@ -35,8 +35,8 @@ from lindero.bayes.conditional.conditional_problem import (
 from lindero.bayes.conditional.input_margins import joint_counts, with_margins
 from lindero.bayes.conditional.logistic import absorbed
 from lindero.bayes.conditional.tm import Way
-from lindero.kernels.functions import Array
-from lindero.kernels.threads import single_threaded_blas
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import single_threaded_blas
 
 #: Pairs of steps and changes of slope that are remembered.
 _MEMORY = 20

@@ -36,8 +36,8 @@ from lindero.bayes.conditional.posterior_loops import add_posteriors
 from lindero.bayes.counts.count_input import Rows
 from lindero.bayes.counts.counts import count_families
 from lindero.bayes.networks.expectation import expected_counts
-from lindero.kernels.functions import Array
-from lindero.kernels.threads import TileThreads
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 
 #: Rows of a part, at least, and most parts: each has sums of its own.
 _PART_ROWS, _PARTS = 4096, 16

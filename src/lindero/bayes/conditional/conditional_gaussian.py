@@ -19,8 +19,8 @@ import numpy as np
 from numba import njit
 
 from lindero.bayes.columns.moments import Moments, add_log_densities
-from lindero.kernels.compilation import FAST
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import FAST
 
 #: Least variance of a column within a class, in units of the whole column's variance.
 LEAST_VARIANCE = 1e-9

@@ -24,7 +24,7 @@ from lindero.bayes.conditional.logistic import free_cells, is_global
 from lindero.bayes.conditional.penalty import Penalty
 from lindero.bayes.networks.families import FamilyCounts
 from lindero.bayes.networks.network import Network
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: Least weight of a class, as a share of all rows: scores of a class without rows stay finite.
 _LEAST_SHARE = 1e-9

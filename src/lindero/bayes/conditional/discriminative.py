@@ -38,7 +38,7 @@ from lindero.bayes.conditional.unseen_parents import (
 )
 from lindero.bayes.networks.families import FamilyCounts
 from lindero.bayes.networks.network import Network
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 SOLVERS: dict[str, Callable[[Problem, int, float, Watch | None], Way]] = {
     "tm": moved_counts,

@@ -15,7 +15,7 @@ import numpy as np
 
 from lindero.bayes.columns.moments import add_log_densities
 from lindero.bayes.networks.network import Network
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 class EarlyStopping:

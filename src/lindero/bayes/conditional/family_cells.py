@@ -16,7 +16,7 @@ from graphlib import TopologicalSorter
 import numpy as np
 
 from lindero.bayes.networks.network import Network
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

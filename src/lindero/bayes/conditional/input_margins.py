@@ -20,7 +20,7 @@ import numpy as np
 
 from lindero.bayes.conditional.family_cells import FamilyCells
 from lindero.bayes.conditional.logistic import absorbed, host, host_margin, in_host
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: Rounds over all families, and the relative error of margins at which they end.
 _MOST_ROUNDS = 200

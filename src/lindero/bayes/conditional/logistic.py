@@ -30,7 +30,7 @@ from scipy import sparse
 
 from lindero.bayes.conditional.family_cells import FamilyCells, log_sum
 from lindero.bayes.networks.network import Network
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 def is_global(parents: Sequence[Sequence[int]], with_class: Sequence[bool]) -> bool:

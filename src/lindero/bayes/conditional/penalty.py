@@ -30,7 +30,7 @@ import numpy as np
 from lindero.bayes.conditional.conditional import Evaluation, Parameters
 from lindero.bayes.conditional.conditional_gaussian import natural, statistics_of
 from lindero.bayes.conditional.family_cells import FamilyCells
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from lindero.bayes.columns.moments import Moments
 from lindero.bayes.conditional.discriminative import conditionally_learned
 from lindero.bayes.conditional.early_stopping import row_losses
 from lindero.bayes.networks.families import FamilyCounts
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: Pseudo-counts of every value that are tried.
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)

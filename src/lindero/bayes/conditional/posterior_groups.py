@@ -15,8 +15,8 @@ import numpy as np
 from lindero.bayes.conditional.family_cells import FamilyCells
 from lindero.bayes.conditional.posterior_loops import add_up, mixed_values, spread
 from lindero.bayes.counts.count_groups import Group
-from lindero.kernels.functions import Array
-from lindero.kernels.threads import TileThreads
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 
 #: Most entries of a group's tables: scores and sums of it then stay in a core's first cache.
 _ENTRIES = 1024

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lindero.kernels.compilation import EXACT, FAST
+from lindero.runtime.compilation import EXACT, FAST
 
 #: Rows whose scores stay in the processor's cache.
 _BLOCK = 512

@@ -52,7 +52,7 @@ from lindero.bayes.conditional.conditional_problem import (
     ending,
     out_of_passes,
 )
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: Share of the largest feasible step that is taken.
 _SAFETY = 0.9

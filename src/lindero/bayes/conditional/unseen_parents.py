@@ -13,7 +13,7 @@ import numpy as np
 
 from lindero.bayes.networks.families import FamilyCounts
 from lindero.bayes.networks.network import Network
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 def without_unseen(families: FamilyCounts) -> FamilyCounts:

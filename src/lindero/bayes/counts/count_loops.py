@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lindero.kernels.compilation import EXACT
+from lindero.runtime.compilation import EXACT
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)

@@ -39,7 +39,7 @@ from lindero.bayes.counts.count_loops import (
     spread_joint,
     spread_within,
 )
-from lindero.kernels.threads import TileThreads
+from lindero.runtime.threads import TileThreads
 
 #: Most cells of a joint table. Two of uint32, for even and odd rows, then take 64 KiB, and adding
 #: is as fast as in tables of a few cells; with ten times as many it is not.

@@ -26,7 +26,7 @@ from numba import njit
 
 from lindero.bayes.counts.count_groups import Array
 from lindero.bayes.counts.counts import Counts
-from lindero.kernels.compilation import EXACT
+from lindero.runtime.compilation import EXACT
 
 #: Decimals of information, in nats, by which attributes are compared.
 _DECIMALS = 10

@@ -15,7 +15,7 @@ from lindero.bayes.networks.network import Network
 from lindero.bayes.posterior import posterior
 from lindero.bayes.tables.frames import frame_backend, free_name
 from lindero.bayes.tables.schema import Column, Schema
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 @dataclass(frozen=True, repr=False)

@@ -19,7 +19,7 @@ import numpy as np
 
 from lindero.bayes.files.exchange import Variable, file_error, set_table, table_shape
 from lindero.errors import ModelFileError
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 _SKIPPED = re.compile(r"(?:\s+|//[^\n]*|/\*.*?(?:\*/|\Z))+", re.DOTALL)
 _TOKEN = re.compile(r'"([^"\n]+)"|([{}()\[\]|,;])|[^\s{}()\[\]|,;"]+')

@@ -33,7 +33,7 @@ from lindero.bayes.files.exchange_words import (
 )
 from lindero.bayes.networks.network import Network
 from lindero.errors import ModelFileError
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: A network, the names of its attributes, their values, the name of the class, and the classes.
 NamedNetwork = tuple[Network, list[str], list[list[Any]], str, list[Any]]

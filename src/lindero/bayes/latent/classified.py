@@ -40,7 +40,7 @@ from lindero.bayes.latent.em import CALLBACK, LatentFit, Reports
 from lindero.bayes.latent.latent_rows import LatentRows, Mixture
 from lindero.bayes.networks.families import FamilyCounts
 from lindero.bayes.networks.network import Network
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 SETTLED = "Converged: no row changes its cluster."
 BACK = "Converged: learning from the rows as they are classified does not raise the objective."

@@ -19,7 +19,7 @@ import numpy as np
 from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.columns.moments import Moments
 from lindero.bayes.networks.network import Network
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: Values of a category that are named.
 _VALUES = 2

@@ -39,8 +39,8 @@ from lindero.bayes.conditional.family_cells import FamilyCells
 from lindero.bayes.conditional.posterior_groups import FamilyGroups
 from lindero.bayes.conditional.posterior_loops import add_posteriors
 from lindero.bayes.networks.families import FamilyCounts
-from lindero.kernels.functions import Array
-from lindero.kernels.threads import TileThreads
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 
 #: Least probability of a cluster, whose logarithm is to be finite.
 _LEAST_SHARE = 1e-12

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from lindero.bayes.latent.latent_rows import LatentRows
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: No number is farther from another than this.
 _FARTHEST = 4.0

@@ -19,7 +19,7 @@ import numpy as np
 
 from lindero.bayes.networks.flat_tables import FlatTables
 from lindero.bayes.networks.group_sums import RARE_ROWS
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 if TYPE_CHECKING:
     from lindero.bayes.networks.network import Network

@@ -14,7 +14,7 @@ import numpy as np
 
 from lindero.bayes.counts.counts import Counts
 from lindero.bayes.networks.families import FamilyCounts
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 AnyCounts = TypeVar("AnyCounts", Counts, FamilyCounts)
 

@@ -23,8 +23,8 @@ from lindero.bayes.networks.group_sums import RARE_STATE_LIMIT, STATE_LIMIT, gro
 from lindero.bayes.networks.inference import read_codes
 from lindero.bayes.networks.network import Network
 from lindero.bayes.networks.tree_messages import tree_expected_counts
-from lindero.kernels.functions import Array
-from lindero.kernels.threads import TileThreads
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 
 #: Rows are split into at most this many parts with counts of their own, added up in order: the same
 #: sums for any number of threads.

@@ -11,7 +11,7 @@ from lindero.bayes.counts.counts import count_families
 from lindero.bayes.networks.expectation import expected_counts
 from lindero.bayes.networks.network import Network, estimated
 from lindero.errors import warn_user
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: Rounds of expectation and estimation, and the change of a probability below which they end.
 _MOST_ROUNDS = 200

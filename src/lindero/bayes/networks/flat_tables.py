@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numba import njit
 
-from lindero.kernels.compilation import EXACT
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import EXACT
 
 if TYPE_CHECKING:
     from lindero.bayes.networks.network import Network

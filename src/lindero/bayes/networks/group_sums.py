@@ -19,7 +19,7 @@ from lindero.bayes.networks.hidden_groups import (
     most_states,
     sort_into_levels,
 )
-from lindero.kernels.compilation import EXACT
+from lindero.runtime.compilation import EXACT
 
 #: States of a group that are enumerated in any row.
 STATE_LIMIT = 1024

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from lindero.kernels.compilation import EXACT
+from lindero.runtime.compilation import EXACT
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT)

@@ -22,8 +22,8 @@ from lindero.bayes.networks.group_sums import (
 )
 from lindero.bayes.networks.lookups import add_lookups, lookup_terms
 from lindero.bayes.networks.tree_messages import tree_log_joint
-from lindero.kernels.functions import Array
-from lindero.kernels.threads import TileThreads
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
 
 if TYPE_CHECKING:
     from lindero.bayes.networks.network import Network

@@ -24,7 +24,7 @@ import numpy as np
 from lindero.bayes.counts.structure import ordered
 from lindero.bayes.networks import inference
 from lindero.bayes.networks.flat_tables import FlatTables, flattened
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,8 +22,8 @@ from numba import njit
 
 from lindero.bayes.networks.inference import in_tiles, read_codes
 from lindero.bayes.networks.network import Network, estimated
-from lindero.kernels.compilation import EXACT
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import EXACT
 
 _BLOCK = 64
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: The parent of an arc from the class.
 CLASS = -1

@@ -26,7 +26,7 @@ from lindero.bayes.conditional.penalty_choice import N_FOLDS, folds_of
 from lindero.bayes.networks.families import FamilyCounts
 from lindero.bayes.networks.network import Network
 from lindero.bayes.structural.arcs import CLASS, Arc, Structure
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 SCORES = ("bicd", "cll", "accuracy")
 

@@ -20,7 +20,7 @@ from joblib import Parallel, delayed
 from lindero.bayes.structural.arcs import Arc, Structure
 from lindero.bayes.structural.exact_scores import Scored, SearchRows, empty, extended, network_of
 from lindero.bayes.structural.screening import promised_gain
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: Scores that differ by less than this, relative to their size, are the same.
 _SAME = 1e-6

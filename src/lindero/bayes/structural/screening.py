@@ -17,7 +17,7 @@ import numpy as np
 
 from lindero.bayes.structural.arcs import CLASS, Arc, Structure
 from lindero.bayes.structural.exact_scores import SearchRows
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: Curvature that is added, as a share of a row: cells in which all is certain have none.
 _RIDGE = 1e-6

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from lindero.bayes.tables.refusals import dates, infinite, mixed, strange
-from lindero.kernels.functions import Array
 from lindero.labels import missing_values
+from lindero.runtime.arrays import Array
 
 _DATES = (
     datetime.date,

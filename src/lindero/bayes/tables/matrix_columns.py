@@ -14,7 +14,7 @@ import numpy as np
 from lindero.bayes.tables.listed_column import ListedColumn
 from lindero.bayes.tables.refusals import infinite
 from lindero.bayes.tables.whole_numbers import code_whole, distinct_whole, row_blocks
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 #: Rows that are looked at first for a value.
 _FIRST_ROWS = 16

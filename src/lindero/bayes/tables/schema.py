@@ -21,7 +21,7 @@ from lindero.bayes.tables.refusals import another_kind, unseen_value
 from lindero.bayes.tables.table import Table, code_type
 from lindero.bayes.tables.user_table import Part, UserTable
 from lindero.errors import warn_user
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 CATEGORY = "category"
 NUMBER = "number"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from sklearn.utils import check_array
 from lindero.bayes.tables.frame_columns import frame_column
 from lindero.bayes.tables.listed_column import ListedColumn
 from lindero.bayes.tables.matrix_columns import MatrixColumns
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
 
 Part = MatrixColumns | ListedColumn
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lindero.kernels.compilation import EXACT
-from lindero.kernels.functions import Array
+from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import EXACT
 
 #: What stands for a missing value in a block.
 MISSING = np.iinfo(np.int64).min

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from lindero.kernels.threads import TileThreads, available_threads
+from lindero.runtime.threads import TileThreads, available_threads
 
 
 def blas_threads():

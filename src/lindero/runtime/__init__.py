@@ -1,0 +1,1 @@
+"""What every compiled loop stands on: array types, threads, rules of arithmetic."""

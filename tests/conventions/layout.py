@@ -1,0 +1,233 @@
+"""Measures of how the package is laid out: files, importers, class depth, and the walks of calls.
+
+    python tests/conventions/layout.py        # prints all of them
+
+A walk is the list of files of the package that one call enters, in order; a reader who follows the
+call has to open each of them. The call is made once before, so that imports and compilation do not
+count. Of a comparison only the way to the machines counts, not what each of them does.
+"""
+
+import ast
+import contextlib
+import io
+import sys
+import tempfile
+import threading
+import warnings
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+import lindero
+
+PACKAGE = Path(lindero.__file__).parent
+
+
+# -- files and importers --------------------------------------------------------------------------
+
+
+def source_files():
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def count_lines():
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in source_files())
+
+
+def module_name(path):
+    parts = ("lindero", *path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def importers():
+    """For each module, the modules that import it."""
+    modules = {module_name(path): path for path in source_files()}
+    found = {name: set() for name in modules}
+    for name, path in modules.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module in modules:
+                for alias in node.names:
+                    inner = f"{node.module}.{alias.name}"
+                    found[inner if inner in modules else node.module].add(name)
+            elif isinstance(node, ast.Import):
+                for alias in node.names:
+                    if alias.name in modules:
+                        found[alias.name].add(name)
+    return found
+
+
+def only_for_a_neighbour():
+    """Modules that exactly one other module imports, which stands in the same folder."""
+    return sorted(
+        name
+        for name, users in importers().items()
+        if len(users) == 1 and next(iter(users)).rpartition(".")[0] == name.rpartition(".")[0]
+    )
+
+
+# -- walks ----------------------------------------------------------------------------------------
+
+
+def trace(call):
+    """Pairs of file and function, in the order in which `call` enters files of the package."""
+    entered = {}
+
+    def watch(frame, event, _):
+        code = frame.f_code
+        inside = code.co_filename.startswith(str(PACKAGE))
+        if event == "call" and inside and code.co_name != "<module>":
+            entered.setdefault(code.co_filename, code.co_qualname)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        call()
+        threading.setprofile(watch)
+        sys.setprofile(watch)
+        try:
+            call()
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
+    return [(str(Path(file).relative_to(PACKAGE)), function) for file, function in entered.items()]
+
+
+def two_clouds(n_rows=300):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 4))
+    return X, (X[:, 0] + 0.5 * rng.normal(size=n_rows) > 0).astype(int)
+
+
+def fit_svc():
+    X, y = two_clouds()
+    lindero.SVC().fit(X, y)
+
+
+def learn_one_sample():
+    X, y = two_clouds()
+    machine = lindero.IncrementalSVC().fit(X[:200], y[:200])
+    rows = iter(range(200, 300))
+
+    def learn():
+        row = next(rows)
+        machine.partial_fit(X[row : row + 1], y[row : row + 1])
+
+    return learn
+
+
+def fit_adaptive_svc():
+    X, y = two_clouds()
+    lindero.AdaptiveSVC().fit(X, y)
+
+
+def mixed_table():
+    X, y = two_clouds()
+    table = np.empty(X.shape, dtype=object)
+    table[:, :2] = X[:, :2]
+    table[:, 2:] = np.where(X[:, 2:] > 0, "high", "low")
+    table[::7, 2] = None
+    return table, y
+
+
+def fit_tan():
+    lindero.TAN().fit(*mixed_table())
+
+
+def ask_tan():
+    table, y = mixed_table()
+    model = lindero.TAN().fit(table, y)
+    return lambda: model.predict_proba(table)
+
+
+def compare_file():
+    from lindero.cli.main import main
+
+    X, y = two_clouds(90)
+    folder = tempfile.mkdtemp()
+    path = Path(folder) / "clouds.csv"
+    lines = [
+        ",".join(f"{value:.3f}" for value in row) + f",{label}"
+        for row, label in zip(X, y, strict=True)
+    ]
+    path.write_text("a,b,c,d,label\n" + "\n".join(lines), encoding="utf-8")
+
+    def run():
+        argv, sys.argv = sys.argv, ["lindero", "compare", str(path)]
+        try:
+            with (
+                contextlib.redirect_stdout(io.StringIO()),
+                contextlib.redirect_stderr(io.StringIO()),
+                contextlib.suppress(SystemExit),
+            ):
+                main()
+        finally:
+            sys.argv = argv
+
+    return run
+
+
+#: Each walk: what makes the call.
+WALKS = {
+    "SVC.fit": lambda: fit_svc,
+    "IncrementalSVC.partial_fit": learn_one_sample,
+    "AdaptiveSVC.fit": lambda: fit_adaptive_svc,
+    "TAN.fit": lambda: fit_tan,
+    "TAN.predict_proba": ask_tan,
+    "lindero compare": compare_file,
+}
+
+
+#: Folders of the machines themselves, which a comparison does not have to be read with.
+MACHINERY = ("svm", "bayes", "solvers", "problems", "models", "graphs", "kernels", "runtime")
+
+
+def walk(name):
+    entered = trace(WALKS[name]())
+    if name != "lindero compare":
+        return entered
+    return [step for step in entered if Path(step[0]).parts[0] not in MACHINERY]
+
+
+# -- classes --------------------------------------------------------------------------------------
+
+
+def depth_below_base_estimator(cls):
+    """Classes of this package between `cls` and scikit-learn's BaseEstimator, `cls` included."""
+    from sklearn.base import BaseEstimator
+
+    def longest(kind):
+        if kind is BaseEstimator or not issubclass(kind, BaseEstimator):
+            return 0
+        own = kind.__module__.startswith("lindero")
+        return own + max((longest(base) for base in kind.__bases__), default=0)
+
+    return longest(cls)
+
+
+def classes_named_alike():
+    """Class names that several modules define."""
+    homes = defaultdict(list)
+    for path in source_files():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes[node.name].append(module_name(path))
+    return {name: where for name, where in homes.items() if len(where) > 1}
+
+
+def main():
+    names = sys.argv[1:] or list(WALKS)
+    print(f"{len(source_files())} files, {count_lines()} lines")
+    alone = only_for_a_neighbour()
+    print(f"{len(alone)} modules that only a neighbour imports: {' '.join(alone)}")
+    print("class names used more than once:", classes_named_alike())
+    long = [path for path in source_files() if len(path.read_text().splitlines()) > 500]
+    print("above 500 lines:", [str(path.relative_to(PACKAGE)) for path in long])
+    for name in names:
+        files = walk(name)
+        print(f"\n{name}: {len(files)} files")
+        for file, function in files:
+            print(f"  {file}: {function}")
+
+
+if __name__ == "__main__":
+    main()
