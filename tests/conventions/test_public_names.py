@@ -66,7 +66,15 @@ def test_the_example_in_the_docstring_runs(cls):
 @pytest.mark.parametrize("cls", public_classes(), ids=lambda cls: cls.__name__)
 def test_the_docstring_explains_every_parameter_and_no_other(cls):
     explained = documented(cls, "Parameters")
-    assert sorted(explained) == sorted(inspect.signature(cls).parameters)
+    assert explained == list(inspect.signature(cls).parameters)
+
+
+@pytest.mark.parametrize("cls", public_classes(), ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize(
+    "section", ["Parameters", "Attributes", "See Also", "References", "Examples"]
+)
+def test_the_docstring_has_every_section(cls, section):
+    assert re.search(rf"^{section}\n-+$", inspect.getdoc(cls), re.M)
 
 
 @pytest.mark.parametrize("cls", public_classes(), ids=lambda cls: cls.__name__)

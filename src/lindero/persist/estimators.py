@@ -22,8 +22,7 @@ from lindero.persist.libsvm_model import KERNEL_PARAMETERS, LibsvmModel
 from lindero.persist.libsvm_model import KERNELS as LIBSVM_KERNELS
 from lindero.persist.model_text import LARGEST_INDEX, ModelText
 from lindero.persist.svmlight_model import KERNELS, SvmlightModel
-from lindero.runtime.arrays import Array
-from lindero.svm.margin_machine import dense
+from lindero.runtime.arrays import Array, dense
 
 #: Types of LIBSVM and the estimators of `lindero.svm` that are the same machine.
 _ESTIMATORS = {

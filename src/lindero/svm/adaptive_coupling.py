@@ -32,7 +32,7 @@ from lindero.runtime.arrays import Array
 from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Callback, Progress
 from lindero.svm.adaptive_online import learn
-from lindero.svm.margin_machine import unfitted_copy
+from lindero.svm.transaction import unfitted_copy
 
 #: What is tried.
 COUPLINGS = tuple(10.0**k for k in range(9))

@@ -12,9 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from lindero.kernels.coupled import CoupledKernel
 from lindero.kernels.operator import kernel_operator
 from lindero.models.coupled_machine import CoupledKernelMachine, HyperplaneField
-from lindero.runtime.arrays import Array
+from lindero.runtime.arrays import Array, dense
 from lindero.solvers.solution import Certificate
-from lindero.svm.margin_machine import dense
 from lindero.validation import new_table
 
 

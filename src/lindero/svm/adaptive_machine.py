@@ -32,10 +32,10 @@ from lindero.svm.adaptive_graphs import (
 from lindero.svm.adaptive_insight import AdaptiveInsight
 from lindero.svm.adaptive_path import AdaptivePath
 from lindero.svm.adaptive_solving import AdaptiveSolving
-from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS, unfitted_copy
+from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS, upper_bounds
 from lindero.svm.progress import reporting
 from lindero.svm.time_axis import TimeAxis
-from lindero.svm.training import upper_bounds
+from lindero.svm.transaction import unfitted_copy
 from lindero.validation import kernel_function, sample_weights
 
 ADAPTIVE_CONSTRAINTS: dict[str, list[Any]] = {

@@ -25,8 +25,8 @@ from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Status
 from lindero.svm.adaptive_graphs import gap_unit
 from lindero.svm.adaptive_trail import Trail, Undo, followed, resume, solved
-from lindero.svm.margin_machine import unfitted_copy
 from lindero.svm.progress import reporting
+from lindero.svm.transaction import unfitted_copy
 from lindero.validation import row_factors, scale_advice
 
 #: New samples that are followed at once.

@@ -15,6 +15,7 @@ from lindero.kernels.coupled import CoupledKernel
 from lindero.kernels.operator import kernel_operator
 from lindero.problems.dual_qp import Judgement
 from lindero.runtime.arrays import Array
+from lindero.solvers.choose import SMALL_FIT_ROWS
 from lindero.solvers.coupled_interior_point import CoupledInteriorPointSolver
 from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Callback, Certificate, Status
@@ -22,8 +23,8 @@ from lindero.solvers.working_set import WorkingSetSolver
 from lindero.svm.adaptive_graphs import time_links
 from lindero.svm.adaptive_trail import Trail
 from lindero.svm.margin_machine import warn_if_indefinite
+from lindero.svm.parameters import upper_bounds
 from lindero.svm.progress import reporting
-from lindero.svm.training import SMALL_FIT_ROWS, upper_bounds
 from lindero.validation import scale_advice
 
 #: What to do where a fit stopped early, if not to allow more; who stops it by a callback knows.

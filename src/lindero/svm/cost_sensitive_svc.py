@@ -17,12 +17,12 @@ from lindero.labels import require_labels
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.margin import margin_problem
 from lindero.runtime.arrays import Array
+from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback, Certificate
-from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.misclassification_costs import class_terms, require_two
 from lindero.svm.multiclass import BinaryTask
+from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.penalty_classifier import PenaltyClassifier
-from lindero.svm.training import SOLVERS
 from lindero.validation import row_factors, sample_weights
 
 

@@ -22,9 +22,9 @@ from lindero.solvers.solution import Status
 from lindero.svm.fold_path import Machine, Solved, Split
 from lindero.svm.judging import certificate_of
 from lindero.svm.multiclass import BinaryTask, binary_tasks
+from lindero.svm.parameters import upper_bounds
 from lindero.svm.svc import SVC
 from lindero.svm.svr import SVR
-from lindero.svm.training import upper_bounds
 from lindero.validation import class_weights, kernel_function, require_every_class
 
 Estimator = TypeVar("Estimator")

@@ -24,11 +24,11 @@ from lindero.kernels.operator import KernelOperator, kernel_operator, origin
 from lindero.kernels.row_matrix import MatrixKernel, RowMatrix
 from lindero.problems.dual_qp import DualQP
 from lindero.runtime.arrays import Array
+from lindero.solvers.choose import choose_solver
 from lindero.solvers.limits import Limits
 from lindero.solvers.path import PathSolver
 from lindero.solvers.solution import Solution, Solver, Status
 from lindero.solvers.working_set import WorkingSetSolver
-from lindero.svm.training import choose_solver
 
 #: Number, training rows and validation rows of a fold.
 Split = tuple[int, Array, Array]

@@ -18,12 +18,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from lindero.errors import NotSeparableError
 from lindero.runtime.arrays import Array
 from lindero.solvers.active_set_changes import BreakdownError, UnboundedError
+from lindero.solvers.choose import SMALL_FIT_ROWS, choose_solver
 from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Solver
 from lindero.svm.held_machine import HeldMachine
-from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
+from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import reporting
-from lindero.svm.training import SMALL_FIT_ROWS, choose_solver
 
 #: Tolerance and steps of solutions from scratch, whose rest is left to the exact path: fine enough
 #: for few changes on it, and not endless where rounding allows no finer one.

@@ -16,7 +16,7 @@ from lindero.solvers.scaled import ScaledSolver
 from lindero.solvers.solution import Solver
 from lindero.svm.exact_insight import ExactInsight
 from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS
-from lindero.svm.margin_machine import unfitted_copy
+from lindero.svm.transaction import unfitted_copy
 from lindero.validation import new_table, row_factors, sample_weights, unlabelled_table
 
 #: The offset is lowered by this share of the values, so that samples on the boundary stay inside.

@@ -15,9 +15,9 @@ from lindero.svm.exact_insight import PenaltyInsight
 from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS
 from lindero.svm.kernel_classifier import KernelClassifier
 from lindero.svm.label_coding import LabelCoding
-from lindero.svm.margin_machine import unfitted_copy
 from lindero.svm.misclassification_costs import class_terms, require_two
-from lindero.svm.training import upper_bounds
+from lindero.svm.parameters import upper_bounds
+from lindero.svm.transaction import unfitted_copy
 from lindero.validation import further_table, row_factors, sample_weights, training_table
 
 

@@ -13,8 +13,8 @@ from sklearn.utils._param_validation import Interval
 from lindero.runtime.arrays import Array
 from lindero.svm.exact_insight import PenaltyInsight
 from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS
-from lindero.svm.margin_machine import unfitted_copy
-from lindero.svm.training import upper_bounds
+from lindero.svm.parameters import upper_bounds
+from lindero.svm.transaction import unfitted_copy
 from lindero.validation import (
     further_table,
     numeric_targets,

@@ -8,8 +8,8 @@ from sklearn.base import RegressorMixin
 
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Certificate
+from lindero.svm.parameters import upper_bounds
 from lindero.svm.single_machine import SingleMachine
-from lindero.svm.training import upper_bounds
 from lindero.validation import numeric_targets, training_table
 
 

@@ -24,10 +24,11 @@ from lindero.runtime.arrays import Array
 from lindero.svm.fold_machines import at
 from lindero.svm.fold_path import Fold, Split
 from lindero.svm.kernel_classifier import CALIBRATION
-from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS, unfitted_copy
+from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.search_grid import best_of, grid_of, tabulated
 from lindero.svm.search_progress import SearchCallback
 from lindero.svm.search_run import Outcome, Search
+from lindero.svm.transaction import unfitted_copy
 from lindero.validation import kernel_function
 
 SEARCH_CONSTRAINTS: dict[str, list[Any]] = {

@@ -18,11 +18,11 @@ from lindero.kernels.functions import KernelFunction
 from lindero.kernels.operator import KernelOperator, kernel_operator, origin
 from lindero.labels import class_labels, known_codes
 from lindero.problems.dual_qp import DualQP
-from lindero.runtime.arrays import Array
+from lindero.runtime.arrays import Array, dense
 from lindero.solvers.solution import Certificate, Solution, Solver, Status
 from lindero.svm.judging import certificate_of, verdict
 from lindero.svm.kernel_classifier import CALIBRATION, KernelClassifier
-from lindero.svm.margin_machine import dense, require_fitted_rows, warn_if_indefinite
+from lindero.svm.margin_machine import require_fitted_rows, warn_if_indefinite
 from lindero.svm.multiclass import BinaryTask, binary_tasks, split
 from lindero.svm.progress import reporting
 from lindero.svm.training import solve_all

@@ -8,51 +8,26 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
-from numbers import Integral, Real
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lapack
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from lindero.kernels.functions import NAMED_KERNELS, KernelFunction
+from lindero.kernels.functions import KernelFunction
 from lindero.kernels.operator import kernel_operator, origin
 from lindero.models.kernel_machine import KernelMachine, linear_weights
-from lindero.runtime.arrays import Array
+from lindero.runtime.arrays import Array, dense
 from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Callback, Certificate, Status
+from lindero.svm.transaction import fitting_aside
 from lindero.validation import new_table, scale_advice
-
-#: What the parameters that all machines share may be.
-KERNEL_MACHINE_CONSTRAINTS: dict[str, list[Any]] = {
-    "kernel": [StrOptions(set(NAMED_KERNELS)), callable],
-    "degree": [Interval(Integral, 0, None, closed="left")],
-    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
-    "coef0": [Interval(Real, None, None, closed="neither")],
-    "shrinking": ["boolean"],
-    "tol": [Interval(Real, 0.0, None, closed="neither")],
-    "cache_size": [Interval(Real, 0.0, None, closed="neither")],
-    "verbose": ["verbose"],
-    "max_iter": [Interval(Integral, -1, None, closed="left")],
-    "warm_start": ["boolean"],
-    "time_limit": [Interval(Real, 0.0, None, closed="neither"), None],
-    "callback": [callable, None],
-}
-
-Estimator = TypeVar("Estimator")
 
 #: Support vectors among which a kernel is looked at for negative directions.
 _CHECKED_VECTORS = 200
-
-#: Fitted attributes whose names do not end in an underscore.
-_PRIVATE = (
-    "_fitted_C", "_fitted_epsilon", "_fitted_nu", "_function", "_gamma", "_mean_weight",
-    "_n_support", "_scheme", "_weights",
-)  # fmt: skip
 
 
 class MarginMachine(BaseEstimator):  # type: ignore[misc]
@@ -72,14 +47,8 @@ class MarginMachine(BaseEstimator):  # type: ignore[misc]
 
     def _fit_aside(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Fit a copy that holds no trace of an earlier fit but its solutions, and become it."""
-        fitted = unfitted_copy(self)
-        interrupted = fitted._fit(X, y, sample_weight)
-        self.__dict__ = fitted.__dict__
-        if interrupted:
-            raise KeyboardInterrupt(
-                "Fitting was interrupted. The estimator holds the best model so far; its "
-                "certificate_ says how far it had come, and warm_start=True goes on from it."
-            )
+        with fitting_aside(self) as attempt:
+            attempt.interrupted = attempt.estimator._fit(X, y, sample_weight)
         return self
 
     def _limits(self, callback: Callback | None, n_problems: int = 1) -> Limits:
@@ -204,18 +173,6 @@ def require_fitted_rows(estimator: Any, X: Any, y: Array | None) -> None:
         )
 
 
-def unfitted_copy(estimator: Estimator) -> Estimator:
-    """A copy to be fitted in the place of `estimator`, which a failure then leaves as it was."""
-    copied = type(estimator).__new__(type(estimator))
-    copied.__dict__ = {k: v for k, v in vars(estimator).items() if not is_fitted_attribute(k)}
-    return copied
-
-
-def is_fitted_attribute(name: str) -> bool:
-    """Whether an attribute is one that fitting sets (parameters and foreign ones are not)."""
-    return (name.endswith("_") and not name.startswith("_")) or name in _PRIVATE
-
-
 def warn_if_indefinite(function: KernelFunction, X: Any, support: Array) -> None:
     """Say so when a kernel is not positive semi-definite on (some of) the support vectors."""
     if function.name in ("linear", "poly", "rbf") or len(support) == 0:
@@ -233,9 +190,3 @@ def warn_if_indefinite(function: KernelFunction, X: Any, support: Array) -> None
             UserWarning,
             stacklevel=7,
         )
-
-
-def dense(values: Any) -> Array:
-    """A sparse array made dense; a dense one as it is."""
-    array: Array = values.toarray() if sp.issparse(values) else values
-    return array

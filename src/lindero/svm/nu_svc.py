@@ -22,9 +22,8 @@ from lindero.runtime.arrays import Array
 from lindero.solvers.scaled import ScaledSolver
 from lindero.solvers.solution import Callback, Solution, Solver, Status
 from lindero.svm.margin_classifier import MarginClassifier
-from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.multiclass import BinaryTask
-from lindero.svm.training import upper_bounds
+from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS, upper_bounds
 
 #: Margins below this share of the bias are nothing but rounding.
 _NO_MARGIN = 1e-9

@@ -18,7 +18,7 @@ from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback, Solution, Solver
 from lindero.solvers.working_set import WorkingSetSolver
 from lindero.svm.kernel_regressor import KernelRegressor
-from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
+from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 
 
 class NuSVR(KernelRegressor):

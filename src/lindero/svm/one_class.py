@@ -17,9 +17,8 @@ from lindero.problems.novelty import novelty_problem
 from lindero.runtime.arrays import Array
 from lindero.solvers.scaled import ScaledSolver
 from lindero.solvers.solution import Callback, Certificate, Solution, Solver
-from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
+from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS, upper_bounds
 from lindero.svm.single_machine import SingleMachine
-from lindero.svm.training import upper_bounds
 from lindero.validation import unlabelled_table
 
 #: The offset is lowered by this share of what its sum may be, so that samples on the boundary stay

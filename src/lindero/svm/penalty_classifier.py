@@ -9,11 +9,12 @@ import numpy as np
 
 from lindero.kernels.functions import KernelFunction
 from lindero.runtime.arrays import Array
+from lindero.solvers.choose import choose_solver
 from lindero.solvers.solution import Solver
 from lindero.svm.leave_one_out import left_out_values
 from lindero.svm.margin_classifier import MarginClassifier
+from lindero.svm.parameters import upper_bounds
 from lindero.svm.progress import reporting
-from lindero.svm.training import choose_solver, upper_bounds
 
 
 class PenaltyClassifier(MarginClassifier):

@@ -24,13 +24,11 @@ from lindero.solvers.limits import Limits
 from lindero.solvers.ranking_newton import RankingNewtonSolver
 from lindero.solvers.ranking_pairs import RankingPairsSolver
 from lindero.solvers.solution import Callback, Certificate, Status
-from lindero.svm.margin_machine import (
-    KERNEL_MACHINE_CONSTRAINTS,
-    unfitted_copy,
-    warn_if_indefinite,
-)
+from lindero.svm.margin_machine import warn_if_indefinite
+from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import reporting
 from lindero.svm.rank_input import query_starts, relevances, require_pairs
+from lindero.svm.transaction import unfitted_copy
 from lindero.validation import kernel_function, new_table, scale_advice, training_table
 
 #: How far down the list `score` looks.

@@ -20,12 +20,13 @@ import numpy as np
 from lindero.kernels.row_matrix import RowMatrix, side_by_side
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import available_threads, single_threaded_blas
+from lindero.solvers.choose import choose_solver
 from lindero.solvers.limits import Limits
 from lindero.solvers.working_set import WorkingSetSolver
 from lindero.svm.fold_path import Fold, PathSettings, fold_path
 from lindero.svm.search_grid import Grid
 from lindero.svm.search_progress import SearchCallback, SearchProgress, progress_bar
-from lindero.svm.training import SIDE_BY_SIDE_ROWS, choose_solver
+from lindero.svm.training import SIDE_BY_SIDE_ROWS
 
 
 @dataclass

@@ -15,15 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from lindero.kernels.functions import KernelFunction
 from lindero.kernels.operator import KernelOperator, kernel_operator, origin
 from lindero.problems.dual_qp import DualQP
-from lindero.runtime.arrays import Array
+from lindero.runtime.arrays import Array, dense
 from lindero.solvers.solution import Certificate, Solution, Solver, Status
 from lindero.svm.judging import certificate_of, verdict
-from lindero.svm.margin_machine import (
-    MarginMachine,
-    dense,
-    require_fitted_rows,
-    warn_if_indefinite,
-)
+from lindero.svm.margin_machine import MarginMachine, require_fitted_rows, warn_if_indefinite
 from lindero.svm.progress import reporting
 from lindero.svm.training import solve_one
 from lindero.validation import kernel_function, new_table, sample_weights

@@ -14,11 +14,11 @@ from lindero.kernels.operator import KernelOperator
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.margin import margin_problem
 from lindero.runtime.arrays import Array
+from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
-from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.multiclass import BinaryTask
+from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.penalty_classifier import PenaltyClassifier
-from lindero.svm.training import SOLVERS
 
 
 class SVC(PenaltyClassifier):

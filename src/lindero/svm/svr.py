@@ -15,12 +15,12 @@ from lindero.kernels.operator import KernelOperator
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.tube import tube_problem
 from lindero.runtime.arrays import Array
+from lindero.solvers.choose import SOLVERS, choose_solver
 from lindero.solvers.solution import Callback, Solver
 from lindero.svm.kernel_regressor import KernelRegressor
 from lindero.svm.leave_one_out import left_out_values
-from lindero.svm.margin_machine import KERNEL_MACHINE_CONSTRAINTS
+from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import reporting
-from lindero.svm.training import SOLVERS, choose_solver
 from lindero.validation import sample_weights
 
 

@@ -9,72 +9,16 @@ from typing import Any
 import numpy as np
 
 from lindero.errors import NotSeparableError
-from lindero.kernels.functions import KernelFunction
 from lindero.problems.dual_qp import DualQP
-from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads, single_threaded_blas
-from lindero.solvers.hard_margin import HardMarginSolver, not_separable_message
+from lindero.solvers.choose import SMALL_FIT_ROWS
+from lindero.solvers.hard_margin import not_separable_message
 from lindero.solvers.limits import Limits
-from lindero.solvers.linear import LinearSolver
-from lindero.solvers.small import PolishedInteriorPointSolver
 from lindero.solvers.solution import Solution, Solver, Status
-from lindero.solvers.working_set import WorkingSetSolver
 from lindero.svm.multiclass import BinaryTask
-
-SOLVERS = ("auto", "working_set", "interior_point")
-
-#: Interior points cost n·d² a step: beyond this many features decomposition is the better bet.
-MOST_FEATURES = 1_000
-
-#: Beyond this many the matrix of a Newton step alone takes a gigabyte.
-WIDEST = 5_000
 
 #: Tasks of at most this many rows run side by side, one thread each; larger ones one by one.
 SIDE_BY_SIDE_ROWS = 20_000
-
-
-#: Fits of fewer rows in all are over before threads have started.
-SMALL_FIT_ROWS = 2_000
-
-
-def choose_solver(
-    name: str, kernel: KernelFunction, shape: tuple[int, int], hard: bool
-) -> Callable[..., Solver]:
-    """A constructor of solvers that takes ``tol``, ``cache_size`` and ``n_threads``."""
-    n_samples, n_features = shape
-    if name == "interior_point" and kernel.name != "linear":
-        raise ValueError(
-            "solver='interior_point' needs kernel='linear'; use solver='auto' or 'working_set' "
-            f"for kernel={kernel.name!r}."
-        )
-    if name == "interior_point" and n_features > WIDEST:
-        raise ValueError(
-            f"solver='interior_point' keeps a matrix of features × features: at most {WIDEST} "
-            f"features, not {n_features}. Use solver='working_set'."
-        )
-    if hard:
-        return HardMarginSolver
-    fits = kernel.name == "linear" and n_features <= MOST_FEATURES and n_samples > n_features
-    if name == "interior_point":
-        return _interior_point
-    return LinearSolver if name == "auto" and fits else WorkingSetSolver
-
-
-def _interior_point(tol: float, cache_size: float, n_threads: int | None) -> Solver:
-    return PolishedInteriorPointSolver(tol, n_threads)
-
-
-def upper_bounds(C: float, weights: Array) -> Array:
-    """Upper bounds of the dual variables; zero where a row takes no part."""
-    bounds = np.zeros_like(weights)
-    with np.errstate(over="ignore", under="ignore"):
-        bounds[weights > 0] = C * weights[weights > 0]
-        total = bounds.sum()
-    if np.isfinite(C) and not np.isfinite(total):
-        raise ValueError(
-            f"C={C:g} times the sum of the weights overflows: use a smaller C or smaller weights."
-        )
-    return bounds
 
 
 def solve_all(

@@ -1,0 +1,59 @@
+"""Fits that happen as a whole or not at all.
+
+A fit works on a copy of the estimator that holds no trace of an earlier fit, and the estimator
+becomes that copy at the end: a call that fails leaves it as it was. A fit that is interrupted may
+adopt the best model so far and say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+Estimator = TypeVar("Estimator")
+
+#: Fitted attributes whose names do not end in an underscore.
+_PRIVATE = (
+    "_fitted_C", "_fitted_epsilon", "_fitted_nu", "_function", "_gamma", "_mean_weight",
+    "_n_support", "_scheme", "_weights",
+)  # fmt: skip
+
+
+@dataclass
+class Attempt(Generic[Estimator]):
+    """A fit under way: the copy to set fitted attributes on, and whether Ctrl-C ended it early."""
+
+    estimator: Estimator
+    interrupted: bool = False
+
+
+@contextmanager
+def fitting_aside(estimator: Estimator) -> Iterator[Attempt[Estimator]]:
+    """Fit a copy of `estimator` inside the block; `estimator` becomes it when the block ends."""
+    attempt = Attempt(unfitted_copy(estimator))
+    yield attempt
+    become(estimator, attempt.estimator)
+    if attempt.interrupted:
+        raise KeyboardInterrupt(
+            "Fitting was interrupted. The estimator holds the best model so far; its "
+            "certificate_ says how far it had come, and warm_start=True goes on from it."
+        )
+
+
+def become(estimator: Any, other: Any) -> None:
+    """Take up all attributes of `other`, an estimator of the same class."""
+    estimator.__dict__ = other.__dict__
+
+
+def unfitted_copy(estimator: Estimator) -> Estimator:
+    """A copy to be fitted in the place of `estimator`, which a failure then leaves as it was."""
+    copied = type(estimator).__new__(type(estimator))
+    copied.__dict__ = {k: v for k, v in vars(estimator).items() if not is_fitted_attribute(k)}
+    return copied
+
+
+def is_fitted_attribute(name: str) -> bool:
+    """Whether an attribute is one that fitting sets (parameters and foreign ones are not)."""
+    return (name.endswith("_") and not name.startswith("_")) or name in _PRIVATE
