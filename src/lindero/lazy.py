@@ -6,6 +6,7 @@ compiled code that it never calls.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -25,7 +26,9 @@ def load_lazily(
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, _, renamed = homes[name].partition(":")
-        return getattr(import_module(module, package), renamed or name)
+        value = getattr(import_module(module, package), renamed or name)
+        setattr(sys.modules[package], name, value)  # found without this function from now on
+        return value
 
     def names() -> list[str]:
         return sorted((*homes, *others))
