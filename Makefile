@@ -1,19 +1,22 @@
 # Every target sets up what it needs in .venv; a machine needs only Python >= 3.11, pip and make.
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo pictures test lint bench bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-bayes bench-tm bench-clustering bench-data clean clean-compiled
+.PHONY: help demo pictures test test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-bayes bench-tm bench-clustering bench-data clean clean-compiled
 
 help:
 	@echo "make demo   install, then lindero demo: compare, follow, forget; a page in demo/"
 	@echo "make pictures  install, fit machines of every kind, draw some of them to demo/"
 	@echo "make test   install, run the tests"
 	@echo "make lint   ruff, mypy, import-linter"
+	@echo "make test-lowest  the same with the lowest versions that pyproject.toml promises"
+	@echo "make dist   build wheel and sdist, check them, try the wheel"
 	@echo "make bench  measure SVC against scikit-learn, LIBSVM and scikit-learn-intelex"
 	@echo "            (bench-family, -ranking, -search, -incremental, -adaptive, -bayes, -tm,"
 	@echo "             -clustering, -data: the others)"
+	@echo "make bench-against BASE=main  is anything slower than in another revision?"
 
 # One stamp per set of extras: a change of pyproject.toml installs again.
 $(VENV)/made-%: pyproject.toml
@@ -33,14 +36,40 @@ pictures: $(VENV)/made-plot
 test: $(VENV)/made-plot+test
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
-lint: $(VENV)/made-plot+test
+# Runtime dependencies at their lowest, tools of the tests as they come.
+test-lowest:
+	$(PYTHON) -m venv --clear $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip --disable-pip-version-check -q install uv
+	$(VENV)-lowest/bin/uv pip compile -q --resolution lowest-direct --extra plot pyproject.toml -o $(VENV)-lowest/lowest.txt
+	$(VENV)-lowest/bin/uv pip install -q --python $(VENV)-lowest/bin/python -c $(VENV)-lowest/lowest.txt -e ".[plot,test]"
+	$(VENV)-lowest/bin/python -m pytest -n 2 --dist worksteal $(ARGS)
+
+lint: $(VENV)/made-plot+test lint-types lint-imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lint-types: $(VENV)/made-plot+test
 	$(BIN)/mypy
+
+lint-imports: $(VENV)/made-plot+test
 	$(BIN)/lint-imports
+
+dist: $(VENV)/made-plot
+	rm -rf dist $(VENV)-dist
+	$(PIP) install build twine
+	$(BIN)/python -m build -q
+	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) -m venv $(VENV)-dist
+	$(subst $(VENV),$(VENV)-dist,$(PIP)) install dist/*.whl
+	$(subst $(VENV),$(VENV)-dist,$(BIN))/lindero --version
+	rm -rf $(VENV)-dist
 
 bench: $(VENV)/made-plot+bench
 	$(BIN)/python benchmarks/svc.py $(ARGS)
+
+BASE ?= main
+bench-against: $(VENV)/made-plot+bench
+	$(BIN)/python benchmarks/against.py $(BASE) $(ARGS)
 
 bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-bayes bench-tm bench-clustering bench-data: bench-%: $(VENV)/made-plot+bench
 	$(BIN)/python benchmarks/$*.py $(ARGS)
@@ -49,4 +78,4 @@ clean-compiled:
 	find src -name '*.nb[ic]' -delete
 
 clean:
-	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-lowest demo build dist .pytest_cache .mypy_cache .ruff_cache
