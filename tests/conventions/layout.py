@@ -1,6 +1,7 @@
 """Measures of how the package is laid out: files, importers, class depth, and the walks of calls.
 
-    python tests/conventions/layout.py        # prints all of them
+    python tests/conventions/layout.py           # prints all of them
+    python tests/conventions/layout.py --write   # puts the walks into docs/architecture.md
 
 A walk is the list of files of the package that one call enters, in order; a reader who follows the
 call has to open each of them. The call is made once before, so that imports and compilation do not
@@ -89,7 +90,9 @@ def trace(call):
         finally:
             sys.setprofile(None)
             threading.setprofile(None)
-    return [(str(Path(file).relative_to(PACKAGE)), function) for file, function in entered.items()]
+    return [
+        (Path(file).relative_to(PACKAGE).as_posix(), function) for file, function in entered.items()
+    ]
 
 
 def two_clouds(n_rows=300):
@@ -214,7 +217,31 @@ def classes_named_alike():
     return {name: where for name, where in homes.items() if len(where) > 1}
 
 
+# -- the page -------------------------------------------------------------------------------------
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
+
+
+def walks_as_markdown():
+    """The walks as numbered lists of file and first function entered."""
+    parts = []
+    for name in WALKS:
+        steps = walk(name)
+        lines = [f"{k}. `{file}`: `{function}`" for k, (file, function) in enumerate(steps, 1)]
+        parts.append(f"### `{name}`: {len(steps)} files\n\n" + "\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def write_page():
+    before, begin, rest = PAGE.read_text(encoding="utf-8").partition("<!-- walks -->\n")
+    _, end, after = rest.partition("<!-- end of walks -->\n")
+    PAGE.write_text(before + begin + "\n" + walks_as_markdown() + "\n" + end + after, "utf-8")
+
+
 def main():
+    if sys.argv[1:] == ["--write"]:
+        write_page()
+        return
     names = sys.argv[1:] or list(WALKS)
     print(f"{len(source_files())} files, {count_lines()} lines")
     alone = only_for_a_neighbour()

@@ -4,7 +4,6 @@ import inspect
 
 import pytest
 from sklearn.base import BaseEstimator
-from tests.persist.model_bank import cases
 
 import lindero
 import lindero.bayes
@@ -14,6 +13,7 @@ from lindero.persist import load, save
 from lindero.persist.fields import Fields
 from lindero.persist.kinds import EstimatorKind
 from lindero.persist.registry import all_kinds, kind_of
+from tests.persist.model_bank import cases
 
 KINDS = tuple(all_kinds())
 
