@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from lindero.kernels.functions import NAMED_KERNELS, KernelFunction
+from lindero.kernels.operator import NAMED_KERNELS, KernelFunction
 from lindero.labels import missing_values, require_labels
 from lindero.runtime.arrays import Array
 

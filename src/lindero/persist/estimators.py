@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import lindero.svm
 from lindero.errors import ModelFileError
-from lindero.kernels.functions import KernelFunction
+from lindero.kernels.operator import KernelFunction
 from lindero.persist.class_order import ascending, first_positive
 from lindero.persist.libsvm_model import KERNEL_PARAMETERS, LibsvmModel
 from lindero.persist.libsvm_model import KERNELS as LIBSVM_KERNELS

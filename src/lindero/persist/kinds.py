@@ -36,7 +36,7 @@ class Kind:
     name : str
         What files call it. It stays when the class moves.
     home : str
-        Module and class, as "lindero.kernels.functions:KernelFunction".
+        Module and class, as "lindero.kernels.operator:KernelFunction".
     check : function of Fields
         Refuses fields that no object of the class has.
     state : function of an object

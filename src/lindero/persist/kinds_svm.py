@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lindero.kernels.functions import NAMED_KERNELS, KernelFunction
+from lindero.kernels.operator import NAMED_KERNELS, KernelFunction
 from lindero.persist.fields import LABELS, MOST, Fields
 from lindero.persist.kinds import EstimatorKind, Kind
 from lindero.solvers.solution import Status
@@ -233,7 +233,7 @@ def _of_svm(name: str, module: str, check: Any) -> EstimatorKind:
 
 
 KINDS: tuple[Kind, ...] = (
-    Kind("KernelFunction", "lindero.kernels.functions:KernelFunction", check_kernel_function),
+    Kind("KernelFunction", "lindero.kernels.operator:KernelFunction", check_kernel_function),
     Kind("Certificate", "lindero.solvers.solution:Certificate", check_certificate),
     Kind("Solution", "lindero.solvers.solution:Solution", check_solution),
     Kind("BinaryTask", "lindero.svm.multiclass:BinaryTask", check_task),

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lindero.kernels.functions import KernelFunction
+from lindero.kernels.operator import KernelFunction
 from lindero.persist.libsvm_model import (
     CLASSIFIERS,
     KERNEL_PARAMETERS,

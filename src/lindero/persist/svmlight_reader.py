@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lindero.kernels.functions import KernelFunction
+from lindero.kernels.operator import KernelFunction
 from lindero.persist.model_text import LARGEST_INDEX, ModelText, SparseRows, shown
 from lindero.persist.svmlight_model import HEADER, KERNELS, SvmlightModel
 

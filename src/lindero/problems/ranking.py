@@ -27,8 +27,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from lindero.kernels.operator import KernelOperator
-from lindero.kernels.pairs import PairKernel
 from lindero.kernels.products import DenseProducts, SparseProducts
+from lindero.kernels.special import PairKernel
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.pair_sums import pair_hinge, pair_multipliers, sort_queries
 from lindero.runtime.arrays import Array

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lindero.kernels.functions import KernelFunction, gaussian_double, gaussian_single
-from lindero.kernels.functions import integer_power as fast_power
+from lindero.kernels.operator import KernelFunction, gaussian_double, gaussian_single
+from lindero.kernels.operator import integer_power as fast_power
 from tests.naive import functions as naive
 
 GAUSSIANS = [(gaussian_single, np.float32), (gaussian_double, np.float64)]

@@ -6,15 +6,19 @@ import scipy.optimize
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import kernel_operator
+from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.problems.ranking import LinearRanking, Queries
 from lindero.runtime.threads import TileThreads
-from lindero.solvers.limits import Limits
-from lindero.solvers.ranking_newton import RankingNewtonSolver, flat_point
-from lindero.solvers.ranking_pairs import RankingPairsSolver, exact_factor
-from lindero.solvers.ranking_systems import direct_step, hessian, iterative_step
-from lindero.solvers.solution import Status
+from lindero.solvers.ranking import (
+    RankingNewtonSolver,
+    RankingPairsSolver,
+    direct_step,
+    exact_factor,
+    flat_point,
+    hessian,
+    iterative_step,
+)
+from lindero.solvers.solution import Limits, Status
 from tests.naive import ranking as naive
 
 LINEAR = KernelFunction("linear")

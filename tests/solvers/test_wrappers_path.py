@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import PrecomputedKernel, kernel_operator
-from lindero.kernels.row_matrix import MatrixKernel
+from lindero.kernels.operator import KernelFunction, PrecomputedKernel, kernel_operator
+from lindero.kernels.special import MatrixKernel
 from lindero.problems.margin import margin_problem
 from lindero.problems.tube import tube_problem
-from lindero.solvers import path as path_solver
-from lindero.solvers.limits import Limits
-from lindero.solvers.path import PathSolver, on_active_set
-from lindero.solvers.solution import Status
-from lindero.solvers.working_set import WorkingSetSolver
+from lindero.solvers import wrappers
+from lindero.solvers.choose import GeneralSolver
+from lindero.solvers.solution import Limits, Status
+from lindero.solvers.wrappers import PathSolver, on_active_set
 from tests.svm.clouds import slow_problem, two_clouds
 
 
@@ -39,7 +37,7 @@ def test_solutions_are_those_of_decomposition(state, C, gamma):
     K = matrix_of(X, gamma)
     problem = state(MatrixKernel(K), y, C)
     ours = PathSolver(1e-6).solve(problem)
-    plain = WorkingSetSolver(1e-6, n_threads=1).solve(problem)
+    plain = GeneralSolver(1e-6, n_threads=1).solve(problem)
     twin = state(PrecomputedKernel(K, np.float64), y, C)
     assert ours.status is Status.OPTIMAL
     judged, reference = twin.judge(ours.a, bias=ours.bias), twin.judge(plain.a)
@@ -53,7 +51,7 @@ def test_solutions_are_those_of_decomposition(state, C, gamma):
 def test_the_active_set_makes_a_rough_guess_exact(state):
     X, y = two_clouds(n_samples=500, apart=1.0)
     problem = state(MatrixKernel(matrix_of(X, 0.1)), y, 100.0)
-    rough = WorkingSetSolver(0.02, n_threads=1).solve(problem)
+    rough = GeneralSolver(0.02, n_threads=1).solve(problem)
     assert problem.judge(rough.a).kkt_gap > 1e-3
     exact = on_active_set(problem, rough, 1e-3)
     assert exact.status is Status.OPTIMAL
@@ -64,7 +62,7 @@ def test_hard_problems_take_less_than_half_the_steps_of_decomposition():
     X, y = slow_problem(n_samples=700)
     problem = classes(MatrixKernel(matrix_of(X, 0.1)), y, 1e3)
     ours = PathSolver(1e-6).solve(problem)
-    plain = WorkingSetSolver(1e-6, n_threads=1).solve(problem)
+    plain = GeneralSolver(1e-6, n_threads=1).solve(problem)
     assert ours.n_iter < 0.5 * plain.n_iter
     assert problem.judge(ours.a).kkt_gap < 1e-8
 
@@ -73,10 +71,10 @@ def test_a_singular_system_is_left_to_decomposition(monkeypatch):
     X, y = two_clouds(n_samples=300, apart=1.0)
     X, y = np.vstack([X, X]), np.concatenate([y, y])
     problem = classes(MatrixKernel(matrix_of(X, 0.1)), y, 10.0)
-    plain = WorkingSetSolver(1e-3, n_threads=1).solve(problem)
+    plain = GeneralSolver(1e-3, n_threads=1).solve(problem)
     assert on_active_set(problem, plain, 1e-9) is None
-    monkeypatch.setattr(path_solver, "_FIRST_STEPS", 200)
-    monkeypatch.setattr(path_solver, "_CUBES_PER_STEP", 1e12)
+    monkeypatch.setattr(wrappers, "_FIRST_STEPS", 200)
+    monkeypatch.setattr(wrappers, "_CUBES_PER_STEP", 1e12)
     ours = PathSolver(1e-3).solve(problem)
     assert ours.status is Status.OPTIMAL
     assert problem.judge(ours.a).kkt_gap <= 1e-3

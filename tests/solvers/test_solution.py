@@ -8,25 +8,23 @@ import numpy as np
 import pytest
 
 from lindero.errors import SolverError
-from lindero.solvers import limits as limits_module
+from lindero.solvers import solution as solution_module
+from lindero.solvers.choose import GeneralSolver, LinearSolver
 from lindero.solvers.interior_point import InteriorPointSolver
-from lindero.solvers.limits import Limits
-from lindero.solvers.linear import LinearSolver
-from lindero.solvers.solution import Progress, Status
-from lindero.solvers.working_set import WorkingSetSolver
+from lindero.solvers.solution import Limits, Progress, Status
 from tests.naive import dual_qp as naive
 from tests.problem_bank import BANK, LINEAR_KERNEL, margin, one_class, rbf, two_clouds
 
 #: Problems that need several reports, for each way of solving.
 LONG = {
-    "float64 rows": (lambda: margin(*two_clouds(800), rbf(0.3)), WorkingSetSolver),
-    "float32 rows": (BANK["large"].make, WorkingSetSolver),
-    "tube": (BANK["large tube"].make, WorkingSetSolver),
+    "float64 rows": (lambda: margin(*two_clouds(800), rbf(0.3)), GeneralSolver),
+    "float32 rows": (BANK["large"].make, GeneralSolver),
+    "tube": (BANK["large tube"].make, GeneralSolver),
     "interior points": (lambda: margin(*two_clouds(500), LINEAR_KERNEL), InteriorPointSolver),
     "linear": (lambda: margin(*two_clouds(500), LINEAR_KERNEL), LinearSolver),
 }
 #: With those solved in one go, which never look at the clock or at the callback.
-ALL = {"one block": (lambda: margin(*two_clouds(300), rbf(0.5), C=100.0), WorkingSetSolver), **LONG}
+ALL = {"one block": (lambda: margin(*two_clouds(300), rbf(0.5), C=100.0), GeneralSolver), **LONG}
 TOL = 1e-3
 
 
@@ -74,7 +72,7 @@ def test_time_limit_stops_at_the_first_look_at_the_clock_after_it(kind, monkeypa
     # Each look at the clock finds it a day later, which no real second can disturb.
     days = count(1)
     clock = SimpleNamespace(perf_counter=lambda: time.perf_counter() + 86_400.0 * next(days))
-    monkeypatch.setattr(limits_module, "time", clock)
+    monkeypatch.setattr(solution_module, "time", clock)
     problem, solution, _ = solve(kind, time_limit=0.5 * 86_400.0)
     assert solution.status is Status.TIME_LIMIT
     assert_consistent(problem, solution)
@@ -122,9 +120,9 @@ def test_starting_at_the_solution_costs_next_to_nothing(kind):
 
 def test_a_start_for_other_bounds_is_made_feasible_first():
     X, y = two_clouds(200)
-    wide = WorkingSetSolver().solve(margin(X, y, rbf(0.5), C=10.0))
+    wide = GeneralSolver().solve(margin(X, y, rbf(0.5), C=10.0))
     narrow = margin(X, y, rbf(0.5), C=0.1)
-    solution = WorkingSetSolver().solve(narrow, wide)
+    solution = GeneralSolver().solve(narrow, wide)
     assert solution.status is Status.OPTIMAL
     assert narrow.judge(solution.a).kkt_gap <= TOL
 
@@ -158,4 +156,4 @@ def test_limits_say_the_first_reason_and_keep_to_it():
 @pytest.mark.parametrize("n", [50, 500])
 def test_a_problem_without_a_feasible_point_is_refused(n):
     with pytest.raises(SolverError, match="feasible"):
-        WorkingSetSolver().solve(one_class(two_clouds(n)[0], rbf(1.0), share=1.5))
+        GeneralSolver().solve(one_class(two_clouds(n)[0], rbf(1.0), share=1.5))

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from lindero.solvers.coarse_start import COARSE_SAMPLES, coarse_start, over_some
-from lindero.solvers.limits import Limits
-from lindero.solvers.scaled import ScaledSolver
-from lindero.solvers.working_set import WorkingSetSolver
+from lindero.solvers.solution import Limits
+from lindero.solvers.working_set import COARSE_SAMPLES, WorkingSetSolver, coarse_start, over_some
+from lindero.solvers.wrappers import ScaledSolver
 from tests.problem_bank import curve, nu_margin, nu_tube, one_class, rbf, two_clouds
 
 LARGE = {

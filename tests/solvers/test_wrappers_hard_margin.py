@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from lindero.errors import NotSeparableError
-from lindero.kernels.functions import KernelFunction
-from lindero.solvers.hard_margin import HardMarginSolver, not_separable_message
+from lindero.kernels.operator import KernelFunction
 from lindero.solvers.solution import Status
+from lindero.solvers.wrappers import HardMarginSolver, not_separable_message
 from tests.problem_bank import LINEAR_KERNEL, XOR_KERNEL, margin, rbf, two_clouds
 
 QUADRATIC = KernelFunction("poly", gamma=1.0, degree=2, coef0=1.0)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lindero.kernels.cache import RowCache
+from lindero.kernels.blocks import RowCache
 from tests.naive import cache as naive
 
 N = 16

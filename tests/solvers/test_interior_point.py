@@ -7,11 +7,9 @@ import scipy.sparse as sp
 from lindero.errors import SolverError
 from lindero.kernels.products import DenseProducts, SparseProducts
 from lindero.runtime.threads import TileThreads
-from lindero.solvers.interior_point import InteriorPointSolver
-from lindero.solvers.linear import LinearSolver
-from lindero.solvers.newton_systems import DenseNewtonSystem, SmallNewtonSystem
+from lindero.solvers.choose import GeneralSolver, LinearSolver
+from lindero.solvers.interior_point import DenseNewtonSystem, InteriorPointSolver, SmallNewtonSystem
 from lindero.solvers.solution import Status
-from lindero.solvers.working_set import WorkingSetSolver
 from tests.naive import dual_qp as naive
 from tests.naive import newton_systems as naive_systems
 from tests.problem_bank import (
@@ -79,7 +77,7 @@ AGREEING = {
 def test_the_methods_agree_on_the_objective_at_a_tight_tolerance(kind, solver):
     problem = AGREEING[kind]()
     other = solver(tol=1e-8).solve(problem)
-    decomposition = WorkingSetSolver(tol=1e-8).solve(problem)
+    decomposition = GeneralSolver(tol=1e-8).solve(problem)
     ours, theirs = naive.objective(problem, other.a), naive.objective(problem, decomposition.a)
     assert abs(ours) > 1e-3
     assert ours == pytest.approx(theirs, rel=1e-6)

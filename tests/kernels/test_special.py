@@ -5,9 +5,8 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import kernel_operator
-from lindero.kernels.pairs import PairKernel
+from lindero.kernels.operator import KernelFunction, kernel_operator
+from lindero.kernels.special import PairKernel
 from tests.naive.functions import kernel_matrix
 from tests.naive.ranking import pair_kernel
 
