@@ -178,15 +178,22 @@ class KernelOperator(Protocol):
     dtype: np.dtype[Any]
 
     def diagonal(self) -> Array: ...
-    def rounding(self) -> float: ...
     def probe(self, rows: Array) -> Probe: ...
     def probe_of(self, Z: Any) -> Probe: ...
     def block(self, probe: Probe, start: int, stop: int, out: Array) -> None: ...
-    def columns(self, probe: Probe, start: int, stop: int, out: Array) -> None: ...
     def cross(self, probe: Probe, other: Probe) -> Array: ...
-    def matrix(self, rows: Array, width: int) -> Array: ...
     def subset(self, rows: Array) -> KernelOperator: ...
     def astype(self, dtype: Any) -> KernelOperator: ...
+
+    def rounding(self) -> float:
+        return float(np.max(np.abs(self.diagonal()), initial=0.0))
+
+    def columns(self, probe: Probe, start: int, stop: int, out: Array) -> None:
+        self.block(probe, start, stop, out.T)
+
+    def matrix(self, rows: Array, width: int) -> Array:
+        probe = self.probe(rows)
+        return pad_columns(self.cross(probe, probe), width)
 
 
 def kernel_operator(
@@ -225,7 +232,7 @@ def origin(X: Any, function: KernelFunction) -> Array | None:
     return mean
 
 
-class ProductKernel:
+class ProductKernel(KernelOperator):
     """A kernel that is a function of inner products.
 
     `whole` and `rows` make a subset of few samples, which takes its matrix from that of the whole.
@@ -252,7 +259,7 @@ class ProductKernel:
 
     def rounding(self) -> float:
         if self.function.name != "rbf":
-            return float(np.max(np.abs(self.diagonal()), initial=0.0))
+            return super().rounding()
         # The exponent is a difference of squares: what is lost there is lost in the value. Up to
         # eight, this is within the errors that the solvers reckon with anyway.
         largest = float(self.products.squares.max(initial=0.0))
@@ -300,7 +307,7 @@ class ProductKernel:
         return self if products is self.products else ProductKernel(products, self.function)
 
 
-class PrecomputedKernel:
+class PrecomputedKernel(KernelOperator):
     """A kernel given as its matrix; `samples` are the rows and columns in use (None: all)."""
 
     def __init__(self, matrix: Array, dtype: Any, samples: Array | None = None) -> None:
@@ -316,9 +323,6 @@ class PrecomputedKernel:
         diagonal: Array = self.given.diagonal()[self._original(slice(None))]
         return diagonal.astype(np.float64)
 
-    def rounding(self) -> float:
-        return float(np.max(np.abs(self.diagonal()), initial=0.0))
-
     def probe(self, rows: Array) -> Probe:
         return Probe((self.given, self._original(rows)), np.zeros(len(rows), self.dtype))
 
@@ -330,17 +334,10 @@ class PrecomputedKernel:
         columns = self._original(slice(start, stop))
         out[...] = source[rows, columns] if self.samples is None else source[rows[:, None], columns]
 
-    def columns(self, probe: Probe, start: int, stop: int, out: Array) -> None:
-        self.block(probe, start, stop, out.T)
-
     def cross(self, probe: Probe, other: Probe) -> Array:
         matrix, rows = probe.rows
         _, columns = other.rows
         return np.ascontiguousarray(matrix[rows[:, None], columns], dtype=self.dtype)
-
-    def matrix(self, rows: Array, width: int) -> Array:
-        probe = self.probe(rows)
-        return pad_columns(self.cross(probe, probe), width)
 
     def subset(self, rows: Array) -> PrecomputedKernel:
         return PrecomputedKernel(self.given, self.dtype, self._original(rows))
@@ -349,7 +346,7 @@ class PrecomputedKernel:
         return PrecomputedKernel(self.given, dtype, self.samples)
 
 
-class CallableKernel:
+class CallableKernel(KernelOperator):
     """A kernel computed by the user's function ``k(X, Z) -> (len(X), len(Z))``."""
 
     def __init__(self, X: Any, function: KernelFunction, dtype: Any) -> None:
@@ -386,9 +383,6 @@ class CallableKernel:
         ]
         return np.concatenate(chunks).astype(np.float64)
 
-    def rounding(self) -> float:
-        return float(np.max(np.abs(self.diagonal()), initial=0.0))
-
     def probe(self, rows: Array) -> Probe:
         return self.probe_of(self.X[rows])
 
@@ -398,15 +392,8 @@ class CallableKernel:
     def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
         out[...] = self._call(probe.rows, self.X[start:stop])
 
-    def columns(self, probe: Probe, start: int, stop: int, out: Array) -> None:
-        self.block(probe, start, stop, out.T)
-
     def cross(self, probe: Probe, other: Probe) -> Array:
         return np.ascontiguousarray(self._call(probe.rows, other.rows), dtype=self.dtype)
-
-    def matrix(self, rows: Array, width: int) -> Array:
-        probe = self.probe(rows)
-        return pad_columns(self.cross(probe, probe), width)
 
     def subset(self, rows: Array) -> CallableKernel:
         return CallableKernel(self.X[rows], self.function, self.dtype)

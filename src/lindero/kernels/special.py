@@ -87,7 +87,7 @@ class RowMatrix:
         return values
 
 
-class MatrixKernel:
+class MatrixKernel(KernelOperator):
     """A kernel operator over a matrix at hand, which gathers by compiled code in any thread.
 
     (`kernels.operator.PrecomputedKernel` serves matrices of any type and strides; here they are
@@ -103,9 +103,6 @@ class MatrixKernel:
     def diagonal(self) -> Array:
         return self._matrix.diagonal().astype(np.float64)
 
-    def rounding(self) -> float:
-        return float(np.max(np.abs(self.diagonal()), initial=0.0))
-
     def probe(self, rows: Array) -> Probe:
         return Probe(rows, np.zeros(len(rows), self.dtype))
 
@@ -114,9 +111,6 @@ class MatrixKernel:
 
     def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
         gather_tile(self._matrix, probe.rows, start, out)
-
-    def columns(self, probe: Probe, start: int, stop: int, out: Array) -> None:
-        self.block(probe, start, stop, out.T)
 
     def cross(self, probe: Probe, other: Probe) -> Array:
         values = np.empty((len(probe.rows), len(other.rows)), dtype=self.dtype)
@@ -200,7 +194,7 @@ class _PairProbe:
             return self._over_samples
 
 
-class PairKernel:
+class PairKernel(KernelOperator):
     """Pairs (left_r, right_r) of samples of `base`, in any order; a sample may be paired with
     itself, which gives a row of zeros."""
 
@@ -238,9 +232,6 @@ class PairKernel:
     def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
         over = probe.rows.over_samples()
         column_differences(over, self.left[start:stop], self.right[start:stop], out)
-
-    def columns(self, probe: Probe, start: int, stop: int, out: Array) -> None:
-        self.block(probe, start, stop, out.T)
 
     def cross(self, probe: Probe, other: Probe) -> Array:
         pairs, others = probe.rows, other.rows

@@ -92,7 +92,6 @@ class InteriorPointSolver:
             seconds=time.perf_counter() - begun,
             # An iterate at the end of its path is too near the boundary to start another.
             interior=path.state if status in _STOPPED else None,
-            statistics={"newton_steps": path.n_iter},
         )
 
 
