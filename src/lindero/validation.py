@@ -179,6 +179,11 @@ def is_plain_vector(y: Any, n_rows: int, kinds: str) -> bool:
     return bool(plain and (y.dtype.kind != "f" or np.isfinite(y).all()))
 
 
+def require_sound_parameters(estimator: Any) -> None:
+    """Refuse parameters that the class of the estimator does not take, before any fit."""
+    estimator._validate_params()
+
+
 def require_numeric_columns(X: Any) -> None:
     """Refuse text, categories and dates in a dataframe, by the name of their column."""
     frame = nw.from_native(X, pass_through=True, eager_only=True)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lindero.persist.class_order import ascending, first_positive
+from lindero.persist.text.libsvm import sort_classes, turn_signs
 
 
 def pair_values(coefficients, counts, kernel_values):
@@ -34,7 +34,7 @@ def test_each_pair_decides_as_before(labels, n, seed):
         expected[labels[i], labels[j]] = file_values[i, j] - constant
         expected[labels[j], labels[i]] = -expected[labels[i], labels[j]]
 
-    machines = ascending(labels, counts, coefficients, rho)
+    machines = sort_classes(labels, counts, coefficients, rho)
     np.testing.assert_array_equal(machines.classes, np.sort(labels))
     moved = kernel_values[machines.vector_order]
     values = pair_values(machines.coefficients, machines.n_support, moved)
@@ -46,7 +46,7 @@ def test_each_pair_decides_as_before(labels, n, seed):
         )
 
     # Written again, classes ascend and signs are LIBSVM's.
-    again, constants = first_positive(machines.coefficients, machines.intercepts)
+    again, constants = turn_signs(machines.coefficients, machines.intercepts)
     values = pair_values(again, machines.n_support, moved)
     for (a, b), constant in zip(values, constants, strict=True):
         pair = machines.classes[a], machines.classes[b]

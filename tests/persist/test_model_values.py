@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 from lindero.errors import ModelFileError
-from lindero.persist.value_reader import ValueReader
-from lindero.persist.value_writer import ValueWriter
+from lindero.persist.values import ValueReader, ValueWriter
 from lindero.solvers.solution import Status
 from tests.naming import steady
 

@@ -10,9 +10,9 @@ import numpy as np
 from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.reading import prior_of
 from lindero.persist.fields import Fields
-from lindero.persist.kinds import EstimatorKind, Kind
-from lindero.persist.kinds_counts import cards_of
-from lindero.persist.kinds_svm import check_classes, check_width
+from lindero.persist.kinds.counts import cards_of
+from lindero.persist.kinds.svm import check_classes, check_width
+from lindero.persist.registry import EstimatorKind, Kind
 
 
 def _check_evidence(given: Fields) -> None:

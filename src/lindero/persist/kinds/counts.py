@@ -11,7 +11,7 @@ from lindero.bayes.counts.structure import ordered
 from lindero.bayes.networks.stars import StarTables
 from lindero.bayes.tables.schema import CATEGORY, NUMBER, UNKNOWN, Column
 from lindero.persist.fields import Fields
-from lindero.persist.kinds import Kind
+from lindero.persist.registry import Kind
 from lindero.runtime.arrays import Array
 
 #: Most values of an attribute.

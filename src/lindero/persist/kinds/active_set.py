@@ -14,7 +14,7 @@ import numpy as np
 from lindero.kernels.growing import GrowingKernel
 from lindero.kernels.growing_rows import DenseRows, SparseRows
 from lindero.persist.fields import Fields
-from lindero.persist.kinds import Kind
+from lindero.persist.registry import Kind
 from lindero.solvers.active_set import ActiveSet
 from lindero.solvers.active_set_steps import FREE
 from lindero.solvers.growing_factor import GrowingFactor

@@ -1,20 +1,61 @@
-"""Reading the text of an SVMlight model.
+"""Model files of SVMlight, as svm_learn and svm_rank write them and svm_classify 6.02 reads them.
+
+    f(x) = Σ c_i k(x, v_i) − b
 
 The line ``SVM-light Version V6.02``, ten lines ``value # what it is``, then one line for each
 support vector: its coefficient, ``index:value`` for what is not zero, and ``#``. svm_rank writes
-the same with another version.
+the same with another version. The file does not say whether f is the side of a class, a value or a
+rank: that is for its user to know.
 """
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lindero.kernels.operator import KernelFunction
-from lindero.persist.model_text import LARGEST_INDEX, ModelText, SparseRows, shown
-from lindero.persist.svmlight_model import HEADER, KERNELS, SvmlightModel
+from lindero.persist.text.lines import (
+    LARGEST_INDEX,
+    ModelText,
+    VectorReader,
+    format_number,
+    format_vectors,
+    quote,
+)
+from lindero.runtime.arrays import Array
+
+#: The kernels by their number in the file; 4 is one that its user compiled in.
+KERNELS = ("linear", "poly", "rbf", "sigmoid")
+
+#: How each line of the header ends, in the order of the file.
+HEADER = (
+    "kernel type",
+    "kernel parameter -d",
+    "kernel parameter -g",
+    "kernel parameter -s",
+    "kernel parameter -r",
+    "kernel parameter -u",
+    "highest feature index",
+    "number of training documents",
+    "number of support vectors plus 1",
+    "threshold b, each following line is a SV (starting with alpha*y)",
+)
+
+
+@dataclass(frozen=True)
+class SvmlightModel:
+    """A model of SVMlight; `vectors` is a CSR array with a row for each coefficient."""
+
+    function: KernelFunction
+    coefficients: Array
+    vectors: Any
+    threshold: float
+    n_features: int
+    n_documents: int = 0
 
 
 def read_svmlight(text: ModelText, n_features: int | None = None) -> SvmlightModel:
@@ -51,7 +92,7 @@ def _read_version(text: ModelText) -> None:
     if words[:2] != [b"SVM-light", b"Version"] or len(words) != 3:
         raise text.error(
             "a model of SVMlight begins with 'SVM-light Version ...', not with "
-            f"{shown(text.short_line())}. (A model of LIBSVM is read by load_libsvm.)"
+            f"{quote(text.short_line())}. (A model of LIBSVM is read by load_libsvm.)"
         )
 
 
@@ -69,10 +110,10 @@ class _Values:
         value, _, comment = self._text.short_line().partition(b"#")
         comment = b" ".join(comment.split())
         if comment and not comment.startswith(name.encode("ascii")):
-            raise self._text.error(f"expected '... # {name}', not '... # ' and {shown(comment)}.")
+            raise self._text.error(f"expected '... # {name}', not '... # ' and {quote(comment)}.")
         value = value.strip()
         if name != "kernel parameter -u" and len(value.split()) != 1:
-            raise self._text.error(f"expected one value before '# {name}', not {shown(value)}.")
+            raise self._text.error(f"expected one value before '# {name}', not {quote(value)}.")
         return value
 
     def number(self, name: str, negative: bool = True) -> float:
@@ -109,9 +150,11 @@ def _read_kernel(text: ModelText, values: _Values) -> KernelFunction:
     return KernelFunction(name, **own[name])
 
 
-def _read_vectors(text: ModelText, n_vectors: int, highest: int) -> tuple[array[float], SparseRows]:
+def _read_vectors(
+    text: ModelText, n_vectors: int, highest: int
+) -> tuple[array[float], VectorReader]:
     coefficients = array("d")
-    rows = SparseRows(text, highest, " (the highest feature index)")
+    rows = VectorReader(text, highest, " (the highest feature index)")
     for number in range(1, n_vectors + 1):
         text.require_line(f"support vector {number} of {n_vectors}")
         for words in text.pieces(comment=b"#"):
@@ -125,3 +168,28 @@ def _read_vectors(text: ModelText, n_vectors: int, highest: int) -> tuple[array[
         rows.end_row()
     text.require_end()
     return coefficients, rows
+
+
+def format_svmlight(model: SvmlightModel) -> Iterator[str]:
+    """The lines of the file."""
+    function = model.function
+    # -g is the width of the Gaussian kernel, -s the factor of the two others; svm_learn writes its
+    # default, 1, for what the kernel does not use.
+    values = (
+        KERNELS.index(function.name),
+        function.degree,
+        format_number(function.gamma if function.name == "rbf" else 1),
+        format_number(function.gamma if function.name in ("poly", "sigmoid") else 1),
+        format_number(function.coef0 if function.name in ("poly", "sigmoid") else 1),
+        "empty",
+        model.n_features,
+        model.n_documents,
+        len(model.coefficients) + 1,
+        format_number(model.threshold),
+    )
+    yield "SVM-light Version V6.02\n"
+    for name, value in zip(HEADER, values, strict=True):
+        # svm_classify takes everything before the # for the value of -u.
+        yield f"{value}# {name}\n" if value == "empty" else f"{value} # {name}\n"
+    for coefficient, text in zip(model.coefficients, format_vectors(model.vectors), strict=True):
+        yield f"{format_number(coefficient)} {text}#\n"

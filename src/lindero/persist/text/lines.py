@@ -1,4 +1,4 @@
-"""Lines of a model file, handed out in pieces of bounded size.
+"""Lines of a model file, read in pieces of bounded size, and support vectors as text.
 
 A model file is text from anywhere, so nothing in it is believed before it is checked. Two rules
 keep its numbers from doing harm:
@@ -9,6 +9,9 @@ keep its numbers from doing harm:
   finite.
 
 Every complaint is a `ModelFileError` that names the line.
+
+Numbers are written in 17 significant digits, which name a float64 exactly: what is read back is the
+same number.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from math import isfinite
 from operator import lt
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
@@ -131,7 +134,7 @@ class ModelText:
         too_long = len(text) > LONGEST_NUMBER and max(map(len, words)) > LONGEST_NUMBER
         if len(values) < len(words) or b"_" in text or too_long or not all(map(isfinite, values)):
             culprit = next(word for word in words if not _is_number(word))
-            raise self.error(f"{name} must be a finite number, not {shown(culprit)}.")
+            raise self.error(f"{name} must be a finite number, not {quote(culprit)}.")
         return values
 
     def integer(self, word: bytes, name: str, least: int, most: int = LARGEST_INDEX) -> int:
@@ -139,7 +142,7 @@ class ModelText:
         digits = word[1:] if word[:1] in (b"-", b"+") else word
         if not digits.isdigit() or len(digits) > 10 or not least <= int(word) <= most:
             raise self.error(
-                f"{name} must be an integer from {least} to {most}, not {shown(word)}."
+                f"{name} must be an integer from {least} to {most}, not {quote(word)}."
             )
         return int(word)
 
@@ -155,7 +158,7 @@ class ModelText:
             raise self.error(f"{name} needs {count} values, but only {found} are given.")
 
 
-class SparseRows:
+class VectorReader:
     """Rows of ``index:value`` words, gathered into the three arrays of a CSR matrix."""
 
     def __init__(self, text: ModelText, largest_index: int, limit: str) -> None:
@@ -174,7 +177,7 @@ class SparseRows:
         parts = [word.partition(b":") for word in words]
         if not all(colon for _, colon, _ in parts):
             culprit = next(word for word in words if b":" not in word)
-            raise self._text.error(f"expected index:value, not {shown(culprit)}.")
+            raise self._text.error(f"expected index:value, not {quote(culprit)}.")
         indices = [self._index(word) for word, _, _ in parts]
         previous = self.indices[-1] if len(self.indices) > self.ends[-1] else 0
         if not (previous < indices[0] and all(map(lt, indices, indices[1:]))):
@@ -189,7 +192,7 @@ class SparseRows:
                 return index
         raise self._text.error(
             f"an index must be an integer from 1 to {self._largest}{self._limit}, not "
-            f"{shown(word)}."
+            f"{quote(word)}."
         )
 
     def end_row(self) -> None:
@@ -206,7 +209,7 @@ class SparseRows:
         return sp.csr_array((np.asarray(self.values), columns, np.asarray(self.ends)), shape=shape)
 
 
-def shown(word: bytes) -> str:
+def quote(word: bytes) -> str:
     """A word of the file as it may stand in a message: ASCII, and short."""
     text = word[:40].decode("ascii", errors="backslashreplace")
     return repr(text) + ("..." if len(word) > 40 else "")
@@ -217,3 +220,26 @@ def _is_number(word: bytes) -> bool:
         return isfinite(float(word)) and b"_" not in word and len(word) <= LONGEST_NUMBER
     except ValueError:
         return False
+
+
+# -- writing ---------------------------------------------------------------------------------------
+
+
+def format_number(value: Any) -> str:
+    """A number in as many digits as tell it from all others."""
+    return format(float(value), ".17g")
+
+
+def format_vectors(vectors: Any) -> Iterator[str]:
+    """The text of each row of a dense or CSR array, indices counted from 1, a blank after each."""
+    for i in range(vectors.shape[0]):
+        if sp.issparse(vectors):
+            inside = slice(vectors.indptr[i], vectors.indptr[i + 1])
+            columns, values = vectors.indices[inside], vectors.data[inside]
+            order = np.argsort(columns, kind="stable")
+            columns, values = columns[order], values[order]
+        else:
+            columns = np.flatnonzero(vectors[i])
+            values = vectors[i, columns]
+        entries = zip(columns.tolist(), values.astype(np.float64).tolist(), strict=True)
+        yield "".join(f"{j + 1}:{value:.17g} " for j, value in entries if value != 0)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from lindero.kernels.operator import NAMED_KERNELS, KernelFunction
 from lindero.persist.fields import LABELS, MOST, Fields
-from lindero.persist.kinds import EstimatorKind, Kind
+from lindero.persist.registry import EstimatorKind, Kind
 from lindero.solvers.solution import Status
 
 #: Largest power of a polynomial kernel: it is computed by repeated squaring.

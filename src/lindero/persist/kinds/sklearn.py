@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from lindero.persist.fields import Fields
-from lindero.persist.kinds import EstimatorKind, Kind
-from lindero.persist.kinds_counts import check_column
-from lindero.persist.kinds_svm import check_width
+from lindero.persist.kinds.counts import check_column
+from lindero.persist.kinds.svm import check_width
+from lindero.persist.registry import EstimatorKind, Kind
 
 
 def _check_encoder(given: Fields) -> None:
@@ -48,7 +48,7 @@ def _check_pipeline(given: Fields) -> None:
     fitted = hasattr(encoder, "n_features_in_")
     given.require("machine", fitted == (width is not None), "must be fitted as the encoder is")
     if fitted:
-        n_columns = len(encoder._names())
+        n_columns = len(encoder.get_feature_names_out())
         given.require("machine", width == n_columns, "must take the columns of the encoder")
 
 

@@ -1,4 +1,4 @@
-"""Between what a model file says and a fitted estimator.
+"""Models of other programs: from their files to fitted estimators, and back.
 
 A file holds what predicts: vectors, coefficients, constants, classes and a kernel. What only
 training knows (C, nu, epsilon, bounds, a certificate) it does not hold, and a loaded estimator does
@@ -7,6 +7,7 @@ not have.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
@@ -15,13 +16,20 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import lindero.svm
-from lindero.errors import ModelFileError
+from lindero.errors import ModelFileError, warn_user
 from lindero.kernels.operator import KernelFunction
-from lindero.persist.class_order import ascending, first_positive
-from lindero.persist.libsvm_model import KERNEL_PARAMETERS, LibsvmModel
-from lindero.persist.libsvm_model import KERNELS as LIBSVM_KERNELS
-from lindero.persist.model_text import LARGEST_INDEX, ModelText
-from lindero.persist.svmlight_model import KERNELS, SvmlightModel
+from lindero.persist.safe_file import write_whole
+from lindero.persist.text.libsvm import (
+    KERNEL_PARAMETERS,
+    LibsvmModel,
+    format_libsvm,
+    read_libsvm,
+    sort_classes,
+    turn_signs,
+)
+from lindero.persist.text.libsvm import KERNELS as LIBSVM_KERNELS
+from lindero.persist.text.lines import LARGEST_INDEX, ModelText
+from lindero.persist.text.svmlight import KERNELS, SvmlightModel, format_svmlight, read_svmlight
 from lindero.runtime.arrays import Array, dense
 
 #: Types of LIBSVM and the estimators of `lindero.svm` that are the same machine.
@@ -43,7 +51,7 @@ _BYTES_PER_WEIGHT = 32
 
 
 @dataclass(frozen=True)
-class Machine:
+class TextMachine:
     """What predicts, in lindero's order and signs; `vectors` is None if precomputed."""
 
     function: KernelFunction
@@ -62,7 +70,7 @@ class Machine:
 def from_libsvm(model: LibsvmModel, text: ModelText, trusted_width: bool) -> Any:
     """The fitted estimator that `model`, read from `text`, describes."""
     if model.labels is None or model.counts is None:
-        machine = Machine(
+        machine = TextMachine(
             function=model.function,
             vectors=model.vectors,
             coefficients=model.coefficients,
@@ -71,9 +79,9 @@ def from_libsvm(model: LibsvmModel, text: ModelText, trusted_width: bool) -> Any
             support=None if model.serials is None else model.serials - 1,
         )
     else:
-        of_classes = ascending(model.labels, model.counts, model.coefficients, model.rho)
+        of_classes = sort_classes(model.labels, model.counts, model.coefficients, model.rho)
         order = of_classes.vector_order
-        machine = Machine(
+        machine = TextMachine(
             function=model.function,
             vectors=None if model.vectors is None else model.vectors[order],
             coefficients=of_classes.coefficients,
@@ -83,12 +91,12 @@ def from_libsvm(model: LibsvmModel, text: ModelText, trusted_width: bool) -> Any
             classes=of_classes.classes,
             n_support=of_classes.n_support,
         )
-    return _fitted(_ESTIMATORS[model.svm_type], machine, text, trusted_width)
+    return _make_estimator(_ESTIMATORS[model.svm_type], machine, text, trusted_width)
 
 
 def from_svmlight(model: SvmlightModel, text: ModelText, trusted_width: bool, kind: str) -> Any:
     """The classifier (of −1 and 1) or regressor that `model`, read from `text`, describes."""
-    machine = Machine(
+    machine = TextMachine(
         function=model.function,
         vectors=model.vectors,
         coefficients=model.coefficients[None, :],
@@ -96,7 +104,7 @@ def from_svmlight(model: SvmlightModel, text: ModelText, trusted_width: bool, ki
         n_features=model.n_features,
     )
     if kind == "regressor":
-        return _fitted("SVR", machine, text, trusted_width)
+        return _make_estimator("SVR", machine, text, trusted_width)
     positive = model.coefficients > 0
     order = np.argsort(positive, kind="stable")  # vectors of the first class come first
     machine = replace(
@@ -106,10 +114,10 @@ def from_svmlight(model: SvmlightModel, text: ModelText, trusted_width: bool, ki
         classes=np.array([-1, 1]),
         n_support=np.array([np.sum(~positive), np.sum(positive)]),
     )
-    return _fitted("SVC", machine, text, trusted_width)
+    return _make_estimator("SVC", machine, text, trusted_width)
 
 
-def _fitted(name: str, machine: Machine, text: ModelText, trusted_width: bool) -> Any:
+def _make_estimator(name: str, machine: TextMachine, text: ModelText, trusted_width: bool) -> Any:
     function = machine.function
     if function.name == "linear":
         _require_sound_weights(machine, text, trusted_width)
@@ -136,7 +144,7 @@ def _fitted(name: str, machine: Machine, text: ModelText, trusted_width: bool) -
     return estimator
 
 
-def _require_sound_weights(machine: Machine, text: ModelText, trusted_width: bool) -> None:
+def _require_sound_weights(machine: TextMachine, text: ModelText, trusted_width: bool) -> None:
     """Refuse a linear machine with more weights than its file is worth, or endless ones."""
     n_weights = len(machine.intercepts) * machine.n_features
     room = _UNASKED_WEIGHTS + (text.size or 0) // _BYTES_PER_WEIGHT
@@ -184,7 +192,7 @@ def to_libsvm(estimator: Any) -> LibsvmModel:
                 "class against the rest. Fit it with multiclass='ovo' to save it, or keep it with "
                 "joblib.dump."
             )
-        coefficients, rho = first_positive(coefficients, intercepts)
+        coefficients, rho = turn_signs(coefficients, intercepts)
     else:
         rho = -intercepts
     precomputed = function.name == "precomputed"
@@ -269,3 +277,215 @@ def _integer_labels(classes: Array) -> Array:
 
 def _full_name(estimator: Any) -> str:
     return f"{type(estimator).__module__}.{type(estimator).__qualname__}"
+
+
+# -- files of LIBSVM -------------------------------------------------------------------------------
+
+
+def load_libsvm(path: str | os.PathLike[Any], *, n_features: int | None = None) -> Any:
+    """Load a model that LIBSVM (or :func:`save_libsvm`) has written.
+
+    The file may come from anywhere: it is checked line by line, and memory grows with what was
+    read, never with what its numbers announce.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    n_features : int or None, default=None
+        Number of features of the rows to predict; of training rows, if the kernel is precomputed.
+        The file does not tell it: by default it is the highest index that a support vector has.
+
+    Returns
+    -------
+    estimator : SVC, NuSVC, OneClassSVM, SVR or NuSVR
+        A fitted estimator. Parameters of training that the file does not hold (C, nu, epsilon and
+        so on) have their defaults. It has no `certificate_`: nothing is known of the optimality of
+        a model from elsewhere. `support_` numbers the vectors as they come, but with a precomputed
+        kernel holds the training rows. `support_vectors_` are dense where that takes less memory.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a complete model of LIBSVM. The error names the line.
+
+    Warns
+    -----
+    UserWarning
+        If the file holds probability estimates, which are left out.
+
+    Notes
+    -----
+    Decision values are those of LIBSVM, with classes in ascending order and scikit-learn's signs.
+    With more than two classes, a row for which several classes win equally many pairs goes to the
+    first of them in that order; LIBSVM takes the first in the order of the file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from lindero.persist import load_libsvm, save_libsvm
+    >>> from lindero.svm import SVC
+    >>> X, y = [[0, 0], [1, 1], [2, 0]], [4, 7, 7]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "two_classes.model")
+    ...     save_libsvm(SVC(kernel="linear").fit(X, y), path)
+    ...     model = load_libsvm(path)
+    >>> model.predict([[0, 0], [3, 3]])
+    array([4, 7])
+    """
+    _require_width(n_features)
+    with open(path, "rb") as file:
+        text = ModelText(file, os.fsdecode(path))
+        model = read_libsvm(text, n_features)
+    estimator = from_libsvm(model, text, trusted_width=n_features is not None)
+    if model.left_out:
+        advice = (
+            " For probabilities calibrate the loaded model on other data: sklearn.calibration."
+            "CalibratedClassifierCV(sklearn.frozen.FrozenEstimator(model)).fit(X, y)."
+        )
+        warn_user(
+            f"{text.path} holds probability estimates ({', '.join(model.left_out)}), which are "
+            "left out: machines here give decision values only."
+            + (advice if model.labels is not None else ""),
+            UserWarning,
+        )
+    return estimator
+
+
+def save_libsvm(estimator: Any, path: str | os.PathLike[Any]) -> None:
+    """Write a fitted machine as a model file of LIBSVM.
+
+    The file is written beside `path` first and then takes its place, so that a call that fails
+    leaves an existing file as it was.
+
+    Parameters
+    ----------
+    estimator : SVC, NuSVC, OneClassSVM, SVR or NuSVR
+        A fitted machine with a named or precomputed kernel. Labels of classes must be integers,
+        and several classes one against one (``multiclass="ovo"``): LIBSVM knows nothing else.
+    path : str or path-like
+        The file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from lindero.persist import save_libsvm
+    >>> from lindero.svm import SVC
+    >>> model = SVC(kernel="linear", C=2).fit([[0], [1]], [-1, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "line.model")
+    ...     save_libsvm(model, path)
+    ...     with open(path) as file:
+    ...         print(file.readline(), end="")
+    svm_type c_svc
+    """
+    write_whole(path, format_libsvm(to_libsvm(estimator)))
+
+
+def _require_width(n_features: int | None) -> None:
+    """Refuse a number of features that no table has."""
+    if n_features is None:
+        return
+    if isinstance(n_features, bool) or not hasattr(n_features, "__index__"):
+        raise TypeError(f"n_features must be an integer or None, not {n_features!r}.")
+    if not 1 <= n_features <= 2**31 - 1:
+        raise ValueError(f"n_features must be from 1 to 2**31 - 1, not {n_features!r}.")
+
+
+# -- files of SVMlight -----------------------------------------------------------------------------
+
+
+def load_svmlight(
+    path: str | os.PathLike[Any],
+    *,
+    n_features: int | None = None,
+    estimator: str = "classifier",
+) -> Any:
+    """Load a model that svm_learn or svm_rank (or :func:`save_svmlight`) has written.
+
+    The file may come from anywhere: it is checked line by line, and memory grows with what was
+    read, never with what its numbers announce.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    n_features : int or None, default=None
+        Number of features of the rows to predict; by default the highest feature index that the
+        file states.
+    estimator : {"classifier", "regressor"}, default="classifier"
+        What the model is for, which the file does not tell. A classifier has the classes −1 and
+        1. A regressor predicts the value itself; use it for ranking too, where it is the rank.
+
+    Returns
+    -------
+    estimator : SVC or SVR
+        A fitted estimator. Parameters of training that the file does not hold (C, epsilon and so
+        on) have their defaults. It has no `certificate_`: nothing is known of the optimality of a
+        model from elsewhere. `support_` numbers the vectors as they come. `support_vectors_` are
+        dense where that takes less memory.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a complete model of SVMlight. The error names the line.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from lindero.persist import load_svmlight, save_svmlight
+    >>> from lindero.svm import SVC
+    >>> X, y = [[0, 0], [1, 1], [2, 0]], [-1, 1, 1]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "two_classes.model")
+    ...     save_svmlight(SVC(kernel="linear").fit(X, y), path)
+    ...     model = load_svmlight(path)
+    >>> model.predict([[0, 0], [3, 3]])
+    array([-1,  1])
+    """
+    _require_width(n_features)
+    if estimator not in ("classifier", "regressor"):
+        raise ValueError(f"estimator must be 'classifier' or 'regressor', not {estimator!r}.")
+    with open(path, "rb") as file:
+        text = ModelText(file, os.fsdecode(path))
+        model = read_svmlight(text, n_features)
+    return from_svmlight(model, text, trusted_width=n_features is not None, kind=estimator)
+
+
+def save_svmlight(estimator: Any, path: str | os.PathLike[Any]) -> None:
+    """Write a fitted machine with one output as a model file of SVMlight.
+
+    The file is written beside `path` first and then takes its place, so that a call that fails
+    leaves an existing file as it was.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        A classifier of two classes, a regressor, or a ranking: a machine with a named kernel, or
+        anything linear that has `coef_`. The second class of a classifier is written as the
+        positive one, with a warning where the labels are not −1 and 1: the file knows no others.
+    path : str or path-like
+        The file. SVMlight itself keeps values of features in single precision.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from lindero.persist import save_svmlight
+    >>> from lindero.svm import SVC
+    >>> model = SVC(kernel="linear", C=2).fit([[0], [1]], [-1, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "line.model")
+    ...     save_svmlight(model, path)
+    ...     with open(path) as file:
+    ...         print(file.readline(), end="")
+    SVM-light Version V6.02
+    """
+    model = to_svmlight(estimator)
+    classes = getattr(estimator, "classes_", None)
+    if classes is not None and not np.array_equal(classes, [-1, 1]):
+        warn_user(
+            f"A file of SVMlight knows the classes -1 and 1 only: {classes[0]!s} is written as "
+            f"-1, and {classes[1]!s} as 1.",
+            UserWarning,
+        )
+    write_whole(path, format_svmlight(model))

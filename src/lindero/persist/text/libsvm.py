@@ -1,30 +1,96 @@
-"""Reading the text of a LIBSVM model.
+"""Model files of LIBSVM: what they say, in their own order and with their own signs.
 
 A header of lines ``key value ...``, then the line ``SV`` and one line for each support vector:
 its coefficients (one for each class but one), then ``index:value`` for what is not zero. With a
 precomputed kernel a vector is ``0:serial``, the number of its training row.
+
+For the classes l_1, l_2, ... in the order of the file, the machine of the pair (i, j), i < j, is
+
+    f_ij(x) = Σ c_ij(v) k(x, v) − ρ_ij        positive for l_i
+
+over the support vectors v of the two classes. Vectors are grouped by class; those of class i keep
+c_ij in row j − 1, those of class j in row i. Regression and novelty detection have one machine and
+no labels.
+
+LIBSVM keeps classes in the order in which they first appear in the training data, lindero (as
+scikit-learn) in ascending order. When class a, at position p of the file, moves to position s(a),
+the machine of two classes a and b is the same up to its sign: it is turned round if the two change
+places. Each class's block of vectors moves with it, and the coefficients of a's vectors in the
+machine against b move from the row of b among the others in the file to its row in the new order.
+With two classes lindero has the second one positive, LIBSVM the first: the sign is then turned
+once more.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from lindero.kernels.operator import KernelFunction
-from lindero.persist.libsvm_model import (
-    CLASSIFIERS,
-    KERNEL_PARAMETERS,
-    KERNELS,
-    SVM_TYPES,
-    LibsvmModel,
+from lindero.models.kernel_machine import groups_of
+from lindero.persist.text.lines import (
+    LARGEST_INDEX,
+    ModelText,
+    VectorReader,
+    format_number,
+    format_vectors,
+    quote,
 )
-from lindero.persist.model_text import LARGEST_INDEX, ModelText, SparseRows, shown
 from lindero.runtime.arrays import Array
+
+CLASSIFIERS = ("c_svc", "nu_svc")
+SVM_TYPES = (*CLASSIFIERS, "one_class", "epsilon_svr", "nu_svr")
+
+#: Names of kernels in the file, and in lindero.
+KERNELS = {
+    "linear": "linear",
+    "polynomial": "poly",
+    "rbf": "rbf",
+    "sigmoid": "sigmoid",
+    "precomputed": "precomputed",
+}
+
+#: Lines of the header that tell the kernel's parameters, for the kernels that have them.
+KERNEL_PARAMETERS = {
+    "linear": (),
+    "polynomial": ("degree", "gamma", "coef0"),
+    "rbf": ("gamma",),
+    "sigmoid": ("gamma", "coef0"),
+    "precomputed": (),
+}
 
 #: Probabilities and densities, which machines here do not give.
 _LEFT_OUT = (b"probA", b"probB", b"prob_density_marks")
+
+
+@dataclass(frozen=True)
+class LibsvmModel:
+    """A model of LIBSVM.
+
+    `coefficients` has a row for each class but one, and a column for each vector. `vectors` is a
+    CSR array, or None if the kernel is precomputed; `serials` are then the training rows, counted
+    from 1. `labels` and `counts` (vectors of each class) are None but for classification.
+    `n_features` is the highest index, or the highest serial number.
+    """
+
+    svm_type: str
+    function: KernelFunction
+    coefficients: Array
+    rho: Array
+    vectors: Any
+    serials: Array | None
+    n_features: int
+    labels: Array | None = None
+    counts: Array | None = None
+    left_out: tuple[str, ...] = ()
+
+
+# -- reading ---------------------------------------------------------------------------------------
 
 
 def read_libsvm(text: ModelText, n_features: int | None = None) -> LibsvmModel:
@@ -35,7 +101,7 @@ def read_libsvm(text: ModelText, n_features: int | None = None) -> LibsvmModel:
     coefficients = array("d")
     largest = LARGEST_INDEX if n_features is None else n_features
     limit = "" if n_features is None else " (n_features)"
-    rows = SparseRows(text, largest, limit)
+    rows = VectorReader(text, largest, limit)
     serials = array("i")
     for number in range(1, header.n_vectors + 1):
         text.require_line(f"support vector {number} of {header.n_vectors}")
@@ -77,7 +143,7 @@ def read_libsvm(text: ModelText, n_features: int | None = None) -> LibsvmModel:
 def _serial(text: ModelText, word: bytes, largest: int, limit: str) -> int:
     index, _, value = word.partition(b":")
     if index != b"0":
-        raise text.error(f"a vector of a precomputed kernel must be 0:serial, not {shown(word)}.")
+        raise text.error(f"a vector of a precomputed kernel must be 0:serial, not {quote(word)}.")
     return text.integer(value, f"a serial number{limit}", least=1, most=largest)
 
 
@@ -114,7 +180,7 @@ class _Header:
             key = word.decode("ascii", errors="replace")
             if key not in _READERS:
                 raise text.error(
-                    f"{shown(word)} is not a line that LIBSVM writes. Is this a LIBSVM model?"
+                    f"{quote(word)} is not a line that LIBSVM writes. Is this a LIBSVM model?"
                 )
             if key in self.seen:
                 raise text.error(f"{key} is given twice.")
@@ -170,7 +236,7 @@ class _Header:
         word = self._one(words, name)
         choice = word.decode("ascii", errors="replace")
         if choice not in known:
-            raise self.text.error(f"{name} must be one of {', '.join(known)}, not {shown(word)}.")
+            raise self.text.error(f"{name} must be one of {', '.join(known)}, not {quote(word)}.")
         return choice
 
     def _read_degree(self, words: Iterator[bytes]) -> None:
@@ -240,3 +306,84 @@ _READERS = {
     "label": _Header._read_label,
     "nr_sv": _Header._read_nr_sv,
 }
+
+
+# -- writing ---------------------------------------------------------------------------------------
+
+
+def format_libsvm(model: LibsvmModel) -> Iterator[str]:
+    """The lines of the file."""
+    kernel = next(name for name, ours in KERNELS.items() if ours == model.function.name)
+    yield f"svm_type {model.svm_type}\n"
+    yield f"kernel_type {kernel}\n"
+    for name in KERNEL_PARAMETERS[kernel]:
+        yield f"{name} {format_number(getattr(model.function, name))}\n"
+    yield f"nr_class {len(model.coefficients) + 1}\n"
+    yield f"total_sv {model.coefficients.shape[1]}\n"
+    yield _line("rho", map(format_number, model.rho))
+    if model.labels is not None and model.counts is not None:
+        yield _line("label", map(int, model.labels))
+        yield _line("nr_sv", map(int, model.counts))
+    yield "SV\n"
+    texts: Iterable[str]
+    if model.serials is not None:
+        texts = (f"0:{serial} " for serial in model.serials)
+    else:
+        texts = format_vectors(model.vectors)
+    for coefficients, text in zip(model.coefficients.T, texts, strict=True):
+        yield " ".join([*map(format_number, coefficients), text]) + "\n"
+
+
+def _line(name: str, values: Iterable[Any]) -> str:
+    return " ".join([name, *map(str, values)]) + "\n"
+
+
+# -- classes in another order ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ClassMachines:
+    """Machines of all pairs of classes, in lindero's order and signs.
+
+    `vector_order` says which vector of the file each column of the coefficients belongs to.
+    """
+
+    classes: Array
+    n_support: Array
+    coefficients: Array
+    intercepts: Array
+    vector_order: Array
+
+
+def sort_classes(labels: Array, counts: Array, coefficients: Array, rho: Array) -> ClassMachines:
+    """The machines of a file of LIBSVM with the classes in ascending order."""
+    order = np.argsort(labels)
+    n_classes = len(labels)
+    blocks = groups_of(coefficients.shape[1], tuple(int(n) for n in counts))
+    vector_order = np.concatenate([np.arange(*blocks[p]) for p in order])
+    moved = np.empty_like(coefficients)
+    starts = np.concatenate([[0], np.cumsum(counts[order])])
+    pair_number = {pair: k for k, pair in enumerate(combinations(range(n_classes), 2))}
+    intercepts = np.empty(len(rho))
+    turned = -1.0 if n_classes == 2 else 1.0
+    for number, (a, b) in enumerate(combinations(range(n_classes), 2)):
+        p, q = int(order[a]), int(order[b])
+        sign = turned if p < q else -turned
+        intercepts[number] = -sign * rho[pair_number[min(p, q), max(p, q)]]
+        for mine, other, file_mine, file_other in ((a, b, p, q), (b, a, q, p)):
+            first, last = blocks[file_mine]
+            moved[_row(other, mine), starts[mine] : starts[mine + 1]] = (
+                sign * coefficients[_row(file_other, file_mine), first:last]
+            )
+    return ClassMachines(labels[order], counts[order], moved, intercepts, vector_order)
+
+
+def _row(other: int, mine: int) -> int:
+    """The row in which vectors of class `mine` keep their coefficients against `other`."""
+    return other if other < mine else other - 1
+
+
+def turn_signs(coefficients: Array, intercepts: Array) -> tuple[Array, Array]:
+    """Coefficients and ρ as LIBSVM has them, of machines whose classes ascend."""
+    turned = -1.0 if len(coefficients) == 1 else 1.0
+    return turned * coefficients, -turned * intercepts
