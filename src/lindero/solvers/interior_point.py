@@ -102,11 +102,7 @@ class _PrimalPath:
     """
 
     def __init__(
-        self,
-        problem: DualQP,
-        system: NewtonSystem,
-        tol: float,
-        start: Solution | None,
+        self, problem: DualQP, system: NewtonSystem, tol: float, start: Solution | None
     ) -> None:
         self.problem = problem
         self.system = system

@@ -108,12 +108,7 @@ class _Descent:
     """The iterate (z, f = K z) and what is kept to move it."""
 
     def __init__(
-        self,
-        problem: DualQP,
-        tol: float,
-        cache_size: float,
-        start: Array,
-        threads: TileThreads,
+        self, problem: DualQP, tol: float, cache_size: float, start: Array, threads: TileThreads
     ) -> None:
         self.problem = problem
         self.tol = tol

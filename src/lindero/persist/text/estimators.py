@@ -396,10 +396,7 @@ def _require_width(n_features: int | None) -> None:
 
 
 def load_svmlight(
-    path: str | os.PathLike[Any],
-    *,
-    n_features: int | None = None,
-    estimator: str = "classifier",
+    path: str | os.PathLike[Any], *, n_features: int | None = None, estimator: str = "classifier"
 ) -> Any:
     """Load a model that svm_learn or svm_rank (or :func:`save_svmlight`) has written.
 
