@@ -51,12 +51,12 @@ def sealed(text, version=1, **metadata):
 
 @pytest.mark.parametrize("data", [b"", b"short", b"\x00" * 8, b"\xff" * 100, b"{" * 100])
 def test_what_is_no_container_is_refused(data, path):
-    assert "no model of lindero" in refusal(path, data) or "not JSON" in refusal(path, data)
+    assert "not a model of lindero" in refusal(path, data) or "not JSON" in refusal(path, data)
 
 
 def test_other_safetensors_are_refused(path):
     text = refusal(path, safetensors_of({"a": np.zeros(3)}))
-    assert "none that lindero wrote" in text
+    assert "lindero did not write it" in text
 
 
 def test_a_pickle_is_refused_and_not_executed(path, tmp_path):
@@ -214,7 +214,7 @@ def test_a_folder_or_a_device_is_no_model(tmp_path):
         load(tmp_path)
     os.mkfifo(tmp_path / "pipe")
     for path in ("/dev/zero", tmp_path / "pipe"):
-        with pytest.raises(ModelFileError, match="no plain file"):
+        with pytest.raises(ModelFileError, match="not a regular file"):
             load(path)
 
 

@@ -140,7 +140,7 @@ class OfAUser:
         (np.array([1 + 2j]), "complex128"),
         (np.array([OfAUser()], dtype=object), r"the value\[0\]"),
         (lambda x: x, "holds no code"),
-        (np.random.RandomState(0), "a whole number"),
+        (np.random.RandomState(0), "an integer"),
         (2**64, "65 bits"),
         ({"a": [OfAUser()]}, r"\['a'\]\[0\]"),
         (np.zeros(2, dtype=[("a", float)]), "cannot hold"),
@@ -227,5 +227,5 @@ def test_truth_values_are_zeros_and_ones():
 def test_an_object_cannot_refer_to_itself_or_to_later_ones():
     for number in (0, 1):
         objects = [{"kind": "Schema", "fields": {"columns": {"tuple": [{"object": number}]}}}] * 2
-        with pytest.raises(ModelFileError, match="not there before"):
+        with pytest.raises(ModelFileError, match="does not come before"):
             ValueReader({"arrays": [], "objects": objects}, [])

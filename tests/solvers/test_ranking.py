@@ -129,7 +129,7 @@ def test_the_hessian_is_the_derivative_of_the_gradient(kind):
     with TileThreads(1) as threads:
         problem = LinearRanking(table, Queries.of(y, starts), 0.3, threads)
         t = problem.scores(w)
-        H = hessian(problem, t, problem.sorted(t), 0.5)
+        H = hessian(problem, t, problem.sort(t), 0.5)
         A = naive.laplacian(t, y, starts, 0.5)
         assert_allclose(H, np.eye(5) + 0.3 / 0.5 * X.T @ A @ X, atol=1e-10)
         numeric = np.empty((5, 5))
@@ -146,7 +146,7 @@ def test_many_levels_take_the_features_a_few_at_a_time():
     with TileThreads(1) as threads:
         problem = LinearRanking(X, Queries.of(y, np.array([0, 400])), 1.0, threads)
         t = problem.scores(w)
-        H = hessian(problem, t, problem.sorted(t), 0.5)
+        H = hessian(problem, t, problem.sort(t), 0.5)
     A = naive.laplacian(t, y, np.array([0, 400]), 0.5)
     assert_allclose(H, np.eye(20) + 2 * X.T @ A @ X, rtol=1e-9)
 
@@ -157,7 +157,7 @@ def test_conjugate_gradients_find_the_direct_step(kind):
     with TileThreads(1) as threads:
         problem = LinearRanking(table, Queries.of(y, starts), 0.3, threads)
         point = problem.point(w, problem.scores(w), 0.5)
-        arguments = (problem, point, problem.sorted(point.t), point.w - point.v)
+        arguments = (problem, point, problem.sort(point.t), point.w - point.v)
         exact, near = direct_step(*arguments), iterative_step(*arguments)
     assert np.linalg.norm(near - exact) < 0.1 * np.linalg.norm(exact)
 

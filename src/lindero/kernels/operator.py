@@ -66,10 +66,6 @@ class KernelFunction:
     coef0: float = 0.0
     call: Callable[[Any, Any], Any] | None = None
 
-    @property
-    def needs_norms(self) -> bool:
-        return self.name == "rbf"
-
     def apply(self, products: Array, left_squares: Array, right_squares: Array) -> None:
         """Turn inner products into kernel values, in place."""
         if self.name == "rbf":

@@ -78,7 +78,9 @@ def unpack(path: str | os.PathLike[Any]) -> Contents:
     data, owner, names = _read(path)
     version = owner.get("format_version")
     if type(version) is not int or version < 1:
-        raise ModelFileError(f"its format version is {_shorten(version)}, not a number from 1 on.")
+        raise ModelFileError(
+            f"its format version is {_shorten(version)}, not an integer of at least 1."
+        )
     if version > FORMAT_VERSION:
         raise NewerFormatError(
             f"its format version is {version}, and this version of lindero knows formats up to "
@@ -122,12 +124,12 @@ def _read(path: str | os.PathLike[Any]) -> tuple[bytes, dict[str, Any], list[str
     with open(path, "rb", opener=_open_at_once) as file:
         about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode):
-            raise ModelFileError("it is no plain file.")
+            raise ModelFileError("it is not a regular file.")
         start = file.read(8)
         length = int.from_bytes(start, "little")
         if len(start) < 8 or length > about.st_size - 8:
             raise ModelFileError(
-                "it is no model of lindero, or not complete: its header is longer than the file."
+                "it is not a model of lindero, or not complete: its header is longer than the file."
             )
         most = _HEADER_LEAST + _HEADER_EACH * MOST_ARRAYS
         if length > most:
@@ -149,13 +151,13 @@ def _read_header(text: bytes) -> tuple[dict[str, Any], list[str]]:
     header = _parse(text, "its header")
     about = header.pop("__metadata__", None)
     if not isinstance(about, dict) or not isinstance(about.get(_OWNER), str):
-        raise ModelFileError("it is a safetensors file, but none that lindero wrote.")
+        raise ModelFileError("it is a safetensors file, but lindero did not write it.")
     if len(header) > MOST_ARRAYS + 1:
         raise ModelFileError(f"it has {len(header)} arrays, and models have {MOST_ARRAYS} at most.")
     for name, entry in header.items():
         shape = entry.get("shape") if isinstance(entry, dict) else None
         if not isinstance(shape, list) or not all(_is_side(side) for side in shape):
-            raise ModelFileError(f"array {_shorten(name)} has no sound shape.")
+            raise ModelFileError(f"array {_shorten(name)} has no valid shape.")
     return _parse(about[_OWNER].encode("utf-8", "replace"), "its header"), list(header)
 
 
@@ -177,7 +179,7 @@ def _parse(text: bytes, what: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{what} is not JSON: {_shorten(error)}.") from None
     if not isinstance(parsed, dict):
-        raise ModelFileError(f"{what} is not an object of JSON.")
+        raise ModelFileError(f"{what} is not a JSON object.")
     return parsed
 
 
@@ -190,7 +192,7 @@ def _refuse_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def _shorten(thing: Any) -> str:

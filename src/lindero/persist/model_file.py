@@ -193,7 +193,7 @@ def _name_in_errors(path: str | os.PathLike[Any]) -> Iterator[None]:
     except OSError:
         raise
     except Exception as error:
-        message = f"{name}: what it holds makes no model ({type(error).__name__}: {error})"[:500]
+        message = f"{name}: its contents make no model ({type(error).__name__}: {error})"[:500]
         raise ModelFileError(message, name) from error
 
 
@@ -273,7 +273,7 @@ def _build(contents: Contents) -> Any:
     estimator = reader.entry(document.get("estimator"))
     kind = kind_of(estimator)
     if kind is None or not (isinstance(kind, EstimatorKind) or kind.name == _PIPELINE):
-        raise ModelFileError("what it holds is no estimator.")
+        raise ModelFileError("it does not hold an estimator.")
     return estimator
 
 

@@ -75,7 +75,7 @@ class Kind:
     def _require_all_asked(self, given: Fields) -> None:
         if given.unasked:
             name = min(given.unasked)
-            raise ModelFileError(f"{self.name} has a field {name[:60]!r}, which is none of its.")
+            raise ModelFileError(f"{self.name} has no field {name[:60]!r}.")
 
 
 def estimator_state(estimator: Any) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class EstimatorKind(Kind):
         hides = name in self.parameter_names
         hides = hides or any(name in vars(base) for base in self.type.__mro__)
         if hides or not name.isidentifier() or name.startswith("__"):
-            raise ModelFileError(f"{self.name} has a field {name[:60]!r}, which is none of its.")
+            raise ModelFileError(f"{self.name} has no field {name[:60]!r}.")
 
 
 # -- looking kinds up ------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -45,11 +45,15 @@ ARRAY_TYPES = (
     "float16", "float32", "float64",
 )  # fmt: skip
 
-#: Whole numbers that arrays can hold.
-LEAST_WHOLE, MOST_WHOLE = -(2**63), 2**64 - 1
+#: Integers that arrays can hold.
+LEAST_INTEGER, MOST_INTEGER = -(2**63), 2**64 - 1
 
 #: Lists within lists, at the most.
 MOST_DEPTH = 24
+
+T = TypeVar("T")
+
+_JSON_TYPES: dict[type, str] = {list: "a list", dict: "a JSON object", str: "text"}
 
 #: Sides of an array.
 MOST_SIDES = 32
@@ -87,7 +91,7 @@ class ValueWriter:
         if depth > MOST_DEPTH:
             _refuse(where, f"is nested more than {MOST_DEPTH} deep. Give it as a flat list")
         if type(value) is int:
-            return _check_whole(value, where)
+            return _check_integer(value, where)
         if type(value) is float:
             return value if math.isfinite(value) else {"float": struct.pack(">d", value).hex()}
         if type(value) is bytes:
@@ -227,8 +231,8 @@ def _dtype_name(dtype: np.dtype[Any]) -> str:
     return f"S{max(1, dtype.itemsize)}" if dtype.kind == "S" else dtype.name
 
 
-def _check_whole(value: int, where: str) -> int:
-    if not LEAST_WHOLE <= value <= MOST_WHOLE:
+def _check_integer(value: int, where: str) -> int:
+    if not LEAST_INTEGER <= value <= MOST_INTEGER:
         bits = value.bit_length()
         _refuse(where, f"is a number of {bits} bits. Use one of 64 at most, or a float")
     return value
@@ -242,7 +246,7 @@ def _say_why(value: Any) -> str:
             "callback to None with set_params before saving"
         )
     if isinstance(value, np.random.RandomState | np.random.Generator):
-        return f"is a {name}. Set it to a whole number with set_params before saving"
+        return f"is a {name}. Set it to an integer with set_params before saving"
     return (
         f"is a {name}, and a model file holds lindero's estimators, numbers, text, and arrays of "
         "them only. Use plain values in its place, or keep the model with pickle"
@@ -260,7 +264,7 @@ class ValueReader:
     """Reads values that refer to the arrays and objects of a document."""
 
     def __init__(self, document: dict[str, Any], stored: list[Array]) -> None:
-        entries = _expect_list(document.get("arrays"), "arrays")
+        entries = _expect(document.get("arrays"), list, "arrays")
         if len(entries) != len(stored):
             raise ModelFileError(f"it has {len(stored)} arrays, and {len(entries)} are described.")
         self._arrays = [_array(*pair) for pair in zip(entries, stored, strict=True)]
@@ -282,7 +286,7 @@ class ValueReader:
             "sparse": self._sparse,
             "status": self._status,
         }
-        objects = _expect_list(document.get("objects"), "objects")
+        objects = _expect(document.get("objects"), list, "objects")
         if len(objects) > MOST_OBJECTS:
             raise ModelFileError(f"it has {len(objects)} objects, and models have {MOST_OBJECTS}.")
         for entry in objects:
@@ -291,7 +295,7 @@ class ValueReader:
 
     def entry(self, entry: Any) -> Any:
         """An object from its kind and its fields; it can hold only those read before."""
-        entry = _expect_object(entry, "an object")
+        entry = _expect(entry, dict, "an object")
         kind = kind_named(entry.get("kind"))
         self._made[kind.name] += 1
         if self._made[kind.name] > kind.most:
@@ -303,7 +307,7 @@ class ValueReader:
         )
 
     def _fields(self, fields: Any) -> dict[str, Any]:
-        return {name: self.value(value) for name, value in _expect_object(fields, "fields").items()}
+        return {name: self.value(value) for name, value in _expect(fields, dict, "fields").items()}
 
     def value(self, value: Any, depth: int = 0) -> Any:
         """The value that some JSON stands for."""
@@ -311,8 +315,8 @@ class ValueReader:
         if value is None or type(value) in (bool, str, float):
             return value
         if type(value) is int:
-            if not LEAST_WHOLE <= value <= MOST_WHOLE:
-                raise ModelFileError("it holds a whole number that is too large.")
+            if not LEAST_INTEGER <= value <= MOST_INTEGER:
+                raise ModelFileError("it holds an integer that is too large.")
             return value
         if depth > MOST_DEPTH:
             raise ModelFileError(f"values are nested more than {MOST_DEPTH} deep.")
@@ -322,7 +326,7 @@ class ValueReader:
             raise ModelFileError("a value has no kind, or several.")
         (tag, content), *_ = value.items()
         if tag not in self._read:
-            raise ModelFileError(f"{tag[:40]!r} is no kind of value.")
+            raise ModelFileError(f"{tag[:40]!r} is not a kind of value.")
         return self._read[tag](content, depth + 1)
 
     # -- single values ------------------------------------------------------------------------
@@ -336,15 +340,15 @@ class ValueReader:
 
     def _bytes(self, content: Any, depth: int) -> bytes:
         try:
-            return bytes.fromhex(_expect_text(content))
+            return bytes.fromhex(_expect(content, str))
         except ValueError:
             raise ModelFileError("bytes are not hexadecimal digits.") from None
 
     def _scalar(self, content: Any, depth: int) -> Any:
-        content = _expect_object(content, "a scalar")
-        name, value = _expect_text(content.get("dtype")), self.value(content.get("value"), depth)
+        content = _expect(content, dict, "a scalar")
+        name, value = _expect(content.get("dtype"), str), self.value(content.get("value"), depth)
         if name == "str":
-            return np.str_(_expect_text(value))
+            return np.str_(_expect(value, str))
         if name == "bytes" and type(value) is bytes:
             return np.bytes_(value)
         if name not in ARRAY_TYPES and not _TIMES.fullmatch(name):
@@ -356,21 +360,21 @@ class ValueReader:
         try:
             return np.array(value, dtype="int64" if dtype.kind in "mM" else dtype).view(dtype)[()]
         except OverflowError:
-            raise ModelFileError("a scalar is beyond its type.") from None
+            raise ModelFileError("a scalar does not fit its type.") from None
 
     def _status(self, content: Any, depth: int) -> Status:
-        if _expect_text(content) not in Status.__members__:
-            raise ModelFileError("a status is none that solvers have.")
+        if _expect(content, str) not in Status.__members__:
+            raise ModelFileError("a status is unknown.")
         return Status[content]
 
     # -- several ------------------------------------------------------------------------------
 
     def _tuple(self, content: Any, depth: int) -> tuple[Any, ...]:
-        return tuple(self.value(item, depth) for item in _expect_list(content, "a tuple"))
+        return tuple(self.value(item, depth) for item in _expect(content, list, "a tuple"))
 
     def _dict(self, content: Any, depth: int) -> dict[Any, Any]:
         pairs: dict[Any, Any] = {}
-        for pair in _expect_list(content, "a mapping"):
+        for pair in _expect(content, list, "a mapping"):
             if type(pair) is not list or len(pair) != 2:
                 raise ModelFileError("a mapping has pairs of a key and a value.")
             key = self.value(pair[0], depth)
@@ -393,8 +397,8 @@ class ValueReader:
         return self._arrays[place]
 
     def _texts(self, content: Any, depth: int) -> Array:
-        content = _expect_object(content, "an array of text")
-        values, width = _expect_list(content.get("values"), "texts"), content.get("width")
+        content = _expect(content, dict, "an array of text")
+        values, width = _expect(content.get("values"), list, "texts"), content.get("width")
         if not all(type(text) is str for text in values):
             raise ModelFileError("an array of text holds something else.")
         if type(width) is not int or not 0 <= width <= _most_width(values):
@@ -411,8 +415,8 @@ class ValueReader:
         return texts
 
     def _things(self, content: Any, depth: int) -> Array:
-        content = _expect_object(content, "an array of values")
-        values = _expect_list(content.get("values"), "values")
+        content = _expect(content, dict, "an array of values")
+        values = _expect(content.get("values"), list, "values")
         array = np.empty(len(values), dtype=object)
         for k, value in enumerate(values):
             array[k] = self.value(value, depth)
@@ -421,7 +425,7 @@ class ValueReader:
         return array.reshape(_expect_shape(content.get("shape"), len(values)))
 
     def _masked(self, content: Any, depth: int) -> Any:
-        content = _expect_object(content, "a masked array")
+        content = _expect(content, dict, "a masked array")
         data, mask = (self.value(content.get(name), depth) for name in ("data", "mask"))
         if type(data) is not np.ndarray or type(mask) is not np.ndarray or mask.dtype != bool:
             raise ModelFileError("a masked array has no data, or no mask.")
@@ -430,7 +434,7 @@ class ValueReader:
         return np.ma.MaskedArray(data, mask=mask)
 
     def _sparse(self, content: Any, depth: int) -> Any:
-        content = _expect_object(content, "a sparse array")
+        content = _expect(content, dict, "a sparse array")
         parts = [self.value(content.get(name), depth) for name in ("data", "indices", "indptr")]
         by_rows, matrix = content.get("format") == "csr", content.get("matrix")
         if (not by_rows and content.get("format") != "csc") or type(matrix) is not bool:
@@ -464,8 +468,8 @@ def _require_sound_sparse(parts: list[Any], n_rows: int, n_columns: int) -> None
 
 def _array(entry: Any, stored: Array) -> Array:
     """A stored array as what its entry says it is."""
-    entry = _expect_object(entry, "an array")
-    name, shape = _expect_text(entry.get("dtype")), _expect_sides(entry.get("shape"))
+    entry = _expect(entry, dict, "an array")
+    name, shape = _expect(entry.get("dtype"), str), _expect_sides(entry.get("shape"))
     by_columns = entry.get("order", "C") == "F"
     width = _BYTES.fullmatch(name)
     found = list(stored.shape)
@@ -478,7 +482,7 @@ def _array(entry: Any, stored: Array) -> Array:
     if found != expected or stored.dtype.name != type_name:
         raise ModelFileError("an array is not what its entry says.")
     if stored.dtype == bool and stored.view(np.uint8).max(initial=0) > 1:
-        raise ModelFileError("an array of truth values holds others.")
+        raise ModelFileError("an array of booleans holds other values.")
     if width:
         stored = stored.reshape(-1, int(width[1])).view(name).reshape(stored.shape[:-1])
     elif type_name != name:
@@ -518,40 +522,28 @@ class ReferenceWeights:
         if place in known:
             self._again += weight
             if self._again > _MOST_TIMES * self._held + _LEAST:
-                raise ModelFileError("it refers to the same again and again.")
+                raise ModelFileError("it refers to the same values too often.")
         known.add(place)
 
 
-def _expect_list(content: Any, what: str) -> list[Any]:
-    if type(content) is not list:
-        raise ModelFileError(f"{what} must be a list.")
-    return content
-
-
-def _expect_object(content: Any, what: str) -> dict[str, Any]:
-    if type(content) is not dict:
-        raise ModelFileError(f"{what} must be an object of JSON.")
-    return content
-
-
-def _expect_text(content: Any) -> str:
-    if type(content) is not str:
-        raise ModelFileError("something must be text, and is not.")
+def _expect(content: Any, kind: type[T], what: str = "something") -> T:
+    if type(content) is not kind:
+        raise ModelFileError(f"{what} must be {_JSON_TYPES[kind]}.")
     return content
 
 
 def _expect_place(content: Any, count: int, what: str) -> int:
     if type(content) is not int or not 0 <= content < count:
-        raise ModelFileError(f"an {what} is referred to that is not there before.")
+        raise ModelFileError(f"it refers to an {what} that does not come before.")
     return content
 
 
 def _expect_sides(content: Any) -> list[int]:
-    sides = _expect_list(content, "a shape")
+    sides = _expect(content, list, "a shape")
     if len(sides) > MOST_SIDES or not all(
         type(side) is int and 0 <= side <= MOST_SIDE for side in sides
     ):
-        raise ModelFileError("a shape has numbers that it cannot have.")
+        raise ModelFileError("a shape has impossible numbers.")
     return sides
 
 

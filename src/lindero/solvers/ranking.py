@@ -108,15 +108,17 @@ _CG_STEPS = 200
 
 @dataclass(frozen=True)
 class RankingSolution:
-    """Weights w of the features, and how good they are. `c` are coefficients of the documents,
-    from the multipliers of their pairs: Xᵀc is near w, and no part of the primal objective."""
+    """Coefficients c of the documents in f = Σ c_i k(·, x_i), and how good the solution is.
 
-    w: Array
+    Linear ranking is judged by the weights `w` of the features instead. Its c are those of the
+    multipliers of the pairs: Xᵀc is near w, and no part of the primal objective.
+    """
+
     c: Array
     judgement: Judgement
     status: Status
     n_iter: int
-    seconds: float
+    w: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -145,14 +147,8 @@ class RankingNewtonSolver:
             point = descent.best
             gap = problem.kkt_gap(point)
             c = descent.coefficients()
-        return RankingSolution(
-            w=point.w,
-            c=c,
-            judgement=Judgement(gap, point.primal, descent.dual, 0.0),
-            status=status,
-            n_iter=descent.n_iter,
-            seconds=time.perf_counter() - begun,
-        )
+        judgement = Judgement(gap, point.primal, descent.dual, 0.0)
+        return RankingSolution(c, judgement, status, descent.n_iter, point.w)
 
 
 class _RankingDescent:
@@ -208,7 +204,7 @@ class _RankingDescent:
     def coefficients(self) -> Array:
         """c of each document at the best point."""
         t = self.best.t
-        net, _ = self.problem.multipliers(t, self.problem.sorted(t), self.best.width)
+        net, _ = self.problem.multipliers(t, self.problem.sort(t), self.best.width)
         return self.problem.C * net
 
     def _settled(self, point: RankingPoint) -> bool:
@@ -240,7 +236,7 @@ def newton_step(
 ) -> RankingPoint | None:
     """The point after one step, or None where rounding leaves nothing to gain."""
     gradient = point.w - point.v
-    order = problem.sorted(point.t)
+    order = problem.sort(point.t)
     if problem.n_features <= most_direct:
         step = direct_step(problem, point, order, gradient)
     else:
@@ -255,7 +251,7 @@ def newton_step(
         t = point.t + s * along
         if not np.isfinite(t).all():
             return np.inf
-        net, _ = problem.multipliers(t, problem.sorted(t), point.width)
+        net, _ = problem.multipliers(t, problem.sort(t), point.width)
         return w_slope + s * p_slope - problem.C * float(net @ along)
 
     s = flat_point(slope_at, slope)
@@ -401,16 +397,6 @@ _MOST_DOCUMENTS = 2_000
 
 
 @dataclass(frozen=True)
-class ExpansionSolution:
-    """Coefficients c of the documents in f = Σ c_i k(·, x_i), and how good they are."""
-
-    c: Array
-    judgement: Judgement
-    status: Status
-    n_iter: int
-
-
-@dataclass(frozen=True)
 class RankingPairsSolver:
     """Solves ranking over any kernel to a duality gap of `tol` times the primal objective."""
 
@@ -420,7 +406,7 @@ class RankingPairsSolver:
 
     def solve(
         self, kernel: KernelOperator, queries: Queries, C: float, limits: Limits | None = None
-    ) -> ExpansionSolution:
+    ) -> RankingSolution:
         """The solution of the method that gets there."""
         limits = limits or Limits()
         factored = kernel.n_samples <= _MOST_DOCUMENTS
@@ -441,7 +427,7 @@ class RankingPairsSolver:
         C: float,
         limits: Limits,
         patience: int | None,
-    ) -> ExpansionSolution:
+    ) -> RankingSolution:
         """Decomposition, of at most `patience` steps a pair."""
         problem = pair_problem(kernel, queries, C)
         limits = limits.after(0)
@@ -463,11 +449,11 @@ class RankingPairsSolver:
                 kkt_tol *= 0.1
                 continue
             c = document_coefficients(queries, solution.a)
-            return ExpansionSolution(c, judgement, status, spent)
+            return RankingSolution(c, judgement, status, spent)
 
     def _by_documents(
         self, Z: Array, queries: Queries, C: float, limits: Limits
-    ) -> ExpansionSolution:
+    ) -> RankingSolution:
         """Newton steps over the features Z."""
         solver = RankingNewtonSolver(0.5 * self.tol, most_direct=Z.shape[1])
         solution = solver.solve(Z, queries, C, limits=limits)
@@ -475,12 +461,12 @@ class RankingPairsSolver:
         with TileThreads(1) as threads:
             problem = LinearRanking(Z, queries, C, threads)
             t = problem.scores(v)
-            primal = 0.5 * float(v @ v) + C * problem.hinge(t, problem.sorted(t))
+            primal = 0.5 * float(v @ v) + C * problem.hinge(t, problem.sort(t))
         judgement = replace(solution.judgement, primal=primal)
         status = solution.status
         if status is Status.OPTIMAL and not _meets(judgement, self.tol):
             status = Status.PRECISION
-        return ExpansionSolution(solution.c, judgement, status, solution.n_iter)
+        return RankingSolution(solution.c, judgement, status, solution.n_iter)
 
 
 def _meets(judgement: Judgement, tol: float) -> bool:

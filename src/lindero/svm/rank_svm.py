@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from lindero.errors import warn_user
 from lindero.kernels.operator import KernelFunction, kernel_operator, origin
 from lindero.models.kernel_machine import KernelMachine
-from lindero.problems.dual_qp import Judgement
 from lindero.problems.ranking import Queries
 from lindero.runtime.arrays import Array
 from lindero.solvers.ranking import RankingNewtonSolver, RankingPairsSolver
@@ -200,13 +199,18 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
                 callback=callback,
             )
             if function.name == "linear":
-                judgement, status = self._fit_weights(X, function, queries, limits)
+                newton = RankingNewtonSolver(self.tol)
+                solution = newton.solve(X, queries, self.C, origin(X, function), limits)
+                self.coef_ = solution.w
             else:
-                judgement, status = self._fit_expansion(X, function, queries, limits)
+                pairs = RankingPairsSolver(self.tol, self.cache_size)
+                solution = pairs.solve(kernel_operator(X, function), queries, self.C, limits)
+                self._adopt_expansion(solution.c, X, function)
+        status, self.n_iter_ = solution.status, solution.n_iter
         self._function = function
         words = status.value.replace("KKT gap", "duality gap")
         seconds = time.perf_counter() - begun
-        self.certificate_ = Certificate.of(judgement, self.n_iter_, seconds, words)
+        self.certificate_ = Certificate.of(solution.judgement, self.n_iter_, seconds, words)
         self.fit_status_ = int(status is not Status.OPTIMAL)
         if self.fit_status_ and not limits.interrupted:
             self._warn_unfinished(X)
@@ -214,29 +218,12 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
             warn_if_indefinite(function, X, self.support_)
         return limits.interrupted
 
-    def _fit_weights(
-        self, X: Any, function: KernelFunction, queries: Queries, limits: Limits
-    ) -> tuple[Judgement, Status]:
-        """The linear kernel, by the weights of the features."""
-        shift = origin(X, function)
-        solution = RankingNewtonSolver(self.tol).solve(X, queries, self.C, shift, limits)
-        self.coef_ = solution.w
-        self.n_iter_ = solution.n_iter
-        return solution.judgement, solution.status
-
-    def _fit_expansion(
-        self, X: Any, function: KernelFunction, queries: Queries, limits: Limits
-    ) -> tuple[Judgement, Status]:
-        """Any other kernel, by the coefficients of the documents."""
-        kernel = kernel_operator(X, function)
-        solver = RankingPairsSolver(self.tol, self.cache_size)
-        solution = solver.solve(kernel, queries, self.C, limits)
-        self.support_ = np.flatnonzero(solution.c).astype(np.int32)
-        self.dual_coef_ = solution.c[None, self.support_]
+    def _adopt_expansion(self, c: Array, X: Any, function: KernelFunction) -> None:
+        """Coefficients of the documents, of which those that are not zero are kept."""
+        self.support_ = np.flatnonzero(c).astype(np.int32)
+        self.dual_coef_ = c[None, self.support_]
         precomputed = function.name == "precomputed"
         self.support_vectors_ = np.empty((0, 0)) if precomputed else X[self.support_]
-        self.n_iter_ = solution.n_iter
-        return solution.judgement, solution.status
 
     def _warn_unfinished(self, X: Any) -> None:
         certificate = self.certificate_
