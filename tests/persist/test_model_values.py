@@ -220,7 +220,7 @@ def test_an_entry_that_is_not_that_of_its_array_is_refused(entry):
 
 def test_truth_values_are_zeros_and_ones():
     odd = np.array([0, 1, 2], dtype=np.uint8).view(bool)
-    with pytest.raises(ModelFileError, match="truth"):
+    with pytest.raises(ModelFileError, match="booleans"):
         ValueReader({"arrays": [{"dtype": "bool", "shape": [3]}], "objects": []}, [odd])
 
 
