@@ -17,8 +17,7 @@ import sklearn.svm
 import lindero.svm
 from data_sets import FOLDER
 from lindero.kernels.blocks import kernel_product
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import kernel_operator
+from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.runtime.threads import TileThreads
 from peers import CACHE_MB, best_time
 from svc import geometric_mean, machine, table

@@ -10,8 +10,7 @@ import numpy as np
 import sklearn.svm
 
 import lindero.svm
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import kernel_operator
+from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.problems.margin import margin_problem
 from lindero.svm.multiclass import binary_tasks, split
 

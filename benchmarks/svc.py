@@ -21,7 +21,7 @@ import numpy as np
 import sklearn.svm
 
 from data_sets import LARGE, SMALL, Task, available, synthetic
-from lindero.kernels.functions import KernelFunction
+from lindero.kernels.operator import KernelFunction
 from lindero.svm import SVC
 from peers import best_time, dual_objective, peers
 

@@ -9,20 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import kernel_operator
+from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.margin import margin_problem, nu_margin_problem
 from lindero.problems.novelty import novelty_problem
 from lindero.problems.tube import nu_tube_problem, tube_problem
-from lindero.solvers.hard_margin import HardMarginSolver
+from lindero.solvers.choose import GeneralSolver, LinearSolver
 from lindero.solvers.interior_point import InteriorPointSolver
-from lindero.solvers.linear import LinearSolver
-from lindero.solvers.working_set import WorkingSetSolver
+from lindero.solvers.wrappers import HardMarginSolver
 
-ANY = (WorkingSetSolver,)
-LINEAR = (WorkingSetSolver, InteriorPointSolver, LinearSolver)
-HARD = (WorkingSetSolver, HardMarginSolver)
+ANY = (GeneralSolver,)
+LINEAR = (GeneralSolver, InteriorPointSolver, LinearSolver)
+HARD = (GeneralSolver, HardMarginSolver)
 
 LINEAR_KERNEL = KernelFunction("linear")
 XOR_KERNEL = KernelFunction("poly", gamma=1.0, degree=2, coef0=1.0)

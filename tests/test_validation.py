@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from lindero.kernels.functions import KernelFunction
+from lindero.kernels.operator import KernelFunction
 from lindero.svm import SVC
 from lindero.validation import (
     class_weights,

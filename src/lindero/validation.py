@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from lindero.kernels.functions import NAMED_KERNELS, KernelFunction
+from lindero.kernels.operator import NAMED_KERNELS, KernelFunction
 from lindero.labels import missing_values, require_labels
 from lindero.runtime.arrays import Array
 
@@ -177,6 +177,11 @@ def is_plain_vector(y: Any, n_rows: int, kinds: str) -> bool:
     """The same of labels or targets: one for each of `n_rows` rows, of one of these dtype kinds."""
     plain = type(y) is np.ndarray and y.shape == (n_rows,) and y.dtype.kind in kinds
     return bool(plain and (y.dtype.kind != "f" or np.isfinite(y).all()))
+
+
+def require_sound_parameters(estimator: Any) -> None:
+    """Refuse parameters that the class of the estimator does not take, before any fit."""
+    estimator._validate_params()
 
 
 def require_numeric_columns(X: Any) -> None:

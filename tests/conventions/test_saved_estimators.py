@@ -11,8 +11,7 @@ import lindero.machines
 import lindero.svm
 from lindero.persist import load, save
 from lindero.persist.fields import Fields
-from lindero.persist.kinds import EstimatorKind
-from lindero.persist.registry import all_kinds, kind_of
+from lindero.persist.registry import EstimatorKind, all_kinds, kind_of
 from tests.persist.model_bank import cases
 
 KINDS = tuple(all_kinds())
@@ -40,7 +39,7 @@ def test_there_are_public_estimators():
 def test_every_public_estimator_is_registered(name):
     kind = kind_of(ESTIMATORS[name]())
     assert isinstance(kind, EstimatorKind), (
-        f"{name} cannot be saved: give it an entry among the KINDS of lindero.persist.kinds_*, and "
+        f"{name} cannot be saved: give it an entry among the KINDS of lindero.persist.kinds, and "
         "cases in tests/persist/model_bank.py."
     )
     assert kind.name.endswith(f".{name}")

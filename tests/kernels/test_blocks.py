@@ -5,8 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from lindero.kernels.blocks import kernel_among, kernel_product, kernel_tile, tile_bounds
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import kernel_operator
+from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.runtime.threads import TileThreads
 from tests.naive.functions import kernel_matrix
 

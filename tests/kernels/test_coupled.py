@@ -7,8 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.errors import KernelError
 from lindero.kernels.coupled import CoupledKernel
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import kernel_operator
+from lindero.kernels.operator import KernelFunction, kernel_operator
 from tests.naive.coupled import coupled_kernel
 from tests.naive.functions import kernel_matrix
 

@@ -6,10 +6,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lindero.kernels.functions import KernelFunction
 from lindero.kernels.growing import GrowingKernel, add_weighted
 from lindero.kernels.growing_rows import with_room
-from lindero.kernels.operator import kernel_operator
+from lindero.kernels.operator import KernelFunction, kernel_operator
 
 
 def euclidean(A, B):

@@ -5,8 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from lindero.errors import KernelError
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import kernel_operator
+from lindero.kernels.operator import KernelFunction, kernel_operator
 from tests.naive.functions import kernel_matrix
 
 NAMES = ["linear", "poly", "rbf", "sigmoid"]

@@ -7,8 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from lindero.kernels import products
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import kernel_operator
+from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.kernels.products import DenseProducts, SparseProducts
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import kernel_operator
+from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.models.kernel_machine import KernelMachine, groups_of, linear_weights
 from tests.naive import kernel_machine as naive
 from tests.naive.functions import kernel_matrix

@@ -1,4 +1,4 @@
-"""Twin of `lindero.kernels.cache`, for one row at a time."""
+"""Twin of `lindero.kernels.blocks`, for one row at a time."""
 
 from collections import OrderedDict
 

@@ -1,4 +1,4 @@
-"""Twins of `lindero.kernels.functions`: kernel values from their definitions."""
+"""Twins of `lindero.kernels.operator`: kernel values from their definitions."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Twin of `lindero.solvers.newton_systems`: the same matrices, written out."""
+"""Twin of `lindero.solvers.interior_point`: the same matrices, written out."""
 
 import numpy as np
 

@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 
 from lindero.errors import ModelFileError
 from lindero.persist import load, save
-from lindero.persist.container import unpacked
+from lindero.persist.container import unpack
 from tests.persist.model_bank import answers, cases
 from tests.persist.model_damage import BYTES, MEANINGS, damaged
 
@@ -45,7 +45,7 @@ def sound_files(folder: Path) -> list[tuple[Any, tuple[bytes, str, list[Any]]]]:
     for case in cases():
         estimator = case.made()
         save(estimator, path)
-        contents = unpacked(path)
+        contents = unpack(path)
         answers(case, estimator)  # compiled before anything is timed
         sound.append((case, (path.read_bytes(), json.dumps(contents.document), contents.arrays)))
     return sound

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lindero.persist.container import packed
+from lindero.persist.container import pack
 from lindero.persist.registry import all_kinds
 
 KINDS = tuple(all_kinds())
@@ -268,4 +268,4 @@ def damaged(
         # What is damaged already may have no place left to be damaged.
         with suppress(KeyError, IndexError, TypeError, ValueError, AttributeError):
             MEANINGS[kind](document, arrays, rng)
-    return packed(document, arrays)
+    return pack(document, arrays)

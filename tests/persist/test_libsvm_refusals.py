@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-import lindero.persist.model_text
+import lindero.persist.text.lines
 from lindero.errors import ModelFileError
 from lindero.persist import load_libsvm, save_libsvm
 from lindero.svm import SVC
@@ -102,14 +102,14 @@ def test_lines_longer_than_a_piece_are_read_whole(tmp_path, monkeypatch, piece):
     labels = [2, 8, -3, 5, 4]
     path = written(trained("c_svc", "rbf", X, classes_of(X, labels)), tmp_path / "theirs")
     expected = load_libsvm(path).decision_function(X)
-    monkeypatch.setattr(lindero.persist.model_text, "PIECE", piece)
+    monkeypatch.setattr(lindero.persist.text.lines, "PIECE", piece)
     np.testing.assert_array_equal(load_libsvm(path).decision_function(X), expected)
 
 
 @pytest.mark.parametrize("piece", range(6, 30))
 def test_indices_must_ascend_from_piece_to_piece(tmp_path, monkeypatch, piece):
     (tmp_path / "model").write_text(SOUND.replace("1:0.5 3:1", "1:0.5 4:1 3:1 5:1"))
-    monkeypatch.setattr(lindero.persist.model_text, "PIECE", piece)
+    monkeypatch.setattr(lindero.persist.text.lines, "PIECE", piece)
     with pytest.raises(ModelFileError, match="must ascend") as caught:
         load_libsvm(tmp_path / "model")
     assert caught.value.line == 10

@@ -11,7 +11,7 @@ from safetensors.numpy import save as safetensors_of
 
 from lindero.errors import ModelFileError, NewerFormatError
 from lindero.persist import container, inspect, load, save
-from lindero.persist.container import packed, unpacked
+from lindero.persist.container import pack, unpack
 from lindero.svm import SVC, AdaptiveSVC, IncrementalSVC
 from tests.persist.model_bank import WORDS, Y2, X
 
@@ -25,7 +25,7 @@ def path(tmp_path):
 def sound(path):
     """A file's document and arrays, to be changed and sealed anew."""
     save(SVC().fit(X, WORDS), path)
-    contents = unpacked(path)
+    contents = unpack(path)
     return copy.deepcopy(contents.document), contents.arrays
 
 
@@ -51,12 +51,12 @@ def sealed(text, version=1, **metadata):
 
 @pytest.mark.parametrize("data", [b"", b"short", b"\x00" * 8, b"\xff" * 100, b"{" * 100])
 def test_what_is_no_container_is_refused(data, path):
-    assert "no model of lindero" in refusal(path, data) or "not JSON" in refusal(path, data)
+    assert "not a model of lindero" in refusal(path, data) or "not JSON" in refusal(path, data)
 
 
 def test_other_safetensors_are_refused(path):
     text = refusal(path, safetensors_of({"a": np.zeros(3)}))
-    assert "none that lindero wrote" in text
+    assert "lindero did not write it" in text
 
 
 def test_a_pickle_is_refused_and_not_executed(path, tmp_path):
@@ -153,32 +153,32 @@ def test_a_model_of_too_many_arrays_is_not_saved(path, monkeypatch):
 def test_a_document_that_describes_no_model_is_refused(change, sound, path):
     document, arrays = sound
     change(document)
-    refusal(path, packed(document, arrays))
+    refusal(path, pack(document, arrays))
 
 
 def test_an_estimator_from_a_file_without_new_parameters_has_their_defaults(sound, path):
     document, arrays = sound
     del document["estimator"]["parameters"]["break_ties"]
-    path.write_bytes(packed(document, arrays))
+    path.write_bytes(pack(document, arrays))
     assert load(path).break_ties is False
 
 
 def test_support_vectors_of_rows_that_a_kernel_matrix_has_not_are_refused(path):
     model = SVC(kernel="precomputed").fit(X @ X.T, Y2)
     save(model, path)
-    contents = unpacked(path)
+    contents = unpack(path)
     number = contents.document["estimator"]["state"]["support_"]["array"]
     contents.arrays[number] = contents.arrays[number] + 1000
-    assert "support_" in refusal(path, packed(contents.document, contents.arrays))
+    assert "support_" in refusal(path, pack(contents.document, contents.arrays))
 
 
 @pytest.mark.parametrize("capacity", [10**7, 10**12, 2**62, -1, 0])
 def test_room_that_is_announced_is_not_taken(capacity, path):
     save(IncrementalSVC(gamma=0.5).fit(X, Y2), path)
-    contents = unpacked(path)
+    contents = unpack(path)
     entry = next(e for e in contents.document["objects"] if e["kind"] == "GrowingKernel")
     entry["fields"]["capacity"] = capacity
-    assert "capacity" in refusal(path, packed(contents.document, contents.arrays))
+    assert "capacity" in refusal(path, pack(contents.document, contents.arrays))
 
 
 @pytest.mark.parametrize(
@@ -187,19 +187,19 @@ def test_room_that_is_announced_is_not_taken(capacity, path):
 )
 def test_columns_of_samples_that_are_not_there_are_refused(field, number, path):
     save(IncrementalSVC(gamma=0.5).fit(X, Y2), path)
-    contents = unpacked(path)
+    contents = unpack(path)
     entry = next(e for e in contents.document["objects"] if e["kind"] == "GrowingKernel")
     contents.arrays[entry["fields"][field]["array"]][0] = number
-    assert field in refusal(path, packed(contents.document, contents.arrays))
+    assert field in refusal(path, pack(contents.document, contents.arrays))
 
 
 def test_a_path_whose_rows_are_not_numbered_is_refused(path):
     save(AdaptiveSVC().fit(X, Y2), path)
-    contents = unpacked(path)
+    contents = unpack(path)
     entry = next(e for e in contents.document["objects"] if e["kind"] == "AdaptivePath")
     number = entry["fields"]["rows"]["array"]
     contents.arrays[number] = contents.arrays[number] * 0
-    assert "rows" in refusal(path, packed(contents.document, contents.arrays))
+    assert "rows" in refusal(path, pack(contents.document, contents.arrays))
 
 
 def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path):
@@ -214,7 +214,7 @@ def test_a_folder_or_a_device_is_no_model(tmp_path):
         load(tmp_path)
     os.mkfifo(tmp_path / "pipe")
     for path in ("/dev/zero", tmp_path / "pipe"):
-        with pytest.raises(ModelFileError, match="no plain file"):
+        with pytest.raises(ModelFileError, match="not a regular file"):
             load(path)
 
 

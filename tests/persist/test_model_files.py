@@ -11,7 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import lindero
 from lindero.bayes import NaiveBayes
-from lindero.persist import ModelInfo, inspect, kinds_active_set, load, save
+from lindero.persist import ModelInfo, inspect, load, save
+from lindero.persist.kinds import active_set
 from lindero.svm import SVC, IncrementalSVC
 from tests.persist.model_bank import NEW, WORDS, X, answers, cases, same_bits
 
@@ -131,7 +132,7 @@ def test_warm_starts_go_on(tmp_path):
 def test_room_for_columns_that_nobody_needs_is_left_out(tmp_path, monkeypatch):
     case = next(case for case in CASES if case.name == "IncrementalSVC")
     machine = case.made()
-    monkeypatch.setattr(kinds_active_set, "_MOST_ROOM", 1000)
+    monkeypatch.setattr(active_set, "_MOST_ROOM", 1000)
     loaded = again(machine, tmp_path)
     kernel, small = machine._engine.kernel, loaded._engine.kernel
     assert 0 < len(small._owner) < len(kernel._owner)

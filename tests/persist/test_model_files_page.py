@@ -4,9 +4,8 @@ import re
 from pathlib import Path
 
 from lindero.persist.container import FORMAT_VERSION, MOST_ARRAYS, MOST_DOCUMENT_BYTES
-from lindero.persist.kinds import MOST_OBJECTS
-from lindero.persist.value_reader import ValueReader
-from lindero.persist.value_writer import MOST_DEPTH
+from lindero.persist.registry import MOST_OBJECTS
+from lindero.persist.values import MOST_DEPTH, ValueReader
 
 PAGE = Path(__file__).parents[2] / "docs" / "model-files.md"
 TEXT = PAGE.read_text(encoding="utf-8")

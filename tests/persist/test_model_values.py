@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 from lindero.errors import ModelFileError
-from lindero.persist.value_reader import ValueReader
-from lindero.persist.value_writer import ValueWriter
+from lindero.persist.values import ValueReader, ValueWriter
 from lindero.solvers.solution import Status
 from tests.naming import steady
 
@@ -141,7 +140,7 @@ class OfAUser:
         (np.array([1 + 2j]), "complex128"),
         (np.array([OfAUser()], dtype=object), r"the value\[0\]"),
         (lambda x: x, "holds no code"),
-        (np.random.RandomState(0), "a whole number"),
+        (np.random.RandomState(0), "an integer"),
         (2**64, "65 bits"),
         ({"a": [OfAUser()]}, r"\['a'\]\[0\]"),
         (np.zeros(2, dtype=[("a", float)]), "cannot hold"),
@@ -221,12 +220,12 @@ def test_an_entry_that_is_not_that_of_its_array_is_refused(entry):
 
 def test_truth_values_are_zeros_and_ones():
     odd = np.array([0, 1, 2], dtype=np.uint8).view(bool)
-    with pytest.raises(ModelFileError, match="truth"):
+    with pytest.raises(ModelFileError, match="booleans"):
         ValueReader({"arrays": [{"dtype": "bool", "shape": [3]}], "objects": []}, [odd])
 
 
 def test_an_object_cannot_refer_to_itself_or_to_later_ones():
     for number in (0, 1):
         objects = [{"kind": "Schema", "fields": {"columns": {"tuple": [{"object": number}]}}}] * 2
-        with pytest.raises(ModelFileError, match="not there before"):
+        with pytest.raises(ModelFileError, match="does not come before"):
             ValueReader({"arrays": [], "objects": objects}, [])

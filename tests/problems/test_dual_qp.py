@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import kernel_operator
+from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.margin import margin_problem
 from tests.naive import dual_qp as naive

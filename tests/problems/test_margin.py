@@ -6,9 +6,9 @@ import pytest
 from lindero.kernels.operator import kernel_operator
 from lindero.models.kernel_machine import KernelMachine
 from lindero.problems.margin import margin_problem
-from lindero.solvers.hard_margin import HardMarginSolver
-from lindero.solvers.one_block import OneBlockSolver
-from lindero.solvers.working_set import WorkingSetSolver
+from lindero.solvers.choose import GeneralSolver
+from lindero.solvers.small import OneBlockSolver
+from lindero.solvers.wrappers import HardMarginSolver
 from tests.problem_bank import LINEAR_KERNEL, XOR_KERNEL, xor
 
 
@@ -23,7 +23,7 @@ def test_the_problem_has_unit_costs_the_labels_and_the_given_bounds():
     assert (problem.upper == [1, 0, 3]).all()
 
 
-@pytest.mark.parametrize("solver", [HardMarginSolver, WorkingSetSolver, OneBlockSolver])
+@pytest.mark.parametrize("solver", [HardMarginSolver, GeneralSolver, OneBlockSolver])
 @pytest.mark.parametrize("C", [1.0, np.inf])
 class TestExclusiveOr:
     """K = (⟨x,x'⟩+1)²: every a_i is 1/8, the boundary is x₁x₂ = 0, the margin √2."""

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lindero.errors import SolverError
-from lindero.kernels.functions import KernelFunction
 from lindero.kernels.growing import GrowingKernel
+from lindero.kernels.operator import KernelFunction
 from lindero.solvers.active_set import ActiveSet
 from lindero.solvers.active_set_changes import UnboundedError
 from lindero.solvers.active_set_steps import (
@@ -26,9 +26,9 @@ from lindero.solvers.active_set_steps import (
     first_to_meet_bound,
     violations,
 )
-from lindero.solvers.limits import Limits
+from lindero.solvers.choose import GeneralSolver
 from lindero.solvers.small import SmallSolver
-from lindero.solvers.working_set import WorkingSetSolver
+from lindero.solvers.solution import Limits
 from tests.naive import active_set as naive
 
 LINEAR, RBF = KernelFunction("linear"), KernelFunction("rbf", 0.7)
@@ -301,9 +301,7 @@ def test_gaps_are_closed_without_changing_anything_else(make):
     assert_optimal(active)
 
 
-@pytest.mark.parametrize(
-    "solver", [SmallSolver(1e-6), WorkingSetSolver(1e-3)], ids=["fine", "rough"]
-)
+@pytest.mark.parametrize("solver", [SmallSolver(1e-6), GeneralSolver(1e-3)], ids=["fine", "rough"])
 def test_a_solution_from_scratch_is_made_exact(solver):
     X, y = clouds(60)
     active = ActiveSet(GrowingKernel(RBF, 2, None, 10))

@@ -5,13 +5,12 @@ import osqp
 import pytest
 import scipy.sparse as sp
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import kernel_operator
+from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.problems.margin import largest_nu, margin_problem, nu_margin_problem
 from lindero.problems.novelty import novelty_problem
 from lindero.problems.tube import nu_tube_problem, tube_problem
+from lindero.solvers.choose import GeneralSolver
 from lindero.solvers.solution import Status
-from lindero.solvers.working_set import WorkingSetSolver
 from tests.naive.dual_qp import dense_kernel, objective
 
 N_PROBLEMS = 200
@@ -95,7 +94,7 @@ def test_the_objective_is_that_of_a_general_solver(formulation):
     for number in range(N_PROBLEMS):
         problem = formulation(rng)
         K = dense_kernel(problem)
-        solution = WorkingSetSolver(tol=1e-8).solve(problem)
+        solution = GeneralSolver(tol=1e-8).solve(problem)
         assert solution.status is Status.OPTIMAL, number
         assert problem.judge(solution.a).infeasibility <= 1e-10 * (1 + problem.u.max())
         expected, status = oracle(problem, K)

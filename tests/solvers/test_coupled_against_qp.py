@@ -5,13 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import kernel_operator
+from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.node_graphs import Graph
+from lindero.solvers.choose import GeneralSolver
 from lindero.solvers.coupled_interior_point import CoupledInteriorPointSolver
 from lindero.solvers.solution import Status
-from lindero.solvers.working_set import WorkingSetSolver
 from tests.coupled_bank import GRAPHS, random_problem
 from tests.naive import coupled as naive
 
@@ -67,7 +66,7 @@ def test_the_machine_is_that_of_the_dense_coupled_kernel(make_graph):
             )
             kernel = kernel_operator(K, KernelFunction("precomputed"))
             dual = DualQP(kernel, p=part.p[0], s=part.s[0], u=part.u[0])
-            expected = WorkingSetSolver(tol=1e-9).solve(dual)
+            expected = GeneralSolver(tol=1e-9).solve(dual)
             objective = dual.judge(expected.a).dual
             ours = part.judge(found.theta[nodes], found.a[:, nodes])
             scale = 1e-6 * max(abs(objective), 1e-6 * float(part.u.sum()))

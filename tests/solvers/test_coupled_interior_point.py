@@ -9,8 +9,7 @@ from lindero.problems.coupled import Anchor
 from lindero.problems.coupled_losses import coupled_margin, coupled_tube
 from lindero.problems.node_graphs import Chain, Graph
 from lindero.solvers.coupled_interior_point import CoupledInteriorPointSolver
-from lindero.solvers.limits import Limits
-from lindero.solvers.solution import Status
+from lindero.solvers.solution import Limits, Status
 from lindero.svm import SVC, SVR
 from tests.coupled_bank import neighbours, turning
 from tests.naive import coupled as naive

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lindero.solvers.choose import GeneralSolver
 from lindero.solvers.interior_point import InteriorPointSolver
-from lindero.solvers.working_set import WorkingSetSolver
 from tests.problem_bank import (
     LINEAR_KERNEL,
     curve,
@@ -26,13 +26,13 @@ from tests.problem_bank import (
 
 #: Small enough for plain Python: some thousand loops over some hundred numbers.
 SMALLEST = {
-    "xor": lambda: (WorkingSetSolver(), xor(1.0)),
-    "linear": lambda: (WorkingSetSolver(), margin(*two_clouds(20), LINEAR_KERNEL)),
-    "gaussian": lambda: (WorkingSetSolver(), margin(*two_clouds(20), rbf(0.5))),
-    "sparse": lambda: (WorkingSetSolver(), margin(*sparse_clouds(15, 30), rbf(0.5))),
-    "tube": lambda: (WorkingSetSolver(), tube(*curve(10), rbf(0.5), 1.0, 0.1)),
-    "ν": lambda: (WorkingSetSolver(), nu_margin(*two_clouds(20), rbf(0.5), 0.4)),
-    "one class": lambda: (WorkingSetSolver(), one_class(two_clouds(20)[0], rbf(0.5), 0.3)),
+    "xor": lambda: (GeneralSolver(), xor(1.0)),
+    "linear": lambda: (GeneralSolver(), margin(*two_clouds(20), LINEAR_KERNEL)),
+    "gaussian": lambda: (GeneralSolver(), margin(*two_clouds(20), rbf(0.5))),
+    "sparse": lambda: (GeneralSolver(), margin(*sparse_clouds(15, 30), rbf(0.5))),
+    "tube": lambda: (GeneralSolver(), tube(*curve(10), rbf(0.5), 1.0, 0.1)),
+    "ν": lambda: (GeneralSolver(), nu_margin(*two_clouds(20), rbf(0.5), 0.4)),
+    "one class": lambda: (GeneralSolver(), one_class(two_clouds(20)[0], rbf(0.5), 0.3)),
     "interior points": lambda: (InteriorPointSolver(), margin(*two_clouds(20), LINEAR_KERNEL)),
     "sparse interior points": lambda: (
         InteriorPointSolver(),

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from tests.naive.active_set import balanced, judged
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import kernel_operator
+from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.small import SmallSolver
 from lindero.svm import IncrementalOneClassSVM, IncrementalSVC, IncrementalSVR

@@ -7,7 +7,7 @@ import pytest
 from clouds import four_clouds, slow_problem, two_clouds
 from sklearn.exceptions import ConvergenceWarning
 
-from lindero.solvers.path import PathSolver
+from lindero.solvers.wrappers import PathSolver
 from lindero.svm import SVC, SVR
 
 

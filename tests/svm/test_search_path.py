@@ -5,8 +5,8 @@ import pytest
 from clouds import four_clouds, two_clouds
 from numpy.testing import assert_allclose, assert_array_equal
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.row_matrix import RowMatrix, side_by_side
+from lindero.kernels.operator import KernelFunction
+from lindero.kernels.special import RowMatrix, side_by_side
 from lindero.svm import SVC
 from lindero.svm.search import SVCCV
 from lindero.svm.search_regression import SVRCV

@@ -29,7 +29,7 @@ import numpy as np
 from numba import njit
 
 from lindero.errors import KernelError
-from lindero.kernels.operator import KernelOperator, padded
+from lindero.kernels.operator import KernelOperator, pad_columns
 from lindero.kernels.products import Probe
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT, FAST
@@ -146,7 +146,7 @@ class CoupledKernel:
 
     def matrix(self, rows: Array, width: int) -> Array:
         probe = self.probe(rows)
-        return padded(self.cross(probe, probe), width)
+        return pad_columns(self.cross(probe, probe), width)
 
     def subset(self, rows: Array) -> CoupledKernel:
         return self._like(self.base.subset(rows), self.nodes[rows])

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lindero.kernels.functions import KernelFunction
 from lindero.kernels.growing_rows import growing_rows
-from lindero.kernels.operator import KernelOperator
+from lindero.kernels.operator import KernelFunction, KernelOperator
 from lindero.kernels.products import Probe
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import FAST

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import CallableKernel, KernelOperator, ProductKernel
+from lindero.kernels.operator import CallableKernel, KernelFunction, KernelOperator, ProductKernel
 from lindero.kernels.products import DenseProducts, SparseProducts
 from lindero.runtime.arrays import Array
 

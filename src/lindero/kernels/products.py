@@ -77,9 +77,9 @@ class DenseProducts:
         if as_given and X.flags.c_contiguous:
             return X
         fits = self.n_samples * self.n_features * self.dtype.itemsize <= COPY_LIMIT_BYTES
-        return self._converted(X if self.rows is None else X[self.rows]) if fits else None
+        return self._convert(X if self.rows is None else X[self.rows]) if fits else None
 
-    def _converted(self, rows: Any) -> Array:
+    def _convert(self, rows: Any) -> Array:
         if sp.issparse(rows):
             rows = rows.toarray()
         if self.shift is not None:
@@ -94,7 +94,7 @@ class DenseProducts:
     def _tile(self, start: int, stop: int) -> Array:
         if self._ready is not None:
             return self._ready[start:stop]
-        return self._converted(self._gather(slice(start, stop)))
+        return self._convert(self._gather(slice(start, stop)))
 
     @cached_property
     def squares(self) -> Array:
@@ -110,11 +110,11 @@ class DenseProducts:
 
     def probe(self, rows: Array) -> Probe:
         ready = self._ready
-        chosen = self._converted(self._gather(rows)) if ready is None else ready[rows]
+        chosen = self._convert(self._gather(rows)) if ready is None else ready[rows]
         return Probe(chosen, self.squares[rows])
 
     def probe_of(self, Z: Any) -> Probe:
-        rows = self._converted(Z)
+        rows = self._convert(Z)
         return Probe(rows, np.einsum("ij,ij->i", rows, rows))
 
     def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:

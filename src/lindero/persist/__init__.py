@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from sklearn.datasets import dump_svmlight_file as save_svmlight_data
     from sklearn.datasets import load_svmlight_file as load_svmlight_data
 
-    from lindero.persist.libsvm import load_libsvm, save_libsvm
-    from lindero.persist.model_file import inspect, load, save
-    from lindero.persist.model_info import ModelInfo
-    from lindero.persist.svmlight import load_svmlight, save_svmlight
+    from lindero.persist.model_file import ModelInfo, inspect, load, save
+    from lindero.persist.text.estimators import (
+        load_libsvm,
+        load_svmlight,
+        save_libsvm,
+        save_svmlight,
+    )
 
 __all__ = [
     "ModelInfo",
@@ -38,15 +41,15 @@ __all__ = [
 __getattr__, __dir__ = load_lazily(
     __name__,
     {
-        "ModelInfo": ".model_info",
+        "ModelInfo": ".model_file",
         "inspect": ".model_file",
         "load": ".model_file",
-        "load_libsvm": ".libsvm",
-        "load_svmlight": ".svmlight",
+        "load_libsvm": ".text.estimators",
+        "load_svmlight": ".text.estimators",
         "load_svmlight_data": "sklearn.datasets:load_svmlight_file",
         "save": ".model_file",
-        "save_libsvm": ".libsvm",
-        "save_svmlight": ".svmlight",
+        "save_libsvm": ".text.estimators",
+        "save_svmlight": ".text.estimators",
         "save_svmlight_data": "sklearn.datasets:dump_svmlight_file",
     },
 )

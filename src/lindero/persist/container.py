@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load as read_tensors
-from safetensors.numpy import save as written_tensors
+from safetensors.numpy import save as write_tensors
 
 from lindero.errors import ModelFileError, NewerFormatError
 from lindero.runtime.arrays import Array
@@ -58,10 +58,10 @@ class Contents:
     format_version: int = FORMAT_VERSION
 
 
-def packed(document: dict[str, Any], arrays: list[Array]) -> bytes:
+def pack(document: dict[str, Any], arrays: list[Array]) -> bytes:
     """The file of a document and the arrays it refers to, all of them contiguous."""
     text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
-    if len(text) > MOST_DOCUMENT_BYTES or _values(text) > MOST_VALUES or len(arrays) > MOST_ARRAYS:
+    if len(text) > MOST_DOCUMENT_BYTES or _count(text) > MOST_VALUES or len(arrays) > MOST_ARRAYS:
         raise ValueError(
             f"The model takes {len(text)} bytes of text and {len(arrays)} arrays, but a model file "
             f"has at most {MOST_DOCUMENT_BYTES} and {MOST_ARRAYS}. Has it far too many categories?"
@@ -69,16 +69,18 @@ def packed(document: dict[str, Any], arrays: list[Array]) -> bytes:
     owner = {"format_version": FORMAT_VERSION, "sha256": _seal(text, arrays)}
     tensors = {str(number): array for number, array in enumerate(arrays)}
     tensors[_DOCUMENT] = np.frombuffer(text, dtype=np.uint8)
-    written: bytes = written_tensors(tensors, {_OWNER: json.dumps(owner)})
+    written: bytes = write_tensors(tensors, {_OWNER: json.dumps(owner)})
     return written
 
 
-def unpacked(path: str | os.PathLike[Any]) -> Contents:
+def unpack(path: str | os.PathLike[Any]) -> Contents:
     """What a file holds, as far as the container can tell that it is sound."""
     data, owner, names = _read(path)
     version = owner.get("format_version")
     if type(version) is not int or version < 1:
-        raise ModelFileError(f"its format version is {_short(version)}, not a number from 1 on.")
+        raise ModelFileError(
+            f"its format version is {_shorten(version)}, not an integer of at least 1."
+        )
     if version > FORMAT_VERSION:
         raise NewerFormatError(
             f"its format version is {version}, and this version of lindero knows formats up to "
@@ -88,14 +90,14 @@ def unpacked(path: str | os.PathLike[Any]) -> Contents:
     try:
         tensors = read_tensors(data)
     except (SafetensorError, KeyError, ValueError, TypeError, OverflowError) as error:
-        raise ModelFileError(f"the container is damaged: {_short(error)}.") from None
+        raise ModelFileError(f"the container is damaged: {_shorten(error)}.") from None
     size = len(data)
     del data
     expected = [str(number) for number in range(len(names) - 1)]
     if set(tensors) != {_DOCUMENT, *expected} or tensors[_DOCUMENT].dtype != np.uint8:
         raise ModelFileError("its arrays are not a document and numbered ones.")
     text = tensors[_DOCUMENT].tobytes()
-    if len(text) > MOST_DOCUMENT_BYTES or _values(text) > MOST_VALUES:
+    if len(text) > MOST_DOCUMENT_BYTES or _count(text) > MOST_VALUES:
         raise ModelFileError(f"its document has {len(text)} bytes, more than a model has.")
     arrays = [tensors[name] for name in expected]
     seal = _seal(text, arrays)
@@ -104,7 +106,7 @@ def unpacked(path: str | os.PathLike[Any]) -> Contents:
             "its contents do not match their SHA-256: it was damaged or changed after it was "
             "written. Take another copy."
         )
-    document = _parsed(text, "its document")
+    document = _parse(text, "its document")
     return Contents(document, arrays, seal, size, version)
 
 
@@ -119,69 +121,69 @@ def _seal(text: bytes, arrays: list[Array]) -> str:
 def _read(path: str | os.PathLike[Any]) -> tuple[bytes, dict[str, Any], list[str]]:
     """All bytes of a file, what its header says of the owner, and the names of its arrays. No more
     than the header is read of a file that is none of lindero's, however large it is."""
-    with open(path, "rb", opener=_opened) as file:
+    with open(path, "rb", opener=_open_at_once) as file:
         about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode):
-            raise ModelFileError("it is no plain file.")
+            raise ModelFileError("it is not a regular file.")
         start = file.read(8)
         length = int.from_bytes(start, "little")
         if len(start) < 8 or length > about.st_size - 8:
             raise ModelFileError(
-                "it is no model of lindero, or not complete: its header is longer than the file."
+                "it is not a model of lindero, or not complete: its header is longer than the file."
             )
         most = _HEADER_LEAST + _HEADER_EACH * MOST_ARRAYS
         if length > most:
             raise ModelFileError(f"its header has {length} bytes, and models have at most {most}.")
         text = file.read(length)
-        owner, names = _header(text)
+        owner, names = _read_header(text)
         # So many and no more: somebody may be writing to it.
         rest = file.read(about.st_size - 8 - length)
     return b"".join((start, text, rest)), owner, names
 
 
-def _opened(path: Any, flags: int) -> int:
+def _open_at_once(path: Any, flags: int) -> int:
     """Open a file; a pipe without waiting for its other end."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def _header(text: bytes) -> tuple[dict[str, Any], list[str]]:
+def _read_header(text: bytes) -> tuple[dict[str, Any], list[str]]:
     """What the header says of the owner, and the names of the arrays."""
-    header = _parsed(text, "its header")
+    header = _parse(text, "its header")
     about = header.pop("__metadata__", None)
     if not isinstance(about, dict) or not isinstance(about.get(_OWNER), str):
-        raise ModelFileError("it is a safetensors file, but none that lindero wrote.")
+        raise ModelFileError("it is a safetensors file, but lindero did not write it.")
     if len(header) > MOST_ARRAYS + 1:
         raise ModelFileError(f"it has {len(header)} arrays, and models have {MOST_ARRAYS} at most.")
     for name, entry in header.items():
         shape = entry.get("shape") if isinstance(entry, dict) else None
         if not isinstance(shape, list) or not all(_is_side(side) for side in shape):
-            raise ModelFileError(f"array {_short(name)} has no sound shape.")
-    return _parsed(about[_OWNER].encode("utf-8", "replace"), "its header"), list(header)
+            raise ModelFileError(f"array {_shorten(name)} has no valid shape.")
+    return _parse(about[_OWNER].encode("utf-8", "replace"), "its header"), list(header)
 
 
 def _is_side(side: Any) -> bool:
     return type(side) is int and 0 <= side <= MOST_SIDE
 
 
-def _values(text: bytes) -> int:
+def _count(text: bytes) -> int:
     """As many values as a text of JSON may have."""
     return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
-def _parsed(text: bytes, what: str) -> dict[str, Any]:
+def _parse(text: bytes, what: str) -> dict[str, Any]:
     """The JSON object that a text is."""
     try:
         parsed = json.loads(
-            text, parse_constant=_refuse_constant, object_pairs_hook=_without_doubles
+            text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_doubles
         )
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{what} is not JSON: {_short(error)}.") from None
+        raise ModelFileError(f"{what} is not JSON: {_shorten(error)}.") from None
     if not isinstance(parsed, dict):
-        raise ModelFileError(f"{what} is not an object of JSON.")
+        raise ModelFileError(f"{what} is not a JSON object.")
     return parsed
 
 
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object whose names are given once: of two, programs would choose differently."""
     named = dict(pairs)
     if len(named) < len(pairs):
@@ -190,9 +192,9 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
-def _short(thing: Any) -> str:
+def _shorten(thing: Any) -> str:
     text = str(thing)
     return text if len(text) <= 120 else text[:120] + "…"

@@ -52,9 +52,6 @@ class Fields:
         """The length that arrays have set under this name."""
         return self._sizes[name]
 
-    def set_size(self, name: str, size: int) -> None:
-        self._sizes[name] = size
-
     @property
     def unasked(self) -> set[str]:
         """Fields that no check looked at."""
@@ -73,7 +70,7 @@ class Fields:
         value = self.any(name)
         whole = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
         if not whole or not least <= int(value) <= most:
-            self.refuse(name, f"must be a whole number from {least} to {most}")
+            self.refuse(name, f"must be an integer from {least} to {most}")
         return int(value)
 
     def number(self, name: str, least: float = -math.inf, finite: bool = False) -> float:

@@ -12,19 +12,79 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from lindero import __version__
 from lindero.errors import ModelFileError, NewerFormatError
-from lindero.persist.container import Contents, packed, unpacked
-from lindero.persist.kinds import EstimatorKind
-from lindero.persist.model_info import ModelInfo, described_input, described_training
-from lindero.persist.registry import kind_of
+from lindero.persist.container import Contents, pack, unpack
+from lindero.persist.registry import EstimatorKind, kind_of
 from lindero.persist.safe_file import write_whole_bytes
-from lindero.persist.value_reader import ValueReader
-from lindero.persist.value_writer import ValueWriter
+from lindero.persist.values import ValueReader, ValueWriter
 
 _PIPELINE = "sklearn.Pipeline"
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What a model file holds, found without building the model.
+
+    Attributes
+    ----------
+    estimator : str
+        What the file calls the estimator, as "svm.SVC"; of a pipeline, that of its machine.
+    parameters : dict
+        Its parameters: plain values as they are, others in words.
+    input : dict
+        "n_features" and "names" of the columns, and "columns" (name, kind and number of values)
+        where the model reads tables; None where that is not known.
+    summary : dict
+        What was noted of the training: "fitted", "classes", "n_samples" and "status" where they
+        are known, and what was passed to `save`.
+    encoded : bool
+        Whether a table encoder stands before the machine.
+    lindero_version : str
+        The version that wrote the file.
+    format_version : int
+        The version of the format.
+    sha256 : str
+        Hash of the contents.
+    n_bytes, n_arrays, n_objects : int
+        Sizes.
+    """
+
+    estimator: str
+    parameters: dict[str, Any]
+    input: dict[str, Any]
+    summary: dict[str, Any]
+    encoded: bool
+    lindero_version: str
+    format_version: int
+    sha256: str
+    n_bytes: int
+    n_arrays: int
+    n_objects: int
+
+    def __str__(self) -> str:
+        changed = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        lines = [
+            f"{self.estimator}({changed})",
+            f"input      {_put_input_in_words(self.input)}",
+            *(f"{name:<10} {value}" for name, value in self.summary.items()),
+            f"written by lindero {self.lindero_version}, format {self.format_version}",
+            f"size       {self.n_bytes} bytes, {self.n_arrays} arrays",
+            f"sha256     {self.sha256}",
+        ]
+        return "\n".join(lines)
+
+
+def _put_input_in_words(described: dict[str, Any]) -> str:
+    n_features, names = described.get("n_features"), described.get("names")
+    if n_features is None:
+        return "not fitted"
+    return f"{n_features} features" + (f": {', '.join(map(str, names[:8]))}" if names else "")
 
 
 def save(
@@ -69,7 +129,7 @@ def save(
     >>> again.predict([[2.5]]).tolist()
     ['high']
     """
-    write_whole_bytes(path, _packed(estimator, summary))
+    write_whole_bytes(path, _pack(estimator, summary))
 
 
 def load(path: str | os.PathLike[Any]) -> Any:
@@ -94,8 +154,8 @@ def load(path: str | os.PathLike[Any]) -> Any:
     NewerFormatError
         If it is in a later format than this version of lindero knows.
     """
-    with _about(path):
-        return _built(unpacked(path))
+    with _name_in_errors(path):
+        return _build(unpack(path))
 
 
 def inspect(path: str | os.PathLike[Any]) -> ModelInfo:
@@ -115,12 +175,12 @@ def inspect(path: str | os.PathLike[Any]) -> ModelInfo:
     ModelFileError
         If the file is none of lindero's, or damaged.
     """
-    with _about(path):
-        return _described(unpacked(path))
+    with _name_in_errors(path):
+        return _describe(unpack(path))
 
 
 @contextmanager
-def _about(path: str | os.PathLike[Any]) -> Iterator[None]:
+def _name_in_errors(path: str | os.PathLike[Any]) -> Iterator[None]:
     """Errors about what is in a file that name it. Whatever it makes the classes say that are
     built from it is an error of the file as well."""
     name = os.fsdecode(path)
@@ -133,11 +193,11 @@ def _about(path: str | os.PathLike[Any]) -> Iterator[None]:
     except OSError:
         raise
     except Exception as error:
-        message = f"{name}: what it holds makes no model ({type(error).__name__}: {error})"[:500]
+        message = f"{name}: its contents make no model ({type(error).__name__}: {error})"[:500]
         raise ModelFileError(message, name) from error
 
 
-def _packed(estimator: Any, summary: dict[str, Any] | None) -> bytes:
+def _pack(estimator: Any, summary: dict[str, Any] | None) -> bytes:
     """The bytes of the file of an estimator."""
     kind = kind_of(estimator)
     if kind is None or not (isinstance(kind, EstimatorKind) or kind.name == _PIPELINE):
@@ -153,20 +213,20 @@ def _packed(estimator: Any, summary: dict[str, Any] | None) -> bytes:
     document = {
         "lindero": __version__,
         "estimator": entry,
-        "input": described_input(first),
-        "summary": {**described_training(machine), **_noted(summary)},
+        "input": _describe_input(first),
+        "summary": {**_describe_training(machine), **_check_notes(summary)},
         "objects": writer.objects,
         "arrays": writer.array_entries,
     }
     _require_readable(document, writer)
-    return packed(document, writer.arrays)
+    return pack(document, writer.arrays)
 
 
 def _require_readable(document: dict[str, Any], writer: ValueWriter) -> None:
     """Refuse a model that its own file would not give back."""
     try:
         # Arrays are those of the estimator itself: they are looked at, and copied where changed.
-        _built(Contents(document, [array.copy() for array in writer.arrays], "", 0))
+        _build(Contents(document, [array.copy() for array in writer.arrays], "", 0))
     except ModelFileError as error:
         raise TypeError(
             f"This model cannot be saved, since it could not be loaded again: {error} Was it "
@@ -174,7 +234,7 @@ def _require_readable(document: dict[str, Any], writer: ValueWriter) -> None:
         ) from error
 
 
-def _noted(summary: dict[str, Any] | None) -> dict[str, Any]:
+def _check_notes(summary: dict[str, Any] | None) -> dict[str, Any]:
     """A user's own notes, if JSON can hold them."""
     if summary is None:
         return {}
@@ -206,18 +266,18 @@ def _is_finite(value: Any) -> bool:
     return type(value) is float and math.isfinite(value)
 
 
-def _built(contents: Contents) -> Any:
+def _build(contents: Contents) -> Any:
     """The estimator of a document and its arrays."""
     document = contents.document
     reader = ValueReader(document, contents.arrays)
     estimator = reader.entry(document.get("estimator"))
     kind = kind_of(estimator)
     if kind is None or not (isinstance(kind, EstimatorKind) or kind.name == _PIPELINE):
-        raise ModelFileError("what it holds is no estimator.")
+        raise ModelFileError("it does not hold an estimator.")
     return estimator
 
 
-def _described(contents: Contents) -> ModelInfo:
+def _describe(contents: Contents) -> ModelInfo:
     document = contents.document
     entry, objects = document.get("estimator"), document.get("objects")
     if not isinstance(entry, dict) or not isinstance(objects, list):
@@ -232,7 +292,7 @@ def _described(contents: Contents) -> ModelInfo:
         raise ModelFileError("its document does not describe an estimator.")
     return ModelInfo(
         estimator=kind,
-        parameters={str(name): _in_words(value) for name, value in (parameters or {}).items()},
+        parameters={str(name): _put_in_words(value) for name, value in (parameters or {}).items()},
         input=document["input"],
         summary=document["summary"],
         encoded=encoded,
@@ -257,13 +317,63 @@ def _machine_entry(entry: dict[str, Any], objects: list[Any]) -> dict[str, Any]:
     return machine
 
 
-def _in_words(value: Any) -> Any:
+def _put_in_words(value: Any) -> Any:
     """A parameter as it is, where JSON knows it; otherwise what kind of thing it is."""
     if not isinstance(value, (dict, list)):
         return value
     if isinstance(value, list):
-        return [_in_words(item) for item in value[:100]]
+        return [_put_in_words(item) for item in value[:100]]
     tag = next(iter(value), "nothing")
     if tag in ("tuple", "dict") and isinstance(value[tag], list):
-        return [_in_words(item) for item in value[tag][:100]]
+        return [_put_in_words(item) for item in value[tag][:100]]
     return f"<{tag}>"
+
+
+# -- what files say of themselves ------------------------------------------------------------------
+
+
+def _describe_input(estimator: Any) -> dict[str, Any]:
+    """The columns that a model takes."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return {
+        "n_features": getattr(estimator, "n_features_in_", None),
+        "names": None if names is None else [str(name) for name in names],
+        "columns": _describe_columns(estimator),
+    }
+
+
+def _describe_columns(estimator: Any) -> list[dict[str, Any]] | None:
+    if hasattr(estimator, "kinds_"):
+        kinds, values = estimator.kinds_, estimator.categories_
+        names = getattr(estimator, "feature_names_in_", [None] * len(kinds))
+        columns = list(zip(names, kinds, map(len, values), strict=True))
+    else:
+        kind = kind_of(estimator)
+        attributes = None if kind is None else kind.state(estimator).get("_attributes")
+        if attributes is None:
+            return None
+        columns = [(c.name, c.kind, len(c.values)) for c in attributes.schema.columns]
+    return [
+        {"name": None if name is None else str(name), "kind": kind, "n_values": count}
+        for name, kind, count in columns
+    ]
+
+
+def _describe_training(estimator: Any) -> dict[str, Any]:
+    """What is known of how a model was trained."""
+    summary: dict[str, Any] = {"fitted": hasattr(estimator, "n_features_in_")}
+    classes = getattr(estimator, "classes_", None)
+    if classes is not None:
+        summary["classes"] = [_make_plain(label) for label in np.asarray(classes).tolist()]
+    if summary["fitted"] and hasattr(estimator, "shape_fit_"):
+        summary["n_samples"] = int(estimator.shape_fit_[0])
+    if "certificate_" in vars(estimator):
+        summary["status"] = estimator.certificate_.status
+    return summary
+
+
+def _make_plain(value: Any) -> Any:
+    """A value that JSON knows: itself, or in words."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    return value if isinstance(value, float) and np.isfinite(value) else str(value)

@@ -174,6 +174,12 @@ class DualQP:
             return bool(self.delta == 0.0)
         return not np.any(self.delta)
 
+    @property
+    def has_interior(self) -> bool:
+        """Whether interior points can be followed: δ = 0, and all bounds positive and finite."""
+        u = self.u
+        return bool(self.starts_at_zero and u.min(initial=1.0) > 0 and u.max(initial=0.0) < np.inf)
+
     def judge(self, a: Array, f: Array | None = None, bias: Any = None) -> Judgement:
         """Objective values, gaps and feasibility of `a`; f = K z is recomputed unless given."""
         if f is None:

@@ -27,8 +27,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from lindero.kernels.operator import KernelOperator
-from lindero.kernels.pairs import PairKernel
 from lindero.kernels.products import DenseProducts, SparseProducts
+from lindero.kernels.special import PairKernel
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.pair_sums import pair_hinge, pair_multipliers, sort_queries
 from lindero.runtime.arrays import Array
@@ -204,7 +204,7 @@ class LinearRanking:
         self.threads.map(work, range(len(self.parts)))
         return np.asarray(sums.sum(axis=0))
 
-    def sorted(self, t: Array) -> Array:
+    def sort(self, t: Array) -> Array:
         """The documents of each query by ascending score."""
         order = self._last_order.copy()  # most often nearly right
         starts = self.queries.starts
@@ -238,7 +238,7 @@ class LinearRanking:
         """Judge the weights w, of scores t = Xw; where those overflow, as worth nothing."""
         if not np.isfinite(t).all():
             return RankingPoint(w, t, w, width, np.inf, -np.inf)
-        order = self.sorted(t)
+        order = self.sort(t)
         net, total = self.multipliers(t, order, width)
         v = self.C * self.weights(net)
         primal = 0.5 * float(w @ w) + self.C * self.hinge(t, order)

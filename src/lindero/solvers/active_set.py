@@ -42,8 +42,7 @@ from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.active_set_changes import INDEFINITE, LOST, BreakdownError, Motion
 from lindero.solvers.active_set_motion import MovingPoint
 from lindero.solvers.active_set_steps import AT_BOUND, AT_ZERO, violations
-from lindero.solvers.limits import Limits
-from lindero.solvers.solution import Solution, Solver, Status
+from lindero.solvers.solution import Limits, Solution, Solver, Status
 
 #: Violations of the conditions that are left alone, as a share of the terms summed.
 _ACCEPTED = 2e-14

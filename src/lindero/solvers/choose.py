@@ -1,14 +1,23 @@
-"""Which solver for which problem: the only place that decides."""
+"""Which solver for which problem: the only place that decides.
+
+    hard margin                        `HardMarginSolver`
+    linear kernel over few features    `LinearSolver`: small problems exactly, else interior points
+    any other                          `GeneralSolver`: small problems exactly, else decomposition
+
+Every solver is made from ``tol``, ``cache_size`` and ``n_threads``. Solvers that wrap others stand
+on `GeneralSolver`, so that what is small is said once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from lindero.kernels.functions import KernelFunction
-from lindero.solvers.hard_margin import HardMarginSolver
-from lindero.solvers.linear import LinearSolver
-from lindero.solvers.small import PolishedInteriorPointSolver
-from lindero.solvers.solution import Solver
+from lindero.kernels.operator import KernelFunction
+from lindero.problems.dual_qp import DualQP
+from lindero.solvers.interior_point import InteriorPointSolver
+from lindero.solvers.small import MOST_VARIABLES, PolishedInteriorPointSolver, SmallSolver
+from lindero.solvers.solution import Limits, Solution, Solver
 from lindero.solvers.working_set import WorkingSetSolver
 
 SOLVERS = ("auto", "working_set", "interior_point")
@@ -39,12 +48,54 @@ def choose_solver(
             f"features, not {n_features}. Use solver='working_set'."
         )
     if hard:
+        # It wraps solvers of this file, and linear programming need not be loaded without it.
+        from lindero.solvers.wrappers import HardMarginSolver
+
         return HardMarginSolver
-    fits = kernel.name == "linear" and n_features <= MOST_FEATURES and n_samples > n_features
     if name == "interior_point":
-        return _interior_point
-    return LinearSolver if name == "auto" and fits else WorkingSetSolver
+        return PolishedInteriorPointSolver
+    fits = kernel.name == "linear" and n_features <= MOST_FEATURES and n_samples > n_features
+    return LinearSolver if name == "auto" and fits else GeneralSolver
 
 
-def _interior_point(tol: float, cache_size: float, n_threads: int | None) -> Solver:
-    return PolishedInteriorPointSolver(tol, n_threads)
+@dataclass(frozen=True)
+class GeneralSolver:
+    """Solves any `DualQP` to a KKT gap of `tol`."""
+
+    tol: float = 1e-3
+    cache_size: float = 200.0
+    n_threads: int | None = None
+
+    def solve(
+        self,
+        problem: DualQP,
+        start: Solution | None = None,
+        limits: Limits | None = None,
+        number: int = 0,
+    ) -> Solution:
+        """The solution of the method that suits the size."""
+        if problem.n_variables <= MOST_VARIABLES:
+            return SmallSolver(self.tol).solve(problem, start, limits, number)
+        solver = WorkingSetSolver(self.tol, self.cache_size, self.n_threads)
+        return solver.solve(problem, start, limits, number)
+
+
+@dataclass(frozen=True)
+class LinearSolver:
+    """Solves a linear `DualQP` with δ = 0 and finite u to a KKT gap of `tol`."""
+
+    tol: float = 1e-3
+    cache_size: float = 200.0
+    n_threads: int | None = None
+
+    def solve(
+        self,
+        problem: DualQP,
+        start: Solution | None = None,
+        limits: Limits | None = None,
+        number: int = 0,
+    ) -> Solution:
+        """The solution of the method that suits the size."""
+        if problem.n_variables <= MOST_VARIABLES:
+            return SmallSolver(self.tol).solve(problem, start, limits, number)
+        return InteriorPointSolver(self.tol, self.n_threads).solve(problem, start, limits, number)

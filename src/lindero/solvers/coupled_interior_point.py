@@ -31,8 +31,7 @@ from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
 from lindero.solvers.coupled_rows import InteriorRows
 from lindero.solvers.coupled_systems import CoupledSystem, coupled_system
-from lindero.solvers.limits import Limits
-from lindero.solvers.solution import Progress, Status
+from lindero.solvers.solution import Limits, Progress, Status
 
 #: Problems of fewer parameters than this are solved before threads have started.
 _THREADS_FROM = 2**14

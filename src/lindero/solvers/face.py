@@ -190,7 +190,7 @@ def face_step(U, moving, v, group_of, n_groups):  # type: ignore[no-untyped-def]
         for h in range(n_groups):
             sums[g, h] += columns[h, t]
         sums[g, n_groups] += right[t]
-    shifts = eliminated(sums)
+    shifts = eliminate(sums)
     for t in range(rank):
         for g in range(n_groups):
             right[t] -= shifts[g] * columns[g, t]
@@ -198,7 +198,7 @@ def face_step(U, moving, v, group_of, n_groups):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False, error_model="numpy")
-def eliminated(system):  # type: ignore[no-untyped-def]
+def eliminate(system):  # type: ignore[no-untyped-def]
     """x of A x = b with system = [A b], A positive semi-definite; 0 where a row of A is nothing
     (a group without free variables)."""
     n = system.shape[0]

@@ -12,7 +12,7 @@ conditions for an optimum, relaxed by μ, are
 Eliminating everything but θ from Newton's equations leaves (H + Σ σ_i x̃_i x̃_iᵀ) Δθ = r with
 σ_i = 1/(ξ_i/β_i + t_i/a_i): a small system, whatever n. Each iteration solves it twice: straight
 for μ = 0 (predictor), then for a μ chosen from how far that got, with the second-order terms of the
-predictor (corrector). Some 15 to 25 iterations reach any precision; the bias is not penalised.
+predictor (corrector). 15 to 25 iterations reach any precision; the bias is not penalised.
 
 The iterates are strictly inside the box, a machine's coefficients are mostly at its ends. So once μ
 is small, coefficients whose residual r_i = t_i − ξ_i says on which side they end are put there, Σ z
@@ -23,17 +23,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+from scipy.linalg import lapack
 
 from lindero.errors import SolverError
 from lindero.kernels.operator import ProductKernel
+from lindero.kernels.products import DenseProducts, SparseProducts
 from lindero.problems.dual_qp import DualQP
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
-from lindero.solvers.limits import Limits
-from lindero.solvers.newton_systems import DenseNewtonSystem, NewtonSystem, SmallNewtonSystem
-from lindero.solvers.solution import Progress, Solution, Status
+from lindero.solvers.solution import Limits, Progress, Solution, Status
 
 #: Data of fewer numbers than this are not worth starting threads for.
 SMALL_DATA = 2**18
@@ -48,6 +49,11 @@ _ROUNDING_FROM = 1e-5
 _LEAST_RELATIVE_MU = 1e-17
 
 _STOPPED = (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED, Status.CALLBACK)
+
+#: Numbers in a row block: it should stay in a core's own cache while it is used.
+_BLOCK_ELEMENTS = 2**17
+
+_PARTIAL_SUMS = 4
 
 
 @dataclass(frozen=True)
@@ -69,13 +75,13 @@ class InteriorPointSolver:
         kernel = problem.kernel
         if not (isinstance(kernel, ProductKernel) and kernel.function.name == "linear"):
             raise SolverError("The interior-point solver needs a linear kernel over features.")
-        if not takes(problem):
+        if not problem.has_interior:
             raise SolverError("The interior-point solver needs delta = 0 and finite positive u.")
         small = kernel.n_samples * kernel.products.n_features <= SMALL_DATA
         with TileThreads(1 if small else self.n_threads) as threads:
             products = kernel.astype(np.float64).products
             system = SmallNewtonSystem(products) if small else DenseNewtonSystem(products, threads)
-            path = _CentralPath(problem, system, self.tol, start)
+            path = _PrimalPath(problem, system, self.tol, start)
             status = path.run(limits or Limits(), number, begun)
         return Solution(
             a=path.best_a,
@@ -86,28 +92,17 @@ class InteriorPointSolver:
             seconds=time.perf_counter() - begun,
             # An iterate at the end of its path is too near the boundary to start another.
             interior=path.state if status in _STOPPED else None,
-            statistics={"newton_steps": path.n_iter},
         )
 
 
-def takes(problem: DualQP) -> bool:
-    """Whether the constraints of a problem are of the kind that has an interior."""
-    u = problem.u
-    return bool(problem.starts_at_zero and u.min(initial=1.0) > 0 and u.max(initial=0.0) < np.inf)
-
-
-class _CentralPath:
+class _PrimalPath:
     """The interior iterate, and the best rounded point found on the way.
 
     Multipliers and what they multiply are kept in pairs, M = (a, β) and S = (t, ξ), each 2 × n.
     """
 
     def __init__(
-        self,
-        problem: DualQP,
-        system: NewtonSystem,
-        tol: float,
-        start: Solution | None,
+        self, problem: DualQP, system: NewtonSystem, tol: float, start: Solution | None
     ) -> None:
         self.problem = problem
         self.system = system
@@ -238,3 +233,144 @@ class _CentralPath:
         gap = problem.judge(a, f).kkt_gap
         if gap < self.best_gap or not np.isfinite(self.best_gap):
             self.best_a, self.best_f, self.best_gap = a, f, gap
+
+
+# -- Newton systems -------------------------------------------------------------------------------
+
+
+class NewtonSystem(Protocol):
+    """What the solver asks of a model that is linear in its parameters θ.
+
+    forward(θ)        x̃_i·θ for each sample
+    adjoint(c)        Σ c_i x̃_i
+    penalty(θ)        H θ
+    factor(weights)   prepare H + Σ weights_i x̃_i x̃_iᵀ, weights > 0
+    solve(r)          apply the inverse of what was prepared
+    """
+
+    n_samples: int
+    n_parameters: int
+
+    def forward(self, theta: Array) -> Array: ...
+    def adjoint(self, c: Array) -> Array: ...
+    def penalty(self, theta: Array) -> Array: ...
+    def factor(self, weights: Array) -> None: ...
+    def solve(self, r: Array) -> Array: ...
+
+
+class DenseNewtonSystem:
+    """One hyperplane θ = (w, b), x̃ = (x, 1), penalty ½‖w‖²: the bias is free.
+
+    The matrix is (d+1) × (d+1); the data are read in row blocks, without temporaries of their size.
+    """
+
+    def __init__(self, products: DenseProducts | SparseProducts, threads: TileThreads) -> None:
+        self.products = products
+        self.threads = threads
+        self.n_samples = products.n_samples
+        self.n_features = products.n_features
+        self.n_parameters = self.n_features + 1
+        height = max(256, _BLOCK_ELEMENTS // max(1, self.n_features))
+        self._blocks = [
+            (start, min(start + height, self.n_samples))
+            for start in range(0, self.n_samples, height)
+        ]
+
+    def forward(self, theta: Array) -> Array:
+        result = np.empty(self.n_samples)
+
+        def work(block: tuple[int, int]) -> None:
+            self.products.times(theta[:-1], *block, out=result[slice(*block)])
+
+        self.threads.map(work, self._blocks)
+        result += theta[-1]
+        return result
+
+    def adjoint(self, c: Array) -> Array:
+        parts = np.empty((len(self._blocks), self.n_features))
+
+        def work(item: tuple[int, tuple[int, int]]) -> None:
+            k, block = item
+            self.products.transposed_times(c[slice(*block)], *block, out=parts[k])
+
+        self.threads.map(work, enumerate(self._blocks))
+        return np.append(parts.sum(axis=0), c.sum())
+
+    def penalty(self, theta: Array) -> Array:
+        return np.append(theta[:-1], 0.0)
+
+    def factor(self, weights: Array) -> None:
+        # A few partial sums, each over a fixed share of the blocks: the order of additions, and so
+        # the result, does not depend on the number of threads.
+        shares = [self._blocks[k::_PARTIAL_SUMS] for k in range(_PARTIAL_SUMS)]
+        partial = np.zeros((_PARTIAL_SUMS, self.n_parameters, self.n_parameters))
+
+        def work(item: tuple[int, list[tuple[int, int]]]) -> None:
+            k, blocks = item
+            for block in blocks:
+                self.products.add_weighted_gram(weights[slice(*block)], *block, out=partial[k])
+
+        self.threads.map(work, enumerate(shares))
+        penalty = np.ones(self.n_parameters)
+        penalty[-1] = 0.0
+        self._factor = _scaled_cholesky(partial.sum(axis=0), penalty)
+
+    def solve(self, r: Array) -> Array:
+        return _scaled_solve(self._factor, r)
+
+
+class SmallNewtonSystem:
+    """The same system for data small enough to hold as one float64 array."""
+
+    def __init__(self, products: DenseProducts | SparseProducts) -> None:
+        self.n_samples = products.n_samples
+        self.n_parameters = products.n_features + 1
+        self._A = np.ones((self.n_samples, self.n_parameters))
+        products.fill_rows(self._A[:, :-1])
+        self._unit = np.ones(self.n_parameters)
+        self._unit[-1] = 0.0
+
+    def forward(self, theta: Array) -> Array:
+        return self._A @ theta
+
+    def adjoint(self, c: Array) -> Array:
+        return c @ self._A
+
+    def penalty(self, theta: Array) -> Array:
+        return self._unit * theta
+
+    def factor(self, weights: Array) -> None:
+        matrix = self._A.T @ (self._A * weights[:, None])
+        self._factor = _scaled_cholesky(matrix, self._unit)
+
+    def solve(self, r: Array) -> Array:
+        return _scaled_solve(self._factor, r)
+
+
+def _scaled_cholesky(matrix: Array, penalty: Array) -> tuple[Array, Array]:
+    """Cholesky factor of matrix + diag(penalty), brought to unit diagonal first: features of very
+    different scale would otherwise cost digits. Where rounding made it singular it gets the least
+    ridge that helps. Only the lower triangle of `matrix` is read."""
+    matrix.flat[:: len(matrix) + 1] += penalty
+    scale = np.sqrt(matrix.diagonal())
+    if not (scale > 0).all():
+        raise np.linalg.LinAlgError("The Newton system has lost a parameter.")
+    scaling = 1.0 / scale
+    matrix *= scaling[:, None]
+    matrix *= scaling
+    ridge = 0.0
+    while True:
+        factor, failed = lapack.dpotrf(matrix, lower=1)
+        if not failed:
+            return factor, scaling
+        ridge = max(1e-15, 10 * ridge)
+        if not ridge < 1e-3:
+            raise np.linalg.LinAlgError("The Newton system is not positive definite.")
+        matrix.flat[:: len(matrix) + 1] += ridge
+
+
+def _scaled_solve(factor: tuple[Array, Array], r: Array) -> Array:
+    triangle, scaling = factor
+    solution, _ = lapack.dpotrs(triangle, scaling * r, lower=1)
+    solved: Array = scaling * solution
+    return solved

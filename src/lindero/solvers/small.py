@@ -1,35 +1,54 @@
 """Problems of a few hundred variables: three methods, each for what the others are bad at.
 
-1. A round or a few of SMO steps and faces (`OneBlockSolver`) solve most of them in a millisecond.
+1. A few rounds of SMO steps and faces (`OneBlockSolver`) solve most of them in a millisecond.
 2. Their steps grow with C and with badly scaled data without limit. Those of interior points do
    not, and any kernel matrix is linear in the features Z of its factor K = ZZᵀ.
 3. From there one more face makes the solution exact.
+
+The first has the whole kernel matrix at hand:
+
+    repeat   some SMO steps, which settle who is at which bound
+             the optimum of that face by one linear system, kept if the objective falls
+
+SMO alone creeps where the problem is badly conditioned; the linear system does not mind. Together
+a few rounds end at a KKT gap of rounding size, so `tol` only says when a failure to get there is
+worth a word. Everything is float64, and v = K z + q is recomputed each round: no error accumulates.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numba import njit
 from scipy.linalg import lapack
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import KernelOperator, ProductKernel
+from lindero.kernels.operator import KernelFunction, KernelOperator, ProductKernel
 from lindero.kernels.products import DenseProducts
+from lindero.problems.conditions import centred_gap
 from lindero.problems.dual_qp import DualQP
-from lindero.solvers.interior_point import InteriorPointSolver, takes
-from lindero.solvers.limits import Limits
-from lindero.solvers.one_block import OneBlockSolver
-from lindero.solvers.solution import Solution, Status
+from lindero.runtime.compilation import EXACT, FAST
+from lindero.runtime.threads import single_threaded_blas
+from lindero.solvers.face import inside, solve_on_face
+from lindero.solvers.interior_point import InteriorPointSolver
+from lindero.solvers.smo import LANES, smo_block
+from lindero.solvers.solution import Limits, Progress, Solution, Status
 
 #: Problems up to this size are taken as small.
 MOST_VARIABLES = 400
 
-#: Rounds of the first method.
-_ROUNDS = 8
+#: Rounds of the first method where another may follow.
+_FIRST_ROUNDS = 8
 
 #: Linear problems of more numbers than this go straight to interior points, whose steps are small.
 _MOST_NUMBERS = 3_000
+
+#: Rounds after the gap is within tol, in each of which it must be halved to go on.
+_POLISHING_ROUNDS = 10
+
+#: Rounds between two looks at the clock.
+_ROUNDS_AT_ONCE = 5
 
 
 @dataclass(frozen=True)
@@ -48,28 +67,31 @@ class SmallSolver:
         """The solution of the first method that gets there."""
         limits = limits or Limits()
         kernel = problem.kernel
-        if not takes(problem):
+        if not problem.has_interior:
             return OneBlockSolver(self.tol).solve(problem, start, limits, number)
         n_features = _linear_features(kernel)
         if kernel.n_samples * n_features > _MOST_NUMBERS:
-            return PolishedInteriorPointSolver(self.tol, 1).solve(problem, start, limits, number)
-        first = OneBlockSolver(self.tol, _ROUNDS).solve(problem, start, limits, number)
+            return PolishedInteriorPointSolver(self.tol, n_threads=1).solve(
+                problem, start, limits, number
+            )
+        first = OneBlockSolver(self.tol, _FIRST_ROUNDS).solve(problem, start, limits, number)
         stuck = first.status in (Status.PRECISION, Status.ITERATION_LIMIT)
         if not stuck or limits.steps_left(first.n_iter, 1) == 0:
             return first
         rest = limits.after(first.n_iter)
         linear = problem if n_features else replace(problem, kernel=kernel_features(kernel)[0])
         inner = InteriorPointSolver(self.tol, 1).solve(linear, start, rest, number)
-        second = _polished(problem, inner, rest, self.tol, number)
-        best = _better(problem, first, second, self.tol)
+        second = _polish(problem, inner, rest, self.tol, number)
+        best = _choose_better(problem, first, second, self.tol)
         return replace(best, n_iter=first.n_iter + second.n_iter)
 
 
 @dataclass(frozen=True)
 class PolishedInteriorPointSolver:
-    """`InteriorPointSolver`, with small problems made exact at its end."""
+    """`InteriorPointSolver`, with small problems made exact at its end; it keeps no kernel rows."""
 
     tol: float = 1e-3
+    cache_size: float = 200.0
     n_threads: int | None = None
 
     def solve(
@@ -86,19 +108,17 @@ class PolishedInteriorPointSolver:
         )
         if problem.n_variables > MOST_VARIABLES:
             return solution
-        return _polished(problem, solution, limits, self.tol, number)
+        return _polish(problem, solution, limits, self.tol, number)
 
 
-def _polished(
-    problem: DualQP, inner: Solution, limits: Limits, tol: float, number: int
-) -> Solution:
+def _polish(problem: DualQP, inner: Solution, limits: Limits, tol: float, number: int) -> Solution:
     """An interior-point solution moved to the optimum of the face it is near."""
     finished = inner.status in (Status.OPTIMAL, Status.PRECISION)
     if not finished or limits.steps_left(inner.n_iter, 1) == 0:
         return inner
     rest = limits.after(inner.n_iter)
     last = OneBlockSolver(tol, rounds=1).solve(problem, inner, rest, number)
-    best = _better(problem, inner, last, tol)
+    best = _choose_better(problem, inner, last, tol)
     return replace(best, n_iter=inner.n_iter + last.n_iter)
 
 
@@ -109,7 +129,7 @@ def _linear_features(kernel: KernelOperator) -> int:
     return 0
 
 
-def _better(problem: DualQP, one: Solution, other: Solution, tol: float) -> Solution:
+def _choose_better(problem: DualQP, one: Solution, other: Solution, tol: float) -> Solution:
     """The one of less gap, if that is within tol; else the one of less objective, computed in
     extended precision since large kernel values may have hidden it from both methods."""
     gaps = [problem.judge(each.a, each.f, each.bias).kkt_gap for each in (one, other)]
@@ -132,3 +152,175 @@ def kernel_features(kernel: KernelOperator) -> tuple[ProductKernel, int]:
     Z = np.empty((n, rank))
     Z[order - 1] = np.tril(factor)[:, :rank]
     return ProductKernel(DenseProducts(Z, np.float64), KernelFunction("linear")), int(rank)
+
+
+@dataclass(frozen=True)
+class OneBlockSolver:
+    """Solves a `DualQP` of some hundred variables; gives up after `rounds`, unless 0."""
+
+    tol: float = 1e-3
+    rounds: int = 0
+
+    def solve(
+        self,
+        problem: DualQP,
+        start: Solution | None = None,
+        limits: Limits | None = None,
+        number: int = 0,
+    ) -> Solution:
+        """The solution, from the feasible point nearest to `start` (zeros without one)."""
+        begun = time.perf_counter()
+        limits = limits or Limits()
+        z = problem.s * problem.start(start.a if start else None)
+        rows = np.arange(len(z)) if problem.sample_of is None else problem.sample_of
+        with single_threaded_blas:
+            K = problem.kernel.astype(np.float64).matrix(rows, -(-len(z) // LANES) * LANES)
+        group_of = problem.group_of
+        n_iter, status, blurred = 0, None, False
+        gap = np.inf
+        if limits.callback is not None:  # the only one who would look at it
+            gap = problem.judge(problem.s * z).kkt_gap
+        try:
+            while status is None:
+                seconds = time.perf_counter() - begun
+                status = limits.reached(Progress(n_iter, gap, self.tol, seconds, number))
+                if status is None:
+                    taken, gap, settled, blurred = descend(
+                        K, problem.q, z, problem.lower, problem.upper, group_of,
+                        problem.n_groups, self.tol, self.rounds or _ROUNDS_AT_ONCE,
+                        limits.steps_left(n_iter, 2**30),
+                    )  # fmt: skip
+                    n_iter += taken
+                    if gap <= self.tol:
+                        status = Status.OPTIMAL
+                    elif settled:
+                        status = Status.PRECISION
+                    elif self.rounds:
+                        status = Status.ITERATION_LIMIT
+        except KeyboardInterrupt:
+            limits.interrupt()
+            status = Status.INTERRUPTED
+        a = problem.snapped(problem.s * z)
+        f = block_scores(K, np.zeros(len(z)), problem.s * a)
+        if problem.sample_of is not None:
+            of_variable, f = f, np.empty(problem.kernel.n_samples)
+            f[rows] = of_variable
+        bias = problem.bias(a, f)
+        if blurred and status is Status.OPTIMAL and problem.judge(a, f, bias).kkt_gap > self.tol:
+            status = Status.PRECISION
+        seconds = time.perf_counter() - begun
+        return Solution(a, f, bias, status, n_iter, seconds)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False, error_model="numpy")
+def descend(K, q, z, lower, upper, group_of, n_groups, tol, rounds, steps_left):  # type: ignore[no-untyped-def]
+    """Rounds of SMO steps and faces on z, in place, until it is exact or rounds or steps run out.
+
+    Returns the SMO steps taken, the KKT gap, whether nothing more can be gained, and whether sums
+    K z were too large to tell.
+    """
+    n = z.size
+    diagonal = np.empty(n)
+    largest = 0.0
+    for i in range(n):
+        diagonal[i] = K[i, i]
+        largest = max(largest, abs(K[i, i]))
+    floor = max(4e-16 * largest, 1e-300)
+    v = block_scores(K, q, z)
+    middles = np.zeros(n_groups)
+    gap = centred_gap(v, z, lower, upper, group_of, middles)
+    best_z, best_gap = z.copy(), gap
+    value = first = objective(z, v, q)
+    steps = 0
+    settled = False
+    blurred = False
+    for number in range(rounds + _POLISHING_ROUNDS):
+        if gap <= min(noise_of(z, largest), tol) or steps >= steps_left:
+            break
+        if number >= rounds and best_gap > tol:
+            break
+        # SMO steps: about as many as take the time of the linear system that follows
+        n_free = inside(z, lower, upper).size
+        burst = min(max(100, 2 * n, n_free * n_free // 8), steps_left - steps)
+        scores = np.empty(n)
+        for i in range(n):
+            scores[i] = v[i] - middles[group_of[i]]
+        taken = smo_block(
+            K, diagonal, z, lower, upper, group_of, n_groups, scores, min(0.5 * tol, 0.1 * gap),
+            0.0, floor, burst,
+        )  # fmt: skip
+        steps += taken
+        before = value
+        # Where K is so large that a sum K z is noise beside what is to be settled, v is carried
+        # on from step to step, as SMO does by itself, and no face can be trusted.
+        blurred = noise_of(z, largest) > 0.1 * max(gap, tol)
+        if blurred:
+            for i in range(n):
+                v[i] = scores[i] + middles[group_of[i]]
+            value = before - 1.0 if taken > 0 else before
+        else:
+            v = block_scores(K, q, z)
+            face_z = z.copy()
+            face_v = v.copy()
+            solve_on_face(K, face_z, face_v, lower, upper, group_of, n_groups)
+            face_v = block_scores(K, q, face_z)
+            value = objective(z, v, q)
+            if objective(face_z, face_v, q) <= value:
+                value = objective(face_z, face_v, q)
+                put(face_z, z)
+                v = face_v
+        gap = centred_gap(v, z, lower, upper, group_of, middles)
+        halved = gap < 0.5 * best_gap
+        if gap < best_gap:
+            best_gap = gap
+            put(z, best_z)
+        if best_gap <= tol:
+            if not halved:
+                break
+        elif value >= before:
+            settled = True
+            break
+    # The objective falls in every round, the gap need not: the last point is the best one, except
+    # among those that are good enough.
+    if best_gap <= tol:
+        put(best_z, z)
+        gap = best_gap
+    return steps, gap, settled or first - value <= 1e-14 * abs(value), blurred
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+def noise_of(z, largest):  # type: ignore[no-untyped-def]
+    """What rounding does to a sum K z, at the most."""
+    size = 0.0
+    for i in range(z.size):
+        size += abs(z[i])
+    return 1e-15 * (1.0 + largest * size)
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def put(source, target):  # type: ignore[no-untyped-def]
+    """target ← source."""
+    for i in range(source.size):
+        target[i] = source[i]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+def block_scores(K, q, z):  # type: ignore[no-untyped-def]
+    """v = K z + q, for a symmetric K with padded columns."""
+    v = q.copy()
+    for i in range(z.size):
+        weight = z[i]
+        if weight != 0.0:
+            row = K[i]
+            for j in range(v.size):
+                v[j] += weight * row[j]
+    return v
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+def objective(z, v, q):  # type: ignore[no-untyped-def]
+    """½ zᵀK z + qᵀz, from v = K z + q."""
+    total = 0.0
+    for i in range(z.size):
+        total += 0.5 * z[i] * (v[i] + q[i])
+    return total

@@ -12,29 +12,31 @@ Precision. Large problems compute rows in float32: half the memory traffic, twic
 Rounding then disturbs f by about ε₃₂ · max K · (Σ‖Δz‖²)^½ over all changes since f was last
 exact. When that is not small beside tol, f is recomputed from z in float64, as in iterative
 refinement, and the iteration goes on; if it then fails to halve the gap, rows are computed in
-float64 from there on. Medium problems use float64 throughout, small ones `SmallSolver`.
+float64 from there on. Medium problems use float64 throughout.
+
+Start. One-class and ν-machines fix the sum of their variables, a share of all bounds. Whichever
+feasible point the iteration starts from, it has to compute the kernel rows of that share of the
+samples. So it pays to guess which they will be: the problem over a thousand samples, its bounds
+scaled up to the same sums, is solved in a moment. Its v at all samples says which variables gain
+most; they are raised to their bounds until the sums are met.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from lindero.kernels.blocks import kernel_among, kernel_product, kernel_tile, tile_bounds
-from lindero.kernels.cache import RowCache
+from lindero.kernels.blocks import RowCache, kernel_among, kernel_product, kernel_tile, tile_bounds
 from lindero.kernels.operator import KernelOperator
 from lindero.problems.conditions import centred_gap
 from lindero.problems.dual_qp import DualQP
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
-from lindero.solvers.coarse_start import coarse_start
-from lindero.solvers.limits import Limits
-from lindero.solvers.small import MOST_VARIABLES, SmallSolver
 from lindero.solvers.smo import LANES, add_rows, heights, smo_block
-from lindero.solvers.solution import Progress, Solution, Status
+from lindero.solvers.solution import Limits, Progress, Solution, Solver, Status
 
 #: From this size on kernel rows are computed in float32.
 SINGLE_PRECISION_FROM = 1000
@@ -51,6 +53,9 @@ SINGLE_ROUNDING = 8 * 2.0**-24
 
 #: Above this, one coefficient of 1 blurs the gap by as much as it matters: rows in float64 then.
 MOST_BLUR = 1e-2
+
+#: Samples of the problem that finds a start; none is looked for in less than four times as many.
+COARSE_SAMPLES = 1_000
 
 
 def working_set_size(n_variables: int) -> int:
@@ -78,8 +83,6 @@ class WorkingSetSolver:
     ) -> Solution:
         """The solution, from the feasible point nearest to `start` (zeros without one)."""
         begun = time.perf_counter()
-        if problem.n_variables <= MOST_VARIABLES:
-            return SmallSolver(self.tol).solve(problem, start, limits, number)
         limits = limits or Limits()
         if start is None and not problem.starts_at_zero:
             first = coarse_start(problem, self, limits, number)
@@ -105,12 +108,7 @@ class _Descent:
     """The iterate (z, f = K z) and what is kept to move it."""
 
     def __init__(
-        self,
-        problem: DualQP,
-        tol: float,
-        cache_size: float,
-        start: Array,
-        threads: TileThreads,
+        self, problem: DualQP, tol: float, cache_size: float, start: Array, threads: TileThreads
     ) -> None:
         self.problem = problem
         self.tol = tol
@@ -315,3 +313,53 @@ def _least(values: Array, count: int) -> Array:
         np.argpartition(values, count)[:count] if count < len(values) else np.arange(len(values))
     )
     return chosen[np.isfinite(values[chosen])]
+
+
+# -- where to start when zero is not feasible -----------------------------------------------------
+
+
+def coarse_start(problem: DualQP, solver: Solver, limits: Limits, number: int) -> Array:
+    """A feasible point near the optimum of a problem whose sums δ are not zero. An interruption on
+    the way is kept in `limits`, for the solver to see."""
+    n_samples = problem.kernel.n_samples
+    if n_samples < 4 * COARSE_SAMPLES:
+        return problem.start(None)
+    rows = np.random.default_rng(0).choice(n_samples, COARSE_SAMPLES, replace=False)
+    taken = np.zeros(n_samples, dtype=bool)
+    taken[rows] = True
+    variables = np.flatnonzero(taken if problem.sample_of is None else taken[problem.sample_of])
+    coarse = over_some(problem, np.flatnonzero(taken), variables)
+    if coarse is None:
+        return problem.start(None)
+    a = np.zeros(problem.n_variables)
+    a[variables] = solver.solve(coarse, None, limits, number).a
+    if limits.stopped:
+        return problem.start(None)
+    return problem.filled(problem.scores(problem.kernel_sums(a)))
+
+
+def over_some(problem: DualQP, samples: Array, variables: Array) -> DualQP | None:
+    """The problem over these samples and their variables, with bounds scaled up so that each
+    group has as much room as in the whole; None if a group is left without any."""
+    u = problem.u[variables].copy()
+    sizes = []
+    for members, _ in problem.groups:
+        inside = np.arange(problem.n_variables)[members]
+        held = np.isin(variables, inside, assume_unique=True)
+        room = u[held].sum()
+        if room <= 0:
+            return None
+        u[held] *= problem.u[members].sum() / room
+        sizes.append(int(held.sum()))
+    sample_of = None
+    if problem.sample_of is not None:
+        sample_of = np.searchsorted(samples, problem.sample_of[variables])
+    return replace(
+        problem,
+        kernel=problem.kernel.subset(samples),
+        p=problem.p[variables],
+        s=problem.s[variables],
+        u=u,
+        sample_of=sample_of,
+        group_sizes=None if problem.group_sizes is None else tuple(sizes),
+    )

@@ -29,8 +29,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
-from lindero.solvers.limits import Limits
-from lindero.solvers.solution import Callback, Progress
+from lindero.solvers.solution import Callback, Limits, Progress
 from lindero.svm.adaptive_online import learn
 from lindero.svm.transaction import unfitted_copy
 

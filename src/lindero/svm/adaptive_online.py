@@ -21,8 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
 from lindero.solvers.chain_follower import SPACING, ChainFollower
-from lindero.solvers.limits import Limits
-from lindero.solvers.solution import Status
+from lindero.solvers.solution import Limits, Status
 from lindero.svm.adaptive_graphs import gap_unit
 from lindero.svm.adaptive_trail import Trail, Undo, followed, resume, solved
 from lindero.svm.progress import reporting

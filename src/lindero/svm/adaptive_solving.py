@@ -15,11 +15,9 @@ from lindero.kernels.coupled import CoupledKernel
 from lindero.kernels.operator import kernel_operator
 from lindero.problems.dual_qp import Judgement
 from lindero.runtime.arrays import Array
-from lindero.solvers.choose import SMALL_FIT_ROWS
+from lindero.solvers.choose import SMALL_FIT_ROWS, GeneralSolver
 from lindero.solvers.coupled_interior_point import CoupledInteriorPointSolver
-from lindero.solvers.limits import Limits
-from lindero.solvers.solution import Callback, Certificate, Status
-from lindero.solvers.working_set import WorkingSetSolver
+from lindero.solvers.solution import Callback, Certificate, Limits, Status
 from lindero.svm.adaptive_graphs import time_links
 from lindero.svm.adaptive_trail import Trail
 from lindero.svm.margin_machine import warn_if_indefinite
@@ -122,7 +120,7 @@ class AdaptiveSolving:
         problem = self._stated_dual(machine, kernel, path.targets, bounds)
         n_threads = 1 if problem.n_variables < SMALL_FIT_ROWS else None
         # The duality gap goes with the square of the gap in the conditions.
-        solver = WorkingSetSolver(self.tol**0.5, self.cache_size, n_threads)
+        solver = GeneralSolver(self.tol**0.5, self.cache_size, n_threads)
         solution = solver.solve(problem, None, limits, number)
         path.a[machine] = solution.a.reshape(self._n_sides, -1)
         z = problem.at_samples(problem.s * solution.a)

@@ -14,8 +14,7 @@ from typing import Any
 from lindero.runtime.arrays import Array
 from lindero.solvers.chain_follower import SPACING, ChainFollower, Outcome
 from lindero.solvers.coupled_interior_point import CoupledInteriorPointSolver
-from lindero.solvers.limits import Limits
-from lindero.solvers.solution import Status
+from lindero.solvers.solution import Limits, Status
 from lindero.svm.adaptive_path import AdaptivePath
 
 #: The share of `lag_tol` that is left to movements not made. Rows of older nodes whose state they

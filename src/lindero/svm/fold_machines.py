@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import KernelOperator
+from lindero.kernels.operator import KernelFunction, KernelOperator
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.margin import margin_problem
 from lindero.problems.tube import tube_problem

@@ -19,16 +19,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import KernelOperator, kernel_operator, origin
-from lindero.kernels.row_matrix import MatrixKernel, RowMatrix
+from lindero.kernels.operator import KernelFunction, KernelOperator, kernel_operator, origin
+from lindero.kernels.special import MatrixKernel, RowMatrix
 from lindero.problems.dual_qp import DualQP
 from lindero.runtime.arrays import Array
-from lindero.solvers.choose import choose_solver
-from lindero.solvers.limits import Limits
-from lindero.solvers.path import PathSolver
-from lindero.solvers.solution import Solution, Solver, Status
-from lindero.solvers.working_set import WorkingSetSolver
+from lindero.solvers.choose import GeneralSolver, choose_solver
+from lindero.solvers.solution import Limits, Solution, Solver, Status
+from lindero.solvers.wrappers import PathSolver
 
 #: Number, training rows and validation rows of a fold.
 Split = tuple[int, Array, Array]
@@ -84,7 +81,7 @@ def fold_path(
     n_rows = len(fold.train)
     longest = max(len(machine.rows) for machine in fold.machines)
     make_solver = choose_solver("auto", function, (longest, fold.X_train.shape[1]), hard=False)
-    if make_solver is not WorkingSetSolver:
+    if make_solver is not GeneralSolver:
         matrix = None  # interior points want the features
     solver: Solver = PathSolver(settings.tol)
     if matrix is None:

@@ -13,9 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
-from lindero.kernels.functions import KernelFunction
 from lindero.kernels.growing import GrowingKernel
-from lindero.kernels.operator import origin
+from lindero.kernels.operator import KernelFunction, origin
 from lindero.models.kernel_machine import linear_weights
 from lindero.problems.conditions import bias_at
 from lindero.runtime.arrays import Array

@@ -19,8 +19,7 @@ from lindero.errors import NotSeparableError
 from lindero.runtime.arrays import Array
 from lindero.solvers.active_set_changes import BreakdownError, UnboundedError
 from lindero.solvers.choose import SMALL_FIT_ROWS, choose_solver
-from lindero.solvers.limits import Limits
-from lindero.solvers.solution import Solver
+from lindero.solvers.solution import Limits, Solver
 from lindero.svm.held_machine import HeldMachine
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import reporting

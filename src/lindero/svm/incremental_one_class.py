@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
-from lindero.kernels.functions import KernelFunction
+from lindero.kernels.operator import KernelFunction
 from lindero.runtime.arrays import Array
-from lindero.solvers.scaled import ScaledSolver
 from lindero.solvers.solution import Solver
+from lindero.solvers.wrappers import ScaledSolver
 from lindero.svm.exact_insight import ExactInsight
 from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS
 from lindero.svm.transaction import unfitted_copy

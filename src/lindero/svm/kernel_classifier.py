@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
-from lindero.kernels.functions import KernelFunction
+from lindero.kernels.operator import KernelFunction
 from lindero.runtime.arrays import Array
 from lindero.svm.margin_machine import MarginMachine
 from lindero.svm.multiclass import BinaryTask, join, votes

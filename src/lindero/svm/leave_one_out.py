@@ -15,15 +15,13 @@ from dataclasses import replace
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from lindero.kernels.row_matrix import MatrixKernel
+from lindero.kernels.special import MatrixKernel
 from lindero.problems.dual_qp import DualQP
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
-from lindero.solvers.hard_margin import HardMarginSolver
-from lindero.solvers.limits import Limits
-from lindero.solvers.path import PathSolver
-from lindero.solvers.solution import Solution, Solver, Status
-from lindero.solvers.working_set import WorkingSetSolver
+from lindero.solvers.choose import GeneralSolver
+from lindero.solvers.solution import Limits, Solution, Solver, Status
+from lindero.solvers.wrappers import HardMarginSolver, PathSolver
 
 #: Up to this many samples the kernel matrix is computed once for all solutions.
 _MOST_SAMPLES = 5_000
@@ -43,8 +41,8 @@ def left_out_values(
     """The output at each sample of the machine trained without it; `a` is the solution with all of
     them, or nearly, and `make_solver` the constructor of the solver that found it."""
     tol = _SHARE_OF_TOL * tol
-    by_decomposition = make_solver in (WorkingSetSolver, HardMarginSolver)
-    solver: Solver = WorkingSetSolver(tol, cache_size, n_threads=1)
+    by_decomposition = make_solver in (GeneralSolver, HardMarginSolver)
+    solver: Solver = GeneralSolver(tol, cache_size, n_threads=1)
     if not by_decomposition:
         solver = make_solver(tol=tol, cache_size=cache_size, n_threads=1)
     elif problem.kernel.n_samples <= _MOST_SAMPLES:

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import KernelOperator, kernel_operator, origin
+from lindero.kernels.operator import KernelFunction, KernelOperator, kernel_operator, origin
 from lindero.labels import class_labels, known_codes
 from lindero.problems.dual_qp import DualQP
 from lindero.runtime.arrays import Array, dense

@@ -17,12 +17,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import kernel_operator, origin
+from lindero.kernels.operator import KernelFunction, kernel_operator, origin
 from lindero.models.kernel_machine import KernelMachine, linear_weights
 from lindero.runtime.arrays import Array, dense
-from lindero.solvers.limits import Limits
-from lindero.solvers.solution import Callback, Certificate, Status
+from lindero.solvers.solution import Callback, Certificate, Limits, Status
 from lindero.svm.transaction import fitting_aside
 from lindero.validation import new_table, scale_advice
 

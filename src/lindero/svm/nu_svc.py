@@ -13,14 +13,13 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import KernelOperator
+from lindero.kernels.operator import KernelFunction, KernelOperator
 from lindero.problems.conditions import ROUNDING
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.margin import largest_nu, margin_of, nu_margin_problem
 from lindero.runtime.arrays import Array
-from lindero.solvers.scaled import ScaledSolver
 from lindero.solvers.solution import Callback, Solution, Solver, Status
+from lindero.solvers.wrappers import ScaledSolver
 from lindero.svm.margin_classifier import MarginClassifier
 from lindero.svm.multiclass import BinaryTask
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS, upper_bounds

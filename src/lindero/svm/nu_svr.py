@@ -10,13 +10,12 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import KernelOperator
+from lindero.kernels.operator import KernelFunction, KernelOperator
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.tube import nu_tube_problem, tube_of
 from lindero.runtime.arrays import Array
+from lindero.solvers.choose import GeneralSolver
 from lindero.solvers.solution import Callback, Solution, Solver
-from lindero.solvers.working_set import WorkingSetSolver
 from lindero.svm.kernel_regressor import KernelRegressor
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 
@@ -174,7 +173,7 @@ class NuSVR(KernelRegressor):
         return nu_tube_problem(kernel, y, bounds, self._fitted_nu)
 
     def _solver(self, function: KernelFunction, shape: tuple[int, int]) -> Callable[..., Solver]:
-        return WorkingSetSolver
+        return GeneralSolver
 
     def _adopt_bias(self, problem: DualQP, solution: Solution) -> float:
         intercept, epsilon = tube_of(solution.bias)

@@ -10,13 +10,12 @@ import numpy as np
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import KernelOperator
+from lindero.kernels.operator import KernelFunction, KernelOperator
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.novelty import novelty_problem
 from lindero.runtime.arrays import Array
-from lindero.solvers.scaled import ScaledSolver
 from lindero.solvers.solution import Callback, Certificate, Solution, Solver
+from lindero.solvers.wrappers import ScaledSolver
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS, upper_bounds
 from lindero.svm.single_machine import SingleMachine
 from lindero.validation import unlabelled_table

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lindero.kernels.functions import NAMED_KERNELS
+from lindero.kernels.operator import NAMED_KERNELS
 from lindero.runtime.arrays import Array
 
 KERNEL_MACHINE_CONSTRAINTS: dict[str, list[Any]] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lindero.kernels.functions import KernelFunction
+from lindero.kernels.operator import KernelFunction
 from lindero.runtime.arrays import Array
 from lindero.solvers.choose import choose_solver
 from lindero.solvers.solution import Solver

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -14,25 +14,24 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import kernel_operator, origin
+from lindero.errors import warn_user
+from lindero.kernels.operator import KernelFunction, kernel_operator, origin
 from lindero.models.kernel_machine import KernelMachine
-from lindero.problems.dual_qp import Judgement
 from lindero.problems.ranking import Queries
 from lindero.runtime.arrays import Array
-from lindero.solvers.limits import Limits
-from lindero.solvers.ranking_newton import RankingNewtonSolver
-from lindero.solvers.ranking_pairs import RankingPairsSolver
-from lindero.solvers.solution import Callback, Certificate, Status
+from lindero.solvers.ranking import RankingNewtonSolver, RankingPairsSolver
+from lindero.solvers.solution import Callback, Certificate, Limits, Status
 from lindero.svm.margin_machine import warn_if_indefinite
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import reporting
-from lindero.svm.rank_input import query_starts, relevances, require_pairs
-from lindero.svm.transaction import unfitted_copy
+from lindero.svm.transaction import fitting_aside
 from lindero.validation import kernel_function, new_table, scale_advice, training_table
 
 #: How far down the list `score` looks.
 _RANKS = 10
+
+#: Pairs beyond which a kernel machine, which lists them, would not end within hours.
+MOST_LISTED_PAIRS = 20_000_000
 
 
 class RankSVM(BaseEstimator):  # type: ignore[misc]
@@ -95,6 +94,21 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
+
+    See Also
+    --------
+    SVC : Classification, where what counts is the class of a row and not its place in a list.
+    SVR : Regression, where what counts is the value itself and not the order.
+    lindero.data.load : Reads files in svmlight format with a ``qid`` for each row.
+
+    References
+    ----------
+    R. Herbrich, T. Graepel and K. Obermayer, "Large margin rank boundaries for ordinal
+    regression", Advances in Large Margin Classifiers, MIT Press, 2000.
+
+    T. Joachims, "Optimizing search engines using clickthrough data", Proceedings of KDD, 2002.
+
+    T. Joachims, "Training linear SVMs in linear time", Proceedings of KDD, 2006.
 
     Examples
     --------
@@ -167,22 +181,15 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
             The fitted estimator. A call that fails leaves it as it was; one that is interrupted
             (Ctrl-C) leaves the best model so far.
         """
-        # All work is done on a copy, adopted at the end: a failed fit changes nothing.
-        fitted = unfitted_copy(self)
-        interrupted = fitted._fit(X, y, qid)
-        self.__dict__ = fitted.__dict__
-        if interrupted:
-            raise KeyboardInterrupt(
-                "Fitting was interrupted. The estimator holds the best model so far; its "
-                "certificate_ says how far it had come."
-            )
+        with fitting_aside(self) as attempt:
+            attempt.interrupted = attempt.estimator._fit(X, y, qid)
         return self
 
     def _fit(self, X: Any, y: Any, qid: Any) -> bool:
         """Set all fitted attributes; whether the fit was interrupted."""
         begun = time.perf_counter()
         X, y = training_table(self, X, y)
-        queries = Queries.of(relevances(y), query_starts(qid, X.shape[0]))
+        queries = Queries.of(read_relevances(y), find_queries(qid, X.shape[0]))
         self.n_pairs_ = require_pairs(queries, self.C, listed=self.kernel != "linear")
         function = kernel_function(self, X, np.ones(X.shape[0]))
         with reporting(bool(self.verbose), self.callback) as callback:
@@ -192,13 +199,18 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
                 callback=callback,
             )
             if function.name == "linear":
-                judgement, status = self._fit_weights(X, function, queries, limits)
+                newton = RankingNewtonSolver(self.tol)
+                solution = newton.solve(X, queries, self.C, origin(X, function), limits)
+                self.coef_ = solution.w
             else:
-                judgement, status = self._fit_expansion(X, function, queries, limits)
+                pairs = RankingPairsSolver(self.tol, self.cache_size)
+                solution = pairs.solve(kernel_operator(X, function), queries, self.C, limits)
+                self._adopt_expansion(solution.c, X, function)
+        status, self.n_iter_ = solution.status, solution.n_iter
         self._function = function
         words = status.value.replace("KKT gap", "duality gap")
         seconds = time.perf_counter() - begun
-        self.certificate_ = Certificate.of(judgement, self.n_iter_, seconds, words)
+        self.certificate_ = Certificate.of(solution.judgement, self.n_iter_, seconds, words)
         self.fit_status_ = int(status is not Status.OPTIMAL)
         if self.fit_status_ and not limits.interrupted:
             self._warn_unfinished(X)
@@ -206,40 +218,22 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
             warn_if_indefinite(function, X, self.support_)
         return limits.interrupted
 
-    def _fit_weights(
-        self, X: Any, function: KernelFunction, queries: Queries, limits: Limits
-    ) -> tuple[Judgement, Status]:
-        """The linear kernel, by the weights of the features."""
-        shift = origin(X, function)
-        solution = RankingNewtonSolver(self.tol).solve(X, queries, self.C, shift, limits)
-        self.coef_ = solution.w
-        self.n_iter_ = solution.n_iter
-        return solution.judgement, solution.status
-
-    def _fit_expansion(
-        self, X: Any, function: KernelFunction, queries: Queries, limits: Limits
-    ) -> tuple[Judgement, Status]:
-        """Any other kernel, by the coefficients of the documents."""
-        kernel = kernel_operator(X, function)
-        solver = RankingPairsSolver(self.tol, self.cache_size)
-        solution = solver.solve(kernel, queries, self.C, limits)
-        self.support_ = np.flatnonzero(solution.c).astype(np.int32)
-        self.dual_coef_ = solution.c[None, self.support_]
+    def _adopt_expansion(self, c: Array, X: Any, function: KernelFunction) -> None:
+        """Coefficients of the documents, of which those that are not zero are kept."""
+        self.support_ = np.flatnonzero(c).astype(np.int32)
+        self.dual_coef_ = c[None, self.support_]
         precomputed = function.name == "precomputed"
         self.support_vectors_ = np.empty((0, 0)) if precomputed else X[self.support_]
-        self.n_iter_ = solution.n_iter
-        return solution.judgement, solution.status
 
     def _warn_unfinished(self, X: Any) -> None:
         certificate = self.certificate_
         share = certificate.duality_gap / abs(certificate.primal)
         rounding = certificate.status == Status.PRECISION.value
         advice = "Lower C, or raise tol." if rounding else "Raise max_iter, time_limit or tol."
-        warnings.warn(
+        warn_user(
             f"{certificate.status} The gap left is {share:.3g} of the objective, tol is "
             f"{self.tol:.3g}. {advice}" + scale_advice(X, self._function),
             ConvergenceWarning,
-            stacklevel=5,
         )
 
     # -- ranking ------------------------------------------------------------------------------
@@ -294,7 +288,7 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
         from sklearn.metrics import ndcg_score
 
         scores = self.predict(X)
-        y = relevances(column_or_1d(y))
+        y = read_relevances(column_or_1d(y))
         if len(y) != len(scores):
             raise ValueError(
                 f"y has {len(y)} values, but X has {len(scores)} rows: pass one for each row."
@@ -304,7 +298,7 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
                 f"score needs relevances that are not negative, since NDCG takes them as gains, "
                 f"but y holds {y.min()}. Add a constant to y; fit does not mind."
             )
-        starts = query_starts(qid, len(y), warn=False)
+        starts = find_queries(qid, len(y), warn=False)
         queries = Queries.of(y, starts)
         ranked = np.flatnonzero(queries.n_levels > 1)
         if len(ranked) == 0:
@@ -323,3 +317,93 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+# -- what users pass ------------------------------------------------------------------------------
+
+
+def read_relevances(y: Array) -> Array:
+    """y as real numbers, in their own type where they are of one."""
+    if y.dtype.kind == "O":
+        with suppress(TypeError, ValueError):  # said below
+            y = y.astype(np.float64)
+    if y.dtype.kind not in "biuf":
+        raise ValueError(
+            f"y must hold numbers (relevances, higher is better), but its values are of type "
+            f"{y.dtype}. Turn grades into numbers first, 0 for the least relevant."
+        )
+    if not np.isfinite(y).all():
+        row = int(np.flatnonzero(~np.isfinite(y))[0])
+        raise ValueError(f"y contains NaN or infinity: y[{row}] is {y[row]}.")
+    return y.astype(np.int64) if y.dtype.kind == "b" else y
+
+
+def find_queries(qid: Any, n_documents: int, warn: bool = True) -> Array:
+    """Where each query begins, and the end of the last; documents of one stand together."""
+    if qid is None:
+        return np.array([0, n_documents])
+    labels = np.asarray(qid)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise ValueError(
+            f"qid must have one value for each row, but its shape is {labels.shape}: pass a vector."
+        )
+    if len(labels) != n_documents:
+        raise ValueError(
+            f"qid has {len(labels)} values, but X has {n_documents} rows: pass the query of each "
+            "row."
+        )
+    unlike_itself = labels != labels
+    if np.any(unlike_itself):
+        row = int(np.flatnonzero(unlike_itself)[0])
+        raise ValueError(f"qid contains NaN: qid[{row}] is {labels[row]}, which is no query.")
+    begins = np.flatnonzero(np.append(True, labels[1:] != labels[:-1]))
+    starts = np.append(begins, n_documents)
+    first_of: dict[Any, int] = {}
+    for number, label in enumerate(labels[begins].tolist()):
+        if label in first_of:
+            before = first_of[label]
+            raise ValueError(
+                f"The documents of a query must stand together, but query {label!r} has rows "
+                f"{_name_rows(starts, before)} and again {_name_rows(starts, number)}. Sort all "
+                "rows by query first: order = np.argsort(qid, kind='stable'), then X[order], "
+                "y[order] and qid[order]."
+            )
+        first_of[label] = number
+    n_single = int(np.count_nonzero(np.diff(starts) == 1))
+    if warn and n_single:
+        verb = "queries have" if n_single > 1 else "query has"
+        warn_user(
+            f"{n_single} {verb} only one document, and so nothing to rank: ignored.", UserWarning
+        )
+    return starts
+
+
+def _name_rows(starts: Array, number: int) -> str:
+    first, last = starts[number], starts[number + 1] - 1
+    return f"{first}" if first == last else f"{first} to {last}"
+
+
+def require_pairs(queries: Queries, C: float, listed: bool) -> int:
+    """The number of pairs; an error where there are none, or too many for C or to be listed."""
+    n_pairs = queries.n_pairs
+    if queries.n_documents == 1:
+        raise ValueError(
+            "X has only 1 sample (n_samples = 1); ranking needs at least two documents of a query."
+        )
+    if n_pairs == 0:
+        raise ValueError(
+            "There is nothing to rank: y is the same for all documents of each query. Give at "
+            "least one query documents of different relevance (and check that qid is not "
+            "different for every row)."
+        )
+    if listed and n_pairs > MOST_LISTED_PAIRS:
+        raise ValueError(
+            f"There are {n_pairs} pairs of documents to rank, and kernels other than the linear "
+            f"one list them: at most {MOST_LISTED_PAIRS} can be. Use kernel='linear', smaller "
+            "queries (qid), or a sample of the documents."
+        )
+    if not np.isfinite(C * n_pairs):
+        raise ValueError(f"C={C:g} times {n_pairs} pairs overflows: use a smaller C.")
+    return n_pairs

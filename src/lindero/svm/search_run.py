@@ -17,12 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from lindero.kernels.row_matrix import RowMatrix, side_by_side
+from lindero.kernels.special import RowMatrix, side_by_side
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import available_threads, single_threaded_blas
-from lindero.solvers.choose import choose_solver
-from lindero.solvers.limits import Limits
-from lindero.solvers.working_set import WorkingSetSolver
+from lindero.solvers.choose import GeneralSolver, choose_solver
+from lindero.solvers.solution import Limits
 from lindero.svm.fold_path import Fold, PathSettings, fold_path
 from lindero.svm.search_grid import Grid
 from lindero.svm.search_progress import SearchCallback, SearchProgress, progress_bar
@@ -121,7 +120,7 @@ class Search:
         longest = max(len(fold.train) for fold in self.folds)
         at_most = min(available_threads(), n_jobs)
         solvers = {choose_solver("auto", function, _shape(fold), hard=False) for fold in self.folds}
-        if WorkingSetSolver in solvers:
+        if GeneralSolver in solvers:
             fitting = side_by_side(n_rows, longest, self.cache_size, at_most)
             return fitting, RowMatrix(self.X, function) if fitting else None
         return at_most if longest <= SIDE_BY_SIDE_ROWS else 0, None

@@ -10,8 +10,7 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import KernelOperator
+from lindero.kernels.operator import KernelFunction, KernelOperator
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.tube import tube_problem
 from lindero.runtime.arrays import Array

@@ -12,9 +12,8 @@ from lindero.errors import NotSeparableError
 from lindero.problems.dual_qp import DualQP
 from lindero.runtime.threads import TileThreads, single_threaded_blas
 from lindero.solvers.choose import SMALL_FIT_ROWS
-from lindero.solvers.hard_margin import not_separable_message
-from lindero.solvers.limits import Limits
-from lindero.solvers.solution import Solution, Solver, Status
+from lindero.solvers.solution import Limits, Solution, Solver, Status
+from lindero.solvers.wrappers import not_separable_message
 from lindero.svm.multiclass import BinaryTask
 
 #: Tasks of at most this many rows run side by side, one thread each; larger ones one by one.

@@ -1,0 +1,266 @@
+"""Kernels over things derived from samples: matrices at hand, and pairs of samples.
+
+A search over kernels and folds asks for the kernel matrix of the same rows again and again. With
+G_ij = ⟨x_i, x_j⟩ of all rows kept (`RowMatrix`), that of a fold is a gather and one pass
+(`KernelFunction.apply`), whatever the number of features. Kernels that are no function of inner
+products (a matrix given by the user, or a callable) are kept themselves.
+
+A pair (i, j) of samples (`PairKernel`) stands for the difference φ(x_i) − φ(x_j), so that
+
+    k((i, j), (k, l)) = k_ik − k_il − k_jk + k_jl
+
+Samples are far fewer than pairs. Rows over all samples, K_i − K_j, are computed once for a probe,
+and each entry over pairs is then a difference of two of them.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from lindero.kernels.blocks import kernel_tile, tile_bounds
+from lindero.kernels.operator import (
+    KernelFunction,
+    KernelOperator,
+    ProductKernel,
+    kernel_operator,
+    origin,
+    pad_columns,
+    take_among,
+)
+from lindero.kernels.products import Probe
+from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import EXACT
+from lindero.runtime.threads import TileThreads
+
+# -- matrices at hand ------------------------------------------------------------------------------
+
+_NUMBER_BYTES = 8
+
+#: Rows of products computed at once by a thread.
+_TILE_ROWS = 256
+
+
+class RowMatrix:
+    """Kernel matrices among rows of X, for kernels that differ from `function` in gamma only.
+
+    `shift` is the origin that the products are taken from (see `kernels.operator.origin`).
+    """
+
+    def __init__(self, X: Any, function: KernelFunction) -> None:
+        self.shift = origin(X, function)
+        kernel = kernel_operator(X, function, shift=self.shift)
+        n = kernel.n_samples
+        everything = kernel.probe(np.arange(n))
+        if isinstance(kernel, ProductKernel):
+            products = kernel.products
+            self._values = np.empty((n, n))
+
+            def fill(start: int) -> None:
+                rows = np.arange(start, min(start + _TILE_ROWS, n))
+                products.block(products.probe(rows), 0, n, self._values[rows[0] : rows[-1] + 1])
+
+            with TileThreads() as threads:
+                threads.map(fill, range(0, n, _TILE_ROWS))
+        else:
+            self._values = kernel.cross(everything, everything)
+        # Taken from the products, so that the distance of a row from itself is exactly nothing.
+        self._squares = self._values.diagonal().copy()
+
+    def among(self, rows: Array, function: KernelFunction) -> Array:
+        """K(rows, rows)."""
+        matrix: Array = take_among(self._values, rows, len(rows))
+        return self._apply(matrix, rows, rows, function)
+
+    def between(self, rows: Array, others: Array, function: KernelFunction) -> Array:
+        """K(rows, others)."""
+        values = np.empty((len(rows), len(others)))
+        gather(self._values, rows, others, values)
+        return self._apply(values, rows, others, function)
+
+    def _apply(self, values: Array, rows: Array, others: Array, function: KernelFunction) -> Array:
+        if function.name not in ("precomputed", "callable"):
+            function.apply(values, self._squares[rows], self._squares[others])
+        return values
+
+
+class MatrixKernel(KernelOperator):
+    """A kernel operator over a matrix at hand, which gathers by compiled code in any thread.
+
+    (`kernels.operator.PrecomputedKernel` serves matrices of any type and strides; here they are
+    ours, and asked for blocks by the thousand.)
+    """
+
+    def __init__(self, matrix: Array) -> None:
+        self._matrix = matrix
+        self.n_samples = len(matrix)
+        self.dtype = matrix.dtype
+        self._in_other_precision: MatrixKernel | None = None
+
+    def diagonal(self) -> Array:
+        return self._matrix.diagonal().astype(np.float64)
+
+    def probe(self, rows: Array) -> Probe:
+        return Probe(rows, np.zeros(len(rows), self.dtype))
+
+    def probe_of(self, Z: Any) -> Probe:
+        raise NotImplementedError("only rows of the matrix are known here")
+
+    def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
+        gather_tile(self._matrix, probe.rows, start, out)
+
+    def cross(self, probe: Probe, other: Probe) -> Array:
+        values = np.empty((len(probe.rows), len(other.rows)), dtype=self.dtype)
+        gather(self._matrix, probe.rows, other.rows, values)
+        return values
+
+    def matrix(self, rows: Array, width: int) -> Array:
+        among: Array = take_among(self._matrix, rows, width)
+        return among
+
+    def times(self, z: Array) -> Array:
+        """K z."""
+        product: Array = self._matrix @ z
+        return product
+
+    def subset(self, rows: Array) -> MatrixKernel:
+        return MatrixKernel(take_among(self._matrix, rows, len(rows)))
+
+    def astype(self, dtype: Any) -> MatrixKernel:
+        """The same in another precision, converted once: problems of all C share it."""
+        if self.dtype == dtype:
+            return self
+        if self._in_other_precision is None:
+            self._in_other_precision = MatrixKernel(self._matrix.astype(dtype))
+        return self._in_other_precision
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def gather_tile(matrix, rows, start, out):  # type: ignore[no-untyped-def]
+    """out = matrix[rows, start : start + width of out]."""
+    for i in range(rows.size):
+        source = matrix[rows[i]]
+        for j in range(out.shape[1]):
+            out[i, j] = source[start + j]
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def gather(matrix, rows, columns, out):  # type: ignore[no-untyped-def]
+    """out = matrix[rows][:, columns]."""
+    for i in range(rows.size):
+        source = matrix[rows[i]]
+        for j in range(columns.size):
+            out[i, j] = source[columns[j]]
+
+
+def side_by_side(n_rows: int, n_training_rows: int, megabytes: float, at_most: int) -> int:
+    """How many folds can be solved at once, with what each needs beside the matrix of all rows;
+    0 if none."""
+    left = megabytes * 2**20 - _NUMBER_BYTES * n_rows**2
+    # Its matrix, that in single precision, and a system of (nearly) all its variables.
+    each = 3 * _NUMBER_BYTES * n_training_rows**2
+    return max(0, min(at_most, int(left // each)))
+
+
+# -- pairs of samples ------------------------------------------------------------------------------
+
+#: Pairs whose diagonal is computed at once.
+_CHUNK = 1024
+
+
+class _PairProbe:
+    """Probes of the left and the right samples, and their differences over all samples."""
+
+    def __init__(self, base: KernelOperator, left: Probe, right: Probe) -> None:
+        self.base = base
+        self.left = left
+        self.right = right
+        self._over_samples: Array | None = None
+        self._lock = threading.Lock()
+
+    def over_samples(self) -> Array:
+        """K(left, ·) − K(right, ·), computed when first asked for, by whichever thread."""
+        with self._lock:
+            if self._over_samples is None:
+                values = np.empty((len(self.left), self.base.n_samples), dtype=self.base.dtype)
+                for bounds in tile_bounds(self.base.n_samples, len(self.left), values.itemsize):
+                    tile = kernel_tile(self.base, self.left, *bounds)
+                    tile -= kernel_tile(self.base, self.right, *bounds)
+                    values[:, slice(*bounds)] = tile
+                self._over_samples = values
+            return self._over_samples
+
+
+class PairKernel(KernelOperator):
+    """Pairs (left_r, right_r) of samples of `base`, in any order; a sample may be paired with
+    itself, which gives a row of zeros."""
+
+    def __init__(self, base: KernelOperator, left: Array, right: Array) -> None:
+        self.base = base
+        self.left = left
+        self.right = right
+        self.n_samples = len(left)
+        self.dtype = base.dtype
+
+    def diagonal(self) -> Array:
+        own = self.base.diagonal()
+        diagonal: Array = own[self.left] + own[self.right]
+        for start in range(0, self.n_samples, _CHUNK):
+            rows = slice(start, start + _CHUNK)
+            lefts, at_left = np.unique(self.left[rows], return_inverse=True)
+            rights, at_right = np.unique(self.right[rows], return_inverse=True)
+            between = self.base.cross(self.base.probe(lefts), self.base.probe(rights))
+            diagonal[rows] -= 2.0 * between[at_left, at_right]
+        diagonal[self.left == self.right] = 0.0
+        return np.maximum(diagonal, 0.0)
+
+    def rounding(self) -> float:
+        return 4.0 * self.base.rounding()
+
+    def probe(self, rows: Array) -> Probe:
+        left, right = self.base.probe(self.left[rows]), self.base.probe(self.right[rows])
+        return Probe(_PairProbe(self.base, left, right), np.zeros(len(rows), self.dtype))
+
+    def probe_of(self, Z: Any) -> Probe:
+        """Pairs of new rows: Z is a table of left ones and a table of right ones."""
+        left, right = self.base.probe_of(Z[0]), self.base.probe_of(Z[1])
+        return Probe(_PairProbe(self.base, left, right), np.zeros(len(left), self.dtype))
+
+    def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
+        over = probe.rows.over_samples()
+        column_differences(over, self.left[start:stop], self.right[start:stop], out)
+
+    def cross(self, probe: Probe, other: Probe) -> Array:
+        pairs, others = probe.rows, other.rows
+        values = self.base.cross(pairs.left, others.left)
+        values -= self.base.cross(pairs.left, others.right)
+        values -= self.base.cross(pairs.right, others.left)
+        values += self.base.cross(pairs.right, others.right)
+        return values
+
+    def matrix(self, rows: Array, width: int) -> Array:
+        left, right = self.left[rows], self.right[rows]
+        samples, where = np.unique(np.concatenate([left, right]), return_inverse=True)
+        among = self.base.matrix(samples, len(samples))
+        at_left, at_right = where[: len(rows)], where[len(rows) :]
+        over = among[at_left] - among[at_right]
+        return pad_columns(over[:, at_left] - over[:, at_right], width)
+
+    def subset(self, rows: Array) -> PairKernel:
+        return PairKernel(self.base, self.left[rows], self.right[rows])
+
+    def astype(self, dtype: Any) -> PairKernel:
+        base = self.base.astype(dtype)
+        return self if base is self.base else PairKernel(base, self.left, self.right)
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def column_differences(over, left, right, out):  # type: ignore[no-untyped-def]
+    """out[r, c] = over[r, left_c] − over[r, right_c]."""
+    for r in range(over.shape[0]):
+        row, target = over[r], out[r]
+        for c in range(left.size):
+            target[c] = row[left[c]] - row[right[c]]

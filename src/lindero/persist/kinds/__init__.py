@@ -1,0 +1,1 @@
+"""What model files hold, one module for each part of the library: checks of what is read."""

@@ -1,0 +1,241 @@
+"""Model files of adaptive machines: a path of hyperplanes, and what follows its end.
+
+Followers are stored as they are, so that a path goes on after it is loaded to the last bit as it
+would have. What finds the nearest samples of a space graph is made anew from the samples.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lindero.persist.fields import Fields
+from lindero.persist.kinds.svm import check_classes, check_width
+from lindero.persist.registry import EstimatorKind, Kind, estimator_state, set_state
+from lindero.runtime.arrays import Array
+from lindero.solvers.chain_follower import SPACING, ChainFollower
+from lindero.solvers.chain_steps import FULL, IDLE
+from lindero.svm.adaptive_path import AdaptivePath
+
+#: Types that times are kept as.
+_TIME_TYPES = ("float64", "int64", "M", "m")
+
+
+# -- the path -------------------------------------------------------------------------------------
+
+
+def _path_state(path: AdaptivePath) -> dict[str, Any]:
+    return {"in_order": path.in_order, **{name: path._used(name) for name in path._arrays}}
+
+
+def _check_path(given: Fields) -> None:
+    given.flag("in_order")
+    rows = given.array("rows", "int64", "nodes", least=0)
+    permuted = np.array_equal(np.sort(rows), np.arange(len(rows))) and len(rows) > 0
+    given.require("rows", permuted, "must number the rows")
+    if given.any("in_order"):
+        given.require("rows", bool((np.diff(rows) > 0).all()), "must rise where they are in order")
+    given.array("X", "float64", "nodes", "features")
+    given.array("targets", "float64", "nodes")
+    given.array("factors", "float64", "nodes", least=0.0)
+    times = given.array("times", "float64", "nodes")
+    finite = bool(np.isfinite(times).all() and (np.diff(times) >= 0.0).all())
+    given.require("times", finite, "must be finite and not fall")
+    given.array("given", _TIME_TYPES, "nodes")
+    given.array("theta", "float64", "machines", "nodes", given.size("features") + 1)
+    given.array("a", "float64", "machines", "sides", "nodes")
+
+
+def _path(kind: Any, values: dict[str, Any]) -> AdaptivePath:
+    n_machines, n_sides, n_nodes = values["a"].shape
+    shape = values["X"].shape[1], n_machines, n_sides
+    path = AdaptivePath(*shape, values["given"].dtype)
+    path.n_nodes, path.in_order = n_nodes, values["in_order"]
+    path._arrays = {name: (axis, values[name]) for name, (axis, _) in path._arrays.items()}
+    return path
+
+
+# -- followers ------------------------------------------------------------------------------------
+
+_ARRAYS = ("M", "m", "W", "rest", "v", "scalars")
+
+
+def _follower_state(follower: ChainFollower) -> dict[str, Any]:
+    """Without the zeros at the ends of arrays, which are room that comes by itself."""
+    parts = dict(zip(_ARRAYS, follower._arrays, strict=True))
+    room = max(1, _used(follower._state.T), *(_used(part) for part in parts.values()))
+    n_marks = max(follower.start // SPACING + 1, _used(follower._marks))
+    return {
+        "start": follower.start,
+        "sound": follower.sound,
+        "size": follower._size,
+        "marks": follower._marks[:n_marks],
+        "state": np.ascontiguousarray(follower._state[:, :room]),
+        **{name: part[:room] for name, part in parts.items()},
+    }
+
+
+def _used(array: Array) -> int:
+    """How many items an array has without the zeros at its end."""
+    return int(np.flatnonzero(array.reshape(len(array), -1).any(axis=1)).max(initial=-1)) + 1
+
+
+def _check_follower(given: Fields) -> None:
+    start = given.integer("start")
+    given.require("start", start % SPACING == 0, f"must be a multiple of {SPACING}")
+    given.flag("sound")
+    size = given.integer("size", least=1)
+    given.array("marks", "float64", "marks", size, size + 1)
+    given.require("marks", given.size("marks") > start // SPACING, "must reach the window")
+    given.array("state", "int8", "sides", "room", least=IDLE, below=FULL + 1)
+    given.require("state", 1 <= given.size("sides") <= 2, "must have one or two sides")
+    given.require("state", given.size("room") >= 1, "must have room")
+    shapes = (size, size), (size,), (size * (size + 1) // 2,), (size,), (size,), (2,)
+    for name, shape in zip(_ARRAYS, shapes, strict=True):
+        given.array(name, "float64", "room", *shape)
+
+
+def _follower(kind: Any, values: dict[str, Any]) -> ChainFollower:
+    follower = ChainFollower.__new__(ChainFollower)
+    follower.start, follower.sound = values["start"], values["sound"]
+    follower._size, follower._marks, follower._state = (
+        values["size"], values["marks"], values["state"],
+    )  # fmt: skip
+    follower._arrays = tuple(values[name] for name in _ARRAYS)
+    return follower
+
+
+def _check_trail(given: Fields) -> None:
+    given.integer("n_scaled", least=1)
+    given.integer("touched")
+    followers = given.items("followers", list, None, ChainFollower)
+    single = len({id(follower) for follower in followers}) == len(followers)
+    given.require("followers", single, "must differ: each goes its own way")
+    given.items("depths", list, len(followers), float)
+    deep = all(0.0 <= depth < 2.0**53 for depth in given.any("depths"))
+    given.require("depths", deep, "must be numbers of nodes")
+
+
+def _check_axis(given: Fields) -> None:
+    origin = given.any("origin")
+    known = origin is None or isinstance(origin, (float, np.datetime64, np.timedelta64, np.int64))
+    given.require("origin", known, "must be a time")
+
+
+def _check_graph(given: Fields) -> None:
+    weights = given.rows("weights", "nodes", "nodes")
+    sound = type(weights).__name__ == "csr_array" and weights.data.dtype == np.float64
+    given.require("weights", sound, "must be a CSR array of float64")
+
+
+# -- estimators -----------------------------------------------------------------------------------
+
+
+def _state(estimator: Any) -> dict[str, Any]:
+    state = estimator_state(estimator)
+    nearest = state.pop("_nearest", None)
+    if nearest is not None:
+        state["n_nearest"] = nearest.n_neighbors
+    return state
+
+
+def _adopt(estimator: Any, values: dict[str, Any]) -> None:
+    n_nearest = values.pop("n_nearest", None)
+    set_state(estimator, values)
+    if values:
+        estimator._nearest = None
+        if n_nearest is not None:
+            from sklearn.neighbors import NearestNeighbors
+
+            estimator._nearest = NearestNeighbors(n_neighbors=n_nearest).fit(estimator._path.X)
+
+
+def _check_machine(given: Fields, n_machines: int) -> None:
+    width = check_width(given)
+    function = given.instance("_function", "KernelFunction")
+    linear = function.name == "linear"
+    kind = given.text("_kind", ("time", "space", "given"))
+    path: AdaptivePath = given.instance("_path", "AdaptivePath")
+    axis = given.instance("_axis", "TimeAxis")
+    n_nodes = path.n_nodes
+    sound = (
+        path.theta.shape == (n_machines, n_nodes, path.X.shape[1] + 1)
+        and path.a.shape == (n_machines, given.owner._n_sides, n_nodes)
+        and path.X.shape[1] == (width if linear else 0)
+        and path.given.dtype == axis.dtype
+    )
+    given.require("_path", sound, "must be of these features, machines and times")
+    for name in ("_fitted_C", "n_scale_", "coupling_"):
+        given.require(name, given.number(name) > 0.0, "must be positive")
+    given.flag("_scale_follows")
+    given.optional("_unit", given.number, 0.0)
+    shape = given.items("shape_fit_", tuple, 2, int)
+    given.require("shape_fit_", shape == (n_nodes, width), "must be rows and features")
+    given.array("n_iter_", "int32", n_machines)
+    given.optional("_certificate", given.instance, "Certificate")
+    given.integer("fit_status_", most=1)
+    if linear:
+        given.require("_vectors", given.any("_vectors") is None, "must be null")
+    else:
+        held = int((path.a > 0.0).any(axis=(0, 1)).sum())
+        given.rows("_vectors", held, width)
+    _check_graph_of(given, kind, n_nodes)
+    given.require("_trail", linear or given.any("_trail") is None, "must be null")
+    if given.any("_trail") is not None:
+        given.require("_trail", kind == "time", "must be null without time")
+        _check_trail_of(given, path)
+    judged = given.any("_certificate") is not None or given.any("_trail") is not None
+    given.require("_certificate", judged, "is missing")
+
+
+def _check_graph_of(given: Fields, kind: str, n_nodes: int) -> None:
+    if kind == "time":
+        given.require("_given", given.any("_given") is None, "must be null")
+        return
+    graph = given.instance("_given", "Graph")
+    given.require("_given", graph.n_nodes == n_nodes, "must link the rows")
+    given.integer("n_nearest", least=1, most=n_nodes)
+    linear = given.any("_function").name == "linear"
+    given.require("_kind", linear, "must be 'time' for kernels")
+
+
+def _check_trail_of(given: Fields, path: AdaptivePath) -> None:
+    trail = given.instance("_trail", "Trail")
+    sound = len(trail.followers) in (0, len(path.theta)) and trail.touched <= path.n_nodes
+    for follower in trail.followers:
+        sound = sound and follower._size == path.theta.shape[2]
+        sound = sound and len(follower._state) == path.a.shape[1]
+        sound = sound and follower.start < path.n_nodes
+    given.require("_trail", sound and trail.touched < path.n_nodes, "must be of this path")
+
+
+def _check_classifier(given: Fields) -> None:
+    n_classes = check_classes(given)
+    _check_machine(given, 1 if n_classes == 2 else n_classes)
+    targets = given.any("_path").targets
+    coded = bool(np.isin(targets, np.arange(n_classes)).all())
+    given.require("_path", coded, "must have the numbers of classes as targets")
+
+
+def _check_regressor(given: Fields) -> None:
+    given.number("_fitted_epsilon", least=0.0)
+    _check_machine(given, 1)
+
+
+def _of_svm(name: str, module: str, check: Any) -> EstimatorKind:
+    home = f"lindero.svm.{module}:{name}"
+    return EstimatorKind(f"svm.{name}", home, check, state=_state, adopt=_adopt)
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind("AdaptivePath", "lindero.svm.adaptive_path:AdaptivePath", _check_path,
+         _path_state, _path),
+    Kind("ChainFollower", "lindero.solvers.chain_follower:ChainFollower", _check_follower,
+         _follower_state, _follower),
+    Kind("Trail", "lindero.svm.adaptive_trail:Trail", _check_trail),
+    Kind("TimeAxis", "lindero.svm.time_axis:TimeAxis", _check_axis),
+    Kind("Graph", "lindero.problems.node_graphs:Graph", _check_graph),
+    _of_svm("AdaptiveSVC", "adaptive_svc", _check_classifier),
+    _of_svm("AdaptiveSVR", "adaptive_svr", _check_regressor),
+)  # fmt: skip

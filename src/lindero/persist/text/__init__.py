@@ -1,0 +1,1 @@
+"""Models in the text formats of LIBSVM and SVMlight."""

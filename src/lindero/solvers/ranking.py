@@ -1,0 +1,484 @@
+"""Ranking: Newton steps on a smoothed hinge for linear kernels, pairs for any other.
+
+Linear kernels (`RankingNewtonSolver`): about twenty Newton steps, n log n each.
+The problem is  min P(w) = ½‖w‖² + C Σ h(m_ij),  m_ij = 1 − (t_i − t_j),  t = Xw,  h(m) = max(0, m),
+over pairs i, j of a query, i the more relevant. With the hinge rounded off within μ/2 of its kink,
+
+    h_μ(m) = max(0, m) outside,   (m + μ/2)² / 2μ inside       (convex, with the ramp a(m) as slope)
+
+the smoothed problem P_μ has
+
+    gradient   w − v,   v = C Xᵀc,   c_i = Σ_j a(m_ij) − Σ_j a(m_ji)
+    Hessian    H = I + (C/μ) XᵀAX,   A = Σ (e_i − e_j)(e_i − e_j)ᵀ  over pairs inside the band
+
+The multipliers C a(m_ij) are feasible for the dual problem at any w, so the duality gap is known,
+and splits into what smoothing costs and what is left to do at this μ:
+
+    P(w) − D = C Σ (h(m) − m a(m)) + ½‖w − v‖²
+
+    repeat   stop when P − D ≤ tol · P (and, if a few steps can do it, Xw and Xv agree to some μ)
+             if the second part is the smaller one: shrink μ
+             else: p = −H⁻¹(w − v);  w += s p, with s where the slope of P_μ along p vanishes
+
+At the optimum of P_μ the first part is at most C μ/16 for each pair inside the band, whose number
+shrinks with μ too: the gap falls as μ² where pairs are many, and some five values of μ suffice.
+
+Along a line t changes by a multiple of Xp: a try of s takes n log n, without any product with X.
+H is formed for up to `MOST_DIRECT` features; beyond, conjugate gradients multiply by it.
+
+A is the Laplacian of the graph of all pairs inside the band of width μ. With S_i the sum of x_j
+over the documents j of lower level in the band of i, and D the degrees,
+
+    XᵀAX = XᵀDX − XᵀS − SᵀX
+
+so that the symmetric part of Xᵀ(DX − 2S) is all that is needed: one sweep of n log n vectors and
+one matrix product. Products A v alone, for conjugate gradients, take n log n numbers.
+
+Any kernel (`RankingPairsSolver`): decomposition over pairs, or Newton steps over documents.
+`GeneralSolver` stops by the KKT gap, which bounds the duality gap by C times the gap for each
+pair that is not settled. Ranking is asked for a share of the objective instead, so the KKT gap is
+lowered, each time from the last solution, until that is met; most often the first one does.
+
+Its steps grow without limit where the kernel is badly conditioned. Documents are fewer than pairs,
+though: with K = ZZᵀ over documents any kernel is linear in the features Z, and Newton's steps do
+not mind conditioning. They take over where decomposition needs too many steps, if K is small enough
+to be factored. The model is then the one of the multipliers, c = Σ ±a, with weights v = Zᵀc.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from lindero.kernels.operator import KernelOperator
+from lindero.problems.dual_qp import Judgement
+from lindero.problems.pair_sums import half_laplacian_rows, laplacian_times
+from lindero.problems.ranking import (
+    LinearRanking,
+    Queries,
+    RankingPoint,
+    document_coefficients,
+    pair_problem,
+)
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import TileThreads
+from lindero.solvers.choose import GeneralSolver
+from lindero.solvers.small import kernel_features
+from lindero.solvers.solution import Limits, Progress, Status
+
+# -- linear kernels --------------------------------------------------------------------------------
+
+#: H is formed for at most this many features.
+MOST_DIRECT = 300
+
+#: At this width all pairs are in the band at w = 0, where m = 1: the first step is least squares.
+_FIRST_WIDTH = 4.0
+
+#: Below this width, sums of scores of size 1 have no digits left.
+_LEAST_WIDTH = 1e-12
+
+#: The part of the gap that Newton steps can close, in proportion to the other, at which μ shrinks.
+_CONTENT = 0.2
+
+#: Steps that may be spent on the scores Xv of the multipliers once the gap is within tol. They
+#: converge quadratically there, so that one or two are the rule.
+_FINISHING_STEPS = 3
+
+#: Slope along a line, in proportion to the first, at which the search on it ends.
+_FLAT = 0.1
+_MOST_TRIES = 25
+
+#: Fits of fewer documents are over before threads have started.
+_THREADS_FROM = 5_000
+
+#: Trees over more levels than this are filled for so many features at a time, to stay in cache.
+_MANY_LEVELS = 256
+_FEATURES_AT_ONCE = 16
+
+#: Conjugate gradients stop at this share of the first residual, or after so many steps.
+_CG_SHARE = 0.05
+_CG_STEPS = 200
+
+
+@dataclass(frozen=True)
+class RankingSolution:
+    """Coefficients c of the documents in f = Σ c_i k(·, x_i), and how good the solution is.
+
+    Linear ranking is judged by the weights `w` of the features instead. Its c are those of the
+    multipliers of the pairs: Xᵀc is near w, and no part of the primal objective.
+    """
+
+    c: Array
+    judgement: Judgement
+    status: Status
+    n_iter: int
+    w: Array | None = None
+
+
+@dataclass(frozen=True)
+class RankingNewtonSolver:
+    """Solves linear ranking to a duality gap of `tol` times the primal objective."""
+
+    tol: float = 1e-4
+    n_threads: int | None = None
+    most_direct: int = MOST_DIRECT
+
+    def solve(
+        self,
+        X: Any,
+        queries: Queries,
+        C: float,
+        shift: Array | None = None,
+        limits: Limits | None = None,
+    ) -> RankingSolution:
+        """The solution; `shift` moves the origin of dense rows, see `LinearRanking`."""
+        begun = time.perf_counter()
+        with TileThreads(1 if len(queries.level) < _THREADS_FROM else self.n_threads) as threads:
+            problem = LinearRanking(X, queries, C, threads, shift)
+            descent = _RankingDescent(problem, self.most_direct)
+            with np.errstate(over="ignore", invalid="ignore"):  # such points are found out
+                status = descent.run(self.tol, limits or Limits(), begun)
+            point = descent.best
+            gap = problem.kkt_gap(point)
+            c = descent.coefficients()
+        judgement = Judgement(gap, point.primal, descent.dual, 0.0)
+        return RankingSolution(c, judgement, status, descent.n_iter, point.w)
+
+
+class _RankingDescent:
+    """The iterate, the best weights so far and the best dual objective so far."""
+
+    def __init__(self, problem: LinearRanking, most_direct: int) -> None:
+        self.problem = problem
+        self.most_direct = most_direct
+        self.n_iter = 0
+        w, t = np.zeros(problem.n_features), np.zeros(problem.queries.n_documents)
+        # At w = 0 every pair costs 1, and no multipliers at all are worth 0.
+        primal = problem.C * problem.queries.n_pairs
+        self.best = RankingPoint(w, t, w, _FIRST_WIDTH, primal, 0.0)
+        self.dual = 0.0
+
+    def run(self, tol: float, limits: Limits, begun: float) -> Status:
+        """Improve until the gap is within tol or a limit is reached."""
+        problem, finishing = self.problem, _FINISHING_STEPS
+        try:
+            point = problem.point(self.best.w, self.best.t, _FIRST_WIDTH)
+            while True:
+                if not np.isfinite(point.gap):
+                    return Status.PRECISION
+                self._keep(point)
+                gap = self.best.primal - self.dual
+                done = gap <= tol * self.best.primal
+                if done and (finishing == 0 or self._settled(point)):
+                    return self._end(point, tol)
+                seconds = time.perf_counter() - begun
+                report = Progress(self.n_iter, gap / self.best.primal, tol, seconds)
+                reason = limits.reached(report)
+                if reason is not None:
+                    met = done and reason is not Status.INTERRUPTED
+                    return self._end(point, tol) if met else reason
+                moved = None
+                if done or not self._content(point):
+                    moved = newton_step(problem, point, self.most_direct)
+                    self.n_iter += 1
+                if done:
+                    finishing -= 1
+                    if moved is None:
+                        return self._end(point, tol)
+                elif moved is None:
+                    width = point.width * self._shrinkage(point, tol)
+                    if width < _LEAST_WIDTH:
+                        return Status.PRECISION
+                    moved = problem.point(point.w, point.t, width)
+                point = moved
+        except KeyboardInterrupt:
+            limits.interrupt()
+            return Status.INTERRUPTED
+
+    def coefficients(self) -> Array:
+        """c of each document at the best point."""
+        t = self.best.t
+        net, _ = self.problem.multipliers(t, self.problem.sort(t), self.best.width)
+        return self.problem.C * net
+
+    def _settled(self, point: RankingPoint) -> bool:
+        return self.problem.kkt_gap(point) <= 4.0 * point.width
+
+    def _end(self, point: RankingPoint, tol: float) -> Status:
+        """Prefer the last point, of which the multipliers are known best, where it is as good."""
+        if point.primal - self.dual <= tol * point.primal:
+            self.best = point
+        return Status.OPTIMAL
+
+    def _keep(self, point: RankingPoint) -> None:
+        self.dual = max(self.dual, point.dual)
+        if point.primal <= self.best.primal:
+            self.best = point
+
+    def _content(self, point: RankingPoint) -> bool:
+        unsettled = 0.5 * float(np.sum((point.w - point.v) ** 2))
+        return unsettled <= _CONTENT * max(point.gap - unsettled, 0.0)
+
+    def _shrinkage(self, point: RankingPoint, tol: float) -> float:
+        """The factor of μ that brings the gap to half of what is asked for, if it falls as μ²."""
+        wanted = 0.5 * tol * point.primal / point.gap
+        return float(np.clip(wanted**0.5, 0.1, 0.5))
+
+
+def newton_step(
+    problem: LinearRanking, point: RankingPoint, most_direct: int = MOST_DIRECT
+) -> RankingPoint | None:
+    """The point after one step, or None where rounding leaves nothing to gain."""
+    gradient = point.w - point.v
+    order = problem.sort(point.t)
+    if problem.n_features <= most_direct:
+        step = direct_step(problem, point, order, gradient)
+    else:
+        step = iterative_step(problem, point, order, gradient)
+    slope = float(step @ gradient)
+    if not (slope < 0 and np.isfinite(step).all()):
+        return None
+    along = problem.scores(step)
+    w_slope, p_slope = float(point.w @ step), float(step @ step)
+
+    def slope_at(s: float) -> float:
+        t = point.t + s * along
+        if not np.isfinite(t).all():
+            return np.inf
+        net, _ = problem.multipliers(t, problem.sort(t), point.width)
+        return w_slope + s * p_slope - problem.C * float(net @ along)
+
+    s = flat_point(slope_at, slope)
+    if s == 0.0:
+        return None
+    return problem.point(point.w + s * step, point.t + s * along, point.width)
+
+
+def flat_point(slope_at: Callable[[float], float], first: float) -> float:
+    """Where a rising function, `first` < 0 at 0, is nearly zero; tried at 1 first.
+
+    Regula falsi with halving of the end that stays (Illinois), doubling until there are two ends.
+    """
+    lower, below = 0.0, first
+    upper, above = np.inf, np.inf
+    s = 1.0
+    for _ in range(_MOST_TRIES):
+        slope = slope_at(s)
+        if abs(slope) <= _FLAT * abs(first):
+            return s
+        if slope < 0:
+            if np.isinf(upper) and slope > 0.5 * first:
+                return s  # most of the way, and the next step will know the curvature there
+            lower, below = s, slope
+            above *= 0.5
+        else:
+            upper, above = s, slope
+            below *= 0.5 if lower > 0 else 1.0
+        if np.isinf(upper):
+            s *= 2.0
+        else:
+            share = below / (below - above)
+            s = lower + (upper - lower) * min(max(share, 0.01), 0.99)
+    return lower
+
+
+def direct_step(
+    problem: LinearRanking, point: RankingPoint, order: Array, gradient: Array
+) -> Array:
+    """−H⁻¹ gradient by Cholesky, with H scaled to a diagonal of ones."""
+    H = hessian(problem, point.t, order, point.width)
+    scale = 1.0 / np.sqrt(np.diagonal(H))
+    H *= scale[:, None] * scale
+    if not np.isfinite(H).all():
+        return np.full_like(gradient, np.nan)
+    for ridge in (0.0, 1e-14, 1e-12, 1e-10):
+        try:
+            factor = scipy.linalg.cho_factor(H + ridge * np.eye(len(H)), check_finite=False)
+        except scipy.linalg.LinAlgError:
+            continue
+        return np.asarray(-scale * scipy.linalg.cho_solve(factor, scale * gradient))
+    return np.full_like(gradient, np.nan)
+
+
+def hessian(problem: LinearRanking, t: Array, order: Array, width: float) -> Array:
+    """H = I + (C/μ) XᵀAX."""
+    d, queries = problem.n_features, problem.queries
+    levels = (queries.starts, queries.level, queries.n_levels)
+    parts = np.empty((len(problem.parts), d, d))
+
+    def work(number: int) -> None:
+        part = problem.parts[number]
+        start, stop = problem.rows(part)
+        rows = problem.table(start, stop)
+        many = queries.n_levels[part[0] : part[1]].max() > _MANY_LEVELS
+        at_once = _FEATURES_AT_ONCE if many else d
+        for first in range(0, d, at_once):
+            some = np.ascontiguousarray(rows[:, first : first + at_once])
+            sums = np.empty_like(some)
+            half_laplacian_rows(t, order, *levels, width, *part, some, start, sums)
+            parts[number, :, first : first + at_once] = rows.T @ sums
+
+    problem.threads.map(work, range(len(problem.parts)))
+    total = parts.sum(axis=0)
+    H = (0.5 * problem.C / width) * (total + total.T)
+    H[np.diag_indices(d)] += 1.0
+    return np.asarray(H)
+
+
+def iterative_step(
+    problem: LinearRanking, point: RankingPoint, order: Array, gradient: Array
+) -> Array:
+    """−H⁻¹ gradient by conjugate gradients, preconditioned by 1 + (C/μ) Σ_i A_ii x_ik²."""
+    queries, factor = problem.queries, problem.C / point.width
+    levels = (queries.starts, queries.level, queries.n_levels)
+    degree, product = np.empty(queries.n_documents), np.empty(queries.n_documents)
+
+    def laplacian(v: Array) -> Array:
+        def work(part: tuple[int, int]) -> None:
+            laplacian_times(
+                point.t, order, *levels, point.width, *part, v, degree, product
+            )  # fmt: skip
+
+        problem.threads.map(work, problem.parts)
+        return product
+
+    laplacian(point.t)  # for the degrees
+    diagonal = 1.0 + factor * squared_sums(problem, degree)
+    step = np.zeros_like(gradient)
+    residual = -gradient
+    scaled = residual / diagonal
+    direction, height = scaled, float(residual @ scaled)
+    enough = _CG_SHARE**2 * height
+    for _ in range(_CG_STEPS):
+        curved = direction + factor * problem.weights(laplacian(problem.scores(direction)))
+        length = height / float(direction @ curved)
+        step = step + length * direction
+        residual = residual - length * curved
+        scaled = residual / diagonal
+        before, height = height, float(residual @ scaled)
+        if not height > enough:
+            break
+        direction = scaled + (height / before) * direction
+    return step
+
+
+def squared_sums(problem: LinearRanking, degree: Array) -> Array:
+    """Σ_i degree_i x_ik² for each feature k."""
+    if sp.issparse(problem.X):
+        X = problem.X.astype(np.float64)
+        return np.asarray(X.multiply(X).T @ degree)
+    total = np.zeros(problem.n_features)
+    for part in problem.parts:
+        start, stop = problem.rows(part)
+        rows = problem.table(start, stop)
+        total += degree[start:stop] @ (rows * rows)
+    return total
+
+
+# -- any kernel ------------------------------------------------------------------------------------
+
+#: The first KKT gap, in units of the share of the objective.
+_FIRST = 10.0
+
+#: Lower ones are beyond rounding.
+_LEAST = 1e-12
+
+#: Steps of decomposition for each pair after which Newton's take over: a few are the rule.
+_PATIENCE = 50
+
+#: Kernel matrices over at most this many documents are factored.
+_MOST_DOCUMENTS = 2_000
+
+
+@dataclass(frozen=True)
+class RankingPairsSolver:
+    """Solves ranking over any kernel to a duality gap of `tol` times the primal objective."""
+
+    tol: float = 1e-4
+    cache_size: float = 200.0
+    patience: int = _PATIENCE
+
+    def solve(
+        self, kernel: KernelOperator, queries: Queries, C: float, limits: Limits | None = None
+    ) -> RankingSolution:
+        """The solution of the method that gets there."""
+        limits = limits or Limits()
+        factored = kernel.n_samples <= _MOST_DOCUMENTS
+        first = self._by_pairs(kernel, queries, C, limits, self.patience if factored else None)
+        stuck = first.status is Status.ITERATION_LIMIT and limits.steps_left(first.n_iter, 1) > 0
+        if not stuck:
+            return first
+        Z = exact_factor(kernel)
+        if Z is None:
+            return self._by_pairs(kernel, queries, C, limits, None)
+        second = self._by_documents(Z, queries, C, limits.after(first.n_iter))
+        return replace(second, n_iter=first.n_iter + second.n_iter)
+
+    def _by_pairs(
+        self,
+        kernel: KernelOperator,
+        queries: Queries,
+        C: float,
+        limits: Limits,
+        patience: int | None,
+    ) -> RankingSolution:
+        """Decomposition, of at most `patience` steps a pair."""
+        problem = pair_problem(kernel, queries, C)
+        limits = limits.after(0)
+        if patience is not None:
+            limits.max_iter = limits.steps_left(0, patience * problem.n_variables)
+        kkt_tol, spent, solution = _FIRST * self.tol, 0, None
+        while True:
+            solver = GeneralSolver(kkt_tol, self.cache_size)
+            solution = solver.solve(problem, solution, limits.after(spent))
+            spent += solution.n_iter
+            # The problem forces the bias to zero: it is taken as exactly that.
+            judgement = problem.judge(solution.a, solution.f, 0.0)
+            status = solution.status
+            if _meets(judgement, self.tol) and not limits.interrupted:
+                status = Status.OPTIMAL
+            elif status is Status.OPTIMAL and kkt_tol < _LEAST:
+                status = Status.PRECISION
+            elif status is Status.OPTIMAL:
+                kkt_tol *= 0.1
+                continue
+            c = document_coefficients(queries, solution.a)
+            return RankingSolution(c, judgement, status, spent)
+
+    def _by_documents(
+        self, Z: Array, queries: Queries, C: float, limits: Limits
+    ) -> RankingSolution:
+        """Newton steps over the features Z."""
+        solver = RankingNewtonSolver(0.5 * self.tol, most_direct=Z.shape[1])
+        solution = solver.solve(Z, queries, C, limits=limits)
+        v = Z.T @ solution.c
+        with TileThreads(1) as threads:
+            problem = LinearRanking(Z, queries, C, threads)
+            t = problem.scores(v)
+            primal = 0.5 * float(v @ v) + C * problem.hinge(t, problem.sort(t))
+        judgement = replace(solution.judgement, primal=primal)
+        status = solution.status
+        if status is Status.OPTIMAL and not _meets(judgement, self.tol):
+            status = Status.PRECISION
+        return RankingSolution(solution.c, judgement, status, solution.n_iter)
+
+
+def _meets(judgement: Judgement, tol: float) -> bool:
+    return judgement.duality_gap <= tol * abs(judgement.primal)
+
+
+def exact_factor(kernel: KernelOperator) -> Array | None:
+    """Z with K = ZZᵀ, or None where there is none: the kernel is not positive semi-definite."""
+    features, _ = kernel_features(kernel)
+    Z = np.empty((kernel.n_samples, features.products.n_features))
+    features.products.fill_rows(Z)
+    rows = np.arange(kernel.n_samples)
+    K = kernel.astype(np.float64).matrix(rows, len(rows))
+    close = np.abs(Z @ Z.T - K).max() <= 1e-8 * max(float(np.abs(np.diagonal(K)).max()), 1e-300)
+    return Z if close else None

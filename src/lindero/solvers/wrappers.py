@@ -1,0 +1,324 @@
+"""Solvers that wrap the general one: hard margins, small scales, a kernel matrix at hand.
+
+Hard margins (`HardMarginSolver`): the largest margin, or a proof that there is none.
+With u = ∞ the dual problem is unbounded exactly when no boundary separates the classes, and an
+iteration towards infinity is a poor way to find that out. So the bound is made finite and grown: as
+soon as all a_i stay below it, it plays no part, and the solution is that of the hard margin.
+
+* A kernel matrix of full rank meets any labelling: separable, and solved with u = ∞ at once.
+* One of low rank is K = ZZᵀ with few columns (Z = X for the linear kernel). Interior points solve
+  that with any bound; if some a_i is at the largest, a linear program over the columns of Z, each
+  scaled to size 1, decides: the least Σξ with y_i(w·z_i + b) ≥ 1 − ξ_i is zero exactly if a
+  boundary separates, and otherwise names the samples with ξ_i ≥ 1, which are not on their side.
+  It may ask for margins of 1 whatever Ω is: a boundary that separates meets any, scaled up.
+* Otherwise decomposition solves the bounded problems, and an optimum with samples on the wrong side
+  and the largest bound met is taken as the answer.
+
+Small scales (`ScaledSolver`): tolerances for problems whose scale depends on their sums.
+Where p = 0 (ν-classification, novelty) all of v = K z is proportional to K and to the sums δ that
+z must have. With small data or a small ν these are small, a gap of 1e-3 is then no precision at
+all, and the first feasible point passes for a solution. So a gap is asked for that is small beside
+them too. And what a ν-classifier is about is its margin ρ, which divides everything in the end:
+the gap is made smaller than that, unless a hundredth of `tol` does not suffice.
+
+A matrix at hand (`PathSolver`): decomposition, and the active set by linear systems.
+Where kernels are smooth and C is large, many variables are free and decomposition creeps. Then it
+is only used to find a fair guess of who is at which bound; from there
+
+    repeat   the free variables F solve   v_F + b = 0,  Σz = δ     (one Cholesky factor of K_FF)
+             free ones that left the box go to the bound they crossed
+             those at a bound whose v + b has the wrong sign become free
+    until    nobody moves: then all conditions hold, and z is exact to rounding
+
+which is Newton's method on the conditions, a system of piecewise linear equations. From a fair
+guess it takes some 3 to 8 rounds; where it finds no end, decomposition goes on from its own point
+and the next guess is a better one. A factor of |F| variables costs |F|³/3 multiplications, so as
+many steps of decomposition are made first as take about that time.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.optimize
+import scipy.sparse
+from scipy.linalg import lapack
+
+from lindero.errors import NotSeparableError
+from lindero.kernels.operator import KernelOperator, ProductKernel
+from lindero.kernels.special import MatrixKernel
+from lindero.problems.dual_qp import DualQP
+from lindero.problems.margin import margin_of
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import single_threaded_blas
+from lindero.solvers.choose import GeneralSolver
+from lindero.solvers.interior_point import InteriorPointSolver
+from lindero.solvers.small import kernel_features
+from lindero.solvers.solution import Limits, Solution, Solver, Status
+
+# -- hard margins ----------------------------------------------------------------------------------
+
+#: Bounds tried in turn, in units of max Ω_i / mean K_ii, where Ω = −p are the margins asked for. A
+#: margin that needs more than the last is smaller than 1e-4 of the data's own size.
+_BOUNDS = (1e2, 1e5, 1e8)
+
+#: Kernel matrices of at most this many samples are factored, to find their rank.
+_LARGEST_FACTORED = 2_000
+
+#: Interior points and the linear program are used up to this many columns.
+_MOST_FEATURES = 400
+
+#: How many samples a message lists.
+_NAMED = 10
+
+
+@dataclass(frozen=True)
+class HardMarginSolver:
+    """Solves a `DualQP` whose u is infinite, or raises `NotSeparableError`."""
+
+    tol: float = 1e-3
+    cache_size: float = 200.0
+    n_threads: int | None = None
+
+    def solve(
+        self,
+        problem: DualQP,
+        start: Solution | None = None,
+        limits: Limits | None = None,
+        number: int = 0,
+    ) -> Solution:
+        """The solution, or `NotSeparableError` with the samples on the wrong side."""
+        limits = limits or Limits()
+        kernel = problem.kernel.astype(np.float64)
+        solver: Solver = GeneralSolver(self.tol, self.cache_size, self.n_threads)
+        features = kernel if _has_features(kernel) else None
+        if features is None and kernel.n_samples <= _LARGEST_FACTORED:
+            factor, rank = kernel_features(kernel)
+            if rank == kernel.n_samples:
+                return solver.solve(problem, start, limits, number)
+            features = factor if rank <= _MOST_FEATURES else None
+        if features is not None:
+            kernel = features
+            solver = InteriorPointSolver(self.tol, self.n_threads)
+
+        typical = max(float(np.mean(kernel.diagonal())), np.finfo(np.float64).tiny)
+        largest_margin = float(-problem.p.min())
+        spent = 0
+        for bound in _BOUNDS:
+            u = np.full(problem.n_variables, bound * largest_margin / typical)
+            bounded = replace(problem, kernel=kernel, u=u)
+            solution = solver.solve(bounded, start, limits.after(spent), number)
+            spent += solution.n_iter
+            solution = replace(solution, n_iter=spent)
+            below = bool(solution.a.max() < 0.999 * u[0])
+            if solution.status not in (Status.OPTIMAL, Status.PRECISION):
+                return solution
+            if solution.status is Status.OPTIMAL and below:
+                return solution
+            start = solution
+        if isinstance(features, ProductKernel):
+            wrong = _not_on_their_side(problem, features)
+        else:
+            wrong = np.flatnonzero(problem.s * (solution.f + solution.bias) <= 0)
+        if len(wrong):
+            raise NotSeparableError(not_separable_message(wrong), wrong.tolist())
+        return replace(solution, status=Status.PRECISION)
+
+
+def _has_features(kernel: KernelOperator) -> bool:
+    return (
+        isinstance(kernel, ProductKernel)
+        and kernel.function.name == "linear"
+        and kernel.products.n_features <= _MOST_FEATURES
+    )
+
+
+def _not_on_their_side(problem: DualQP, features: ProductKernel) -> Array:
+    """Samples with ξ_i ≥ 1 at the least Σξ; none if and only if a boundary separates."""
+    Z = np.empty((features.n_samples, features.products.n_features))
+    features.products.fill_rows(Z)
+    Z = Z - Z.mean(axis=0)
+    scale = np.abs(Z).max(axis=0)
+    Z = Z[:, scale > 0] / scale[scale > 0]
+    n, d = Z.shape
+    rows = np.hstack([problem.s[:, None] * np.hstack([Z, np.ones((n, 1))]), np.eye(n)])
+    program = scipy.optimize.linprog(
+        np.concatenate([np.zeros(d + 1), np.ones(n)]),
+        A_ub=-scipy.sparse.csr_array(rows),
+        b_ub=-np.ones(n),
+        bounds=[(None, None)] * (d + 1) + [(0.0, None)] * n,
+        method="highs",
+    )
+    if program.x is None:
+        return np.empty(0, dtype=np.intp)
+    return np.flatnonzero(program.x[d + 1 :] >= 1.0 - 1e-6)
+
+
+def not_separable_message(samples: Array) -> str:
+    """What a user reads; `samples` are rows of the training data."""
+    listed = ", ".join(str(i) for i in samples[:_NAMED])
+    more = f" and {len(samples) - _NAMED} more" if len(samples) > _NAMED else ""
+    word = "row" if len(samples) == 1 else "rows"
+    return (
+        "The hard margin (C=inf) has no solution: no boundary of this kernel separates the "
+        f"classes. The best one found leaves {len(samples)} {word} on the wrong side: {word} "
+        f"{listed}{more}. Use a finite C to allow errors, or a richer kernel, or look at these "
+        "rows and their near neighbours of the other class."
+    )
+
+
+# -- small scales ----------------------------------------------------------------------------------
+
+#: The gap may be this share of the margin; finer than this share of `tol` is not asked for.
+_SHARE = 0.1
+_FINEST = 0.01
+
+
+@dataclass(frozen=True)
+class ScaledSolver:
+    """Solves a `DualQP` with p = 0 to a KKT gap of `tol`, or less where the scale is small."""
+
+    tol: float = 1e-3
+    cache_size: float = 200.0
+    n_threads: int | None = None
+
+    def solve(
+        self,
+        problem: DualQP,
+        start: Solution | None = None,
+        limits: Limits | None = None,
+        number: int = 0,
+    ) -> Solution:
+        """The solution, with the steps of all attempts."""
+        limits = limits or Limits()
+        scale = float(np.abs(problem.delta).max() * np.abs(problem.kernel.diagonal()).mean())
+        tol = self.tol * (min(1.0, scale) if scale > 0 else 1.0)
+        finest = _FINEST * tol
+        solution = self._to(tol).solve(problem, start, limits, number)
+        while problem.group_sizes is not None and solution.status is Status.OPTIMAL:
+            gap = problem.judge(solution.a, solution.f, solution.bias).kkt_gap
+            wanted = _SHARE * margin_of(solution.bias)[1]
+            if gap <= wanted or tol <= finest:
+                break
+            tol = max(finest, min(0.5 * wanted, 0.1 * tol))
+            spent = solution.n_iter
+            solution = self._to(tol).solve(problem, solution, limits.after(spent), number)
+            solution = replace(solution, n_iter=spent + solution.n_iter)
+        return solution
+
+    def _to(self, tol: float) -> GeneralSolver:
+        return GeneralSolver(tol, self.cache_size, self.n_threads)
+
+
+# -- a matrix at hand ------------------------------------------------------------------------------
+
+#: Steps of decomposition before the first guess: most problems need fewer in all.
+_FIRST_STEPS = 20_000
+
+#: Multiplications of |F|³ in the time of one step of decomposition.
+_CUBES_PER_STEP = 25_000
+
+#: Rounds after which a guess is given up.
+_MOST_ROUNDS = 10
+
+
+@dataclass(frozen=True)
+class PathSolver:
+    """Solves a `DualQP` over a `MatrixKernel` to a KKT gap of `tol`, often to rounding."""
+
+    tol: float = 1e-3
+
+    def solve(
+        self,
+        problem: DualQP,
+        start: Solution | None = None,
+        limits: Limits | None = None,
+        number: int = 0,
+    ) -> Solution:
+        """The solution, from the feasible point nearest to `start` (zeros without one)."""
+        with single_threaded_blas:
+            return self._solve(problem, start, limits or Limits(), number)
+
+    def _solve(
+        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
+    ) -> Solution:
+        begun = time.perf_counter()
+        decomposition = GeneralSolver(self.tol, cache_size=0.0, n_threads=1)
+        spent, steps = 0, _FIRST_STEPS
+        while True:
+            stretch = limits.after(spent)
+            stretch.max_iter = stretch.steps_left(0, steps)
+            solution = decomposition.solve(problem, start, stretch, number)
+            spent += solution.n_iter
+            unfinished = solution.status is Status.ITERATION_LIMIT
+            if unfinished and limits.steps_left(spent, 1) > 0:
+                start = solution
+                steps *= 2
+                n_free = int(np.count_nonzero((solution.a > 0) & (solution.a < problem.u)))
+                if n_free**3 > _CUBES_PER_STEP * spent:
+                    continue
+                exact = on_active_set(problem, solution, self.tol)
+                if exact is None:
+                    continue
+                solution = exact
+            return replace(solution, n_iter=spent, seconds=time.perf_counter() - begun)
+
+
+def on_active_set(problem: DualQP, guess: Solution, tol: float) -> Solution | None:
+    """The exact solution, if the active set of `guess` leads to it; None if not.
+
+    There is no safeguard on the way: a guess far off may lead round in circles, and moves that are
+    kept within the box instead were found to gain nothing over steps of decomposition.
+    """
+    kernel = problem.kernel
+    assert isinstance(kernel, MatrixKernel)
+    assert problem.group_sizes is None
+    lower, upper = problem.lower, problem.upper
+    z = problem.s * guess.a
+    high, low = z >= upper, z <= lower
+    close = 0.01 * tol
+    for _ in range(_MOST_ROUNDS):
+        free = np.flatnonzero(~(high | low))
+        z = np.where(high, upper, np.where(low, lower, 0.0))
+        v = problem.scores(kernel.times(problem.at_samples(z)))
+        found = _solve_free(problem, kernel, free, v[free], problem.delta - z.sum())
+        if found is None:
+            return None
+        z[free], bias = found
+        f = kernel.times(problem.at_samples(z))
+        residual = problem.scores(f) + bias
+        above, below = z > upper, z < lower
+        rising, falling = high & (residual > close), low & (residual < -close)
+        if not (above | below | rising | falling).any():
+            a = problem.snapped(problem.s * z)
+            bias = problem.bias(a, f)
+            if not problem.judge(a, f, bias).kkt_gap <= tol:
+                return None
+            return replace(guess, a=a, f=f, bias=bias, status=Status.OPTIMAL)
+        high, low = (high & ~rising) | above, (low & ~falling) | below
+    return None
+
+
+def _solve_free(
+    problem: DualQP, kernel: MatrixKernel, free: Array, v: Array, total: float
+) -> tuple[Array, float] | None:
+    """z_F and b with K_FF z_F + v + b = 0 and Σz_F = total; None where K_FF is singular."""
+    if len(free) == 0:
+        return None
+    samples = free if problem.sample_of is None else problem.sample_of[free]
+    K = kernel.matrix(samples, len(samples))
+    # Σz_F is known, so a constant may be added to K: it moves b only. It makes K definite where
+    # the centred matrix is.
+    constant = float(K.diagonal().max())
+    K += constant
+    try:
+        factor = np.linalg.cholesky(K)
+    except np.linalg.LinAlgError:
+        return None
+    sides = np.column_stack([-v, np.ones(len(free))])
+    solved, _ = lapack.dpotrs(factor.T, sides, lower=0)
+    moved = (solved[:, 0].sum() - total) / solved[:, 1].sum()
+    z = solved[:, 0] - moved * solved[:, 1]
+    return z, float(moved + constant * total)
