@@ -6,11 +6,17 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.errors import SolverError
-from lindero.problems import node_graphs
+from lindero.graphs import graph as graph_module
+from lindero.graphs.graph import Chain, Graph
 from lindero.problems.coupled import Anchor
-from lindero.problems.coupled_losses import coupled_margin, coupled_tube
-from lindero.problems.node_graphs import Chain, Graph
-from tests.coupled_bank import GRAPHS, neighbours, random_problem, turning
+from tests.coupled_bank import (
+    GRAPHS,
+    coupled_margin,
+    coupled_tube,
+    neighbours,
+    random_problem,
+    turning,
+)
 from tests.naive import coupled as naive
 
 
@@ -123,9 +129,9 @@ def test_a_large_graph_is_solved_by_iteration_and_by_elimination_alike(monkeypat
         r[:, 2] -= (np.bincount(of, r[:, 2]) / np.bincount(of))[of]
         ridge = np.array([0.1, 0.1, 0.0])
         for ground in (0.0, 2.0):
-            monkeypatch.setattr(node_graphs, "MOST_ELIMINATED_NODES", 100)
+            monkeypatch.setattr(graph_module, "MOST_ELIMINATED_NODES", 100)
             expected = graph.solve(r, ridge, 5.0, ground)
-            monkeypatch.setattr(node_graphs, "MOST_ELIMINATED_NODES", 10)
+            monkeypatch.setattr(graph_module, "MOST_ELIMINATED_NODES", 10)
             found = graph.solve(r, ridge, 5.0, ground)
             means = np.bincount(of, (found - expected)[:, 2]) / np.bincount(of)
             found[:, 2] -= means[of]

@@ -9,8 +9,14 @@ from sklearn.exceptions import ConvergenceWarning
 from tests.refusals import refused
 
 from lindero.data import make_rotating, prequential
+from lindero.solvers.limits import Limits
 from lindero.svm import AdaptiveSVC, AdaptiveSVR, progress
-from lindero.svm.adaptive_coupling import COUPLINGS, _by_folds, _in_order
+from lindero.svm.adaptive.coupling import COUPLINGS, CouplingTrials
+
+
+def trials_of(model, X):
+    """Trials of couplings for the samples that a fitted machine holds."""
+    return CouplingTrials(model._path, model._parameters(), X, Limits(), model._effort())
 
 
 def test_a_concept_that_stands_still_asks_for_a_strong_coupling_and_one_that_turns_does_not():
@@ -39,7 +45,7 @@ def test_the_future_is_not_looked_at():
     seen = []
     for targets in (y, changed):
         fitted = AdaptiveSVR(coupling=10.0).fit(X, targets)
-        seen.append([values for _, values in _in_order(fitted, X, 10.0, True, None)])
+        seen.append([values for _, values in trials_of(fitted, X).predict_in_order(10.0)])
     assert len(seen[0]) == 40
     for before, after in zip(*seen, strict=True):
         assert_array_equal(before, after)
@@ -59,7 +65,7 @@ def test_no_fold_leaves_a_class_out_of_training():
     X[::5, 0] += 20.0
     fitted = AdaptiveSVC(graph="space", coupling=1e6).fit(X, np.arange(60) % 5 == 0)
     seen = np.full(60, -1)
-    for nodes, values in _by_folds(fitted, X, 1e6, None):
+    for nodes, values in trials_of(fitted, X).predict_folds(1e6):
         assert_array_equal(seen[nodes], -1)
         seen[nodes] = values[:, 0] >= 0
     assert_array_equal(seen, np.arange(60) % 5 == 0)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from tests.refusals import refused
 
-from lindero.solvers.chain_follower import ChainFollower
+from lindero.solvers.coupled.follower import ChainFollower
 from lindero.svm import AdaptiveSVC, AdaptiveSVR
 
 
@@ -28,7 +28,7 @@ def depths_of(model, X, y, at_once=1):
     for start in range(0, len(y), at_once):
         rows = slice(start, start + at_once)
         model.partial_fit(X[rows], y[rows])
-        depths.append(len(model.times_) - model._trail.touched)
+        depths.append(len(model.times_) - model._path.trail.touched)
     return depths
 
 
@@ -156,7 +156,7 @@ def test_a_horizon_leaves_older_hyperplanes_as_they_are(at_once):
         rows = slice(start, start + at_once)
         model.partial_fit(X[rows], y[rows])
         assert_array_equal(planes(model)[: start - 20], before[: start - 20])
-        assert len(model.times_) - model._trail.touched <= 20 + min(at_once, 32)
+        assert len(model.times_) - model._path.trail.touched <= 20 + min(at_once, 32)
 
 
 def test_more_samples_at_once_than_the_horizon_has_are_all_learned():

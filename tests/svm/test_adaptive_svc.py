@@ -6,10 +6,10 @@ import scipy.sparse as sp
 import sklearn.svm
 from drifting import off, planes, sloping, three_turning, turning
 from numpy.testing import assert_allclose, assert_array_equal
+from tests.coupled_bank import coupled_margin
 from tests.naive.coupled import coupled_kernel
 
-from lindero.problems.coupled_losses import coupled_margin
-from lindero.problems.node_graphs import Chain
+from lindero.graphs.graph import Chain
 from lindero.svm import SVC, SVR, AdaptiveSVC, AdaptiveSVR
 
 

@@ -13,7 +13,7 @@ from tests.refusals import refused
 
 from lindero.data import prequential
 from lindero.svm import AdaptiveSVC, AdaptiveSVR
-from lindero.svm.time_axis import TimeAxis, plain_times
+from lindero.svm.adaptive.times import TimeAxis, plain_times
 
 X, Y = turning(60)
 ORDER = np.random.default_rng(0).permutation(60)

@@ -36,9 +36,10 @@ def fitting_aside(estimator: Estimator) -> Iterator[Attempt[Estimator]]:
     yield attempt
     become(estimator, attempt.estimator)
     if attempt.interrupted:
+        advice = ", and warm_start=True goes on from it" if hasattr(estimator, "warm_start") else ""
         raise KeyboardInterrupt(
             "Fitting was interrupted. The estimator holds the best model so far; its "
-            "certificate_ says how far it had come, and warm_start=True goes on from it."
+            f"certificate_ says how far it had come{advice}."
         )
 
 

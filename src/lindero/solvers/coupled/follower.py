@@ -1,8 +1,30 @@
 """The end of a chain as it grows: states of rows guessed, then corrected, as far as it matters.
 
-See `chain_steps` for what is known of a chain whose rows are in given states. New nodes are
-eliminated, then hyperplanes are found from the last one back, each from the one after it, until one
-would move by too little to matter: it and all before stay where they are.
+Each row of a coupled problem (`problems.coupled`) has one of three states at the optimum:
+
+    idle   a = 0, r ≥ 0        free   0 ≤ a ≤ u, r = 0        full   a = u, r ≤ 0
+
+With states given the optimum is that of a quadratic function along a chain. All that nodes before
+node i know of θ_i is then a matrix M and a vector m, ½θᵀMθ − mᵀθ. The node adds its ridge and the
+pull z of its full rows, T = M + diag(ridge), t = m + z x̃, and a link of weight c, S = T + cI:
+
+    θ_i = rest + c S⁻¹θ_{i+1}                 rest = S⁻¹t
+    M' = cTS⁻¹     m' = c·rest                what the next node is told
+
+A free row fixes x̃·θ_i = b. With v = S⁻¹x̃, γ = x̃·v and β = b − x̃·S⁻¹t,
+
+    θ_i = rest + c (S⁻¹ − vvᵀ/γ) θ_{i+1}      rest = S⁻¹t + vβ/γ
+    M' = cTS⁻¹ + c²vvᵀ/γ                      multiplier (β − c v·θ_{i+1}) / γ
+
+which is the limit of a stiff spring, without one. The factor c(S⁻¹ − …) is at most 1: nothing that
+happens later moves a node by more than it moves the next one.
+
+The last node has c = 0, and T may then know nothing of the offset. κx̃x̃ᵀ added to T where a row is
+free changes nothing, since x̃·θ is fixed; with no free row in the whole chain the offset stays
+where it was, if nothing pulls at it.
+
+New nodes are eliminated going on, then hyperplanes are found coming back, from the last one, each
+from the one after it, until one would move by too little to matter: it and all before stay.
 
 How little is that? A node left behind by δ misleads those before it, which it should have moved,
 by δρ, δρ², … with ρ < 1 the share of its movement that a node hands on. If every sample leaves δ at
@@ -26,18 +48,26 @@ by those before it, so that the window can be made longer. Rows before the windo
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numba import njit
 
+from lindero.graphs.graph import Chain
+from lindero.graphs.multigrid import apply_inverse, invert_factor
 from lindero.problems.coupled import CoupledProblem
-from lindero.problems.node_graphs import Chain
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT
-from lindero.solvers.chain_steps import FREE, FULL, IDLE, eliminate, step_back
+from lindero.solvers.coupled.chain import pass_link
+
+#: States of rows.
+IDLE, FREE, FULL = 0, 1, 2
 
 #: Nodes from one mark to the next: windows begin at marks.
 SPACING = 64
+
+#: What `eliminate` finds at each node.
+_ARRAYS = ("M", "m", "W", "rest", "v", "scalars")
 
 #: Nodes that are eliminated at once where only what the marks are told is kept.
 _PIECE = 16 * SPACING
@@ -47,6 +77,9 @@ _PIECE = 16 * SPACING
 _MET = 1e-9
 _ROUNDING = 1e-13
 
+#: A pull at the offset below this share of the bounds is rounding.
+_NO_PULL = 1e-12
+
 #: Nodes over which it is seen how much of a movement is handed on.
 _SEEN = 8
 
@@ -54,7 +87,7 @@ _SEEN = 8
 _MOST_CHANGES = 100
 
 
-class Outcome(Enum):
+class FollowStatus(Enum):
     """How following ended: at the optimum, at the start of the window with all of it moving, or
     nowhere."""
 
@@ -77,12 +110,56 @@ class ChainFollower:
         self._arrays: tuple[Array, ...] = ()
         self._make_room(SPACING)
 
+    @staticmethod
+    def shapes(n_parameters: int) -> dict[str, tuple[int, ...]]:
+        """What is kept of each node of the window, by its name, and of what shape."""
+        size = n_parameters
+        shapes = (size, size), (size,), (size * (size + 1) // 2,), (size,), (size,), (2,)
+        return dict(zip(_ARRAYS, shapes, strict=True))
+
+    @property
+    def n_parameters(self) -> int:
+        return self._size
+
+    @property
+    def n_sides(self) -> int:
+        return len(self._state)
+
+    # -- what is saved ----------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """All that is known, without the zeros at the ends of arrays, which are room that comes by
+        itself."""
+        parts = dict(zip(_ARRAYS, self._arrays, strict=True))
+        room = max(1, _count_used(self._state.T), *(_count_used(part) for part in parts.values()))
+        n_marks = max(self.start // SPACING + 1, _count_used(self._marks))
+        return {
+            "start": self.start,
+            "sound": self.sound,
+            "size": self._size,
+            "marks": self._marks[:n_marks],
+            "state": np.ascontiguousarray(self._state[:, :room]),
+            **{name: part[:room] for name, part in parts.items()},
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> ChainFollower:
+        """The follower that goes on exactly as the one of that `state` would have."""
+        follower = cls.__new__(cls)
+        follower.start, follower.sound = state["start"], state["sound"]
+        follower._size, follower._marks = state["size"], state["marks"]
+        follower._state = state["state"]
+        follower._arrays = tuple(state[name] for name in _ARRAYS)
+        return follower
+
+    # -- windows ----------------------------------------------------------------------------------
+
     def _make_room(self, n_nodes: int) -> None:
         """Room for so many nodes in the window."""
-        size, room = self._size, self._state.shape[1]
+        room = self._state.shape[1]
         if n_nodes <= room:
             return
-        shapes = (size, size), (size,), (size * (size + 1) // 2,), (size,), (size,), (2,)
+        shapes = self.shapes(self._size).values()
         longer = tuple(np.zeros((2 * n_nodes, *shape)) for shape in shapes)
         for array, old in zip(longer, self._arrays, strict=False):
             array[:room] = old
@@ -107,14 +184,14 @@ class ChainFollower:
         self._set_told(self._marks[start // SPACING])
         done = 0
         while n - done > max(length, SPACING) + _PIECE:
-            self.sound = self._passed(problem, shown, done, done + _PIECE)
+            self.sound = self._eliminate(problem, shown, done, done + _PIECE)
             if not self.sound:
                 return
             self._begin_at(_PIECE)
             done += _PIECE
-        self.sound = self._passed(problem, shown, done, n)
+        self.sound = self._eliminate(problem, shown, done, n)
 
-    def _passed(self, problem: CoupledProblem, shown: Array, start: int, stop: int) -> bool:
+    def _eliminate(self, problem: CoupledProblem, shown: Array, start: int, stop: int) -> bool:
         """Whether nodes start..stop−1 of the problem, the first of the window, were eliminated."""
         count, last = stop - start, stop == problem.n_nodes
         self._make_room(count + 1)
@@ -157,14 +234,14 @@ class ChainFollower:
 
     def follow(
         self, problem: CoupledProblem, theta: Array, a: Array, known: int, first: int, tol: float
-    ) -> tuple[Outcome, int]:
+    ) -> tuple[FollowStatus, int]:
         """Settle the window after nodes have come to its end: θ and a in place, `known` nodes of
         them being right but for that. Nodes before `first` are not touched. `tol` is what a
         movement is tolerated as, beside the largest hyperplane passed. Returns how it ended, and
         the first node that was touched; places are in the window. If it is not SETTLED, the next
         call is `restart`."""
         if not self.sound:
-            return Outcome.LOST, 0
+            return FollowStatus.LOST, 0
         n = problem.n_nodes
         self._make_room(n)
         self._state[:, known:n] = IDLE
@@ -173,7 +250,12 @@ class ChainFollower:
             known, first, tol, _MET * usual, problem.X, problem.s, problem.p, problem.u,
             _links(problem), problem.ridge, theta, a, self._state, *self._arrays,
         )  # fmt: skip
-        return Outcome(code), reached
+        return FollowStatus(code), reached
+
+
+def _count_used(array: Array) -> int:
+    """How many items an array has without the zeros at its end."""
+    return int(np.flatnonzero(array.reshape(len(array), -1).any(axis=1)).max(initial=-1)) + 1
 
 
 def _links(problem: CoupledProblem) -> Array:
@@ -306,3 +388,107 @@ def move(last, share, u, theta, a, goal, goal_a):  # type: ignore[no-untyped-def
         for side in range(len(a)):
             value = a[side, i] + share * (goal_a[side, i] - a[side, i])
             a[side, i] = min(max(value, 0.0), u[side, i])
+
+
+# -- one node: eliminated going on, found coming back ---------------------------------------------
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def eliminate(first, stop, X, s, p, u, links, ridge, offset, state, M, m, W, rest, v, scalars):  # type: ignore[no-untyped-def]
+    """Eliminate nodes first..stop−1. M[i] and m[i] are what node i is told, in the upper triangle;
+    `scalars[i]` are γ (0 without a free row) and β. `offset` is where the last node of the chain is
+    put if nothing is known of its offset. False where the states leave the optimum open, or there
+    is a NaN."""
+    (sides, n), size = s.shape, ridge.size
+    T, S, Y = np.empty((size, size)), np.empty((size, size)), np.empty((size, size))
+    x, t, half, y = np.ones(size), np.empty(size), np.empty(size), np.empty(size)
+    for i in range(first, stop):
+        for k in range(size - 1):
+            x[k] = X[i, k]
+        z, free, b = 0.0, False, 0.0
+        for side in range(sides):
+            if state[side, i] == FULL:
+                z += s[side, i] * u[side, i]
+            elif state[side, i] == FREE:
+                free, b = True, -s[side, i] * p[side, i]
+        T[:, :] = M[i]
+        for k in range(size):
+            T[k, k] += ridge[k]
+            t[k] = m[i, k] + z * x[k]
+        c = links[i] if i < n - 1 else 0.0
+        if i == n - 1:
+            if free:
+                stiffen(T, t, x, b)
+            elif T[size - 1, size - 1] == 0.0:
+                if abs(t[size - 1]) > _NO_PULL * u.max():
+                    return False
+                T[size - 1, size - 1] = 1.0
+                t[size - 1] = offset
+        S[:, :] = T
+        for k in range(size):
+            S[k, k] += c
+        if not invert_factor(S, c, W[i]):
+            return False
+        apply_inverse(W[i], t, half, rest[i])
+        scalars[i, 0] = 0.0
+        if free:
+            apply_inverse(W[i], x, half, y)
+            gamma, beta = 0.0, b
+            for k in range(size):
+                gamma += x[k] * y[k]
+                beta -= x[k] * rest[i, k]
+            if not gamma > 0.0:
+                return False
+            for k in range(size):
+                v[i, k] = y[k]
+                rest[i, k] += y[k] * beta / gamma
+            scalars[i, 0], scalars[i, 1] = gamma, beta
+        if i < n - 1:
+            pass_link(T, W[i], c, Y, M[i + 1])
+            if T[size - 1, size - 1] == 0.0:
+                # Nothing is known of the offset, and rounding shall not know it.
+                M[i + 1, :, size - 1] = 0.0
+            if free:
+                for k in range(size):
+                    factor, row = c * c * v[i, k] / scalars[i, 0], M[i + 1, k]
+                    for q in range(k, size):
+                        row[q] += factor * v[i, q]
+            for k in range(size):
+                m[i + 1, k] = c * rest[i, k]
+    return True
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def stiffen(T, t, x, b):  # type: ignore[no-untyped-def]
+    """T += κx̃x̃ᵀ and t += κb x̃, with κ of the size that T has."""
+    size = x.size
+    trace, square = 0.0, 0.0
+    for k in range(size):
+        trace += T[k, k]
+        square += x[k] * x[k]
+    kappa = (trace / size if trace > 0.0 else 1.0) / square
+    for k in range(size):
+        row, factor = T[k], kappa * x[k]
+        for q in range(k, size):
+            row[q] += factor * x[q]
+        t[k] += factor * b
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def step_back(W, rest, v, gamma, beta, c, after, half, out):  # type: ignore[no-untyped-def]
+    """θ of a node from that of the next, `after`, into `out`; the multiplier of its free row."""
+    size = rest.size
+    if c == 0.0:
+        for k in range(size):
+            out[k] = rest[k]
+        return beta / gamma if gamma > 0.0 else 0.0
+    apply_inverse(W, after, half, out)
+    along = 0.0
+    if gamma > 0.0:
+        for k in range(size):
+            along += v[k] * after[k]
+        for k in range(size):
+            out[k] -= v[k] * along / gamma
+    for k in range(size):
+        out[k] = rest[k] + c * out[k]
+    return (beta - c * along) / gamma if gamma > 0.0 else 0.0

@@ -129,6 +129,10 @@ class TimeAxis:
             )
 
 
+#: The axis of rows that are merely counted.
+ROW_NUMBERS = TimeAxis(None)
+
+
 def plain_times(times: Any) -> Array:
     """Times as an array of float64, int64, dates or durations, of any shape but a table."""
     values = np.asarray(times)

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
-from lindero.kernels.coupled import CoupledKernel
 from lindero.labels import class_labels, declared_classes, label_codes, require_one_kind
-from lindero.problems.coupled import CoupledProblem
-from lindero.problems.coupled_dual import coupled_margin_dual
-from lindero.problems.coupled_losses import coupled_margin
-from lindero.problems.dual_qp import DualQP
+from lindero.problems.coupled import CoupledMargin
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
-from lindero.svm.adaptive_machine import ADAPTIVE_CONSTRAINTS, AdaptiveMachine
-from lindero.svm.adaptive_online import begin_or_go_on, can_go_on
+from lindero.svm.adaptive.machine import AdaptiveMachine
+from lindero.svm.adaptive.path import against_the_rest, decide
 from lindero.validation import further_table, require_every_class, training_table
 
 
@@ -168,8 +163,6 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**ADAPTIVE_CONSTRAINTS}
-
     def __init__(
         self,
         *,
@@ -238,9 +231,9 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
             The fitted estimator. A call that fails leaves it as it was; one that is interrupted
             (Ctrl-C) leaves the best model so far.
         """
-        return self._fit_aside(X, y, times, sample_weight)
+        return self._fit_path(X, y, times, sample_weight)
 
-    @available_if(can_go_on)  # type: ignore[untyped-decorator]
+    @available_if(AdaptiveMachine._can_extend)  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, times: Any = None
@@ -273,7 +266,7 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         """
         if hasattr(self, "_path") and classes is not None:
             self._require_same(classes)
-        return begin_or_go_on(self, X, y, times, sample_weight, classes)  # type: ignore[no-any-return]
+        return self._extend_path(X, y, times, sample_weight, classes)
 
     def _require_same(self, classes: Any) -> None:
         given = declared_classes(classes)
@@ -285,11 +278,7 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
 
     # -- what the base asks for ---------------------------------------------------------------
 
-    @property
-    def _n_machines(self) -> int:
-        return 1 if len(self.classes_) == 2 else len(self.classes_)
-
-    def _table(self, X: Any, y: Any, classes: Any = None) -> tuple[Any, Array]:
+    def _read_first(self, X: Any, y: Any, classes: Any = None) -> tuple[Any, Array]:
         X, y = training_table(self, X, y)
         if classes is None:
             self.classes_, codes = class_labels(y)
@@ -297,13 +286,13 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         require_one_kind(y)
         check_classification_targets(y)
         self.classes_, _ = class_labels(declared_classes(classes))
-        return X, self._coded(y)
+        return X, self._code(y)
 
-    def _further(self, X: Any, y: Any) -> tuple[Any, Array]:
+    def _read_further(self, X: Any, y: Any) -> tuple[Any, Array]:
         X, y = further_table(self, X, y)
-        return X, self._coded(y)
+        return X, self._code(y)
 
-    def _coded(self, y: Array) -> Array:
+    def _code(self, y: Array) -> Array:
         """The position of each label among the classes."""
         advice = (
             "Call fit with all samples to begin anew, or name all classes as classes= in the first "
@@ -314,19 +303,8 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
     def _require_weights(self, weights: Array, targets: Array) -> None:
         require_every_class("sample_weight", weights, targets.astype(np.intp), self.classes_)
 
-    def _signs(self, machine: int, targets: Array) -> Array:
-        positive = 1 if len(self.classes_) == 2 else machine
-        return np.where(targets == positive, 1.0, -1.0)[None, :]
-
-    def _stated(
-        self, machine: int, X: Array, targets: Array, bounds: Array, **rest: Any
-    ) -> CoupledProblem:
-        return coupled_margin(X, self._signs(machine, targets)[0], bounds, **rest)
-
-    def _stated_dual(
-        self, machine: int, kernel: CoupledKernel, targets: Array, bounds: Array
-    ) -> DualQP:
-        return coupled_margin_dual(kernel, self._signs(machine, targets)[0], bounds)
+    def _losses(self) -> Sequence[CoupledMargin]:
+        return against_the_rest(len(self.classes_))
 
     # -- decisions ----------------------------------------------------------------------------
 
@@ -346,7 +324,7 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         values : ndarray of shape (n_samples,) or (n_samples, n_classes)
             One column per class where there are more than two.
         """
-        values = self._values(X, times)
+        values = self._outputs(X, times)
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any, times: Any = None) -> Array:
@@ -364,15 +342,9 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         -------
         labels : ndarray of shape (n_samples,)
         """
-        codes = self._codes(self._values(X, times))
+        codes = decide(self._outputs(X, times))
         labels: Array = self.classes_[codes]
         return labels
-
-    def _codes(self, values: Array) -> Array:
-        """The position among the classes that outputs of machines decide for."""
-        one = values.shape[1] == 1
-        codes: Array = (values[:, 0] >= 0).astype(np.intp) if one else np.argmax(values, axis=1)
-        return codes
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, times: Any = None) -> float:
         """Share of rows whose class is predicted.
@@ -399,6 +371,6 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
     @property
     def n_support_(self) -> Array:
         """Number of support vectors of each class."""
-        check_is_fitted(self)
-        codes = self._path.targets[(self._path.a > 0.0).any(axis=(0, 1))]
+        path = self._fitted_path()
+        codes = path.samples.targets[(path.a > 0.0).any(axis=(0, 1))]
         return np.bincount(codes.astype(np.intp), minlength=len(self.classes_))

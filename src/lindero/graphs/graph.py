@@ -1,5 +1,9 @@
 """Graphs whose nodes carry hyperplanes: a chain, or any symmetric table of weights.
 
+A chain may be one of times. Its links then weigh 1, or unit/gap where gaps count, the unit being
+the median of the gaps that are not zero. No link weighs more than `MOST_WEIGHT`, which is also what
+a gap of zero gets, or less than `LEAST_WEIGHT`.
+
 With L the Laplacian of the weights, (Lθ)_i = Σ_j weight_ij (θ_i − θ_j), a graph offers
 
     energy(θ)         θᵀLθ = Σ weight ‖θ_i − θ_j‖² over the links
@@ -21,18 +25,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numba import njit
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
 from lindero.errors import SolverError
-from lindero.problems.graph_levels import GraphLevels, conjugate_gradients
-from lindero.problems.link_passes import (
-    chain_energy,
-    eliminate_chain,
-    graph_energy,
-    graph_laplacian,
-)
+from lindero.graphs.multigrid import GraphLevels, conjugate_gradients
 from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import EXACT, FAST
 
 #: Up to this many nodes a graph's equations are solved by elimination, beyond by iteration.
 MOST_ELIMINATED_NODES = 3000
@@ -45,6 +45,13 @@ _MOST_STEPS = 300
 #: Share of the diagonal that stands for a missing ridge in the preconditioner.
 _HELD = 1e-10
 
+#: The most that a link over a short gap may weigh, beside one over the median gap.
+MOST_WEIGHT = 1e3
+
+#: The least that a link over a long gap may weigh. Kernels hold 1/weight beside values of the order
+#: of 1, and with less than this their digits would be lost.
+LEAST_WEIGHT = 1e-9
+
 
 @dataclass(frozen=True)
 class Chain:
@@ -54,7 +61,12 @@ class Chain:
 
     def __post_init__(self) -> None:
         links = np.ascontiguousarray(self.links, dtype=np.float64)
-        _check_weights(links, "link")
+        bad = np.flatnonzero(~(np.isfinite(links) & (links >= 0.0)))
+        if len(bad):
+            raise SolverError(
+                "Weights of a chain must be finite and not negative; link "
+                f"{bad[0]} is {links[bad[0]]}."
+            )
         object.__setattr__(self, "links", links)
 
     @classmethod
@@ -102,15 +114,10 @@ class Graph:
                 f"A graph needs a square matrix of weights; this one is {weights.shape}."
             )
         weights.sum_duplicates()
+        _require_sound_table(weights)
         weights.setdiag(0.0)
         weights.eliminate_zeros()
         weights.sort_indices()
-        _check_weights(weights.data, "entry")
-        if abs(weights - weights.T).max() > 0.0:
-            raise SolverError(
-                "The matrix of a graph's weights must be symmetric; take the maximum, or the mean, "
-                "of the matrix and its transpose."
-            )
         object.__setattr__(self, "weights", weights)
 
     @property
@@ -185,10 +192,100 @@ class Graph:
         return conjugate_gradients(times, levels, r, near, _SOLVED, _MOST_STEPS)
 
 
-def _check_weights(weights: Array, what: str) -> None:
-    if not np.isfinite(weights).all() or (weights < 0.0).any():
-        place = int(np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))[0])
+def typical_gap(times: Array) -> float:
+    """The median of the gaps between sorted times that are not zero; 0 where there are none."""
+    gaps = np.diff(times)
+    gaps = gaps[gaps > 0.0]
+    return float(np.median(gaps)) if len(gaps) else 0.0
+
+
+def link_times(times: Array, unit: float | None) -> Array:
+    """Weights of the links between sorted times: 1, or unit/gap where there is a `unit`."""
+    gaps = np.diff(times)
+    if unit is None or not unit > 0.0:
+        return np.ones(len(gaps))
+    with np.errstate(divide="ignore", over="ignore"):
+        weights: Array = np.clip(unit / gaps, LEAST_WEIGHT, MOST_WEIGHT)
+    return weights
+
+
+def _require_sound_table(weights: sp.csr_array) -> None:
+    """Refuse weights that are negative or not finite, and those that differ there and back."""
+    entries = weights.tocoo()
+    bad = np.flatnonzero(~(np.isfinite(entries.data) & (entries.data >= 0.0)))
+    if len(bad):
+        row, column = int(entries.row[bad[0]]), int(entries.col[bad[0]])
         raise SolverError(
-            f"Weights of a graph must be finite and not negative; {what} {place} is "
-            f"{weights[place]}."
+            f"graph must hold finite weights that are not negative, but that of rows {row} and "
+            f"{column} is {entries.data[bad[0]]:g}. Leave such links out, or turn distances into "
+            "weights, as by 1/distance."
         )
+    difference = (weights - weights.T).tocoo()
+    differing = np.flatnonzero(difference.data)
+    if len(differing):
+        row, column = int(difference.row[differing[0]]), int(difference.col[differing[0]])
+        raise SolverError(
+            f"graph must be symmetric, but the weight from row {row} to row {column} is "
+            f"{weights[row, column]:g} and back it is {weights[column, row]:g}. Pass "
+            "graph.maximum(graph.T), or (graph + graph.T) / 2."
+        )
+
+
+# -- passes over the links, compiled --------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+def chain_energy(links, theta):  # type: ignore[no-untyped-def]
+    """Σ links_i ‖θ_{i+1} − θ_i‖²."""
+    total = 0.0
+    for i in range(links.size):
+        square = 0.0
+        for k in range(theta.shape[1]):
+            square += (theta[i + 1, k] - theta[i, k]) ** 2
+        total += links[i] * square
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def eliminate_chain(r, ridge, links, ground, x):  # type: ignore[no-untyped-def]
+    """(ridge I + L + ground e₀e₀ᵀ) x = r along one column, a zero where a component floats."""
+    n = r.size
+    weight = np.empty(n)
+    behind = ground
+    for i in range(n):
+        own = ridge + behind
+        after = links[i] if i < n - 1 else 0.0
+        weight[i] = own + after
+        behind = own * (after / weight[i]) if after > 0.0 else 0.0
+        x[i] = r[i] + (links[i - 1] * x[i - 1] if i > 0 else 0.0)
+        x[i] = x[i] / weight[i] if weight[i] > 0.0 else 0.0
+    for i in range(n - 2, -1, -1):
+        if links[i] > 0.0:
+            x[i] += links[i] / weight[i] * x[i + 1]
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def graph_laplacian(starts, neighbours, weights, theta, out):  # type: ignore[no-untyped-def]
+    """out_i = Σ_j weight_ij (θ_i − θ_j)."""
+    for i in range(theta.shape[0]):
+        target, own = out[i], theta[i]
+        target[:] = 0.0
+        for e in range(starts[i], starts[i + 1]):
+            weight, other = weights[e], theta[neighbours[e]]
+            for k in range(target.size):
+                target[k] += weight * (own[k] - other[k])
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+def graph_energy(starts, neighbours, weights, theta):  # type: ignore[no-untyped-def]
+    """Σ weight_ij ‖θ_i − θ_j‖² over the links, each counted once."""
+    total = 0.0
+    for i in range(theta.shape[0]):
+        for e in range(starts[i], starts[i + 1]):
+            j = neighbours[e]
+            if j < i:
+                square = 0.0
+                for k in range(theta.shape[1]):
+                    square += (theta[i, k] - theta[j, k]) ** 2
+                total += weights[e] * square
+    return total

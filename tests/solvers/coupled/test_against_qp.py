@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lindero.graphs.graph import Graph
 from lindero.kernels.functions import KernelFunction
 from lindero.kernels.operator import kernel_operator
 from lindero.problems.dual_qp import DualQP
-from lindero.problems.node_graphs import Graph
-from lindero.solvers.coupled_interior_point import CoupledInteriorPointSolver
+from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
 from lindero.solvers.solution import Status
 from lindero.solvers.working_set import WorkingSetSolver
 from tests.coupled_bank import GRAPHS, random_problem

@@ -1,7 +1,8 @@
-"""Elimination of a chain of blocks from both ends towards the middle, compiled.
+"""The Newton system of hyperplanes along a chain: block tridiagonal, O(n d³) time, O(n d²) memory.
 
-Node i adds E_i = diag(ridge) + σ_i x̃_i x̃_iᵀ (and the ground, at node 0), a link of weight c adds
-c‖θ_i − θ_{i+1}‖². With T_i all that nodes up to i know of θ_i, and S_i = T_i + cI,
+The chain is eliminated from both ends towards the middle. Node i adds E_i = diag(ridge) +
+σ_i x̃_i x̃_iᵀ (and the ground, at node 0), a link of weight c adds c‖θ_i − θ_{i+1}‖². With T_i all
+that nodes up to i know of θ_i, and S_i = T_i + cI,
 
     T_{i+1} = E_{i+1} + c T_i S_i⁻¹         since  (T⁻¹ + I/c)⁻¹ = cTS⁻¹ = cI − c²S⁻¹ = T − TS⁻¹T
 
@@ -13,6 +14,7 @@ Both halves of the chain are independent until they meet, so each may have a thr
 of operations is the same with one. Of each S the inverse of its triangular factor is kept, packed
 by rows: W with WᵀW = S⁻¹. What a node needs is copied into small arrays of the half's own: rows of
 shared arrays carry a count of who uses them, over which two threads would wait for each other.
+Other passes are split into fixed ranges of nodes: results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -20,8 +22,110 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lindero.problems.block_factors import apply_inverse, inverse_factor
+from lindero.graphs.graph import Chain
+from lindero.graphs.multigrid import apply_inverse, invert_factor
+from lindero.problems.coupled import CoupledProblem
+from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT, FAST
+from lindero.runtime.threads import TileThreads
+
+#: Nodes in one piece of work.
+_RANGE = 2**15
+
+
+def node_ranges(n_nodes: int) -> list[tuple[int, int]]:
+    """Fixed ranges of nodes, so that sums do not depend on the number of threads."""
+    return [(start, min(start + _RANGE, n_nodes)) for start in range(0, n_nodes, _RANGE)]
+
+
+class ChainSystem:
+    """H + Σ σ_i x̃_i x̃_iᵀ for a chain; see `interior_point.CoupledSystem`."""
+
+    def __init__(self, problem: CoupledProblem, threads: TileThreads) -> None:
+        assert isinstance(problem.graph, Chain)
+        self.threads = threads
+        self._X = problem.X
+        self._links = problem.link_scale * problem.graph.links
+        self._ridge = problem.ridge
+        self._ground = problem.ground
+        self._origin = problem.origin
+        n, p = problem.n_nodes, problem.n_parameters
+        self._ranges = node_ranges(n)
+        self._W = np.empty((n, p * (p + 1) // 2))
+        self._known = np.empty((2, p, p))
+        middle = n // 2
+        self._middle = middle
+        self._inwards = [(0, 0, middle, 1), (1, n - 1, middle, -1)]
+        self._outwards = [(middle - 1, -1, -1), (middle + 1, n, 1)]
+
+    def residual(self, theta: Array, z: Array) -> Array:
+        """Σ z_i x̃_i less the gradient of the penalty."""
+        out = np.empty_like(theta)
+
+        def work(bounds: tuple[int, int]) -> None:
+            chain_residual(
+                self._X,
+                self._links,
+                self._ridge,
+                self._ground,
+                self._origin,
+                theta,
+                z,
+                *bounds,
+                out,
+            )
+
+        self.threads.map(work, self._ranges)
+        return out
+
+    def factor(self, sigma: Array) -> None:
+        sound = [True, True]
+
+        def work(half: tuple[int, int, int, int]) -> None:
+            side, start, stop, step = half
+            sound[side] = eliminate_half(
+                self._X, sigma, self._ridge, self._links, self._ground,
+                start, stop, step, self._W, self._known[side],
+            )  # fmt: skip
+
+        self.threads.map(work, self._inwards)
+        left, right = self._known
+        if not all(sound) or not eliminate_middle(
+            self._X, sigma, self._ridge, self._ground, self._middle, left, right, self._W
+        ):
+            raise np.linalg.LinAlgError("The Newton system is not positive definite.")
+
+    def sharpen(self) -> bool:
+        return False
+
+    def solve(self, r: Array) -> Array:
+        x = np.empty_like(r)
+        W, links = self._W, self._links
+        self.threads.map(lambda half: sweep_in(W, links, r, *half[1:], x), self._inwards)
+        solve_middle(W, links, r, self._middle, x)
+        self.threads.map(lambda half: sweep_out(W, links, *half, x), self._outwards)
+        return x
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def chain_residual(X, links, ridge, ground, origin, theta, z, start, stop, out):  # type: ignore[no-untyped-def]
+    """z_i x̃_i − (Hθ)_i for nodes start..stop. The flow over a link is computed alike from both of
+    its ends, so that flows cancel exactly in sums over nodes."""
+    n, p = theta.shape
+    for i in range(start, stop):
+        for k in range(p):
+            pull = z[i] * X[i, k] if k < p - 1 else z[i]
+            total = pull - ridge[k] * theta[i, k]
+            if i > 0:
+                total -= links[i - 1] * (theta[i, k] - theta[i - 1, k])
+            else:
+                total -= ground * (theta[0, k] - origin[k])
+            if i < n - 1:
+                total += links[i] * (theta[i + 1, k] - theta[i, k])
+            out[i, k] = total
+
+
+# -- elimination, compiled ------------------------------------------------------------------------
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
@@ -92,7 +196,7 @@ def eliminate_half(X, sigma, ridge, links, ground, start, stop, step, W, known):
         S[:, :] = T
         for k in range(p):
             S[k, k] += c
-        if not inverse_factor(S, c, w):
+        if not invert_factor(S, c, w):
             return False
         pass_link(T, w, c, Y, before)
         for q in range(w.size):
@@ -110,7 +214,7 @@ def eliminate_middle(X, sigma, ridge, ground, i, left, right, W):  # type: ignor
     if i == 0:
         for k in range(T.shape[0]):
             T[k, k] += ground
-    return inverse_factor(T, 0.0, W[i])
+    return invert_factor(T, 0.0, W[i])
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)

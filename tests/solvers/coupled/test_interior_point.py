@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import lindero.solvers.coupled_interior_point as interior
+import lindero.solvers.coupled.interior_point as interior
+from lindero.graphs.graph import Chain, Graph
 from lindero.problems.coupled import Anchor
-from lindero.problems.coupled_losses import coupled_margin, coupled_tube
-from lindero.problems.node_graphs import Chain, Graph
-from lindero.solvers.coupled_interior_point import CoupledInteriorPointSolver
+from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
 from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Status
 from lindero.svm import SVC, SVR
-from tests.coupled_bank import neighbours, turning
+from tests.coupled_bank import coupled_margin, coupled_tube, neighbours, turning
 from tests.naive import coupled as naive
 
 
@@ -163,7 +162,7 @@ def test_an_anchor_alone_is_followed():
 
 def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
     monkeypatch.setattr(interior, "_THREADS_FROM", 0)
-    monkeypatch.setattr("lindero.solvers.coupled_rows._RANGE", 64)
+    monkeypatch.setattr("lindero.solvers.coupled.chain._RANGE", 64)
     X, y = turning(300, noise=0.4)
     for graph in (Chain.of(300), neighbours(X)):
         problem = coupled_margin(X, y, np.ones(300), 1e4, graph)

@@ -13,17 +13,23 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.spatial import cKDTree
 
-import lindero.problems.graph_levels as graph_levels
-import lindero.solvers.coupled_systems as coupled_systems
-import lindero.solvers.graph_system as graph_system
+import lindero.graphs.multigrid as multigrid
+import lindero.solvers.coupled.graph as graph_system
+import lindero.solvers.coupled.interior_point as interior_point
+from lindero.graphs.graph import Chain, Graph
 from lindero.problems.coupled import Anchor
-from lindero.problems.coupled_losses import coupled_margin, coupled_tube
-from lindero.problems.node_graphs import Chain, Graph
 from lindero.runtime.threads import TileThreads
-from lindero.solvers.chain_system import ChainSystem
-from lindero.solvers.coupled_interior_point import CoupledInteriorPointSolver
-from lindero.solvers.graph_system import GraphSystem
-from tests.coupled_bank import GRAPHS, neighbours, random_problem, turning
+from lindero.solvers.coupled.chain import ChainSystem
+from lindero.solvers.coupled.graph import GraphSystem
+from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
+from tests.coupled_bank import (
+    GRAPHS,
+    coupled_margin,
+    coupled_tube,
+    neighbours,
+    random_problem,
+    turning,
+)
 from tests.naive import coupled as naive
 
 
@@ -44,7 +50,7 @@ def systems(problem, monkeypatch):
     """All that can take the problem; levels go down to single nodes."""
     if isinstance(problem.graph, Chain):
         return [ChainSystem(problem, TileThreads(1))]
-    monkeypatch.setattr(graph_levels, "_OUTRIGHT", 8)
+    monkeypatch.setattr(multigrid, "_OUTRIGHT", 8)
     monkeypatch.setattr(graph_system, "_SHARES", (1e-12,))
     return [GraphSystem(problem, most_eliminated) for most_eliminated in (0, 10**6)]
 
@@ -107,7 +113,7 @@ def test_a_graph_that_iteration_cannot_solve_is_eliminated(monkeypatch):
     X, y = turning(300, noise=0.5)
     graph = Graph(sp.diags_array([links, links], offsets=[1, -1]))
     problem = coupled_margin(X, y, np.ones(300), 1.0, graph)
-    monkeypatch.setattr(graph_levels, "_OUTRIGHT", 8)
+    monkeypatch.setattr(multigrid, "_OUTRIGHT", 8)
     monkeypatch.setattr(graph_system, "_MOST_STEPS", 3)
     system = GraphSystem(problem, 0)
     sigma, r = 10.0 ** rng.uniform(-3, 3, 300), rng.standard_normal((300, 3))
@@ -123,7 +129,7 @@ def test_a_graph_that_iteration_cannot_solve_is_eliminated(monkeypatch):
 def test_levels_shrink_and_hold_all_links():
     X = np.random.default_rng(0).standard_normal((3000, 2))
     problem = coupled_margin(X, np.ones(3000), np.ones(3000), 1.0, neighbours_of_many(X))
-    levels = graph_levels.GraphLevels(sp.csr_array(problem.graph.weights), 3)
+    levels = multigrid.GraphLevels(sp.csr_array(problem.graph.weights), 3)
     sizes = [links.n_nodes for links in levels.links]
     assert len(sizes) >= 3
     assert all(2 * after < before for before, after in pairwise(sizes))
@@ -144,7 +150,7 @@ def test_a_larger_graph_is_solved_by_iteration():
 
 
 def test_steps_that_are_too_rough_are_sharpened_until_the_judge_agrees(monkeypatch):
-    monkeypatch.setattr(graph_levels, "_OUTRIGHT", 8)
+    monkeypatch.setattr(multigrid, "_OUTRIGHT", 8)
     monkeypatch.setattr(graph_system, "_SHARES", (0.3, 1e-10))
     made = []
 
@@ -152,7 +158,7 @@ def test_steps_that_are_too_rough_are_sharpened_until_the_judge_agrees(monkeypat
         made.append(GraphSystem(problem, 0))
         return made[-1]
 
-    monkeypatch.setattr(coupled_systems, "GraphSystem", iterated)
+    monkeypatch.setattr(interior_point, "GraphSystem", iterated)
     X, y = turning(100, noise=0.5)
     problem = coupled_margin(X, y, np.ones(100), 1e-2, neighbours(X, 3))
     solution = CoupledInteriorPointSolver(tol=1e-9).solve(problem)
@@ -184,7 +190,7 @@ SMALLEST = {"window": _window, "tube": _tube, "neighbours": _neighbours}
 PROGRAM = """
 import json
 import numba
-from tests.solvers.test_coupled_systems import solutions
+from tests.solvers.coupled.test_systems import solutions
 print(json.dumps({"compiled": not numba.config.DISABLE_JIT, "solutions": solutions()}))
 """
 
@@ -204,7 +210,7 @@ def solutions():
 def uncompiled():
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 
-from lindero.kernels.coupled import CoupledKernel
-from lindero.problems.coupled import CoupledProblem
-from lindero.problems.coupled_dual import coupled_tube_dual
-from lindero.problems.coupled_losses import coupled_tube
-from lindero.problems.dual_qp import DualQP
+from lindero.problems.coupled import CoupledTube
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
-from lindero.svm.adaptive_machine import ADAPTIVE_CONSTRAINTS, AdaptiveMachine
-from lindero.svm.adaptive_online import begin_or_go_on, can_go_on
+from lindero.svm.adaptive.machine import AdaptiveMachine
 from lindero.validation import further_table, training_table
 
 
@@ -158,12 +152,9 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ADAPTIVE_CONSTRAINTS,
+        **AdaptiveMachine._parameter_constraints,
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
     }
-
-    _n_sides = 2
-    _n_machines = 1
 
     def __init__(
         self,
@@ -235,9 +226,9 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
             The fitted estimator. A call that fails leaves it as it was; one that is interrupted
             (Ctrl-C) leaves the best model so far.
         """
-        return self._fit_aside(X, y, times, sample_weight)
+        return self._fit_path(X, y, times, sample_weight)
 
-    @available_if(can_go_on)  # type: ignore[untyped-decorator]
+    @available_if(AdaptiveMachine._can_extend)  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def partial_fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, times: Any = None
@@ -266,29 +257,18 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
         self : AdaptiveSVR
             A call that fails or is interrupted changes nothing at all.
         """
-        return begin_or_go_on(self, X, y, times, sample_weight)  # type: ignore[no-any-return]
+        return self._extend_path(X, y, times, sample_weight)
 
     # -- what the base asks for ---------------------------------------------------------------
 
-    def _table(self, X: Any, y: Any, classes: Any = None) -> tuple[Any, Array]:
-        self._fitted_epsilon = self.epsilon
+    def _read_first(self, X: Any, y: Any, classes: Any = None) -> tuple[Any, Array]:
         return training_table(self, X, y, y_numeric=True)
 
-    def _further(self, X: Any, y: Any) -> tuple[Any, Array]:
+    def _read_further(self, X: Any, y: Any) -> tuple[Any, Array]:
         return further_table(self, X, y, y_numeric=True)
 
-    def _signs(self, machine: int, targets: Array) -> Array:
-        return np.repeat([[1.0], [-1.0]], len(targets), axis=1)
-
-    def _stated(
-        self, machine: int, X: Array, targets: Array, bounds: Array, **rest: Any
-    ) -> CoupledProblem:
-        return coupled_tube(X, targets, bounds, self._fitted_epsilon, **rest)
-
-    def _stated_dual(
-        self, machine: int, kernel: CoupledKernel, targets: Array, bounds: Array
-    ) -> DualQP:
-        return coupled_tube_dual(kernel, targets, bounds, self._fitted_epsilon)
+    def _losses(self) -> Sequence[CoupledTube]:
+        return (CoupledTube(self.epsilon),)
 
     # -- predictions --------------------------------------------------------------------------
 
@@ -307,7 +287,7 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
         -------
         values : ndarray of shape (n_samples,)
         """
-        return self._values(X, times)[:, 0]
+        return self._outputs(X, times)[:, 0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, times: Any = None) -> float:
         """R² of the predictions.

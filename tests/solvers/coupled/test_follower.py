@@ -4,14 +4,21 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import lindero.solvers.chain_follower as chain_follower
+import lindero.solvers.coupled.follower as chain_follower
+from lindero.graphs.graph import Chain
 from lindero.problems.coupled import CoupledProblem
-from lindero.problems.coupled_losses import coupled_margin, coupled_tube
-from lindero.problems.node_graphs import Chain
-from lindero.solvers.chain_follower import SPACING, ChainFollower, Outcome
-from lindero.solvers.chain_steps import FREE, FULL, IDLE, eliminate, step_back
-from lindero.solvers.coupled_interior_point import CoupledInteriorPointSolver
-from tests.coupled_bank import turning
+from lindero.solvers.coupled.follower import (
+    FREE,
+    FULL,
+    IDLE,
+    SPACING,
+    ChainFollower,
+    FollowStatus,
+    eliminate,
+    step_back,
+)
+from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
+from tests.coupled_bank import coupled_margin, coupled_tube, turning
 from tests.naive import chain_follower as naive
 
 
@@ -129,7 +136,7 @@ def test_new_nodes_end_at_the_optimum_that_trying_finds(tube):
         n_new = int(rng.integers(1, 3))
         problem = random_chain(rng, int(rng.integers(n_new + 1, 5)), tube)
         outcome, theta, _ = followed(problem, n_new)
-        if outcome is Outcome.LOST:
+        if outcome is FollowStatus.LOST:
             continue
         settled += 1
         best = problem.objective(naive.optimum_by_trying(problem)[0])
@@ -145,7 +152,7 @@ def test_new_nodes_end_at_the_optimum_that_interior_points_find(tube):
         n_new = int(rng.integers(1, 6))
         problem = random_chain(rng, int(rng.integers(n_new + 1, 40)), tube)
         outcome, theta, a = followed(problem, n_new)
-        if outcome is Outcome.LOST:
+        if outcome is FollowStatus.LOST:
             continue
         settled += 1
         assert ((a >= 0.0) & (a <= problem.u)).all()
@@ -164,7 +171,7 @@ def test_a_single_class_keeps_its_offset(label):
     for _ in range(40):
         problem = random_chain(rng, 12, False, label)
         outcome, theta, a = followed(problem, 3)
-        assert outcome is not Outcome.LOST
+        assert outcome is not FollowStatus.LOST
         assert_allclose(theta[:, :-1], 0.0, atol=1e-8)
         # Where nothing has weight, nothing says what the offset is.
         assert_allclose(theta[:, -1], label if problem.u[:, :9].any() else 0.0, atol=1e-8)
@@ -206,7 +213,7 @@ def test_a_restart_in_pieces_is_that_of_the_whole_chain(monkeypatch):
     expected, multipliers = theta.copy(), a.copy()
     assert whole.start == 0
     outcome, touched = follow_end(whole, problem, expected, multipliers, n - 3)
-    assert outcome is Outcome.SETTLED
+    assert outcome is FollowStatus.SETTLED
     assert touched > n - 200
     monkeypatch.setattr(chain_follower, "_PIECE", 2 * SPACING)
     pieces, _, _ = started(problem, n - 3, 3 * SPACING)
@@ -243,7 +250,7 @@ def test_a_shorter_window_changes_nothing_in_what_follows():
             part = first_nodes(problem, end + 1)
             theta[end], a[:, end] = theta[end - 1], 0.0
             outcome, _ = follow_end(follower, part, theta[: end + 1], a[:, : end + 1], end)
-            assert outcome is Outcome.SETTLED
+            assert outcome is FollowStatus.SETTLED
             if shortened:
                 follower.shorten(end + 1, 4 * SPACING)
         assert (follower.start > 0) == shortened
@@ -261,10 +268,10 @@ def test_what_is_left_undone_stays_below_the_tolerance(coupling):
         theta[end], a[:, end] = theta[end - 1], 0.0
         part = first_nodes(problem, end + 1)
         outcome, _ = follow_end(follower, part, theta[: end + 1], a[:, : end + 1], end, tol)
-        assert outcome is not Outcome.LOST
+        assert outcome is not FollowStatus.LOST
     best = CoupledInteriorPointSolver(1e-11).solve(problem).theta
     off = np.linalg.norm(theta - best, axis=1).max()
-    # Rows of older nodes whose state would change add to it; see `adaptive_trail`.
+    # Rows of older nodes whose state would change add to it; see `solvers.coupled.trail`.
     assert off <= 10.0 * tol * np.linalg.norm(best, axis=1).max()
 
 
@@ -293,7 +300,7 @@ def test_nodes_before_the_first_allowed_are_not_touched():
     follower, theta, a = started(problem, known, n)
     before = theta.copy(), a.copy()
     outcome, touched = follower.follow(problem, theta, a, known, first, 1e-6)
-    assert (outcome, touched) == (Outcome.SETTLED, first)
+    assert (outcome, touched) == (FollowStatus.SETTLED, first)
     assert_array_equal(theta[:first], before[0][:first])
     assert_array_equal(a[:, :first], before[1][:, :first])
     assert (theta[first:] != before[0][first:]).any(axis=1).all()
@@ -306,7 +313,7 @@ def test_a_window_that_moves_as_a_whole_is_too_short():
     follower.shorten(known, SPACING)
     assert follower.start > 0
     outcome, touched = follow_end(follower, problem, theta, a, known)
-    assert (outcome, touched) == (Outcome.TOO_SHORT, follower.start)
+    assert (outcome, touched) == (FollowStatus.TOO_SHORT, follower.start)
 
 
 def test_an_unsound_follower_is_lost_until_it_restarts():
@@ -317,15 +324,15 @@ def test_an_unsound_follower_is_lost_until_it_restarts():
     follower.restart(before, before.u * (before.s > 0.0), 0, SPACING)
     assert not follower.sound
     start = theta.copy(), a.copy()
-    assert follower.follow(problem, theta, a, 59, 0, 1e-6) == (Outcome.LOST, 0)
+    assert follower.follow(problem, theta, a, 59, 0, 1e-6) == (FollowStatus.LOST, 0)
     assert_array_equal(theta, start[0])
     assert_array_equal(a, start[1])
     follower.restart(before, a[:, :59], 0, SPACING)
-    assert follower.follow(problem, theta, a, 59, 0, 1e-6)[0] is not Outcome.LOST
+    assert follower.follow(problem, theta, a, 59, 0, 1e-6)[0] is not FollowStatus.LOST
 
 
 def test_rows_that_are_not_finite_are_given_up():
     problem = drifting_chain(60)
     follower, theta, a = started(problem, 59, 60)
     problem.X[59] = np.nan
-    assert follower.follow(problem, theta, a, 59, 0, 1e-6)[0] is Outcome.LOST
+    assert follower.follow(problem, theta, a, 59, 0, 1e-6)[0] is FollowStatus.LOST
