@@ -64,16 +64,9 @@ class ChainSystem:
 
         def work(bounds: tuple[int, int]) -> None:
             chain_residual(
-                self._X,
-                self._links,
-                self._ridge,
-                self._ground,
-                self._origin,
-                theta,
-                z,
-                *bounds,
-                out,
-            )
+                self._X, self._links, self._ridge, self._ground, self._origin,
+                theta, z, *bounds, out,
+            )  # fmt: skip
 
         self.threads.map(work, self._ranges)
         return out

@@ -78,7 +78,6 @@ class CoupledSolution:
     theta: Array
     a: Array
     judgement: Judgement
-    relative_gap: float
     status: Status
     n_iter: int
     seconds: float
@@ -92,10 +91,7 @@ class CoupledInteriorPointSolver:
     n_threads: int | None = None
 
     def solve(
-        self,
-        problem: CoupledProblem,
-        limits: Limits | None = None,
-        number: int = 0,
+        self, problem: CoupledProblem, limits: Limits | None = None, number: int = 0
     ) -> CoupledSolution:
         """The solution; `number` is that of the problem, for progress."""
         begun = time.perf_counter()
@@ -116,15 +112,7 @@ class CoupledInteriorPointSolver:
                 n_iter = path.n_iter
             theta[nodes], a[:, nodes] = path.best_theta, path.best_a
         judgement = path.best if len(nodes) == problem.n_nodes else problem.judge(theta, a)
-        return CoupledSolution(
-            theta=theta,
-            a=a,
-            judgement=judgement,
-            relative_gap=problem.relative_gap(judgement),
-            status=status,
-            n_iter=n_iter,
-            seconds=time.perf_counter() - begun,
-        )
+        return CoupledSolution(theta, a, judgement, status, n_iter, time.perf_counter() - begun)
 
 
 class _HyperplanePath:
@@ -284,6 +272,8 @@ class InteriorRows:
 
     def _map(self, work: Callable[[int, int], Any]) -> Array:
         """`work` on every range of nodes; what it returns, one row for each."""
+        if len(self._ranges) == 1:
+            return np.array([work(*self._ranges[0])])
         parts: list[Any] = [None] * len(self._ranges)
 
         def run(item: tuple[int, tuple[int, int]]) -> None:

@@ -14,14 +14,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from lindero.problems.coupled import CoupledMargin, CoupledTube
 from lindero.runtime.arrays import Array
 from lindero.solvers.limits import Limits
-from lindero.solvers.solution import Callback, Certificate
+from lindero.solvers.solution import Certificate
 from lindero.svm.adaptive.coupling import COUPLINGS, CouplingTrials
 from lindero.svm.adaptive.path import CoupledPath, Effort, PathParameters
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
@@ -33,25 +33,7 @@ from lindero.validation import new_table, row_factors, sample_weights
 class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     """Abstract. Subclasses read targets and say which problems their machines solve."""
 
-    C: float
-    coupling: Any
-    graph: Any
-    n_neighbors: int
-    kernel: Any
-    degree: int
-    gamma: Any
-    coef0: float
-    time_weighted: bool
-    blend: int
-    n_scale: float | None
-    horizon: int | None
-    lag_tol: float
-    tol: float
-    cache_size: float
-    verbose: bool
-    max_iter: int
-    time_limit: float | None
-    callback: Callback | None
+    _path: CoupledPath
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
@@ -73,8 +55,6 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         "lag_tol": [Interval(Real, 0.0, None, closed="neither")],
     }  # fmt: skip
 
-    _path: CoupledPath
-
     # -- what subclasses fill in --------------------------------------------------------------
 
     def _read_first(self, X: Any, y: Any, classes: Any = None) -> tuple[Any, Array]:
@@ -94,12 +74,6 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
 
     # -- fitting ------------------------------------------------------------------------------
 
-    def _parameters(self) -> PathParameters:
-        return PathParameters(
-            self.C, self.coupling, self.graph, self.n_neighbors, self.kernel, self.degree,
-            self.gamma, self.coef0, self.time_weighted, self.blend, self.n_scale,
-        )  # fmt: skip
-
     def _effort(self) -> Effort:
         return Effort(self.tol, self.cache_size, self.horizon, self.lag_tol)
 
@@ -113,8 +87,29 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         with reporting(True, self.callback) as callback:
             yield Limits(most, self.time_limit, callback, n_problems)
 
-    def _fit_path(self, X: Any, y: Any, times: Any, sample_weight: Any) -> Self:
-        """What `fit` does."""
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, times: Any = None) -> Self:
+        """Fit to the training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Class labels, or targets of a regression.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of C for each row. A row of weight zero keeps its place in the graph, and has a
+            hyperplane, but its label or target is ignored.
+        times : array-like of shape (n_samples,), default=None
+            When each row was seen: numbers, dates or durations, in any order. Rows of the same
+            time follow each other as they are given. None is the order of the rows.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
+            (Ctrl-C) leaves the best model so far.
+        """
         with fitting_aside(self) as attempt:
             fitted = attempt.estimator
             X, targets = fitted._read_first(X, y)
@@ -126,7 +121,7 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     def _begin_path(self, X: Any, targets: Array, weights: Array, times: Any) -> bool:
         """Hold these samples, choose the coupling if need be, and solve for everything. Whether
         the user interrupted."""
-        parameters, losses, effort = self._parameters(), self._losses(), self._effort()
+        parameters, losses, effort = PathParameters.of(self), self._losses(), self._effort()
         path = CoupledPath(parameters, losses, X, targets, weights, times)
         n_trials = len(COUPLINGS) if parameters.coupling == "auto" else 0
         with self._limits(n_trials + len(losses)) as limits:

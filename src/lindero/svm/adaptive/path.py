@@ -97,6 +97,10 @@ class PathParameters:
     blend: int
     n_scale: float | None
 
+    @classmethod
+    def of(cls, estimator: Any) -> PathParameters:
+        return cls(*(getattr(estimator, name) for name in cls.__dataclass_fields__))
+
     @property
     def kind(self) -> str:
         """The kind of the graph."""
@@ -362,11 +366,11 @@ class CoupledPath:
             solve(machine, limits, effort, n_before + machine)
             for machine in range(len(self.losses))
         ]
-        self.n_iter = np.array([max(1, n_iter) for _, n_iter, _, _ in found], dtype=np.int32)
         parts = [
             Certificate.of(judgement, n_iter, seconds, status.value)
             for judgement, n_iter, seconds, status in found
         ]
+        self.n_iter = np.array([max(1, part.n_iter) for part in parts], dtype=np.int32)
         self._certificate = self._join_certificates(parts, time.perf_counter() - begun)
         unfinished = [status for *_, status in found if status is not Status.OPTIMAL]
         self.fit_status = int(bool(unfinished))

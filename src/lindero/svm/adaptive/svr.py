@@ -33,22 +33,20 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     epsilon : float, default=0.1
         Half-width of the tube, within which errors cost nothing.
     coupling : float or "auto", default=1000.0
-        Price of a difference between neighbours. ``"auto"`` tries powers of ten
-        and takes the best at predicting what is next: samples are learned in the order of time,
-        and each block is predicted before it is learned. Graphs without time are validated by five
-        folds. That takes as long as a hundred fits or so, but at most half of `time_limit`, and
-        then the best of the values tried is taken. See `coupling_`.
+        Price of a difference between neighbours. ``"auto"`` tries powers of ten and takes the
+        one that predicts best: along time, each block of rows is predicted before it is learned;
+        on other graphs, by 5-fold cross-validation. That takes about as long as 100 fits, but at
+        most half of `time_limit`.
     graph : {"time", "space"} or sparse matrix, default="time"
-        ``"time"`` links each instant to the next, in the order of `times` given to `fit`, or of
-        the rows. ``"space"`` links i and j where either is among the `n_neighbors` nearest rows of
-        the other. Or the symmetric matrix of weights of links between rows, none negative; its
-        diagonal is ignored. Parts that are not linked have nothing to do with each other.
+        ``"time"`` links each sample to the next, in the order of the `times` given to `fit`, or of
+        the rows. ``"space"`` links two rows if either is among the `n_neighbors` nearest of the
+        other. A matrix holds the weight of the link between each two rows: symmetric, not
+        negative; its diagonal is ignored. Parts that are not linked are independent.
     n_neighbors : int, default=5
-        Neighbours of each row for ``graph="space"``; fewer than there are rows. Where several rows
-        are at the same distance, as rows that occur often are, which of them are taken depends on
+        Neighbours of each row for ``graph="space"``, fewer than there are rows. Ties are broken by
         the order of the rows.
     kernel : {"linear", "poly", "rbf", "sigmoid"} or callable, default="linear"
-        Kernels other than the linear one are for ``graph="time"``, and far slower. A callable
+        Kernels other than the linear one need ``graph="time"`` and are far slower. A callable
         takes two arrays of rows and returns the kernel matrix between them.
     degree : int, default=3
         Degree of the polynomial kernel.
@@ -58,32 +56,31 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     coef0 : float, default=0.0
         Constant in the poly and sigmoid kernels.
     time_weighted : bool, default=False
-        Whether links over long gaps of time weigh less: the median gap divided by the gap, but at
-        most a thousand, which is also what samples of the same time get, and at least 1e-9.
-        Otherwise links weigh 1.
+        Whether links over long gaps of time weigh less: the median gap divided by the gap, between
+        1e-9 and 1000. Samples of the same time get 1000. Otherwise all links weigh 1.
     blend : int, default=1
         For graphs other than time: predict by the hyperplanes of this many nearest training rows,
-        weighed by 1/distance.
+        weighted by 1/distance.
     n_scale : float or None, default=None
         n of the penalty. None is the number of samples; `partial_fit` then keeps it until their
-        number has doubled. On a stream it is best fixed, to the length of the data that C was
-        chosen for: otherwise errors weigh the more the longer the stream goes on.
+        number has doubled. On a stream, set it to the length of the data that C was chosen for:
+        otherwise errors weigh more and more as the stream goes on.
     horizon : int or None, default=None
-        The most samples whose hyperplanes `partial_fit` may change, new ones aside; None is as
-        many as `lag_tol` asks for. Older ones keep their say, but no longer listen, which costs
-        accuracy where the coupling reaches farther back. (When n is renewed, all are changed.)
+        How many samples before the new ones `partial_fit` may change at most; None is as many as
+        `lag_tol` requires. Older hyperplanes still influence new ones, but no longer change, which
+        costs accuracy where the coupling reaches farther back. All change when n is updated.
     lag_tol : float, default=1e-3
-        How much, as a share of their size, hyperplanes may be off after `partial_fit` because they
+        How far hyperplanes may be off after `partial_fit`, relative to their size, because they
         are no longer changed.
     tol : float, default=1e-6
-        Duality gap, as a share of the objective, at which fitting stops. For kernels other than
-        the linear one its square root is the gap in the optimality conditions.
+        Duality gap, relative to the objective, at which fitting stops. For kernels other than the
+        linear one its square root is the tolerance of the optimality conditions.
     cache_size : float, default=200
         Megabytes for kernel rows, where the kernel is not linear.
     verbose : bool, default=False
         Show a progress bar on fits that take longer than a second.
     max_iter : int, default=-1
-        Limit on the steps of the solver; -1 is none.
+        Limit on the iterations of the solver; -1 is none.
     time_limit : float or None, default=None
         Seconds after which fitting stops with the best model so far and a warning.
     callback : callable or None, default=None
@@ -94,20 +91,20 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     ----------
     coef_ : ndarray of shape (n_samples, n_features)
         The path of hyperplanes: weights of the features at each row, in the order of the rows
-        given; a new array each time, as it is then. For the linear kernel only.
+        given. A new array each time. For the linear kernel only.
     intercept_ : ndarray of shape (n_samples,)
         Their constants.
     times_ : ndarray of shape (n_samples,)
         The time of each row, or its number where none were given; for ``graph="time"`` only.
     drift_ : ndarray of shape (n_samples,)
-        How far the hyperplane (w, b) of each row is from that of the instant before; 0 for the
+        Distance of the hyperplane (w, b) of each row from that of the sample before; 0 for the
         first. For ``graph="time"`` and the linear kernel only.
     coupling_ : float
         The coupling used.
     n_scale_ : float
         n of the penalty, as it was used.
     certificate_ : Certificate
-        KKT gap, primal and dual objective, steps, seconds and why fitting stopped. After
+        KKT gap, primal and dual objective, iterations, seconds and why fitting stopped. After
         `partial_fit` that of the window solved last; `certify` judges everything.
     support_ : ndarray of shape (n_SV,)
         Rows that are support vectors: on the edge of the tube, or outside.
@@ -116,7 +113,7 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     dual_coef_ : ndarray of shape (1, n_SV)
         Their multipliers, at most C times their weight: positive for targets above the tube.
     n_iter_ : ndarray of shape (1,)
-        Steps of the solver in the last fit of everything.
+        Iterations of the solver in the last fit of everything.
     fit_status_ : int
         0 if the optimum was reached, 1 otherwise.
     shape_fit_ : tuple of int
@@ -126,16 +123,30 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
 
+    See Also
+    --------
+    AdaptiveSVC : The same for classes.
+    IncrementalSVR : One hyperplane, to which samples are added and from which they are removed.
+    lindero.data.prequential : Test on a stream, then learn from it.
+
     Notes
     -----
-    Offsets b are coupled like weights, so features should be of the order of 1: scale them first.
+    Offsets b are coupled like weights, so scale the features first, to the order of 1.
 
-    After `partial_fit` hyperplanes are those that a fit of all samples with the same `n_scale_`
-    would find, up to `lag_tol`. That is for features of the order of 1: where some are many times
-    larger than others, rounding can exceed it.
+    After `partial_fit` the hyperplanes are those of a fit of all samples with the same `n_scale_`,
+    up to `lag_tol`. If some features are many times larger than others, rounding can exceed it.
 
     Times are compared as float64. Dates are counted in seconds from the first, whole numbers beyond
-    2**53 from the least; those that cannot be told apart even so are refused.
+    2**53 from the smallest. Times that still cannot be told apart are refused.
+
+    References
+    ----------
+    .. [1] G. L. Grinblat, P. M. Granitto, H. A. Ceccatto, "Máquinas de Vectores Soporte
+       Adaptativas", Inteligencia Artificial, Revista Iberoamericana de Inteligencia Artificial
+       12(40), 39-52, 2008.
+    .. [2] G. L. Grinblat, L. C. Uzal, H. A. Ceccatto, P. M. Granitto, "Solving Nonstationary
+       Classification Problems With Coupled Support Vector Machines", IEEE Transactions on Neural
+       Networks 22(1), 37-51, 2011.
 
     Examples
     --------
@@ -202,31 +213,6 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
         self.callback = callback
 
     # -- fitting ------------------------------------------------------------------------------
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, times: Any = None) -> AdaptiveSVR:
-        """Fit to the training data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors of C for each row. One of weight zero keeps its place in the graph, and has a
-            hyperplane, but its target is not looked at.
-        times : array-like of shape (n_samples,), default=None
-            When each row was seen: numbers, dates or durations, in any order. Rows of the same
-            time follow each other as they are given. None is the order of the rows.
-
-        Returns
-        -------
-        self : AdaptiveSVR
-            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
-            (Ctrl-C) leaves the best model so far.
-        """
-        return self._fit_path(X, y, times, sample_weight)
 
     @available_if(AdaptiveMachine._can_extend)  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]

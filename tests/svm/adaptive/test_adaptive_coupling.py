@@ -12,11 +12,12 @@ from lindero.data import make_rotating, prequential
 from lindero.solvers.limits import Limits
 from lindero.svm import AdaptiveSVC, AdaptiveSVR, progress
 from lindero.svm.adaptive.coupling import COUPLINGS, CouplingTrials
+from lindero.svm.adaptive.path import PathParameters
 
 
 def trials_of(model, X):
     """Trials of couplings for the samples that a fitted machine holds."""
-    return CouplingTrials(model._path, model._parameters(), X, Limits(), model._effort())
+    return CouplingTrials(model._path, PathParameters.of(model), X, Limits(), model._effort())
 
 
 def test_a_concept_that_stands_still_asks_for_a_strong_coupling_and_one_that_turns_does_not():
