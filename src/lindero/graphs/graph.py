@@ -83,7 +83,7 @@ class Chain:
         return np.concatenate([[0], np.cumsum(self.links == 0.0)])
 
     def energy(self, theta: Array) -> float:
-        total: float = chain_energy(self.links, theta)
+        total: float = sum_chain_energy(self.links, theta)
         return total
 
     def subset(self, nodes: Array) -> Chain:
@@ -137,12 +137,12 @@ class Graph:
         """L θ, column by column."""
         result = np.empty_like(theta)
         weights = self.weights
-        graph_laplacian(weights.indptr, weights.indices, weights.data, theta, result)
+        apply_laplacian(weights.indptr, weights.indices, weights.data, theta, result)
         return result
 
     def energy(self, theta: Array) -> float:
         weights = self.weights
-        total: float = graph_energy(weights.indptr, weights.indices, weights.data, theta)
+        total: float = sum_graph_energy(weights.indptr, weights.indices, weights.data, theta)
         return total
 
     def subset(self, nodes: Array) -> Graph:
@@ -153,7 +153,7 @@ class Graph:
     ) -> Array:
         """See the module; where it pays, by an iteration that starts at `near`."""
         if self.n_nodes > MOST_ELIMINATED_NODES:
-            found = self._iterated(r, ridge, scale, ground, near)
+            found = self._iterate(r, ridge, scale, ground, near)
             if found is not None:
                 return found
         x = np.empty_like(r)
@@ -171,7 +171,7 @@ class Graph:
             x[:, columns] = factor.solve(np.ascontiguousarray(r[:, columns]))
         return x
 
-    def _iterated(
+    def _iterate(
         self, r: Array, ridge: Array, scale: float, ground: float, near: Array | None
     ) -> Array | None:
         """By conjugate gradients on all columns at once; None where they do not get there."""
@@ -192,7 +192,7 @@ class Graph:
         return conjugate_gradients(times, levels, r, near, _SOLVED, _MOST_STEPS)
 
 
-def typical_gap(times: Array) -> float:
+def find_typical_gap(times: Array) -> float:
     """The median of the gaps between sorted times that are not zero; 0 where there are none."""
     gaps = np.diff(times)
     gaps = gaps[gaps > 0.0]
@@ -235,7 +235,7 @@ def _require_sound_table(weights: sp.csr_array) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
-def chain_energy(links, theta):  # type: ignore[no-untyped-def]
+def sum_chain_energy(links, theta):  # type: ignore[no-untyped-def]
     """Σ links_i ‖θ_{i+1} − θ_i‖²."""
     total = 0.0
     for i in range(links.size):
@@ -265,7 +265,7 @@ def eliminate_chain(r, ridge, links, ground, x):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
-def graph_laplacian(starts, neighbours, weights, theta, out):  # type: ignore[no-untyped-def]
+def apply_laplacian(starts, neighbours, weights, theta, out):  # type: ignore[no-untyped-def]
     """out_i = Σ_j weight_ij (θ_i − θ_j)."""
     for i in range(theta.shape[0]):
         target, own = out[i], theta[i]
@@ -277,7 +277,7 @@ def graph_laplacian(starts, neighbours, weights, theta, out):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
-def graph_energy(starts, neighbours, weights, theta):  # type: ignore[no-untyped-def]
+def sum_graph_energy(starts, neighbours, weights, theta):  # type: ignore[no-untyped-def]
     """Σ weight_ij ‖θ_i − θ_j‖² over the links, each counted once."""
     total = 0.0
     for i in range(theta.shape[0]):

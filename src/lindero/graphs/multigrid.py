@@ -118,7 +118,7 @@ class GraphLevels:
     def times(self, x: Array, level: int = 0) -> Array:
         """A x."""
         links, out = self.links[level], np.empty_like(x)
-        product(links.starts, links.neighbours, links.weights, self._blocks[level], x, out)
+        multiply(links.starts, links.neighbours, links.weights, self._blocks[level], x, out)
         return out
 
     def cycle(self, r: Array, level: int = 0) -> Array:
@@ -284,7 +284,7 @@ def sweep_back(starts, neighbours, weights, inverses, r, x):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
-def product(starts, neighbours, weights, blocks, x, out):  # type: ignore[no-untyped-def]
+def multiply(starts, neighbours, weights, blocks, x, out):  # type: ignore[no-untyped-def]
     """out = A x, blocks and links."""
     n, p = x.shape
     for i in range(n):

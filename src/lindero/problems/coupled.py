@@ -122,7 +122,7 @@ class CoupledProblem:
 
     def residuals(self, theta: Array) -> Array:
         """r = s x̃·θ + p of each row."""
-        residuals: Array = self.s * outputs(self.X, theta) + self.p
+        residuals: Array = self.s * compute_outputs(self.X, theta) + self.p
         return residuals
 
     def penalty(self, theta: Array) -> float:
@@ -202,14 +202,14 @@ class CoupledProblem:
         # In terms of θ − θ₋ a strong link to the anchor is the weight of a node, not a difference
         # of large numbers.
         origin = self.origin
-        r = pulls(self.X, self.at_nodes(a))
+        r = compute_pulls(self.X, self.at_nodes(a))
         r -= self.ridge * origin
         guess = None if near is None else near - origin
         theta = self.graph.solve(r, self.ridge, self.link_scale, self.ground, guess)
         theta += origin
         biases = np.zeros(len(self.floating))
-        v = outputs(self.X, theta) + self.s * self.p
-        component_biases(v, a, self.s, self.u, self.graph.components, self.floating, biases)
+        v = compute_outputs(self.X, theta) + self.s * self.p
+        find_biases(v, a, self.s, self.u, self.graph.components, self.floating, biases)
         theta[:, -1] += biases[self.graph.components]
         return theta
 
@@ -391,7 +391,7 @@ def _state_dual(
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
-def outputs(X, theta):  # type: ignore[no-untyped-def]
+def compute_outputs(X, theta):  # type: ignore[no-untyped-def]
     """x̃_i·θ_i of each node."""
     n, d = X.shape
     result = np.empty(n)
@@ -404,7 +404,7 @@ def outputs(X, theta):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
-def pulls(X, z):  # type: ignore[no-untyped-def]
+def compute_pulls(X, z):  # type: ignore[no-untyped-def]
     """z_i x̃_i of each node."""
     n, d = X.shape
     result = np.empty((n, d + 1))
@@ -416,7 +416,7 @@ def pulls(X, z):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
-def component_biases(v, a, s, u, of, floating, biases):  # type: ignore[no-untyped-def]
+def find_biases(v, a, s, u, of, floating, biases):  # type: ignore[no-untyped-def]
     """The bias of each component, from v = x̃·θ + s p, which it should bring to 0 at rows between
     their bounds: each counts by its distance from them. Without any, the middle of what rows at
     their bounds leave open (see `problems.dual_qp`)."""

@@ -33,7 +33,7 @@ from lindero.runtime.threads import TileThreads
 _RANGE = 2**15
 
 
-def node_ranges(n_nodes: int) -> list[tuple[int, int]]:
+def split_nodes(n_nodes: int) -> list[tuple[int, int]]:
     """Fixed ranges of nodes, so that sums do not depend on the number of threads."""
     return [(start, min(start + _RANGE, n_nodes)) for start in range(0, n_nodes, _RANGE)]
 
@@ -50,7 +50,7 @@ class ChainSystem:
         self._ground = problem.ground
         self._origin = problem.origin
         n, p = problem.n_nodes, problem.n_parameters
-        self._ranges = node_ranges(n)
+        self._ranges = split_nodes(n)
         self._W = np.empty((n, p * (p + 1) // 2))
         self._known = np.empty((2, p, p))
         middle = n // 2
@@ -63,7 +63,7 @@ class ChainSystem:
         out = np.empty_like(theta)
 
         def work(bounds: tuple[int, int]) -> None:
-            chain_residual(
+            find_chain_residual(
                 self._X, self._links, self._ridge, self._ground, self._origin,
                 theta, z, *bounds, out,
             )  # fmt: skip
@@ -101,7 +101,7 @@ class ChainSystem:
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
-def chain_residual(X, links, ridge, ground, origin, theta, z, start, stop, out):  # type: ignore[no-untyped-def]
+def find_chain_residual(X, links, ridge, ground, origin, theta, z, start, stop, out):  # type: ignore[no-untyped-def]
     """z_i x̃_i − (Hθ)_i for nodes start..stop. The flow over a link is computed alike from both of
     its ends, so that flows cancel exactly in sums over nodes."""
     n, p = theta.shape

@@ -199,7 +199,7 @@ class ChainFollower:
         part = slice(start, stop if last else stop + 1)
         X, s, p, u = problem.X[part], problem.s[:, part], problem.p[:, part], problem.u[:, part]
         rows = (X, *(np.ascontiguousarray(values) for values in (s, p, u)))
-        links = _links(problem)[start:]
+        links = _scale_links(problem)[start:]
         return bool(
             eliminate(0, count, *rows, links, problem.ridge, 0.0, self._state, *self._arrays)
         )
@@ -248,7 +248,7 @@ class ChainFollower:
         usual = problem.typical if len(problem.s) > 1 else float(np.abs(problem.p).max())
         code, reached = settle(
             known, first, tol, _MET * usual, problem.X, problem.s, problem.p, problem.u,
-            _links(problem), problem.ridge, theta, a, self._state, *self._arrays,
+            _scale_links(problem), problem.ridge, theta, a, self._state, *self._arrays,
         )  # fmt: skip
         return FollowStatus(code), reached
 
@@ -258,7 +258,7 @@ def _count_used(array: Array) -> int:
     return int(np.flatnonzero(array.reshape(len(array), -1).any(axis=1)).max(initial=-1)) + 1
 
 
-def _links(problem: CoupledProblem) -> Array:
+def _scale_links(problem: CoupledProblem) -> Array:
     assert isinstance(problem.graph, Chain)
     links: Array = problem.link_scale * problem.graph.links
     return links
@@ -284,7 +284,7 @@ def settle(  # type: ignore[no-untyped-def]
         )
         if last < 0:
             return 2, touched
-        share, side, at = first_contradiction(last, X, s, p, u, theta, a, state, goal, goal_a, met)
+        share, side, at = find_contradiction(last, X, s, p, u, theta, a, state, goal, goal_a, met)
         touched = min(touched, last)
         move(last, share, u, theta, a, goal, goal_a)
         if at < 0:
@@ -327,8 +327,8 @@ def sweep_back(  # type: ignore[no-untyped-def]
         moved_before, steps[i % _SEEN] = steps[i % _SEEN], moved
         pulled_before, pulls[i % _SEEN] = pulls[i % _SEEN], pulled
         if i < must and i + _SEEN < n:
-            little = tol * np.sqrt(largest) * fading(moved, moved_before)
-            if moved <= little and pulled <= tol * bound * fading(pulled, pulled_before):
+            little = tol * np.sqrt(largest) * find_fading(moved, moved_before)
+            if moved <= little and pulled <= tol * bound * find_fading(pulled, pulled_before):
                 return i + 1, True
         for side in range(sides):
             if state[side, i] == FREE:
@@ -339,13 +339,13 @@ def sweep_back(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
-def fading(now, before):  # type: ignore[no-untyped-def]
+def find_fading(now, before):  # type: ignore[no-untyped-def]
     """1 − ρ, of what was `before` so many nodes later."""
     return 1.0 - (now / before) ** (1.0 / _SEEN) if now < before else 0.0
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
-def first_contradiction(last, X, s, p, u, theta, a, state, goal, goal_a, met):  # type: ignore[no-untyped-def]
+def find_contradiction(last, X, s, p, u, theta, a, state, goal, goal_a, met):  # type: ignore[no-untyped-def]
     """On the way to the goal: the share of it until a row contradicts its state, and which."""
     (sides, n), d = s.shape, X.shape[1]
     share, at_side, at = 1.0, -1, -1

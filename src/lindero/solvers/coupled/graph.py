@@ -16,7 +16,7 @@ from scipy.sparse.linalg import splu
 
 from lindero.graphs.graph import Graph
 from lindero.graphs.multigrid import UNIT_ROUNDING, GraphLevels, conjugate_gradients
-from lindero.problems.coupled import CoupledProblem, pulls
+from lindero.problems.coupled import CoupledProblem, compute_pulls
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT
 
@@ -50,7 +50,7 @@ class GraphSystem:
     def residual(self, theta: Array, z: Array) -> Array:
         """Σ z_i x̃_i less the gradient of the penalty."""
         problem = self.problem
-        result: Array = pulls(problem.X, z)
+        result: Array = compute_pulls(problem.X, z)
         result -= problem.link_scale * self.graph.laplacian(theta)
         result -= problem.ridge * theta
         result[0] -= problem.ground * (theta[0] - problem.origin)

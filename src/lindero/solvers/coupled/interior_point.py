@@ -37,12 +37,12 @@ import numpy as np
 from numba import njit
 
 from lindero.graphs.graph import Chain
-from lindero.problems.coupled import CoupledProblem, outputs
+from lindero.problems.coupled import CoupledProblem, compute_outputs
 from lindero.problems.dual_qp import Judgement
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT
 from lindero.runtime.threads import TileThreads
-from lindero.solvers.coupled.chain import ChainSystem, node_ranges
+from lindero.solvers.coupled.chain import ChainSystem, split_nodes
 from lindero.solvers.coupled.graph import GraphSystem
 from lindero.solvers.limits import Limits
 from lindero.solvers.solution import Progress, Status
@@ -145,7 +145,7 @@ class _HyperplanePath:
             return Status.OPTIMAL if self._consider(self.best_a) else Status.PRECISION
         try:
             while not self._done:
-                f = outputs(problem.X, self.theta)
+                f = compute_outputs(problem.X, self.theta)
                 products, losses, gap = rows.look(f)
                 primal = problem.penalty(self.theta) + losses
                 if not self._on_the_way(primal + max(gap, products)):
@@ -190,9 +190,9 @@ class _HyperplanePath:
         X, system, rows = self.problem.X, self.system, self.rows
         system.factor(rows.weights)
         change = system.solve(system.residual(self.theta, rows.pull))
-        rows.correct(f, outputs(X, change), mu)
+        rows.correct(f, compute_outputs(X, change), mu)
         change = system.solve(system.residual(self.theta, rows.pull))
-        length = rows.move(outputs(X, change))
+        length = rows.move(compute_outputs(X, change))
         if np.isfinite(length):
             change *= length
             self.theta = self.theta + change
@@ -259,7 +259,7 @@ class InteriorRows:
 
     def __init__(self, problem: CoupledProblem, threads: TileThreads) -> None:
         self._threads = threads
-        self._ranges = node_ranges(problem.n_nodes)
+        self._ranges = split_nodes(problem.n_nodes)
         self._rows = (problem.s, problem.p, problem.u)
         u = problem.u
         self.size = float(np.abs(problem.p[u > 0]).max(initial=0.0)) or 1.0
@@ -296,7 +296,7 @@ class InteriorRows:
         """Prepare the corrector, from where the predictor's df would lead."""
         rows, state, sigma, moves = self._rows, self.state, self._sigma, self._moves
         found = self._map(lambda i, j: predict(rows, state, f, df, i, j, sigma))
-        length = _longest(found[:, 0].max())
+        length = _find_length(found[:, 0].max())
         share = 1.0 - length + length**2 * found[:, 1].sum() / (mu * self.n_products)
         target = mu * min(1.0, max(share, 0.0)) ** 3
         self._map(lambda i, j: correct(rows, state, f, df, target, i, j, sigma, moves, self.pull))
@@ -305,7 +305,7 @@ class InteriorRows:
         """Go as far as the corrector's df allows: the share of the way."""
         rows, state, sigma, moves = self._rows, self.state, self._sigma, self._moves
         found = self._map(lambda i, j: conclude(rows, state, df, i, j, sigma, moves))
-        length = _longest(found.max())
+        length = _find_length(found.max())
         if np.isfinite(length):
             self._map(lambda i, j: advance(state, moves, length, i, j))
         return length
@@ -320,7 +320,7 @@ class InteriorRows:
         return np.where(low, 0.0, np.where(high, u, a))
 
 
-def _longest(steepest: Any) -> float:
+def _find_length(steepest: Any) -> float:
     if np.isnan(steepest):
         return np.nan
     return float(min(1.0, _TO_BOUNDARY / steepest)) if steepest > 0.0 else 1.0

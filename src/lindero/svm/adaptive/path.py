@@ -35,7 +35,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 
 from lindero.errors import warn_user
-from lindero.graphs.graph import Chain, Graph, link_times, typical_gap
+from lindero.graphs.graph import Chain, Graph, find_typical_gap, link_times
 from lindero.kernels.coupled import CoupledKernel
 from lindero.kernels.functions import KernelFunction
 from lindero.kernels.operator import kernel_operator
@@ -262,7 +262,7 @@ class CoupledPath:
         self.vectors: Any = None if linear else X
         self.n_scale = float(n_rows if parameters.n_scale is None else parameters.n_scale)
         self.scale_follows = parameters.n_scale is None
-        self.unit = typical_gap(self.samples.times) if parameters.time_weighted else None
+        self.unit = find_typical_gap(self.samples.times) if parameters.time_weighted else None
         self.given_graph = None if self.kind == "time" else self._link(parameters)
         self.coupling = 1.0 if parameters.coupling == "auto" else float(parameters.coupling)
 
@@ -293,7 +293,7 @@ class CoupledPath:
         del state["shape_fit_"]
         epsilon = state.pop("_fitted_epsilon", None)
         n_classes = max(2, len(path.theta))
-        path.losses = against_the_rest(n_classes) if epsilon is None else (CoupledTube(epsilon),)
+        path.losses = make_margins(n_classes) if epsilon is None else (CoupledTube(epsilon),)
         n_nearest = state.pop("n_nearest", None)
         path.nearest = None
         if n_nearest is not None:
@@ -491,7 +491,7 @@ class CoupledPath:
             if self.scale_follows:
                 self.n_scale = float(n_nodes)
             if self.unit is not None:
-                self.unit = typical_gap(self.samples.times)
+                self.unit = find_typical_gap(self.samples.times)
         changed = doubled and (self.scale_follows or self.unit is not None)
         worst = Status.OPTIMAL
         for machine in range(len(theta)):
@@ -612,7 +612,7 @@ class CoupledPath:
 # -- machines and their decisions -----------------------------------------------------------------
 
 
-def against_the_rest(n_classes: int) -> tuple[CoupledMargin, ...]:
+def make_margins(n_classes: int) -> tuple[CoupledMargin, ...]:
     """One machine for two classes, otherwise one for each class against the rest."""
     positive = (1,) if n_classes == 2 else range(n_classes)
     return tuple(CoupledMargin(float(code)) for code in positive)

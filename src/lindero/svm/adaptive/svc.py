@@ -15,7 +15,7 @@ from lindero.problems.coupled import CoupledMargin
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
 from lindero.svm.adaptive.machine import AdaptiveMachine
-from lindero.svm.adaptive.path import against_the_rest, decide
+from lindero.svm.adaptive.path import decide, make_margins
 from lindero.validation import further_table, require_every_class, training_table
 
 
@@ -290,7 +290,7 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         require_every_class("sample_weight", weights, targets.astype(np.intp), self.classes_)
 
     def _losses(self) -> Sequence[CoupledMargin]:
-        return against_the_rest(len(self.classes_))
+        return make_margins(len(self.classes_))
 
     # -- decisions ----------------------------------------------------------------------------
 

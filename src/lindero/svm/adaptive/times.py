@@ -137,7 +137,7 @@ def plain_times(times: Any) -> Array:
     """Times as an array of float64, int64, dates or durations, of any shape but a table."""
     values = np.asarray(times)
     if values.dtype.kind == "O":
-        values = _numbers_of(values)
+        values = _read_numbers(values)
     if values.dtype.kind == "c":
         raise ValueError("times are complex numbers, which have no order: pass real ones.")
     if values.ndim:
@@ -155,10 +155,10 @@ def plain_times(times: Any) -> Array:
     if values.dtype.kind in "mM":
         return values
     _require_no_bare_number(values)
-    return _dates_of(values)
+    return _read_dates(values)
 
 
-def _numbers_of(values: Array) -> Array:
+def _read_numbers(values: Array) -> Array:
     """Objects as numbers, where all of them are; otherwise as they are. Text is none."""
     items = values.ravel().tolist()
     if any(isinstance(item, (str, bytes)) for item in items):
@@ -187,7 +187,7 @@ def _require_no_bare_number(values: Array) -> None:
             )
 
 
-def _dates_of(values: Array) -> Array:
+def _read_dates(values: Array) -> Array:
     """Dates with a zone, dates as text, and dates of Python itself, in UTC."""
     try:
         with warnings.catch_warnings():
