@@ -291,13 +291,15 @@ class CoupledPath:
         for name, stored in _STORED.items():
             setattr(path, name, state.pop(stored))
         del state["shape_fit_"]
-        epsilon = state.pop("_fitted_epsilon", None)
-        n_classes = max(2, len(path.theta))
-        path.losses = make_margins(n_classes) if epsilon is None else (CoupledTube(epsilon),)
-        n_nearest = state.pop("n_nearest", None)
+        # By what the samples say, and not by which items there are, which nothing has checked.
+        if path.a.shape[1] == CoupledTube.n_sides:
+            path.losses = (CoupledTube(state.pop("_fitted_epsilon")),)
+        else:
+            path.losses = make_margins(max(2, len(path.theta)))
         path.nearest = None
-        if n_nearest is not None:
-            path.nearest = NearestNeighbors(n_neighbors=n_nearest).fit(path.samples.X)
+        if path.kind != "time":
+            finder = NearestNeighbors(n_neighbors=state.pop("n_nearest"))
+            path.nearest = finder.fit(path.samples.X)
         return path
 
     # -- samples, graph, problems -----------------------------------------------------------------
