@@ -1,4 +1,4 @@
-"""Coarser and coarser pictures of a graph, on which smooth errors are removed.
+"""Multigrid: coarser and coarser versions of a graph, on which smooth errors are removed.
 
 Blocks E_i at nodes and links of weight c make up A,  θᵀAθ = Σ θ_iᵀE_iθ_i + Σ c‖θ_i − θ_j‖². Where
 neighbours hold together, an error that all of them share is hardly seen by one of them alone.

@@ -12,14 +12,14 @@ Samples of the same time follow each other in the order given.
 Along time samples can be appended without solving for everything again. What one changes fades
 along the chain. Hyperplanes are found from the last one back until they move by too little to
 matter, so that what is left undone adds up to less than `lag_tol` of the largest of them
-(`solvers.coupled.trail`). Older ones stay as they are, and keep their say in the new ones.
+(`solvers.coupled.trail`). Older ones stay as they are, and still influence the new ones.
 
 1/n, the scale of the penalty, would change with every sample, and with it all hyperplanes. It is
 brought up to date whenever the number of samples has doubled, together with the unit of time that
 gaps are measured in. Everything is solved for then, which costs each sample no more than being
 solved for twice.
 
-The file is longer than most: the engine is not cut into pieces.
+The file is longer than 500 lines because the engine is one class, which is not cut into files.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from lindero.solvers.solution import Certificate, Status
 from lindero.solvers.working_set import WorkingSetSolver
 from lindero.svm.adaptive.times import ROW_NUMBERS, TimeAxis
 from lindero.svm.margin_machine import warn_if_indefinite
+from lindero.svm.parameters import upper_bounds
 from lindero.validation import kernel_function, scale_advice
 
 #: What to do where a fit stopped early, if not to allow more; who stops it by a callback knows.
@@ -211,7 +212,9 @@ class PathSamples:
 class CoupledPath:
     """Samples on a graph, a problem for each machine, and the hyperplanes that solve them.
 
-    One of `losses` belongs to each machine: a margin for each class, or a tube.
+    `losses` has one item for each machine: a margin for each class, or a tube. `trail` is where
+    following the end stands, once a path of hyperplanes along time is solved. `vectors` are the
+    rows of a kernel: all of them at first, the support vectors once it is solved.
     """
 
     losses: tuple[CoupledMargin | CoupledTube, ...]
@@ -235,7 +238,7 @@ class CoupledPath:
         self.kind = parameters.kind
         if self.kind != "time":
             _require_plain_graph(parameters, times, linear, n_rows)
-        _require_finite_bounds(parameters.C, weights)
+        upper_bounds(parameters.C, weights)  # refuses what overflows
         if linear and sp.issparse(X):
             X = X.toarray()
         self.losses = tuple(losses)
@@ -256,9 +259,7 @@ class CoupledPath:
             self.nearest = NearestNeighbors(n_neighbors=parameters.blend).fit(self.samples.X)
         self.function: KernelFunction = kernel_function(parameters, X, weights)
         self.C = parameters.C
-        # Where following the end stands, once a path of hyperplanes along time is solved for.
         self.trail: Trail | None = None
-        # Rows of kernels: all of them, and support vectors only when solved for.
         self.vectors: Any = None if linear else X
         self.n_scale = float(n_rows if parameters.n_scale is None else parameters.n_scale)
         self.scale_follows = parameters.n_scale is None
@@ -450,7 +451,7 @@ class CoupledPath:
                 f"times must not be before the last one known, {samples.given[-1]}, but that of "
                 f"row {row} is {given[row]}. Call fit with all samples, which sorts them."
             )
-        _require_finite_bounds(self.C, factors)
+        upper_bounds(self.C, factors)  # refuses what overflows
         order = np.argsort(numbers, kind="stable")
         new = [values[order] for values in (X, targets, factors, numbers, given)]
         at_once = n_new if n_new > samples.n_nodes else _AT_ONCE
@@ -646,15 +647,6 @@ def _require_plain_graph(parameters: PathParameters, times: Any, linear: bool, n
     if parameters.blend > n_rows:
         raise ValueError(
             f"blend={parameters.blend} is more than the rows there are: n_samples = {n_rows}."
-        )
-
-
-def _require_finite_bounds(C: float, weights: Array) -> None:
-    with np.errstate(over="ignore"):
-        total = C * weights.sum()
-    if not np.isfinite(total):
-        raise ValueError(
-            f"C={C:g} times the sum of the weights overflows: use a smaller C or smaller weights."
         )
 
 
