@@ -3,9 +3,18 @@
 import numpy as np
 import scipy.sparse as sp
 
-from lindero.problems.coupled import Anchor
-from lindero.problems.coupled_losses import coupled_margin, coupled_tube
-from lindero.problems.node_graphs import Chain, Graph
+from lindero.graphs.graph import Chain, Graph
+from lindero.problems.coupled import Anchor, CoupledMargin, CoupledTube
+
+
+def coupled_margin(X, signs, bounds, coupling, graph, n_scale=None, anchor=None):
+    """Classification of labels ±1."""
+    return CoupledMargin().state(X, signs, bounds, coupling, graph, n_scale, anchor)
+
+
+def coupled_tube(X, targets, bounds, epsilon, coupling, graph, n_scale=None, anchor=None):
+    """Regression in a tube of half-width epsilon."""
+    return CoupledTube(epsilon).state(X, targets, bounds, coupling, graph, n_scale, anchor)
 
 
 def turning(n, seed=0, noise=0.1, turn=np.pi):

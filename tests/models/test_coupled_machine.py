@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from lindero.graphs.graph import Chain
 from lindero.kernels.coupled import CoupledKernel
 from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.models.coupled_machine import CoupledKernelMachine, HyperplaneField
-from lindero.problems.coupled_dual import coupled_margin_dual, coupled_tube_dual
-from lindero.problems.coupled_losses import coupled_margin, coupled_tube
-from lindero.problems.node_graphs import Chain
-from lindero.solvers.choose import GeneralSolver
-from lindero.solvers.coupled_interior_point import CoupledInteriorPointSolver
-from tests.coupled_bank import turning
+from lindero.problems.coupled import CoupledMargin, CoupledTube
+from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
+from lindero.solvers.working_set import WorkingSetSolver
+from tests.coupled_bank import coupled_margin, coupled_tube, turning
 from tests.naive.coupled import coupled_kernel
 from tests.naive.functions import kernel_matrix
 
@@ -48,10 +47,10 @@ def trained(name, links, regression=False, coupling=50.0):
     base = kernel_operator(X, KernelFunction(name, gamma=0.5))
     kernel = CoupledKernel(base, links, coupling)
     if regression:
-        problem = coupled_tube_dual(kernel, X[:, 0] ** 2 + y, np.full(60, 0.5), 0.1)
+        problem = CoupledTube(0.1).state_dual(kernel, X[:, 0] ** 2 + y, np.full(60, 0.5))
     else:
-        problem = coupled_margin_dual(kernel, y, np.full(60, 0.5))
-    solution = GeneralSolver(tol=1e-9).solve(problem)
+        problem = CoupledMargin().state_dual(kernel, y, np.full(60, 0.5))
+    solution = WorkingSetSolver(tol=1e-9).solve(problem)
     z = problem.at_samples(problem.s * solution.a)
     return machine_of(kernel, z, solution.bias), z, X, y
 
@@ -112,8 +111,8 @@ def test_a_component_of_one_class_has_its_label_as_output():
     X, y = turning(60, noise=0.4)
     y[20:40] = -1.0
     kernel = CoupledKernel(kernel_operator(X, KernelFunction("rbf", gamma=0.5)), CUT, 50.0)
-    problem = coupled_margin_dual(kernel, y, np.ones(60))
-    solution = GeneralSolver(tol=1e-6).solve(problem)
+    problem = CoupledMargin().state_dual(kernel, y, np.ones(60))
+    solution = WorkingSetSolver(tol=1e-6).solve(problem)
     machine = machine_of(kernel, problem.s * solution.a, solution.bias)
     assert_array_equal(machine.decision_values(X[:5], np.arange(20, 25)), -1.0)
 

@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from lindero.solvers.chain_steps import FREE, FULL, IDLE
+from lindero.solvers.coupled.follower import FREE, FULL, IDLE
 
 #: Share of the largest multiplier, and of the margins, that is rounding.
 _ROUNDING = 1e-9

@@ -4,7 +4,7 @@ import numpy as np
 import osqp
 import scipy.sparse as sp
 
-from lindero.problems.node_graphs import Chain
+from lindero.graphs.graph import Chain
 
 
 def weights_of(graph):

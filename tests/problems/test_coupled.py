@@ -6,11 +6,15 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.errors import SolverError
-from lindero.problems import node_graphs
+from lindero.graphs.graph import Chain, Graph
 from lindero.problems.coupled import Anchor
-from lindero.problems.coupled_losses import coupled_margin, coupled_tube
-from lindero.problems.node_graphs import Chain, Graph
-from tests.coupled_bank import GRAPHS, neighbours, random_problem, turning
+from tests.coupled_bank import (
+    GRAPHS,
+    coupled_margin,
+    coupled_tube,
+    random_problem,
+    turning,
+)
 from tests.naive import coupled as naive
 
 
@@ -114,24 +118,6 @@ def test_the_kkt_gap_is_the_worst_residual_that_its_multiplier_denies():
     assert problem.judge(theta, np.array([[1.0, 0.0]])).kkt_gap == 0.0
 
 
-def test_a_large_graph_is_solved_by_iteration_and_by_elimination_alike(monkeypatch):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 2))
-    for graph in (neighbours(X, 3), Graph(sp.block_diag([neighbours(X[:30]).weights] * 2))):
-        r = rng.standard_normal((60, 3))
-        of = graph.components
-        r[:, 2] -= (np.bincount(of, r[:, 2]) / np.bincount(of))[of]
-        ridge = np.array([0.1, 0.1, 0.0])
-        for ground in (0.0, 2.0):
-            monkeypatch.setattr(node_graphs, "MOST_ELIMINATED_NODES", 100)
-            expected = graph.solve(r, ridge, 5.0, ground)
-            monkeypatch.setattr(node_graphs, "MOST_ELIMINATED_NODES", 10)
-            found = graph.solve(r, ridge, 5.0, ground)
-            means = np.bincount(of, (found - expected)[:, 2]) / np.bincount(of)
-            found[:, 2] -= means[of]
-            assert_allclose(found, expected, atol=1e-8)
-
-
 def test_components_of_one_class_are_settled_by_an_offset():
     y = np.array([1.0, 1.0, -1.0, 1.0, -1.0, -1.0])
     problem = coupled_margin(
@@ -190,23 +176,3 @@ def test_what_cannot_be_stated_is_refused(change, message):
     }
     with pytest.raises(SolverError, match=message):
         coupled_margin(**{**stated, **change})
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Chain(np.array([1.0, -2.0])), "link 1 is -2.0"),
-        (lambda: Chain(np.array([np.nan])), "link 0 is nan"),
-        (lambda: Graph(sp.csr_array(np.array([[0.0, 1.0], [0.5, 0.0]]))), "symmetric"),
-        (lambda: Graph(sp.csr_array(-np.ones((2, 2)))), "not negative"),
-        (lambda: Graph(sp.csr_array(np.ones((2, 3)))), "square"),
-    ],
-)
-def test_graphs_that_are_none_are_refused(make, message):
-    with pytest.raises(SolverError, match=message):
-        make()
-
-
-def test_the_diagonal_of_a_graph_is_ignored():
-    graph = Graph(sp.csr_array(np.array([[5.0, 1.0], [1.0, 3.0]])))
-    assert_array_equal(graph.weights.toarray(), [[0.0, 1.0], [1.0, 0.0]])

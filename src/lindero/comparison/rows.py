@@ -14,7 +14,7 @@ from sklearn.utils.validation import column_or_1d
 from lindero.labels import plain_labels, require_labels
 from lindero.machines import folds
 from lindero.runtime.arrays import Array
-from lindero.svm.time_axis import plain_times
+from lindero.svm.adaptive.times import plain_times
 
 CLASSIFICATION, REGRESSION = "classification", "regression"
 

@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from lindero.runtime.arrays import Array
-from lindero.svm.time_axis import plain_times
+from lindero.svm.adaptive.times import plain_times
 
 
 def stream_labels(y: Any, n_rows: int) -> Array:

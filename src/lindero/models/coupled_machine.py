@@ -24,7 +24,7 @@ _ROWS = 256
 _VECTORS = 1024
 
 
-def between(positions: Any, n_nodes: int) -> tuple[Array, Array]:
+def locate(positions: Any, n_nodes: int) -> tuple[Array, Array]:
     """The node before each position, and how far on the way to the next one it is."""
     within = np.clip(np.asarray(positions, dtype=np.float64), 0.0, n_nodes - 1.0)
     nodes = np.minimum(np.floor(within), max(0.0, n_nodes - 2.0)).astype(np.int64)
@@ -44,7 +44,7 @@ class HyperplaneField:
 
     def at(self, positions: Any) -> tuple[Array, Array]:
         """Coefficients and intercepts at positions."""
-        nodes, share = between(positions, self.n_nodes)
+        nodes, share = locate(positions, self.n_nodes)
         after = np.minimum(nodes + 1, self.n_nodes - 1)
         coef = (1.0 - share)[:, None] * self.coef[nodes] + share[:, None] * self.coef[after]
         return coef, (1.0 - share) * self.intercepts[nodes] + share * self.intercepts[after]
@@ -70,7 +70,7 @@ class CoupledKernelMachine:
 
     def decision_values(self, Z: Any, positions: Any) -> Array:
         """f at each row of Z, by the function at its position."""
-        nodes, share = between(positions, self.n_nodes)
+        nodes, share = locate(positions, self.n_nodes)
         values = np.zeros(len(nodes))
         for at, weight in ((nodes, 1.0 - share), (np.minimum(nodes + 1, self.n_nodes - 1), share)):
             rows = np.flatnonzero(weight)

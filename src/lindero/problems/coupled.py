@@ -20,24 +20,38 @@ A component whose labels are all alike has the loss 0 at w = 0 and any b beyond 
 offset is then that margin, b = its label. One where nothing has weight is left at θ = 0.
 
 The judge asks nobody how a point was found: it solves for θ(a) itself.
+
+Along a chain there may be any kernel. Then the dual problem of all machines is stated,
+
+    min_a ½ aᵀQa + pᵀa    s.t.  Σ s a = 0 in each component,  0 ≤ a ≤ u,     Q_ij = s_i s_j K_ij
+
+with K the coupled kernel of `kernels.coupled`. The functions of the nodes are
+
+    f_i(x) = n Σ_j (I + C₂L)⁻¹_ij z_j k(x_j, x) + b_i,   b_i = (n/C₂) Σ_j L⁺_ij z_j + bias
+
+with z = s a, and one bias for each component. A component of a single class has z = 0, b = its
+label. For the linear kernel the problem of hyperplanes is far faster.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
+from numba import njit
 
+from lindero.errors import SolverError
+from lindero.graphs.graph import Chain, Graph
+from lindero.kernels.coupled import CoupledKernel
 from lindero.problems.conditions import snapped
-from lindero.problems.dual_qp import Judgement
-from lindero.problems.node_graphs import Chain, Graph
-from lindero.problems.node_rows import component_biases, outputs, pulls
+from lindero.problems.dual_qp import DualQP, Judgement
 from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import EXACT, FAST
 
 #: Share of u|p| by which the loss of a row is uncertain.
 _ROUNDING = 1e-15
-
 
 #: Targets so many times as large as usual are far beyond all others; and the share of the objective
 #: that counts at the least.
@@ -108,7 +122,7 @@ class CoupledProblem:
 
     def residuals(self, theta: Array) -> Array:
         """r = s x̃·θ + p of each row."""
-        residuals: Array = self.s * outputs(self.X, theta) + self.p
+        residuals: Array = self.s * compute_outputs(self.X, theta) + self.p
         return residuals
 
     def penalty(self, theta: Array) -> float:
@@ -188,14 +202,14 @@ class CoupledProblem:
         # In terms of θ − θ₋ a strong link to the anchor is the weight of a node, not a difference
         # of large numbers.
         origin = self.origin
-        r = pulls(self.X, self.at_nodes(a))
+        r = compute_pulls(self.X, self.at_nodes(a))
         r -= self.ridge * origin
         guess = None if near is None else near - origin
         theta = self.graph.solve(r, self.ridge, self.link_scale, self.ground, guess)
         theta += origin
         biases = np.zeros(len(self.floating))
-        v = outputs(self.X, theta) + self.s * self.p
-        component_biases(v, a, self.s, self.u, self.graph.components, self.floating, biases)
+        v = compute_outputs(self.X, theta) + self.s * self.p
+        find_biases(v, a, self.s, self.u, self.graph.components, self.floating, biases)
         theta[:, -1] += biases[self.graph.components]
         return theta
 
@@ -249,3 +263,187 @@ class CoupledProblem:
             graph=self.graph.subset(nodes),
             anchor=self.anchor if keeps_first else None,
         )
+
+
+# -- margin and tube ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CoupledMargin:
+    """Classification: y f ≥ 1 − ξ, with y = 1 for the target `positive` and −1 for all others.
+
+    `bounds` are what ξ costs: C₃ times the weight of a sample, 0 for a node without a target.
+    """
+
+    positive: float = 1.0
+    n_sides: ClassVar[int] = 1
+
+    def signs(self, targets: Array) -> Array:
+        """s of the rows: (sides, nodes)."""
+        return np.where(np.asarray(targets) == self.positive, 1.0, -1.0)[None, :]
+
+    def state(
+        self,
+        X: Array,
+        targets: Array,
+        bounds: Array,
+        coupling: float,
+        graph: Chain | Graph,
+        n_scale: float | None = None,
+        anchor: Anchor | None = None,
+    ) -> CoupledProblem:
+        """The problem of hyperplanes."""
+        s = self.signs(targets)
+        return _state_rows(X, s, -np.ones_like(s), bounds, coupling, graph, n_scale, anchor)
+
+    def state_dual(self, kernel: CoupledKernel, targets: Array, bounds: Array) -> DualQP:
+        """The dual problem with any kernel, samples in the order of the chain."""
+        s = self.signs(targets)[0]
+        return _state_dual(kernel, s, -np.ones(len(s)), bounds, None)
+
+
+@dataclass(frozen=True)
+class CoupledTube:
+    """Regression: |target − f| ≤ ε + ξ, one row that pulls f up and one that pulls it down."""
+
+    epsilon: float
+    n_sides: ClassVar[int] = 2
+
+    def signs(self, targets: Array) -> Array:
+        """s of the rows: (sides, nodes)."""
+        return np.repeat([[1.0], [-1.0]], len(targets), axis=1)
+
+    def state(
+        self,
+        X: Array,
+        targets: Array,
+        bounds: Array,
+        coupling: float,
+        graph: Chain | Graph,
+        n_scale: float | None = None,
+        anchor: Anchor | None = None,
+    ) -> CoupledProblem:
+        """The problem of hyperplanes."""
+        p = np.stack([self.epsilon - targets, self.epsilon + targets])
+        return _state_rows(X, self.signs(targets), p, bounds, coupling, graph, n_scale, anchor)
+
+    def state_dual(self, kernel: CoupledKernel, targets: Array, bounds: Array) -> DualQP:
+        """The dual problem with any kernel: of each component of the chain first the rows that
+        pull f up, then those that pull it down."""
+        order = np.argsort(np.tile(kernel.component, 2), kind="stable")
+        sample_of = np.tile(np.arange(len(targets)), 2)[order]
+        s = np.repeat([1.0, -1.0], len(targets))[order]
+        p = self.epsilon - s * np.asarray(targets, dtype=np.float64)[sample_of]
+        return _state_dual(kernel, s, p, np.asarray(bounds)[sample_of], sample_of)
+
+
+def _state_rows(
+    X: Array,
+    s: Array,
+    p: Array,
+    bounds: Array,
+    coupling: float,
+    graph: Chain | Graph,
+    n_scale: float | None,
+    anchor: Anchor | None,
+) -> CoupledProblem:
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    n_nodes, n_features = X.shape
+    if not n_nodes == s.shape[1] == len(bounds) == graph.n_nodes:
+        raise SolverError(
+            "A hyperplane for each sample needs as many targets, bounds and nodes as rows: there "
+            f"are {n_nodes} rows, {s.shape[1]} targets, {len(bounds)} bounds and {graph.n_nodes} "
+            "nodes."
+        )
+    if not (np.isfinite(coupling) and coupling > 0.0):
+        raise SolverError(f"The coupling must be positive and finite; it is {coupling}.")
+    if not (np.isfinite(bounds).all() and (bounds >= 0.0).all()):
+        raise SolverError("The bounds of coupled rows must be finite and not negative.")
+    if anchor is not None:
+        theta = np.asarray(anchor.theta, dtype=np.float64)
+        if theta.shape != (n_features + 1,) or not np.isfinite(theta).all():
+            raise SolverError(f"An anchor needs {n_features + 1} finite numbers: w, then b.")
+        if not (np.isfinite(anchor.weight) and anchor.weight >= 0.0):
+            raise SolverError(f"The weight of an anchor cannot be {anchor.weight}.")
+        anchor = Anchor(theta, float(anchor.weight))
+    scale = float(n_nodes if n_scale is None else n_scale)
+    u = np.tile(np.asarray(bounds, dtype=np.float64), (len(s), 1))
+    return CoupledProblem(X, s, p, u, float(coupling), graph, scale, anchor)
+
+
+def _state_dual(
+    kernel: CoupledKernel, s: Array, p: Array, bounds: Array, sample_of: Array | None
+) -> DualQP:
+    sizes = np.bincount(kernel.component) * (len(s) // kernel.n_samples)
+    several = len(sizes) > 1
+    return DualQP(
+        kernel=kernel,
+        p=p,
+        s=s,
+        u=np.asarray(bounds, dtype=np.float64),
+        delta=np.zeros(len(sizes)) if several else 0.0,
+        sample_of=sample_of,
+        group_sizes=tuple(int(size) for size in sizes) if several else None,
+    )
+
+
+# -- passes over the rows, compiled ---------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+def compute_outputs(X, theta):  # type: ignore[no-untyped-def]
+    """x̃_i·θ_i of each node."""
+    n, d = X.shape
+    result = np.empty(n)
+    for i in range(n):
+        total = theta[i, d]
+        for k in range(d):
+            total += X[i, k] * theta[i, k]
+        result[i] = total
+    return result
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def compute_pulls(X, z):  # type: ignore[no-untyped-def]
+    """z_i x̃_i of each node."""
+    n, d = X.shape
+    result = np.empty((n, d + 1))
+    for i in range(n):
+        for k in range(d):
+            result[i, k] = z[i] * X[i, k]
+        result[i, d] = z[i]
+    return result
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def find_biases(v, a, s, u, of, floating, biases):  # type: ignore[no-untyped-def]
+    """The bias of each component, from v = x̃·θ + s p, which it should bring to 0 at rows between
+    their bounds: each counts by its distance from them. Without any, the middle of what rows at
+    their bounds leave open (see `problems.dual_qp`)."""
+    count = biases.size
+    total, rooms = np.zeros(count), np.zeros(count)
+    least, most = np.full(count, np.inf), np.full(count, -np.inf)  # of those that may rise, fall
+    for side in range(v.shape[0]):
+        for i in range(v.shape[1]):
+            if u[side, i] == 0.0:
+                continue
+            g, value = of[i], v[side, i]
+            room = min(a[side, i], u[side, i] - a[side, i])
+            if room > 0.0:
+                total[g] += room * value
+                rooms[g] += room
+            elif (a[side, i] > 0.0) == (s[side, i] > 0.0):
+                most[g] = max(most[g], value)
+            else:
+                least[g] = min(least[g], value)
+    for g in range(count):
+        if not floating[g]:
+            continue
+        if rooms[g] > 0.0:
+            biases[g] = -total[g] / rooms[g]
+        elif least[g] < np.inf and most[g] > -np.inf:
+            biases[g] = -0.5 * (least[g] + most[g])
+        elif least[g] < np.inf:
+            biases[g] = -least[g]
+        elif most[g] > -np.inf:
+            biases[g] = -most[g]

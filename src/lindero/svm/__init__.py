@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from lindero.lazy import load_lazily
 
 if TYPE_CHECKING:
-    from lindero.svm.adaptive_svc import AdaptiveSVC as AdaptiveSVC
-    from lindero.svm.adaptive_svr import AdaptiveSVR as AdaptiveSVR
+    from lindero.svm.adaptive.svc import AdaptiveSVC as AdaptiveSVC
+    from lindero.svm.adaptive.svr import AdaptiveSVR as AdaptiveSVR
     from lindero.svm.calibration import calibrated as calibrated
     from lindero.svm.cost_sensitive_svc import CostSensitiveSVC as CostSensitiveSVC
     from lindero.svm.incremental_one_class import IncrementalOneClassSVM as IncrementalOneClassSVM
@@ -46,8 +46,8 @@ __all__ = [
 __getattr__, __dir__ = load_lazily(
     __name__,
     {
-        "AdaptiveSVC": ".adaptive_svc",
-        "AdaptiveSVR": ".adaptive_svr",
+        "AdaptiveSVC": ".adaptive.svc",
+        "AdaptiveSVR": ".adaptive.svr",
         "CostSensitiveSVC": ".cost_sensitive_svc",
         "IncrementalOneClassSVM": ".incremental_one_class",
         "IncrementalSVC": ".incremental_svc",

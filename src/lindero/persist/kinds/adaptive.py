@@ -11,22 +11,16 @@ from typing import Any
 import numpy as np
 
 from lindero.persist.fields import Fields
-from lindero.persist.kinds.svm import check_classes, check_width
-from lindero.persist.registry import EstimatorKind, Kind, estimator_state, set_state
-from lindero.runtime.arrays import Array
-from lindero.solvers.chain_follower import SPACING, ChainFollower
-from lindero.solvers.chain_steps import FULL, IDLE
-from lindero.svm.adaptive_path import AdaptivePath
+from lindero.persist.kinds import EstimatorKind, Kind, estimator_state, set_state
+from lindero.persist.kinds_svm import check_classes, check_width
+from lindero.solvers.coupled.follower import FULL, IDLE, SPACING, ChainFollower
+from lindero.svm.adaptive.path import CoupledPath, PathSamples
 
 #: Types that times are kept as.
 _TIME_TYPES = ("float64", "int64", "M", "m")
 
 
 # -- the path -------------------------------------------------------------------------------------
-
-
-def _path_state(path: AdaptivePath) -> dict[str, Any]:
-    return {"in_order": path.in_order, **{name: path._used(name) for name in path._arrays}}
 
 
 def _check_path(given: Fields) -> None:
@@ -47,38 +41,7 @@ def _check_path(given: Fields) -> None:
     given.array("a", "float64", "machines", "sides", "nodes")
 
 
-def _path(kind: Any, values: dict[str, Any]) -> AdaptivePath:
-    n_machines, n_sides, n_nodes = values["a"].shape
-    shape = values["X"].shape[1], n_machines, n_sides
-    path = AdaptivePath(*shape, values["given"].dtype)
-    path.n_nodes, path.in_order = n_nodes, values["in_order"]
-    path._arrays = {name: (axis, values[name]) for name, (axis, _) in path._arrays.items()}
-    return path
-
-
 # -- followers ------------------------------------------------------------------------------------
-
-_ARRAYS = ("M", "m", "W", "rest", "v", "scalars")
-
-
-def _follower_state(follower: ChainFollower) -> dict[str, Any]:
-    """Without the zeros at the ends of arrays, which are room that comes by itself."""
-    parts = dict(zip(_ARRAYS, follower._arrays, strict=True))
-    room = max(1, _used(follower._state.T), *(_used(part) for part in parts.values()))
-    n_marks = max(follower.start // SPACING + 1, _used(follower._marks))
-    return {
-        "start": follower.start,
-        "sound": follower.sound,
-        "size": follower._size,
-        "marks": follower._marks[:n_marks],
-        "state": np.ascontiguousarray(follower._state[:, :room]),
-        **{name: part[:room] for name, part in parts.items()},
-    }
-
-
-def _used(array: Array) -> int:
-    """How many items an array has without the zeros at its end."""
-    return int(np.flatnonzero(array.reshape(len(array), -1).any(axis=1)).max(initial=-1)) + 1
 
 
 def _check_follower(given: Fields) -> None:
@@ -91,19 +54,8 @@ def _check_follower(given: Fields) -> None:
     given.array("state", "int8", "sides", "room", least=IDLE, below=FULL + 1)
     given.require("state", 1 <= given.size("sides") <= 2, "must have one or two sides")
     given.require("state", given.size("room") >= 1, "must have room")
-    shapes = (size, size), (size,), (size * (size + 1) // 2,), (size,), (size,), (2,)
-    for name, shape in zip(_ARRAYS, shapes, strict=True):
+    for name, shape in ChainFollower.shapes(size).items():
         given.array(name, "float64", "room", *shape)
-
-
-def _follower(kind: Any, values: dict[str, Any]) -> ChainFollower:
-    follower = ChainFollower.__new__(ChainFollower)
-    follower.start, follower.sound = values["start"], values["sound"]
-    follower._size, follower._marks, follower._state = (
-        values["size"], values["marks"], values["state"],
-    )  # fmt: skip
-    follower._arrays = tuple(values[name] for name in _ARRAYS)
-    return follower
 
 
 def _check_trail(given: Fields) -> None:
@@ -134,34 +86,28 @@ def _check_graph(given: Fields) -> None:
 
 def _state(estimator: Any) -> dict[str, Any]:
     state = estimator_state(estimator)
-    nearest = state.pop("_nearest", None)
-    if nearest is not None:
-        state["n_nearest"] = nearest.n_neighbors
-    return state
+    path = state.pop("_path", None)
+    return state if path is None else {**state, **path.state()}
 
 
 def _adopt(estimator: Any, values: dict[str, Any]) -> None:
-    n_nearest = values.pop("n_nearest", None)
-    set_state(estimator, values)
     if values:
-        estimator._nearest = None
-        if n_nearest is not None:
-            from sklearn.neighbors import NearestNeighbors
-
-            estimator._nearest = NearestNeighbors(n_neighbors=n_nearest).fit(estimator._path.X)
+        path = CoupledPath.from_state(values)
+        values["_path"] = path
+    set_state(estimator, values)
 
 
-def _check_machine(given: Fields, n_machines: int) -> None:
+def _check_machine(given: Fields, n_machines: int, n_sides: int) -> None:
     width = check_width(given)
     function = given.instance("_function", "KernelFunction")
     linear = function.name == "linear"
     kind = given.text("_kind", ("time", "space", "given"))
-    path: AdaptivePath = given.instance("_path", "AdaptivePath")
+    path: PathSamples = given.instance("_path", "PathSamples")
     axis = given.instance("_axis", "TimeAxis")
     n_nodes = path.n_nodes
     sound = (
         path.theta.shape == (n_machines, n_nodes, path.X.shape[1] + 1)
-        and path.a.shape == (n_machines, given.owner._n_sides, n_nodes)
+        and path.a.shape == (n_machines, n_sides, n_nodes)
         and path.X.shape[1] == (width if linear else 0)
         and path.given.dtype == axis.dtype
     )
@@ -200,19 +146,19 @@ def _check_graph_of(given: Fields, kind: str, n_nodes: int) -> None:
     given.require("_kind", linear, "must be 'time' for kernels")
 
 
-def _check_trail_of(given: Fields, path: AdaptivePath) -> None:
+def _check_trail_of(given: Fields, path: PathSamples) -> None:
     trail = given.instance("_trail", "Trail")
     sound = len(trail.followers) in (0, len(path.theta)) and trail.touched <= path.n_nodes
     for follower in trail.followers:
-        sound = sound and follower._size == path.theta.shape[2]
-        sound = sound and len(follower._state) == path.a.shape[1]
+        sound = sound and follower.n_parameters == path.theta.shape[2]
+        sound = sound and follower.n_sides == path.a.shape[1]
         sound = sound and follower.start < path.n_nodes
     given.require("_trail", sound and trail.touched < path.n_nodes, "must be of this path")
 
 
 def _check_classifier(given: Fields) -> None:
     n_classes = check_classes(given)
-    _check_machine(given, 1 if n_classes == 2 else n_classes)
+    _check_machine(given, 1 if n_classes == 2 else n_classes, 1)
     targets = given.any("_path").targets
     coded = bool(np.isin(targets, np.arange(n_classes)).all())
     given.require("_path", coded, "must have the numbers of classes as targets")
@@ -220,7 +166,7 @@ def _check_classifier(given: Fields) -> None:
 
 def _check_regressor(given: Fields) -> None:
     given.number("_fitted_epsilon", least=0.0)
-    _check_machine(given, 1)
+    _check_machine(given, 1, 2)
 
 
 def _of_svm(name: str, module: str, check: Any) -> EstimatorKind:
@@ -229,13 +175,13 @@ def _of_svm(name: str, module: str, check: Any) -> EstimatorKind:
 
 
 KINDS: tuple[Kind, ...] = (
-    Kind("AdaptivePath", "lindero.svm.adaptive_path:AdaptivePath", _check_path,
-         _path_state, _path),
-    Kind("ChainFollower", "lindero.solvers.chain_follower:ChainFollower", _check_follower,
-         _follower_state, _follower),
-    Kind("Trail", "lindero.svm.adaptive_trail:Trail", _check_trail),
-    Kind("TimeAxis", "lindero.svm.time_axis:TimeAxis", _check_axis),
-    Kind("Graph", "lindero.problems.node_graphs:Graph", _check_graph),
-    _of_svm("AdaptiveSVC", "adaptive_svc", _check_classifier),
-    _of_svm("AdaptiveSVR", "adaptive_svr", _check_regressor),
+    Kind("AdaptivePath", "lindero.svm.adaptive.path:PathSamples", _check_path,
+         PathSamples.state, lambda kind, values: kind.from_state(values)),
+    Kind("ChainFollower", "lindero.solvers.coupled.follower:ChainFollower", _check_follower,
+         ChainFollower.state, lambda kind, values: kind.from_state(values)),
+    Kind("Trail", "lindero.solvers.coupled.trail:Trail", _check_trail),
+    Kind("TimeAxis", "lindero.svm.adaptive.times:TimeAxis", _check_axis),
+    Kind("Graph", "lindero.graphs.graph:Graph", _check_graph),
+    _of_svm("AdaptiveSVC", "adaptive.svc", _check_classifier),
+    _of_svm("AdaptiveSVR", "adaptive.svr", _check_regressor),
 )  # fmt: skip

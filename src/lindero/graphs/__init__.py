@@ -1,0 +1,1 @@
+"""Neighbourhoods of time and place, and how equations on them are solved."""

@@ -1,0 +1,1 @@
+"""Hyperplanes that are coupled along a chain, or on any graph."""

@@ -1,0 +1,1 @@
+"""Machines with a hyperplane for each sample, which follow a concept that changes."""

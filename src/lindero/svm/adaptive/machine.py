@@ -1,0 +1,361 @@
+"""What both adaptive estimators share: parameters, and what they say of the path they hold.
+
+The work is done by the `CoupledPath` in `_path`. A fit is done on a copy, which the estimator
+becomes at the end: a call that fails changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from lindero.problems.coupled import CoupledMargin, CoupledTube
+from lindero.runtime.arrays import Array
+from lindero.solvers.limits import Limits
+from lindero.solvers.solution import Certificate
+from lindero.svm.adaptive.coupling import COUPLINGS, CouplingTrials
+from lindero.svm.adaptive.path import CoupledPath, Effort, PathParameters
+from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
+from lindero.svm.progress import reporting
+from lindero.svm.transaction import fitting_aside
+from lindero.validation import new_table, row_factors, sample_weights
+
+
+class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
+    """Abstract. Subclasses read targets and say which problems their machines solve."""
+
+    _path: CoupledPath
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{
+            name: KERNEL_MACHINE_CONSTRAINTS[name]
+            for name in (
+                "degree", "gamma", "coef0", "tol", "cache_size", "verbose", "max_iter",
+                "time_limit", "callback",
+            )
+        },
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "coupling": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
+        "graph": [StrOptions({"time", "space"}), "sparse matrix", "array-like"],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid"}), callable],
+        "time_weighted": ["boolean"],
+        "blend": [Interval(Integral, 1, None, closed="left")],
+        "n_scale": [Interval(Real, 0.0, None, closed="neither"), None],
+        "horizon": [Interval(Integral, 1, None, closed="left"), None],
+        "lag_tol": [Interval(Real, 0.0, None, closed="neither")],
+    }  # fmt: skip
+
+    # -- what subclasses fill in --------------------------------------------------------------
+
+    def _read_first(self, X: Any, y: Any, classes: Any = None) -> tuple[Any, Array]:
+        """The table of a first call, and a number for each target."""
+        raise NotImplementedError
+
+    def _read_further(self, X: Any, y: Any) -> tuple[Any, Array]:
+        """The same of later calls."""
+        raise NotImplementedError
+
+    def _require_weights(self, weights: Array, targets: Array) -> None:
+        """Refuse weights that leave a class without samples."""
+
+    def _losses(self) -> Sequence[CoupledMargin | CoupledTube]:
+        """What each machine asks of its hyperplanes."""
+        raise NotImplementedError
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    def _effort(self) -> Effort:
+        return Effort(self.tol, self.cache_size, self.horizon, self.lag_tol)
+
+    @contextmanager
+    def _limits(self, n_problems: int) -> Iterator[Limits]:
+        """Limits of one call, which report to the callback, and to a progress bar if `verbose`."""
+        most = None if self.max_iter < 0 else self.max_iter
+        if not self.verbose:
+            yield Limits(most, self.time_limit, self.callback, n_problems)
+            return
+        with reporting(True, self.callback) as callback:
+            yield Limits(most, self.time_limit, callback, n_problems)
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, times: Any = None) -> Self:
+        """Fit to the training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Class labels, or targets of a regression.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of C for each row. A row of weight zero keeps its place in the graph, and has a
+            hyperplane, but its label or target is ignored.
+        times : array-like of shape (n_samples,), default=None
+            When each row was seen: numbers, dates or durations, in any order. Rows of the same
+            time follow each other as they are given. None is the order of the rows.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
+            (Ctrl-C) leaves the best model so far.
+        """
+        with fitting_aside(self) as attempt:
+            fitted = attempt.estimator
+            X, targets = fitted._read_first(X, y)
+            weights = sample_weights(sample_weight, X)
+            fitted._require_weights(weights, targets)
+            attempt.interrupted = fitted._begin_path(X, targets, weights, times)
+        return self
+
+    def _begin_path(self, X: Any, targets: Array, weights: Array, times: Any) -> bool:
+        """Hold these samples, choose the coupling if need be, and solve for everything. Whether
+        the user interrupted."""
+        parameters, losses, effort = PathParameters.of(self), self._losses(), self._effort()
+        path = CoupledPath(parameters, losses, X, targets, weights, times)
+        n_trials = len(COUPLINGS) if parameters.coupling == "auto" else 0
+        with self._limits(n_trials + len(losses)) as limits:
+            if n_trials:
+                path.coupling = CouplingTrials(path, parameters, X, limits, effort).choose()
+            path.solve(limits, effort, n_trials)
+        self._path = path
+        return limits.interrupted
+
+    def _can_extend(self) -> bool:
+        """Whether `partial_fit` is there: along time, with hyperplanes."""
+        if not (isinstance(self.graph, str) and self.graph == "time"):
+            raise AttributeError("partial_fit is for graph='time' only: call fit with all samples.")
+        if self.kernel != "linear":
+            raise AttributeError(
+                "partial_fit is for kernel='linear' only: call fit with all samples."
+            )
+        if hasattr(self, "_path") and self._path.trail is None:
+            raise AttributeError(
+                "The machine was fitted on another graph, or kernel: call fit again."
+            )
+        return True
+
+    @property
+    def _begins_with_fit(self) -> bool:
+        """Whether `partial_fit` needs a `fit` before it, to choose the coupling by."""
+        return not hasattr(self, "_path") and bool(self.coupling == "auto")
+
+    def _extend_path(
+        self, X: Any, y: Any, times: Any, sample_weight: Any, classes: Any = None
+    ) -> Self:
+        """What `partial_fit` does: begin a path with these samples, or append them to it."""
+        if hasattr(self, "_path"):
+            X, targets = self._read_further(X, y)
+            if sp.issparse(X):
+                X = X.toarray()
+            factors = row_factors(sample_weight, X.shape[0], "sample_weight")
+            with self._limits(len(self._path.losses)) as limits:
+                self._path.extend(X, targets, factors, times, limits, self._effort())
+            return self
+        with fitting_aside(self) as attempt:
+            fitted = attempt.estimator
+            X, targets = fitted._read_first(X, y, classes)
+            if self.coupling == "auto":
+                raise ValueError(
+                    "coupling='auto' needs samples to choose by: call fit with the first ones, "
+                    "then partial_fit."
+                )
+            factors = row_factors(sample_weight, X.shape[0], "sample_weight")
+            if fitted._begin_path(X, targets, factors, times):
+                raise KeyboardInterrupt("Learning was interrupted. Nothing was changed.")
+        return self
+
+    # -- what was fitted ----------------------------------------------------------------------
+
+    def _fitted_path(self, name: str = "", linear: bool = False, time: bool = False) -> CoupledPath:
+        """The path, refused by the `name` of what asks for it where it must be linear, or one of
+        time, and is not."""
+        check_is_fitted(self)
+        path = self._path
+        if time and path.kind != "time":
+            raise AttributeError(f"{name} is only available when graph='time'.")
+        if linear and not path.linear:
+            raise AttributeError(
+                f"{name} is only available when kernel='linear', not kernel={path.function.name!r}."
+            )
+        return path
+
+    def _outputs(self, X: Any, times: Any) -> Array:
+        """The output of each machine for each row of X: (n_rows, n_machines)."""
+        check_is_fitted(self)
+        return self._path.values(new_table(self, X), times)
+
+    @property
+    def coef_(self) -> Array:
+        """Weights of the features at each row, for the linear kernel only."""
+        path = self._fitted_path("coef_", linear=True)
+        return path.samples.by_row(_one_or_all(path.theta[:, :, :-1]), -2)
+
+    @property
+    def intercept_(self) -> Array:
+        """Constant of the decision function at each row."""
+        path = self._fitted_path()
+        return path.samples.by_row(_one_or_all(path.theta[:, :, -1]), -1)
+
+    @property
+    def times_(self) -> Array:
+        """The time of each row."""
+        samples = self._fitted_path("times_", time=True).samples
+        return samples.by_row(samples.given, 0)
+
+    @property
+    def coupling_(self) -> float:
+        """The coupling used."""
+        return self._fitted_path().coupling
+
+    @property
+    def n_scale_(self) -> float:
+        """n of the penalty, as it was used."""
+        return self._fitted_path().n_scale
+
+    @property
+    def support_(self) -> Array:
+        """Rows that are support vectors."""
+        return self._fitted_path().support
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The support vectors."""
+        path = self._fitted_path()
+        if path.vectors is not None:
+            return path.vectors
+        return path.samples.by_row(path.samples.X, 0)[path.support]
+
+    @property
+    def dual_coef_(self) -> Array:
+        """Multipliers of the support vectors, with their signs."""
+        return self._fitted_path().dual_coefficients()
+
+    @property
+    def n_iter_(self) -> Array:
+        """Steps of the solver for each machine in the last fit of everything."""
+        return self._fitted_path().n_iter
+
+    @property
+    def fit_status_(self) -> int:
+        """0 if the optimum was reached, 1 otherwise."""
+        return self._fitted_path().fit_status
+
+    @property
+    def shape_fit_(self) -> tuple[int, int]:
+        """Number of samples held, and of features."""
+        return self._fitted_path().shape
+
+    # -- drift --------------------------------------------------------------------------------
+
+    @property
+    def drift_(self) -> Array:
+        """How far the hyperplane of each row is from that of the instant before."""
+        path = self._fitted_path("drift_", linear=True, time=True)
+        return path.samples.by_row(_find_drift(path.theta), 0)
+
+    def changepoints(self, k: int = 1, separation: int | None = None) -> Array:
+        """The rows at which hyperplanes changed most.
+
+        First the stretch of time over which they moved farthest from where they were, so that
+        samples which pull there and back do not count; in it the row of the largest `drift_`. Then
+        the same again for what is far enough in time from it, and so on.
+
+        Parameters
+        ----------
+        k : int, default=1
+            How many to find.
+        separation : int or None, default=None
+            How many samples two stretches must be apart at the least; each is half as long. None
+            is half of what `k` changes at equal distances would be apart.
+
+        Returns
+        -------
+        rows : ndarray of shape (k,)
+            In the order of time; ``times_[rows]`` are their times. Fewer where no more are that
+            far apart.
+        """
+        path = self._fitted_path("changepoints", linear=True, time=True)
+        n_nodes, theta = path.n_nodes, path.theta
+        if not isinstance(k, Integral) or not 1 <= k < n_nodes:
+            raise ValueError(
+                f"k={k!r} must be a whole number between 1 and {n_nodes - 1}, one less than the "
+                "rows."
+            )
+        if separation is not None and (not isinstance(separation, Integral) or separation < 1):
+            raise ValueError(
+                f"separation={separation!r} must be a whole number of samples, at least 1, or None."
+            )
+        apart = max(1, n_nodes // (2 * (k + 1))) if separation is None else int(separation)
+        half = max(1, apart // 4)
+        nodes = np.arange(n_nodes)
+        ends = np.minimum(nodes + half - 1, n_nodes - 1), np.maximum(nodes - half, 0)
+        moved = np.linalg.norm(theta[:, ends[0]] - theta[:, ends[1]], axis=(0, 2))
+        moved[0] = -1.0
+        drift = _find_drift(theta)
+        found: list[int] = []
+        while len(found) < k and moved.max() >= 0.0:
+            at = int(np.argmax(moved))
+            first = max(1, at - half + 1)
+            found.append(first + int(np.argmax(drift[first : at + half])))
+            moved[max(0, at - apart + 1) : at + apart] = -1.0
+        rows: Array = path.samples.rows[np.unique(found)]
+        return rows
+
+    # -- judging ------------------------------------------------------------------------------
+
+    @property
+    def certificate_(self) -> Certificate:
+        """How near the model is to the optimum; after `partial_fit`, of the last window."""
+        return self._fitted_path().certificate(self.tol)
+
+    def certify(self) -> Certificate:
+        """Judge all hyperplanes from scratch, by nothing but the samples held and multipliers.
+
+        After `partial_fit` this tells how far the path as a whole is from the one that `fit` would
+        find with the scale ``n_scale_``.
+
+        Returns
+        -------
+        certificate : Certificate
+        """
+        return self._fitted_path("certify", linear=True).judge(0, self.tol)
+
+    # -- for scikit-learn ---------------------------------------------------------------------
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> Any:
+        """Names of the parameters, read from the signature once."""
+        return super()._get_param_names()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_path")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _one_or_all(values: Array) -> Array:
+    """Values of machines, without that axis where there is one machine only."""
+    return values[0] if len(values) == 1 else values
+
+
+def _find_drift(theta: Array) -> Array:
+    """How far the hyperplane of each node is from that of the node before, over all machines."""
+    steps = np.diff(theta, axis=1)
+    drift = np.zeros(theta.shape[1])
+    drift[1:] = np.sqrt(np.einsum("mij,mij->i", steps, steps))
+    return drift

@@ -1,0 +1,678 @@
+"""The path of hyperplanes of an adaptive machine: samples, graph, solution, and what is new.
+
+`CoupledPath` is the engine that `AdaptiveSVC` and `AdaptiveSVR` hold. It has one hyperplane for
+each sample, in the order of a graph:
+
+    time      each instant is linked to the next; a link over a gap weighs 1, or unit/gap
+    space     i ~ j where either is among the k nearest of the other, links of weight 1
+    given     any symmetric matrix of weights ≥ 0; its diagonal is ignored
+
+Samples of the same time follow each other in the order given.
+
+Along time samples can be appended without solving for everything again. What one changes fades
+along the chain. Hyperplanes are found from the last one back until they move by too little to
+matter, so that what is left undone adds up to less than `lag_tol` of the largest of them
+(`solvers.coupled.trail`). Older ones stay as they are, and still influence the new ones.
+
+1/n, the scale of the penalty, would change with every sample, and with it all hyperplanes. It is
+brought up to date whenever the number of samples has doubled, together with the unit of time that
+gaps are measured in. Everything is solved for then, which costs each sample no more than being
+solved for twice.
+
+The file is longer than 500 lines because the engine is one class, which is not cut into files.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import NearestNeighbors
+
+from lindero.errors import warn_user
+from lindero.graphs.graph import Chain, Graph, find_typical_gap, link_times
+from lindero.kernels.coupled import CoupledKernel
+from lindero.kernels.functions import KernelFunction
+from lindero.kernels.operator import kernel_operator
+from lindero.models.coupled_machine import CoupledKernelMachine, HyperplaneField
+from lindero.problems.coupled import Anchor, CoupledMargin, CoupledProblem, CoupledTube
+from lindero.problems.dual_qp import Judgement
+from lindero.runtime.arrays import Array, dense
+from lindero.solvers.choose import SMALL_FIT_ROWS
+from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
+from lindero.solvers.coupled.trail import Extension, Trail
+from lindero.solvers.limits import Limits
+from lindero.solvers.solution import Certificate, Status
+from lindero.solvers.working_set import WorkingSetSolver
+from lindero.svm.adaptive.times import ROW_NUMBERS, TimeAxis
+from lindero.svm.margin_machine import warn_if_indefinite
+from lindero.svm.parameters import upper_bounds
+from lindero.validation import kernel_function, scale_advice
+
+#: What to do where a fit stopped early, if not to allow more; who stops it by a callback knows.
+_ADVICE = {Status.PRECISION: " Lower C or coupling, or raise tol.", Status.CALLBACK: ""}
+
+#: New samples that are followed at once.
+_AT_ONCE = 32
+
+_FIRST_ROOM = 64
+
+#: Attributes of a path, and what model files call them.
+_STORED = {
+    "kind": "_kind",
+    "axis": "_axis",
+    "samples": "_path",
+    "function": "_function",
+    "C": "_fitted_C",
+    "trail": "_trail",
+    "vectors": "_vectors",
+    "n_scale": "n_scale_",
+    "scale_follows": "_scale_follows",
+    "unit": "_unit",
+    "given_graph": "_given",
+    "coupling": "coupling_",
+    "n_iter": "n_iter_",
+    "_certificate": "_certificate",
+    "fit_status": "fit_status_",
+}
+
+
+@dataclass(frozen=True)
+class PathParameters:
+    """Parameters of the estimator that a path keeps from its beginning on."""
+
+    C: float
+    coupling: Any
+    graph: Any
+    n_neighbors: int
+    kernel: Any
+    degree: int
+    gamma: Any
+    coef0: float
+    time_weighted: bool
+    blend: int
+    n_scale: float | None
+
+    @classmethod
+    def of(cls, estimator: Any) -> PathParameters:
+        return cls(*(getattr(estimator, name) for name in cls.__dataclass_fields__))
+
+    @property
+    def kind(self) -> str:
+        """The kind of the graph."""
+        return self.graph if isinstance(self.graph, str) else "given"
+
+
+class Effort(NamedTuple):
+    """Parameters of the estimator that each call has anew: how exactly to solve."""
+
+    tol: float
+    cache_size: float
+    horizon: int | None
+    lag_tol: float
+
+
+class PathSamples:
+    """Samples in the order of the graph, and for each machine what was found: hyperplanes `theta`
+    (machines, n, d + 1) and multipliers `a` (machines, sides, n).
+
+    Node i is row `rows[i]` as the user counts them. Its time is a number in `times`, and as it was
+    given, of the dtype `times` of the constructor, in `given`. Arrays grow by doubling, so that
+    appending single samples costs no more than the samples do.
+    """
+
+    def __init__(self, n_features: int, n_machines: int, n_sides: int, times: Any) -> None:
+        self.n_nodes = 0
+        self.in_order = True
+        # The axis that grows, and the array.
+        self._arrays: dict[str, tuple[int, Array]] = {
+            "X": (0, np.empty((0, n_features))),
+            "targets": (0, np.empty(0)),
+            "factors": (0, np.empty(0)),
+            "times": (0, np.empty(0)),
+            "given": (0, np.empty(0, dtype=times)),
+            "rows": (0, np.empty(0, dtype=np.int64)),
+            "theta": (1, np.empty((n_machines, 0, n_features + 1))),
+            "a": (2, np.empty((n_machines, n_sides, 0))),
+        }
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Room that is not used need not travel.
+        used = {name: (axis, self._used(name).copy()) for name, (axis, _) in self._arrays.items()}
+        return {**self.__dict__, "_arrays": used}
+
+    def state(self) -> dict[str, Any]:
+        """What is saved."""
+        return {"in_order": self.in_order, **{name: self._used(name) for name in self._arrays}}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> PathSamples:
+        """The samples of that `state`."""
+        n_machines, n_sides, n_nodes = state["a"].shape
+        samples = cls(state["X"].shape[1], n_machines, n_sides, state["given"].dtype)
+        samples.n_nodes, samples.in_order = n_nodes, state["in_order"]
+        samples._arrays = {name: (axis, state[name]) for name, (axis, _) in samples._arrays.items()}
+        return samples
+
+    def _used(self, name: str) -> Array:
+        axis, array = self._arrays[name]
+        used: Array = array[(slice(None),) * axis + (slice(0, self.n_nodes),)]
+        return used
+
+    X = property(lambda self: self._used("X"))
+    targets = property(lambda self: self._used("targets"))
+    factors = property(lambda self: self._used("factors"))
+    times = property(lambda self: self._used("times"))
+    given = property(lambda self: self._used("given"))
+    rows = property(lambda self: self._used("rows"))
+    theta = property(lambda self: self._used("theta"))
+    a = property(lambda self: self._used("a"))
+
+    def extend(
+        self, rows: Array, X: Array, targets: Array, factors: Array, times: Array, given: Array
+    ) -> None:
+        """More samples, last in the graph, `rows` being where each stands in the table they came
+        in; their hyperplanes and multipliers are set later."""
+        n_new = len(targets)
+        new = {"X": X, "targets": targets, "factors": factors, "times": times, "given": given}
+        new["rows"] = self.n_nodes + rows
+        in_order = n_new == 0 or bool(rows[0] == 0 and (np.diff(rows) > 0).all())
+        self.in_order = self.in_order and in_order
+        start, stop = self.n_nodes, self.n_nodes + n_new
+        for name, (axis, array) in self._arrays.items():
+            if stop > array.shape[axis]:
+                shape = list(array.shape)
+                shape[axis] = stop if start == 0 else max(_FIRST_ROOM, 2 * stop)
+                longer = np.empty(shape, dtype=array.dtype)
+                longer[(slice(None),) * axis + (slice(0, start),)] = self._used(name)
+                self._arrays[name] = (axis, longer)
+            if name in new:
+                self._arrays[name][1][start:stop] = new[name]
+        self.n_nodes = stop
+
+    def by_row(self, values: Array, axis: int) -> Array:
+        """Values of nodes along `axis`, in the order of the rows as the user gave them: a copy,
+        which nothing that is learned later changes."""
+        if self.in_order:
+            return values.copy()
+        return np.take(values, self.places(), axis=axis)
+
+    def places(self) -> Array:
+        """The node of each row."""
+        place = np.empty(self.n_nodes, dtype=np.int64)
+        place[self.rows] = np.arange(self.n_nodes)
+        return place
+
+
+class CoupledPath:
+    """Samples on a graph, a problem for each machine, and the hyperplanes that solve them.
+
+    `losses` has one item for each machine: a margin for each class, or a tube. `trail` is where
+    following the end stands, once a path of hyperplanes along time is solved. `vectors` are the
+    rows of a kernel: all of them at first, the support vectors once it is solved.
+    """
+
+    losses: tuple[CoupledMargin | CoupledTube, ...]
+    axis: TimeAxis
+    n_iter: Array
+    fit_status: int
+    _certificate: Certificate | None
+
+    def __init__(
+        self,
+        parameters: PathParameters,
+        losses: Sequence[CoupledMargin | CoupledTube],
+        X: Any,
+        targets: Array,
+        weights: Array,
+        times: Any = None,
+    ) -> None:
+        """Hold these samples, in the order of their graph; nothing is solved."""
+        n_rows = X.shape[0]
+        linear = parameters.kernel == "linear"
+        self.kind = parameters.kind
+        if self.kind != "time":
+            _require_plain_graph(parameters, times, linear, n_rows)
+        upper_bounds(parameters.C, weights)  # refuses what overflows
+        if linear and sp.issparse(X):
+            X = X.toarray()
+        self.losses = tuple(losses)
+        self.axis, order = ROW_NUMBERS, np.arange(n_rows)
+        numbers = given = np.arange(float(n_rows))
+        parts = (X if linear else np.empty((n_rows, 0)), targets, weights)
+        if times is not None:
+            self.axis = TimeAxis.of(times)
+            numbers, given = self.axis.read(times, n_rows)
+            order = np.argsort(numbers, kind="stable")
+            numbers, given = numbers[order], given[order]
+            parts = parts[0][order], targets[order], weights[order]
+        n_features, n_sides = parts[0].shape[1], self.losses[0].n_sides
+        self.samples = PathSamples(n_features, len(self.losses), n_sides, given.dtype)
+        self.samples.extend(order, *parts, numbers, given)
+        self.nearest: Any = None
+        if self.kind != "time":
+            self.nearest = NearestNeighbors(n_neighbors=parameters.blend).fit(self.samples.X)
+        self.function: KernelFunction = kernel_function(parameters, X, weights)
+        self.C = parameters.C
+        self.trail: Trail | None = None
+        self.vectors: Any = None if linear else X
+        self.n_scale = float(n_rows if parameters.n_scale is None else parameters.n_scale)
+        self.scale_follows = parameters.n_scale is None
+        self.unit = find_typical_gap(self.samples.times) if parameters.time_weighted else None
+        self.given_graph = None if self.kind == "time" else self._link(parameters)
+        self.coupling = 1.0 if parameters.coupling == "auto" else float(parameters.coupling)
+
+    def _link(self, parameters: PathParameters) -> Graph:
+        if self.kind == "space":
+            return link_neighbours(self.samples.X, parameters.n_neighbors)
+        return read_graph(parameters.graph, self.n_nodes)
+
+    # -- what is saved ----------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """What is saved, by the names that model files have for it."""
+        state = {stored: getattr(self, name) for name, stored in _STORED.items()}
+        state["shape_fit_"] = self.shape
+        if isinstance(self.losses[0], CoupledTube):
+            state["_fitted_epsilon"] = self.losses[0].epsilon
+        if self.nearest is not None:
+            state["n_nearest"] = self.nearest.n_neighbors
+        return state
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> CoupledPath:
+        """The path of a `state`, out of which its own items are taken. What finds the nearest
+        samples is made anew from them."""
+        path = cls.__new__(cls)
+        for name, stored in _STORED.items():
+            setattr(path, name, state.pop(stored))
+        del state["shape_fit_"]
+        # By what the samples say, and not by which items there are, which nothing has checked.
+        if path.a.shape[1] == CoupledTube.n_sides:
+            path.losses = (CoupledTube(state.pop("_fitted_epsilon")),)
+        else:
+            path.losses = make_margins(max(2, len(path.theta)))
+        path.nearest = None
+        if path.kind != "time":
+            finder = NearestNeighbors(n_neighbors=state.pop("n_nearest"))
+            path.nearest = finder.fit(path.samples.X)
+        return path
+
+    # -- samples, graph, problems -----------------------------------------------------------------
+
+    @property
+    def n_nodes(self) -> int:
+        return self.samples.n_nodes
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Samples, and features."""
+        table = self.samples.X if self.vectors is None else self.vectors
+        return self.n_nodes, int(table.shape[1])
+
+    @property
+    def theta(self) -> Array:
+        """Hyperplanes (machines, nodes, parameters)."""
+        theta: Array = self.samples.theta
+        return theta
+
+    @property
+    def a(self) -> Array:
+        """Multipliers (machines, sides, nodes)."""
+        a: Array = self.samples.a
+        return a
+
+    @property
+    def linear(self) -> bool:
+        return self.function.name == "linear"
+
+    @property
+    def classifies(self) -> bool:
+        return isinstance(self.losses[0], CoupledMargin)
+
+    @property
+    def graph(self) -> Chain | Graph:
+        """The graph over the samples held."""
+        if self.given_graph is not None:
+            return self.given_graph
+        return Chain(link_times(self.samples.times, self.unit))
+
+    def state_problem(self, machine: int, start: int = 0, held: bool = True) -> CoupledProblem:
+        """The problem of a machine over the samples held, or over those from `start` on: with the
+        hyperplane before them `held`, or without what is before."""
+        samples, anchor = self.samples, None
+        if start == 0:
+            graph = self.graph
+        else:
+            links = link_times(samples.times[start - 1 :], self.unit)
+            graph = Chain(links[1:])
+            if held:
+                anchor = Anchor(samples.theta[machine, start - 1], float(links[0]))
+        return self.losses[machine].state(
+            samples.X[start:], samples.targets[start:], self.C * samples.factors[start:],
+            self.coupling, graph, self.n_scale, anchor,
+        )  # fmt: skip
+
+    # -- solving for everything -------------------------------------------------------------------
+
+    def solve(self, limits: Limits, effort: Effort, n_before: int = 0) -> None:
+        """Solve for everything held, within limits that `n_before` other problems have been
+        under. Warns where the optimum was not reached."""
+        begun = time.perf_counter()
+        solve = self._solve_linear if self.linear else self._solve_kernel
+        found = [
+            solve(machine, limits, effort, n_before + machine)
+            for machine in range(len(self.losses))
+        ]
+        parts = [
+            Certificate.of(judgement, n_iter, seconds, status.value)
+            for judgement, n_iter, seconds, status in found
+        ]
+        self.n_iter = np.array([max(1, part.n_iter) for part in parts], dtype=np.int32)
+        self._certificate = self._join_certificates(parts, time.perf_counter() - begun)
+        unfinished = [status for *_, status in found if status is not Status.OPTIMAL]
+        self.fit_status = int(bool(unfinished))
+        if unfinished and not limits.interrupted:
+            self._warn_unfinished(unfinished, effort.tol)
+        if self.vectors is not None:
+            warn_if_indefinite(self.function, self.vectors, self.support)
+            self.vectors = self.vectors[self.support]
+        elif self.kind == "time":
+            self.trail = Trail(self.n_nodes)
+
+    def _solve_linear(
+        self, machine: int, limits: Limits, effort: Effort, number: int
+    ) -> tuple[Judgement, int, float, Status]:
+        theta, a = self.theta[machine], self.a[machine]
+        problem = self.state_problem(machine)
+        if limits.interrupted:
+            theta[:], a[:] = 0.0, 0.0
+            return problem.judge(theta, a), 0, 0.0, Status.INTERRUPTED
+        solution = CoupledInteriorPointSolver(effort.tol).solve(problem, limits, number)
+        theta[:], a[:] = solution.theta, solution.a
+        return solution.judgement, solution.n_iter, solution.seconds, solution.status
+
+    def _solve_kernel(
+        self, machine: int, limits: Limits, effort: Effort, number: int
+    ) -> tuple[Judgement, int, float, Status]:
+        samples, loss = self.samples, self.losses[machine]
+        base = kernel_operator(self.vectors[samples.rows], self.function)
+        links = link_times(samples.times, self.unit)
+        kernel = CoupledKernel(base, links, self.coupling, self.n_scale)
+        problem = loss.state_dual(kernel, samples.targets, self.C * samples.factors)
+        n_threads = 1 if problem.n_variables < SMALL_FIT_ROWS else None
+        # The duality gap goes with the square of the gap in the conditions.
+        solver = WorkingSetSolver(effort.tol**0.5, effort.cache_size, n_threads)
+        solution = solver.solve(problem, None, limits, number)
+        samples.a[machine] = solution.a.reshape(loss.n_sides, -1)
+        z = problem.at_samples(problem.s * solution.a)
+        samples.theta[machine, :, -1] = kernel.offsets(z) + solution.bias
+        judgement = problem.judge(solution.a, solution.f, solution.bias)
+        return judgement, solution.n_iter, solution.seconds, solution.status
+
+    def _join_certificates(self, parts: Sequence[Certificate], seconds: float) -> Certificate:
+        """One certificate for all machines; hyperplanes are judged by their duality gap."""
+        joined = Certificate.joined(parts, seconds)
+        if not self.linear:
+            return joined
+        worded = [replace(c, status=_name_duality_gap(c.status)) for c in joined.parts]
+        return replace(joined, status=_name_duality_gap(joined.status), parts=tuple(worded))
+
+    def _warn_unfinished(self, unfinished: Sequence[Status], tol: float) -> None:
+        certificate, n_machines = self._certificate, len(self.losses)
+        assert certificate is not None
+        which = f" ({len(unfinished)} of {n_machines} machines)" if n_machines > 1 else ""
+        advice = _ADVICE.get(unfinished[0], " Raise max_iter, time_limit or tol.")
+        gap = certificate.duality_gap / max(abs(certificate.primal), 1e-300)
+        table = self.samples.X if self.vectors is None else self.vectors
+        warn_user(
+            f"{certificate.status}{which} The duality gap left is {gap:.3g} of the objective, tol "
+            f"is {tol:.3g}.{advice}" + scale_advice(table, self.function),
+            ConvergenceWarning,
+        )
+
+    # -- going on ---------------------------------------------------------------------------------
+
+    def extend(
+        self, X: Array, targets: Array, factors: Array, times: Any, limits: Limits, effort: Effort
+    ) -> None:
+        """Append samples at the end of time, and find their hyperplanes. All or nothing."""
+        samples, trail, n_new = self.samples, self.trail, X.shape[0]
+        assert trail is not None
+        numbers, given = self.axis.read(times, n_new, samples.n_nodes)
+        if numbers.min() < samples.times[-1]:
+            row = int(np.argmin(numbers))
+            raise ValueError(
+                f"times must not be before the last one known, {samples.given[-1]}, but that of "
+                f"row {row} is {given[row]}. Call fit with all samples, which sorts them."
+            )
+        upper_bounds(self.C, factors)  # refuses what overflows
+        order = np.argsort(numbers, kind="stable")
+        new = [values[order] for values in (X, targets, factors, numbers, given)]
+        at_once = n_new if n_new > samples.n_nodes else _AT_ONCE
+        steps = Extension(self, trail, limits, effort.tol, effort.lag_tol, -(-n_new // at_once))
+        before = samples.n_nodes, samples.in_order, self.n_scale, self.unit
+        worst = Status.OPTIMAL
+        try:
+            for first in range(0, n_new, at_once):
+                part, known = slice(first, first + at_once), samples.n_nodes
+                steps.take_up()
+                samples.extend(order[part] - first, *(values[part] for values in new))
+                status = self._settle(steps, trail, known, effort.horizon)
+                worst = worst if status is Status.OPTIMAL else status
+                steps.end_step()
+            # A warning may be an error to the user: then nothing was changed either.
+            if worst is not Status.OPTIMAL:
+                warn_user(
+                    f"{worst.value.replace('KKT', 'duality')} Raise max_iter, time_limit or tol."
+                    + scale_advice(samples.X, self.function),
+                    ConvergenceWarning,
+                )
+        except BaseException:
+            steps.undo()
+            samples.n_nodes, samples.in_order, self.n_scale, self.unit = before
+            raise
+        self._certificate = None
+        self.fit_status = int(worst is not Status.OPTIMAL)
+
+    def _settle(self, steps: Extension, trail: Trail, known: int, horizon: int | None) -> Status:
+        """Find the hyperplanes after samples were appended to `known` ones; the least good
+        status."""
+        n_nodes, theta, a = self.n_nodes, self.theta, self.a
+        theta[:, known:], a[:, :, known:] = theta[:, known - 1 : known], 0.0
+        # New samples do not count, so that all are learned, however many come at once.
+        earliest = 0 if horizon is None else max(0, known - horizon)
+        trail.touched = n_nodes
+        doubled = n_nodes >= 2 * trail.n_scaled
+        if doubled:
+            trail.n_scaled = n_nodes
+            if self.scale_follows:
+                self.n_scale = float(n_nodes)
+            if self.unit is not None:
+                self.unit = find_typical_gap(self.samples.times)
+        changed = doubled and (self.scale_follows or self.unit is not None)
+        worst = Status.OPTIMAL
+        for machine in range(len(theta)):
+            if changed or (doubled and horizon is None):
+                status = steps.solve(machine, 0)
+            else:
+                status = steps.follow(machine, known, earliest)
+            worst = worst if status is Status.OPTIMAL else status
+        return worst
+
+    # -- judging ----------------------------------------------------------------------------------
+
+    def certificate(self, tol: float) -> Certificate:
+        """How near the path is to the optimum; after `extend`, of the nodes touched last."""
+        if self._certificate is None:
+            assert self.trail is not None
+            self._certificate = self.judge(self.trail.touched, tol)
+        return self._certificate
+
+    def judge(self, start: int, tol: float) -> Certificate:
+        """The certificate of the nodes from `start` on, the one before them held, by nothing but
+        samples and multipliers."""
+        begun, parts = time.perf_counter(), []
+        for machine, (theta, a) in enumerate(zip(self.theta, self.a, strict=True)):
+            problem = self.state_problem(machine, start)
+            a = np.clip(a[:, start:], 0.0, problem.u)
+            judgement = problem.judge(theta[start:], a)
+            within = problem.relative_gap(judgement) <= tol
+            status = f"Recomputed: the duality gap is {'within' if within else 'above'} tol."
+            parts.append(Certificate.of(judgement, 0, 0.0, status))
+        return Certificate.joined(parts, time.perf_counter() - begun)
+
+    # -- support vectors --------------------------------------------------------------------------
+
+    @property
+    def support(self) -> Array:
+        """Rows that are support vectors, of any machine."""
+        held = (self.a > 0.0).any(axis=(0, 1))
+        support: Array = np.sort(self.samples.rows[held]).astype(np.int32)
+        return support
+
+    def dual_coefficients(self) -> Array:
+        """Multipliers of the support vectors, with their signs: (machines, vectors)."""
+        signed = [
+            np.einsum("ij,ij->j", loss.signs(self.samples.targets), a)
+            for loss, a in zip(self.losses, self.a, strict=True)
+        ]
+        return self.samples.by_row(np.stack(signed), -1)[:, self.support]
+
+    # -- decisions --------------------------------------------------------------------------------
+
+    def values(self, X: Any, times: Any = None) -> Array:
+        """The output of each machine for each row of X: (rows, machines)."""
+        if self.kind != "time":
+            if times is not None:
+                raise ValueError("times are for graph='time' only: leave them out.")
+            return self._blend(dense(X))
+        theta = self.theta
+        if not self.linear:
+            return self._kernel_values(X, self._positions(times, X.shape[0]))
+        X = dense(X)
+        if times is None:
+            values: Array = X @ theta[:, -1, :-1].T + theta[:, -1, -1]
+            return values
+        positions = self._positions(times, X.shape[0])
+        return np.stack(
+            [HyperplaneField(t[:, :-1], t[:, -1]).decision_values(X, positions) for t in theta],
+            axis=1,
+        )
+
+    def _positions(self, times: Any, n_rows: int) -> Array:
+        """Where along the chain times are: at a node, or so far on the way to the next. A time of
+        several samples is at the last of them, no time is the end."""
+        held = self.samples.times
+        last = len(held) - 1
+        if times is None:
+            return np.full(n_rows, float(last))
+        numbers = self.axis.numbers(times, n_rows, one_for_all=True)
+        before = np.searchsorted(held, numbers, side="right") - 1
+        inside = (before >= 0) & (before < last)
+        positions: Array = np.clip(before, 0, last).astype(np.float64)
+        at = before[inside]
+        positions[inside] += (numbers[inside] - held[at]) / (held[at + 1] - held[at])
+        return positions
+
+    def _blend(self, X: Array) -> Array:
+        """By the hyperplanes of the nearest samples, weighed by 1/distance."""
+        distances, nodes = self.nearest.kneighbors(X)
+        met = distances == 0.0
+        with np.errstate(divide="ignore"):
+            shares = np.where(met.any(axis=1, keepdims=True), met, 1.0 / distances)
+        shares /= shares.sum(axis=1, keepdims=True)
+        values = np.zeros((len(X), len(self.losses)))
+        for k in range(nodes.shape[1]):
+            theta = self.theta[:, nodes[:, k]]
+            reach = np.einsum("ij,mij->im", X, theta[:, :, :-1]) + theta[:, :, -1].T
+            values += shares[:, [k]] * reach
+        return values
+
+    def _kernel_values(self, X: Any, positions: Array) -> Array:
+        samples = self.samples
+        kernel = CoupledKernel(
+            kernel_operator(self.vectors, self.function),
+            link_times(samples.times, self.unit),
+            self.coupling,
+            self.n_scale,
+            samples.places()[self.support],
+        )
+        values = np.empty((X.shape[0], len(self.losses)))
+        for machine, z in enumerate(self.dual_coefficients()):
+            # What offsets add is in θ already: the bias is what is left of it at any node.
+            bias = samples.theta[machine, 0, -1] - kernel.offsets(z)[0]
+            fitted = CoupledKernelMachine(kernel, z, np.array([bias]))
+            values[:, machine] = fitted.decision_values(X, positions)
+        return values
+
+
+# -- machines and their decisions -----------------------------------------------------------------
+
+
+def make_margins(n_classes: int) -> tuple[CoupledMargin, ...]:
+    """One machine for two classes, otherwise one for each class against the rest."""
+    positive = (1,) if n_classes == 2 else range(n_classes)
+    return tuple(CoupledMargin(float(code)) for code in positive)
+
+
+def decide(values: Array) -> Array:
+    """The position among the classes that outputs of machines decide for."""
+    one = values.shape[1] == 1
+    codes: Array = (values[:, 0] >= 0).astype(np.intp) if one else np.argmax(values, axis=1)
+    return codes
+
+
+def _name_duality_gap(status: str) -> str:
+    return status.replace("KKT gap", "duality gap")
+
+
+# -- graphs that users ask for --------------------------------------------------------------------
+
+
+def _require_plain_graph(parameters: PathParameters, times: Any, linear: bool, n_rows: int) -> None:
+    """Refuse what is for graphs of time only."""
+    if times is not None:
+        raise ValueError("times are for graph='time' only: leave them out.")
+    if not linear:
+        raise ValueError(
+            f"kernel={parameters.kernel!r} needs graph='time'; use kernel='linear' for other "
+            "graphs."
+        )
+    if parameters.blend > n_rows:
+        raise ValueError(
+            f"blend={parameters.blend} is more than the rows there are: n_samples = {n_rows}."
+        )
+
+
+def link_neighbours(X: Array, n_neighbors: int) -> Graph:
+    """Symmetric nearest neighbours: i ~ j where either is among the nearest of the other."""
+    n_rows = X.shape[0]
+    if n_neighbors >= n_rows:
+        raise ValueError(
+            f"n_neighbors={n_neighbors} is too many for n_samples = {n_rows}: a row has at most "
+            f"{n_rows - 1} others to be linked to. Lower n_neighbors, or use graph='time'."
+        )
+    nearest = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors_graph()
+    return Graph(nearest.maximum(nearest.T))
+
+
+def read_graph(graph: Any, n_rows: int) -> Graph:
+    """A matrix of weights as a graph over the rows of X."""
+    try:
+        weights = sp.coo_array(graph, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"graph must be 'time', 'space' or a matrix of weights, but cannot be read: {error}"
+        ) from None
+    if weights.ndim != 2 or weights.shape != (n_rows, n_rows):
+        raise ValueError(
+            f"graph has shape {weights.shape}, but X has {n_rows} rows: pass a square matrix with "
+            "the weight of the link between each two rows."
+        )
+    return Graph(weights)
