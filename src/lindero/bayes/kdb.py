@@ -7,24 +7,88 @@ naive Bayes; k = 1 a forest; with more, tables grow as the product of the parent
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from lindero.bayes.classifier import DISCRIMINATIVE_CONSTRAINTS, BayesClassifier
 from lindero.bayes.columns.attributes import Attributes
-from lindero.bayes.counts.counts import count_pairs
-from lindero.bayes.counts.information import dependence, observed, relevance
-from lindero.bayes.counts.structure import k_dependence
-from lindero.bayes.discriminative_classifier import (
-    DISCRIMINATIVE_CONSTRAINTS,
-    DiscriminativeClassifier,
+from lindero.bayes.counts.counting import CodedRows
+from lindero.bayes.counts.counts import (
+    count_pairs,
+    find_observed,
+    measure_dependence,
+    measure_relevance,
+    require_comparable,
 )
-from lindero.bayes.networks.families import FamilyCounts
+from lindero.bayes.evidence import AnyCounts
+from lindero.bayes.learner import StructureLearner
+from lindero.bayes.networks.network import FamilyCounts
+from lindero.renamed import renamed_parameters
 from lindero.runtime.arrays import Array
 
 
-class KDB(DiscriminativeClassifier):
+@dataclass(frozen=True)
+class KDependence(StructureLearner):
+    """Up to k parents for each attribute, among those that tell more about the class."""
+
+    k: int
+    needs_rows = True
+
+    def count(
+        self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None
+    ) -> FamilyCounts:
+        if known is not None:
+            assert isinstance(known, FamilyCounts)
+            parents = known.parents
+        else:
+            counts = count_pairs(rows, names=attributes.titles)
+            told, weights = measure_relevance(counts), measure_dependence(counts)
+            parents = find_k_parents(told, weights, self.k, find_observed(counts))
+            del counts  # families are counted anew, and may need the memory
+        return FamilyCounts.count(parents, (True,) * len(parents), rows, attributes.titles)
+
+
+def find_k_parents(
+    relevance: Array, weights: Array, k: int, among: Array | None = None
+) -> tuple[tuple[int, ...], ...]:
+    """Up to k parents for each attribute, among those that tell more about the class.
+
+    Parameters
+    ----------
+    relevance : ndarray of shape (n_attributes,)
+        What each attribute tells about the class, I(X_i; C); of equals the first comes first.
+    weights : ndarray of shape (n_attributes, n_attributes)
+        What each two tell about each other, I(X_i; X_j | C).
+    k : int
+        Most parents of an attribute. With 0 there are none, which is naive Bayes.
+    among : bool array of shape (n_attributes,), optional
+        The attributes that have or are parents, all by default; the others stay alone.
+
+    Returns
+    -------
+    tuple of tuples of int
+        Parents of each attribute, that of the greatest weight first; of equals the more relevant.
+    """
+    if k < 0:
+        raise ValueError(f"k must be 0 or more, got {k}.")
+    weights = require_comparable(weights, "weights")
+    order = np.argsort(-require_comparable(relevance, "relevance"), kind="stable")
+    parents: list[tuple[int, ...]] = [()] * len(order)
+    if among is not None:
+        order = order[np.asarray(among, dtype=bool)[order]]
+    for place, i in enumerate(order):
+        before = order[:place]
+        strongest = np.argsort(-weights[i, before], kind="stable")[:k]
+        parents[i] = tuple(int(j) for j in before[strongest])
+    return tuple(parents)
+
+
+@renamed_parameters(max_passes="max_iter")
+class KDB(BayesClassifier):
     """k-dependence Bayesian classifier, for tables of numbers and categories.
 
     Parameters
@@ -65,8 +129,8 @@ class KDB(DiscriminativeClassifier):
     early_stopping : bool, default=False
         Whether discriminative learning keeps a fifth of the rows to watch, from which nothing is
         learned, and ends when their log-loss no longer falls.
-    max_passes : int, default=1000
-        Most passes over the rows in discriminative learning.
+    max_iter : int, default=1000
+        Most iterations (passes over the rows) of discriminative learning.
     tol : float, default=1e-8
         Relative improvement of the objective below which it ends.
     fit_prior : bool, default=True
@@ -126,7 +190,7 @@ class KDB(DiscriminativeClassifier):
         solver: str = "auto",
         penalty: float | str = "auto",
         early_stopping: bool = False,
-        max_passes: int = 1000,
+        max_iter: int = 1000,
         tol: float = 1e-8,
         fit_prior: bool = True,
         class_prior: Any = None,
@@ -143,30 +207,11 @@ class KDB(DiscriminativeClassifier):
         self.solver = solver
         self.penalty = penalty
         self.early_stopping = early_stopping
-        self.max_passes = max_passes
+        self.max_iter = max_iter
         self.tol = tol
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.warm_up = warm_up
 
-    @property
-    def _arcs_need_rows(self) -> bool:
-        return True
-
-    def _counted(
-        self,
-        attributes: Attributes,
-        sample: tuple[Array, Array, Array, int, Array | None],
-        known: FamilyCounts | None,
-    ) -> FamilyCounts:
-        if known is not None:
-            parents = known.parents
-        else:
-            counts = count_pairs(*sample, names=attributes.titles)
-            told, weights = relevance(counts), dependence(counts)
-            parents = k_dependence(told, weights, self.k, observed(counts))
-            del counts  # families are counted anew, and may need the memory
-        return FamilyCounts.of(parents, (True,) * len(parents), sample, attributes.titles)
-
-    def _families(self, attributes: Attributes, counts: FamilyCounts) -> FamilyCounts:
-        return counts
+    def _make_structure(self) -> StructureLearner:
+        return KDependence(self.k)

@@ -11,17 +11,31 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from lindero.bayes.classifier import DISCRIMINATIVE_CONSTRAINTS, BayesClassifier
 from lindero.bayes.columns.attributes import Attributes
+from lindero.bayes.counts.counting import CodedRows
 from lindero.bayes.counts.counts import Counts, count_singles
-from lindero.bayes.discriminative_classifier import (
-    DISCRIMINATIVE_CONSTRAINTS,
-    DiscriminativeClassifier,
-)
-from lindero.bayes.networks.families import FamilyCounts
-from lindero.runtime.arrays import Array
+from lindero.bayes.evidence import AnyCounts
+from lindero.bayes.learner import StructureLearner
+from lindero.bayes.networks.network import FamilyCounts
+from lindero.renamed import renamed_parameters
 
 
-class NaiveBayes(DiscriminativeClassifier):
+class NoArcs(StructureLearner):
+    """No attribute depends on another."""
+
+    def count(self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None) -> Counts:
+        return count_singles(rows)
+
+    def find_families(self, counts: AnyCounts, attributes: Attributes) -> FamilyCounts:
+        assert isinstance(counts, Counts)
+        d = counts.n_attributes
+        tables = tuple(counts.single(i) for i in range(d))
+        return FamilyCounts(((),) * d, (True,) * d, counts.of_class, tables)
+
+
+@renamed_parameters(max_passes="max_iter")
+class NaiveBayes(BayesClassifier):
     """Naive Bayes for tables of numbers and categories, with missing and unseen values.
 
     Parameters
@@ -55,8 +69,8 @@ class NaiveBayes(DiscriminativeClassifier):
     early_stopping : bool, default=False
         Whether discriminative learning keeps a fifth of the rows to watch, from which nothing is
         learned, and ends when their log-loss no longer falls.
-    max_passes : int, default=1000
-        Most passes over the rows in discriminative learning.
+    max_iter : int, default=1000
+        Most iterations (passes over the rows) of discriminative learning.
     tol : float, default=1e-8
         Relative improvement of the objective below which it ends.
     fit_prior : bool, default=True
@@ -111,7 +125,7 @@ class NaiveBayes(DiscriminativeClassifier):
         solver: str = "auto",
         penalty: float | str = "auto",
         early_stopping: bool = False,
-        max_passes: int = 1000,
+        max_iter: int = 1000,
         tol: float = 1e-8,
         fit_prior: bool = True,
         class_prior: Any = None,
@@ -126,21 +140,11 @@ class NaiveBayes(DiscriminativeClassifier):
         self.solver = solver
         self.penalty = penalty
         self.early_stopping = early_stopping
-        self.max_passes = max_passes
+        self.max_iter = max_iter
         self.tol = tol
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.warm_up = warm_up
 
-    def _counted(
-        self,
-        attributes: Attributes,
-        sample: tuple[Array, Array, Array, int, Array | None],
-        known: Any,
-    ) -> Counts:
-        return count_singles(*sample)
-
-    def _families(self, attributes: Attributes, counts: Counts) -> FamilyCounts:
-        d = counts.n_attributes
-        tables = tuple(counts.single(i) for i in range(d))
-        return FamilyCounts(((),) * d, (True,) * d, counts.of_class, tables)
+    def _make_structure(self) -> StructureLearner:
+        return NoArcs()

@@ -2,22 +2,93 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from lindero.bayes.classifier import DISCRIMINATIVE_CONSTRAINTS, BayesClassifier
 from lindero.bayes.columns.attributes import Attributes
-from lindero.bayes.counts.structure import ordered
-from lindero.bayes.discriminative_classifier import (
-    DISCRIMINATIVE_CONSTRAINTS,
-    DiscriminativeClassifier,
-)
-from lindero.bayes.networks.families import FamilyCounts
-from lindero.runtime.arrays import Array
+from lindero.bayes.counts.counting import CodedRows
+from lindero.bayes.evidence import AnyCounts
+from lindero.bayes.learner import StructureLearner
+from lindero.bayes.networks.network import FamilyCounts, sort_parents_first
+from lindero.renamed import renamed_parameters
 
 
-class NetworkClassifier(DiscriminativeClassifier):
+@dataclass(frozen=True)
+class GivenArcs(StructureLearner):
+    """The arcs that a user gives, between columns by name or position."""
+
+    arcs: Any
+    without_class: Any
+
+    def require_columns(self, attributes: Attributes) -> None:
+        self._read(attributes)
+
+    def _read(self, attributes: Attributes) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
+        """The parents of each attribute, and whether the class is one."""
+        titles = attributes.titles
+        alone = {
+            _find_attribute(attributes, "without_class", column) for column in self.without_class
+        }
+        parents: list[list[int]] = [[] for _ in titles]
+        for arc in self.arcs:
+            if not isinstance(arc, (tuple, list, np.ndarray)) or len(arc) != 2:
+                raise ValueError(f"arcs holds {arc!r}: give (parent, child).")
+            if arc[0] == attributes.class_name:
+                _require_class_above(attributes, arc[1], alone)
+                continue
+            if arc[1] == attributes.class_name:
+                raise ValueError(
+                    f"arcs holds {tuple(arc)!r}: the class is a root, without parents."
+                )
+            above, child = (_find_attribute(attributes, "arcs", end) for end in arc)
+            if above in parents[child]:
+                raise ValueError(f"arcs holds {tuple(arc)!r} twice: leave one of them out.")
+            parents[child].append(above)
+        sort_parents_first(parents, titles)  # a cycle is refused
+        with_class = tuple(i not in alone for i in range(len(titles)))
+        return tuple(tuple(above) for above in parents), with_class
+
+    def count(
+        self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None
+    ) -> FamilyCounts:
+        parents, with_class = self._read(attributes)
+        if known is not None:
+            assert isinstance(known, FamilyCounts)
+            if (known.parents, known.with_class) != (parents, with_class):
+                raise ValueError(
+                    "arcs or without_class are not those of the calls before, whose counts do not "
+                    "tell of other arcs. Call fit to start again."
+                )
+        return FamilyCounts.count(parents, with_class, rows, attributes.titles)
+
+
+def _require_class_above(attributes: Attributes, column: Any, alone: set[int]) -> None:
+    """Refuse an arc from the class to what is no column, or is said not to have it."""
+    gaussian = attributes.gaussian_columns.tolist()
+    if column in gaussian or column in [attributes.schema.title(k) for k in gaussian]:
+        return
+    if _find_attribute(attributes, "arcs", column) in alone:
+        raise ValueError(
+            f"arcs holds an arc from the class to {column!r}, which without_class names: leave one "
+            "of them out."
+        )
+
+
+def _find_attribute(attributes: Attributes, parameter: str, column: Any) -> int:
+    # A list of arcs may have come as an array of text or of NumPy's integers.
+    named = column.item() if isinstance(column, np.generic) else column
+    place = attributes.find_attribute(parameter, named)
+    if place is None:
+        raise ValueError(f"{parameter} holds None: name columns, or give their positions.")
+    return place
+
+
+@renamed_parameters(max_passes="max_iter")
+class NetworkClassifier(BayesClassifier):
     """Bayesian network with given arcs, the class being a root.
 
     Parameters
@@ -62,8 +133,8 @@ class NetworkClassifier(DiscriminativeClassifier):
     early_stopping : bool, default=False
         Whether discriminative learning keeps a fifth of the rows to watch, from which nothing is
         learned, and ends when their log-loss no longer falls.
-    max_passes : int, default=1000
-        Most passes over the rows in discriminative learning.
+    max_iter : int, default=1000
+        Most iterations (passes over the rows) of discriminative learning.
     tol : float, default=1e-8
         Relative improvement of the objective below which it ends.
     fit_prior : bool, default=True
@@ -123,7 +194,7 @@ class NetworkClassifier(DiscriminativeClassifier):
         solver: str = "auto",
         penalty: float | str = "auto",
         early_stopping: bool = False,
-        max_passes: int = 1000,
+        max_iter: int = 1000,
         tol: float = 1e-8,
         fit_prior: bool = True,
         class_prior: Any = None,
@@ -141,73 +212,11 @@ class NetworkClassifier(DiscriminativeClassifier):
         self.solver = solver
         self.penalty = penalty
         self.early_stopping = early_stopping
-        self.max_passes = max_passes
+        self.max_iter = max_iter
         self.tol = tol
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.warm_up = warm_up
 
-    def _require_columns(self, attributes: Attributes) -> None:
-        self._structure(attributes)
-
-    def _structure(
-        self, attributes: Attributes
-    ) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
-        """The parents of each attribute, and whether the class is one."""
-        titles = attributes.titles
-        alone = {_place(attributes, "without_class", column) for column in self.without_class}
-        parents: list[list[int]] = [[] for _ in titles]
-        for arc in self.arcs:
-            if not isinstance(arc, (tuple, list, np.ndarray)) or len(arc) != 2:
-                raise ValueError(f"arcs holds {arc!r}: give (parent, child).")
-            if arc[0] == attributes.class_name:
-                _require_class_above(attributes, arc[1], alone)
-                continue
-            if arc[1] == attributes.class_name:
-                raise ValueError(
-                    f"arcs holds {tuple(arc)!r}: the class is a root, without parents."
-                )
-            above, child = (_place(attributes, "arcs", end) for end in arc)
-            if above in parents[child]:
-                raise ValueError(f"arcs holds {tuple(arc)!r} twice: leave one of them out.")
-            parents[child].append(above)
-        ordered(parents, titles)
-        with_class = tuple(i not in alone for i in range(len(titles)))
-        return tuple(tuple(above) for above in parents), with_class
-
-    def _counted(
-        self,
-        attributes: Attributes,
-        sample: tuple[Array, Array, Array, int, Array | None],
-        known: FamilyCounts | None,
-    ) -> FamilyCounts:
-        parents, with_class = self._structure(attributes)
-        if known is not None and (known.parents, known.with_class) != (parents, with_class):
-            raise ValueError(
-                "arcs or without_class are not those of the calls before, whose counts do not tell "
-                "of other arcs. Call fit to begin anew."
-            )
-        return FamilyCounts.of(parents, with_class, sample, attributes.titles)
-
-    def _families(self, attributes: Attributes, counts: FamilyCounts) -> FamilyCounts:
-        return counts
-
-
-def _require_class_above(attributes: Attributes, column: Any, alone: set[int]) -> None:
-    """Refuse an arc from the class to what is no column, or is said not to have it."""
-    gaussian = attributes.gaussian_columns.tolist()
-    if column in gaussian or column in [attributes.schema.title(k) for k in gaussian]:
-        return
-    if _place(attributes, "arcs", column) in alone:
-        raise ValueError(
-            f"arcs holds an arc from the class to {column!r}, which without_class names: leave one "
-            "of them out."
-        )
-
-
-def _place(attributes: Attributes, parameter: str, column: Any) -> int:
-    # A list of arcs may have come as an array of text or of NumPy's integers.
-    place = attributes.place(parameter, column.item() if isinstance(column, np.generic) else column)
-    if place is None:
-        raise ValueError(f"{parameter} holds None: name columns, or give their positions.")
-    return place
+    def _make_structure(self) -> StructureLearner:
+        return GivenArcs(self.arcs, self.without_class)

@@ -11,25 +11,112 @@ pairs with the class are all that is needed, so that batches can change the tree
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 from sklearn.utils._param_validation import StrOptions
 
+from lindero.bayes.classifier import DISCRIMINATIVE_CONSTRAINTS, BayesClassifier
 from lindero.bayes.columns.attributes import Attributes
-from lindero.bayes.counts.count_input import TABLES_OF_A_NETWORK, tree_bytes
-from lindero.bayes.counts.counts import Counts, count_pairs
-from lindero.bayes.counts.information import dependence, observed, relevance
-from lindero.bayes.counts.structure import tree
-from lindero.bayes.discriminative_classifier import (
-    DISCRIMINATIVE_CONSTRAINTS,
-    DiscriminativeClassifier,
+from lindero.bayes.counts.counting import CodedRows
+from lindero.bayes.counts.counts import (
+    TABLES_OF_A_NETWORK,
+    count_pairs,
+    find_observed,
+    find_tree_bytes,
+    measure_dependence,
+    measure_relevance,
+    require_comparable,
 )
-from lindero.bayes.networks.families import FamilyCounts
+from lindero.bayes.evidence import AnyCounts
+from lindero.bayes.learner import StructureLearner
+from lindero.bayes.networks.network import FamilyCounts
+from lindero.renamed import renamed_parameters
 from lindero.runtime.arrays import Array
 
 
-class TAN(DiscriminativeClassifier):
+@dataclass(frozen=True)
+class SpanningTree(StructureLearner):
+    """The tree of the most conditional mutual information, directed away from a root."""
+
+    root: str | int | None
+
+    def require_columns(self, attributes: Attributes) -> None:
+        attributes.find_attribute("root", self.root)
+
+    def count(self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None) -> AnyCounts:
+        if isinstance(known, FamilyCounts):  # completed by a fit with missing="em"
+            return FamilyCounts.count(known.parents, known.with_class, rows, attributes.titles)
+        room = TABLES_OF_A_NETWORK * find_tree_bytes(rows.cards, rows.n_classes)
+        return count_pairs(rows, names=attributes.titles, room=room)
+
+    def find_families(self, counts: AnyCounts, attributes: Attributes) -> FamilyCounts:
+        if isinstance(counts, FamilyCounts):  # completed
+            return counts
+        root = attributes.find_attribute("root", self.root)
+        parents = find_tree(
+            measure_dependence(counts), root, measure_relevance(counts), find_observed(counts)
+        )
+        tables = tuple(
+            counts.pair(i, above[0]) if above else counts.single(i)
+            for i, above in enumerate(parents)
+        )
+        return FamilyCounts(parents, (True,) * len(parents), counts.of_class, tables)
+
+
+def find_tree(
+    weights: Array,
+    root: int | None = None,
+    relevance: Array | None = None,
+    among: Array | None = None,
+) -> tuple[tuple[int, ...], ...]:
+    """The spanning tree of the greatest sum of weights, directed away from its root.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_attributes, n_attributes)
+        Symmetric weights of edges; the diagonal is not looked at.
+    root : int, optional
+        The attribute without a parent. By default the most relevant one, the first of several.
+    relevance : ndarray of shape (n_attributes,), optional
+        What each attribute tells about the class; without it the default root is the first.
+    among : bool array of shape (n_attributes,), optional
+        The attributes that the tree spans, all by default; the others stay alone, be it the root.
+
+    Returns
+    -------
+    tuple of tuples of int
+        The parent of each attribute, none for the root. Of edges of equal weight the one first in
+        order of its attributes is preferred.
+    """
+    weights = require_comparable(weights, "weights")
+    d = len(weights)
+    if root is not None and not 0 <= root < d:
+        raise ValueError(f"root must be one of the {d} attributes, 0 to {d - 1}, got {root}.")
+    members = np.arange(d) if among is None else np.flatnonzero(among)
+    if len(members) == 0:
+        return ((),) * d
+    if root is None or root not in members:
+        first_best = 0
+        if relevance is not None:
+            first_best = int(np.argmax(require_comparable(relevance, "relevance")[members]))
+        root = int(members[first_best])
+    first, second = (members[ends] for ends in np.triu_indices(len(members), 1))
+    # Which edges are chosen depends on their order only. Places in it, from 1, are distinct, and
+    # are costs that a sparse graph can hold, where a weight of zero would be no edge.
+    places = np.empty(len(first))
+    places[np.argsort(-weights[first, second], kind="stable")] = np.arange(1, len(first) + 1)
+    chosen = minimum_spanning_tree(sp.csr_array((places, (first, second)), shape=(d, d)))
+    _, parent = breadth_first_order(chosen, root, directed=False)
+    return tuple((int(above),) if above >= 0 else () for above in parent)
+
+
+@renamed_parameters(max_passes="max_iter")
+class TAN(BayesClassifier):
     """Tree-augmented naive Bayes, for tables of numbers and categories.
 
     Parameters
@@ -72,8 +159,8 @@ class TAN(DiscriminativeClassifier):
     early_stopping : bool, default=False
         Whether discriminative learning keeps a fifth of the rows to watch, from which nothing is
         learned, and ends when their log-loss no longer falls.
-    max_passes : int, default=1000
-        Most passes over the rows in discriminative learning.
+    max_iter : int, default=1000
+        Most iterations (passes over the rows) of discriminative learning.
     tol : float, default=1e-8
         Relative improvement of the objective below which it ends.
     fit_prior : bool, default=True
@@ -132,7 +219,7 @@ class TAN(DiscriminativeClassifier):
         solver: str = "auto",
         penalty: float | str = "auto",
         early_stopping: bool = False,
-        max_passes: int = 1000,
+        max_iter: int = 1000,
         tol: float = 1e-8,
         fit_prior: bool = True,
         class_prior: Any = None,
@@ -149,34 +236,11 @@ class TAN(DiscriminativeClassifier):
         self.solver = solver
         self.penalty = penalty
         self.early_stopping = early_stopping
-        self.max_passes = max_passes
+        self.max_iter = max_iter
         self.tol = tol
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.warm_up = warm_up
 
-    def _require_columns(self, attributes: Attributes) -> None:
-        attributes.place("root", self.root)
-
-    def _counted(
-        self,
-        attributes: Attributes,
-        sample: tuple[Array, Array, Array, int, Array | None],
-        known: Any,
-    ) -> Counts | FamilyCounts:
-        if isinstance(known, FamilyCounts):  # completed by a fit with missing="em"
-            return FamilyCounts.of(known.parents, known.with_class, sample, attributes.titles)
-        cards, n_classes = sample[1], sample[3]
-        room = TABLES_OF_A_NETWORK * tree_bytes(cards, n_classes)
-        return count_pairs(*sample, names=attributes.titles, room=room)
-
-    def _families(self, attributes: Attributes, counts: Any) -> FamilyCounts:
-        if isinstance(counts, FamilyCounts):  # completed
-            return counts
-        root = attributes.place("root", self.root)
-        parents = tree(dependence(counts), root, relevance(counts), observed(counts))
-        tables = tuple(
-            counts.pair(i, above[0]) if above else counts.single(i)
-            for i, above in enumerate(parents)
-        )
-        return FamilyCounts(parents, (True,) * len(parents), counts.of_class, tables)
+    def _make_structure(self) -> StructureLearner:
+        return SpanningTree(self.root)

@@ -11,10 +11,10 @@ import numpy as np
 
 from lindero.bayes.files.bif import from_bif, to_bif
 from lindero.bayes.files.xmlbif import from_xmlbif, to_xmlbif
+from lindero.bayes.networks.inference import to_posterior
 from lindero.bayes.networks.network import Network
-from lindero.bayes.posterior import posterior
-from lindero.bayes.tables.frames import frame_backend, free_name
 from lindero.bayes.tables.schema import Column, Schema
+from lindero.bayes.tables.user_table import choose_backend, find_free_name
 from lindero.runtime.arrays import Array
 
 
@@ -88,7 +88,7 @@ class BayesNetwork:
             )
         )
         joint = self.network.log_joint(schema.read(X, unseen="smooth").codes)
-        return posterior(joint, self.network.log_prior)
+        return to_posterior(joint, self.network.log_prior)
 
     @property
     def arcs(self) -> list[tuple[str, str]]:
@@ -132,7 +132,7 @@ class BayesNetwork:
                     f"There is no attribute {name!r}; there are {[self.class_name, *self.names]}."
                 )
             i = self.names.index(name)
-            values, rows = self.values[i], self._rows(i)
+            values, rows = self.values[i], self._list_rows(i)
             above = [self.class_name] * self.network.with_class[i]
             choices = [self.classes] * self.network.with_class[i]
             for parent in self.network.parents[i]:
@@ -142,23 +142,23 @@ class BayesNetwork:
             for at, parent_name in enumerate(above):
                 columns[parent_name] = [combination[at] for combination in combinations]
         for value, probabilities in zip(values, rows.T, strict=True):
-            columns[free_name(str(value), columns)] = probabilities
-        return nw.from_dict(columns, backend=frame_backend(backend)).to_native()
+            columns[find_free_name(str(value), columns)] = probabilities
+        return nw.from_dict(columns, backend=choose_backend(backend)).to_native()
 
-    def _rows(self, i: int) -> Array:
+    def _list_rows(self, i: int) -> Array:
         """Probabilities of attribute i: a row for each class and values of its parents."""
         table = np.moveaxis(np.exp(self.network.log_tables[i]), -1, 0)
         return table.reshape(-1, table.shape[-1])
 
     def to_bif(self) -> str:
         """The network as BIF, which other programs read."""
-        return to_bif(*self._for_files())
+        return to_bif(*self._to_parts())
 
     def to_xmlbif(self) -> str:
         """The network as XMLBIF 0.3."""
-        return to_xmlbif(*self._for_files())
+        return to_xmlbif(*self._to_parts())
 
-    def _for_files(self) -> tuple[Network, list[str], list[list[Any]], str, list[Any]]:
+    def _to_parts(self) -> tuple[Network, list[str], list[list[Any]], str, list[Any]]:
         if self.left_out:
             raise ValueError(
                 f"The columns {self.left_out} are Gaussian, which such files cannot hold. Fit with "
@@ -177,14 +177,14 @@ class BayesNetwork:
         class_name : str, default=None
             Which variable is the class; needed for files of other programs.
         """
-        return cls._named(from_bif(text, class_name))
+        return cls._from_parts(from_bif(text, class_name))
 
     @classmethod
     def from_xmlbif(cls, text: str, class_name: str | None = None) -> BayesNetwork:
         """Read a network from XMLBIF text; see `from_bif`."""
-        return cls._named(from_xmlbif(text, class_name))
+        return cls._from_parts(from_xmlbif(text, class_name))
 
     @classmethod
-    def _named(cls, parts: Any) -> BayesNetwork:
+    def _from_parts(cls, parts: Any) -> BayesNetwork:
         network, names, values, class_name, classes = parts
         return cls(network, list(names), list(values), list(classes), [], class_name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-_WORDS = {"text": "text", "flag": "truth values", "number": "numbers"}
+_WORDS = {"text": "text", "flag": "booleans", "number": "numbers"}
 
 
 def _place(row: int | None) -> str:
