@@ -65,26 +65,25 @@ class AODE(BayesClassifier):
     Parameters
     ----------
     alpha : float, default=1.0
-        Pseudo-count of every value given its parents.
+        Pseudo-count of every value given its parents (1 is Laplace's rule).
     numeric : str or dict, default="mdl"
-        What is made of number columns: "mdl" (cut where classes change), "quantile" or "uniform"
-        (`n_bins` parts), or "gaussian", which depend on the class only; or a mapping from columns,
-        by name or position, to one of these or to cut points.
+        How number columns are used: "mdl" (cut where classes change), "quantile" or "uniform"
+        (`n_bins` parts), or "gaussian" (a normal density given the class only); or a mapping from
+        columns, by name or position, to one of these or to cut points.
     n_bins : int, default=10
         Parts of "quantile" and "uniform".
     categorical_features : list, mask or "all", default=None
-        Columns that are categories though they hold numbers. Text and booleans are anyway.
+        Columns that are categories though they hold numbers. Text and booleans always are.
     unseen : {"smooth", "missing", "error"}, default="smooth"
-        What a category is that was not there in training. "smooth": one with a count of zero,
-        which speaks for the class with fewer rows (to attributes that depend on it, it is as if
-        missing); "missing": nothing is known, the neutral choice; or an error.
+        How a category that was not in the training data is treated: as one with a count of zero,
+        which favours the class with fewer rows ("smooth"), as a missing value, or as an error.
     fit_prior : bool, default=True
         Whether classes have the probability of their share; otherwise all have the same.
     class_prior : array-like of shape (n_classes,), default=None
-        Probabilities of the classes, in the order of `classes_`.
+        Probabilities of the classes, in the order of `classes_`, in place of their shares.
     warm_up : int, default=1000
-        In `partial_fit`, rows after which cut points stay what they are. Where a class is
-        still to come, up to 20 times as many are waited for.
+        In `partial_fit`, rows after which cut points are fixed; up to 20 times as many while a
+        class has no rows.
 
     Attributes
     ----------
@@ -99,10 +98,22 @@ class AODE(BayesClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if all are text.
 
+    See Also
+    --------
+    NaiveBayes : One network, without arcs between columns.
+    TAN : One network, with the best tree.
+
     Notes
     -----
-    Missing values are counted where they are there, and summed out in predicting. `explain` takes
-    columns one after the other, so that what a column adds depends on those before it.
+    Missing values are left out in counting, and summed out in prediction. `explain` takes columns
+    one after the other, so that what a column adds depends on those before it.
+
+    References
+    ----------
+    .. [1] Webb, G. I., Boughton, J. R. and Wang, Z. (2005). Not so naive Bayes: aggregating
+       one-dependence estimators. Machine Learning 58, 5-24.
+    .. [2] Fayyad, U. M. and Irani, K. B. (1993). Multi-interval discretization of continuous-valued
+       attributes for classification learning. IJCAI-93, 1022-1027.
 
     Examples
     --------

@@ -85,7 +85,8 @@ def _can_go_on(classifier: Any) -> bool:
     return True
 
 
-def _has_one_network(classifier: Any) -> bool:
+def _can_be_logistic(classifier: Any) -> bool:
+    """Whether `to_logistic` is there."""
     return bool(classifier._has_one_network)
 
 
@@ -339,6 +340,13 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._get_estimate()[0].log_prior.copy()
 
     @property
+    def n_iter_(self) -> int:
+        """Passes over the rows that parameters took: 1, unless learning is discriminative."""
+        check_is_fitted(self)
+        convergence = vars(self).get("convergence_")
+        return 1 if convergence is None else int(convergence.n_passes)
+
+    @property
     def theta_(self) -> Array:
         """Means of the Gaussian columns, (n_classes, n_gaussian)."""
         return self._get_estimate()[1].T.copy()
@@ -463,7 +471,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         joint = self._compute_log_joint(table)
         return explain_rows(estimate, self._attributes, table, joint, self.classes_, of, against)
 
-    @available_if(_has_one_network)  # type: ignore[untyped-decorator]
+    @available_if(_can_be_logistic)  # type: ignore[untyped-decorator]
     def to_logistic(self) -> LogisticForm:
         """The logistic regression that has the same P(c | x).
 

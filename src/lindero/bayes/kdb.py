@@ -94,53 +94,49 @@ class KDB(BayesClassifier):
     Parameters
     ----------
     k : int, default=2
-        The most parents that an attribute has beside the class.
+        The most parents that a column has beside the class.
     alpha : float, default=1.0
-        Pseudo-count of every value given its parents.
+        Pseudo-count of every value given its parents (1 is Laplace's rule).
     numeric : str or dict, default="mdl"
-        What is made of number columns: "mdl" (cut where classes change), "quantile" or "uniform"
-        (`n_bins` parts), or "gaussian", which have the class as parent only; or a mapping from
+        How number columns are used: "mdl" (cut where classes change), "quantile" or "uniform"
+        (`n_bins` parts), or "gaussian" (a normal density given the class only); or a mapping from
         columns, by name or position, to one of these or to cut points.
     n_bins : int, default=10
         Parts of "quantile" and "uniform".
     categorical_features : list, mask or "all", default=None
-        Columns that are categories though they hold numbers. Text and booleans are anyway.
+        Columns that are categories though they hold numbers. Text and booleans always are.
     unseen : {"smooth", "missing", "error"}, default="smooth"
-        What a category is that was not there in training. "smooth": one with a count of zero,
-        which speaks for the class with fewer rows (to attributes that depend on it, it is as if
-        missing); "missing": nothing is known, the neutral choice; or an error.
+        How a category that was not in the training data is treated: as one with a count of zero,
+        which favours the class with fewer rows ("smooth"), as a missing value, or as an error.
     missing : {"available", "em"}, default="available"
-        How missing values are counted: families with one of them are left out, or they are counted
-        by their expectation given the rest of the row (the EM algorithm; `fit` only). "available"
-        suits tables with few gaps; in tables with many it uses few of the rows, and "em" all. In
-        predicting they are summed out.
+        How missing values are counted: families with one are left out, or it is counted by its
+        expectation given the rest of the row (the EM algorithm; `fit` only), which makes use of all
+        rows of a table with many gaps. In prediction they are summed out.
     learning : {"generative", "discriminative"}, default="generative"
         Whether parameters make the rows most probable, or the classes given the rest of the row
-        (the TM algorithm; `fit` only). The second predicts probabilities better where columns tell
-        the same twice, and needs more rows.
+        (the TM algorithm; `fit` only). The second predicts better probabilities where columns are
+        redundant, and needs more rows.
     solver : {"auto", "accelerated", "tm"}, default="auto"
-        The way of discriminative learning: moving counts by the TM algorithm, or L-BFGS on the same
-        objective, in fewer passes ("auto").
+        How discriminative parameters are found: by the TM algorithm, or by L-BFGS on the same
+        objective, in fewer passes ("accelerated", which is "auto").
     penalty : float or "auto", default="auto"
-        Pseudo-counts for every value that hold discriminative parameters near the generative ones;
-        0 is none. "auto" chooses among 1, 3, 10, … 300 by five-fold cross-validation (the i-th row
-        of a class is in fold i mod 5), which takes thirty times as long, or is 0 with
-        `early_stopping`.
+        Pseudo-counts that hold discriminative parameters near the generative ones; 0 is none.
+        "auto" chooses among 1, 3, 10, … 300 by five-fold cross-validation (the i-th row of a class
+        is in fold i mod 5), which takes 30 times as long, or is 0 with `early_stopping`.
     early_stopping : bool, default=False
-        Whether discriminative learning keeps a fifth of the rows to watch, from which nothing is
-        learned, and ends when their log-loss no longer falls.
+        Whether discriminative learning holds out a fifth of the rows, and ends when their log-loss
+        no longer falls.
     max_iter : int, default=1000
-        Most iterations (passes over the rows) of discriminative learning.
+        Most passes over the rows in discriminative learning.
     tol : float, default=1e-8
         Relative improvement of the objective below which it ends.
     fit_prior : bool, default=True
         Whether classes have the probability of their share; otherwise all have the same.
     class_prior : array-like of shape (n_classes,), default=None
-        Probabilities of the classes, in the order of `classes_`. Discriminative parameters are
-        shifted by the logarithm of what these are to the shares of the classes.
+        Probabilities of the classes, in the order of `classes_`, in place of their shares.
     warm_up : int, default=1000
-        In `partial_fit`, rows after which cut points and arcs stay what they are. Where a class is
-        still to come, up to 20 times as many are waited for.
+        In `partial_fit`, rows after which cut points and arcs are fixed; up to 20 times as many
+        while a class has no rows.
 
     Attributes
     ----------
@@ -154,10 +150,26 @@ class KDB(BayesClassifier):
         Means and standard deviations of Gaussian columns.
     convergence_ : Convergence
         How discriminative learning went: likelihood and step of each pass, and why it ended.
+    n_iter_ : int
+        Passes over the rows that parameters took: 1, unless learning is discriminative.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if all are text.
+
+    See Also
+    --------
+    TAN : The best tree, which has one parent for each column.
+    NetworkClassifier : With arcs that are given.
+    StructuralTM : With arcs that are searched for prediction.
+
+    References
+    ----------
+    .. [1] Sahami, M. (1996). Learning limited dependence Bayesian classifiers. KDD-96, 335-338.
+    .. [2] Edwards, D. and Lauritzen, S. L. (2001). The TM algorithm for maximising a conditional
+       likelihood function. Biometrika 88, 961-972.
+    .. [3] Fayyad, U. M. and Irani, K. B. (1993). Multi-interval discretization of continuous-valued
+       attributes for classification learning. IJCAI-93, 1022-1027.
 
     Examples
     --------

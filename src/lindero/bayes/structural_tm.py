@@ -147,12 +147,12 @@ class StructuralTM(BayesClassifier):
     max_parents : int, default=2
         The most columns that a column depends on beside the class.
     criterion : {"bicd", "cll", "accuracy"}, default="bicd"
-        What arcs are to raise: the conditional log-likelihood less log(N)/2 for every parameter; or
-        the log-likelihood or accuracy of rows that parameters were not learned from (five folds,
-        which take that much longer).
+        What arcs are to raise: the conditional log-likelihood less log(N)/2 for every parameter
+        (BICd); or the log-likelihood or accuracy of rows that parameters were not learned from
+        (five folds, which take that much longer).
     screening : int or None, default=5
-        How many arcs have their exact score taken at a time, in the order of what one pass over the
-        rows promises of each; the next ones only if none of these helps. None scores all.
+        How many arcs have their exact score computed at a time, in the order of what one pass over
+        the rows promises of each; the next ones only if none of these helps. None scores all.
     max_arcs : int or None, default=None
         The most arcs, those from the class included.
     n_jobs : int or None, default=None
@@ -168,22 +168,21 @@ class StructuralTM(BayesClassifier):
     n_bins : int, default=10
         Parts of "quantile" and "uniform".
     categorical_features : list, mask or "all", default=None
-        Columns that are categories though they hold numbers. Text and booleans are anyway.
+        Columns that are categories though they hold numbers. Text and booleans always are.
     unseen : {"smooth", "missing", "error"}, default="smooth"
-        What a category is that was not there in training. "smooth": one with a count of zero,
-        which speaks for the class with fewer rows (to attributes that depend on it, it is as if
-        missing); "missing": nothing is known, the neutral choice; or an error.
+        How a category that was not in the training data is treated: as one with a count of zero,
+        which favours the class with fewer rows ("smooth"), as a missing value, or as an error.
     solver : {"auto", "accelerated", "tm"}, default="auto"
-        How the parameters of the final network are learned: moving counts by the TM algorithm, or
-        L-BFGS on the same objective, in fewer passes ("auto").
+        How the parameters of the final network are found: by the TM algorithm, or by L-BFGS on the
+        same objective, in fewer passes ("accelerated", which is "auto").
     penalty : float or "auto", default="auto"
-        Pseudo-counts for every value that hold these parameters near the generative ones; 0 is
-        none. "auto" chooses among 1, 3, 10, … 300 by five-fold cross-validation (with the arcs that
-        all rows gave, so that its losses are too small), or is 0 with `early_stopping`. The search
-        itself has no penalty.
+        Pseudo-counts that hold these parameters near the generative ones; 0 is none. "auto"
+        chooses among 1, 3, 10, … 300 by five-fold cross-validation (with the arcs that all rows
+        gave, so that its losses are too small), or is 0 with `early_stopping`. The search itself
+        has no penalty.
     early_stopping : bool, default=False
-        Whether a fifth of the rows is kept to watch, from which nothing is learned, and learning
-        ends when their log-loss no longer falls.
+        Whether a fifth of the rows is held out, and learning ends when their log-loss no longer
+        falls.
     max_iter : int, default=1000
         Most passes over the rows in learning them.
     tol : float, default=1e-8
@@ -211,10 +210,24 @@ class StructuralTM(BayesClassifier):
         How learning the final parameters went.
     class_count_, class_log_prior_ : ndarray of shape (n_classes,)
         Weight of each class, and the logarithm of its probability.
+    n_iter_ : int
+        Passes over the rows that the final parameters took.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if all are text.
+
+    See Also
+    --------
+    KDB : Finds arcs by mutual information.
+    NetworkClassifier : With arcs that are given; ``structure_`` can be given to it.
+
+    References
+    ----------
+    .. [1] Santafé, G., Lozano, J. A. and Larrañaga, P. (2005). Discriminative learning of Bayesian
+       network classifiers via the TM algorithm. ECSQARU 2005, LNCS 3571, 148-160.
+    .. [2] Edwards, D. and Lauritzen, S. L. (2001). The TM algorithm for maximising a conditional
+       likelihood function. Biometrika 88, 961-972.
 
     Examples
     --------
