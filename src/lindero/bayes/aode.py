@@ -1,23 +1,16 @@
 """AODE: the average of all networks in which one attribute is the parent of all others.
 
-    P(c, x) = 1/d Σ_i P(c) P(x_i | c) Π_{j≠i} P(x_j | x_i, c)
-
-No structure is searched for (Webb, Boughton and Wang): what one attribute tells of the others is
-averaged over all attributes; columns that are missing throughout count for nothing. Counts of pairs
-with the class are all that is needed.
-
-
-@@@ An average of star networks: each attribute in turn is the parent of all others.
-
     P(c, x) = 1/|S| Σ_{i ∈ S} P(c) P(x_i | c) Π_{j ≠ i} P(x_j | x_i, c)
 
-S are the attributes of which anything was observed. A star whose centre is missing or new is summed
-over the centre's values, missing leaves drop out, and new values have their probability as in
-`network`; so each term is exactly what the star's own network gives. All of this needs counts of
-pairs only.
+No structure is searched for (Webb, Boughton and Wang): what one attribute tells of the others is
+averaged over S, the attributes of which anything was observed. Counts of pairs with the class are
+all that is needed.
 
-The table of centre i holds, for each of its values, the leaves side by side, each with its slots
-0…r + 1 and K classes: the leaves of a row are found in one short stretch of memory.
+A star whose centre is missing or new is summed over the centre's values, missing leaves drop out,
+and new values have their probability as in `networks.network`; so each term is exactly what the
+star's own network gives. The table of centre i holds, for each of its values, the leaves side by
+side, each with its slots 0…r + 1 and K classes: the leaves of a row are found in one short stretch
+of memory.
 """
 
 from __future__ import annotations
@@ -204,21 +197,8 @@ class StarTables(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Stars:
-    """Star networks over the same attributes, made by `estimate_stars`.
-
-    Parameters
-    ----------
-    cards : int array of shape (n_attributes,)
-        How many values each attribute has.
-    n_classes : int
-        K.
-    log_prior : array of shape (K,)
-        log P(c).
-    unseen : bool
-        Whether new values have a probability; without, they count as missing.
-    tables : StarTables
-        Probabilities.
-    """
+    """Star networks over the same attributes. `unseen` says whether new values have a probability;
+    without, they count as missing."""
 
     cards: Array
     n_classes: int
@@ -232,15 +212,7 @@ class Stars:
         return len(self.cards)
 
     def log_joint(self, codes: Array, n_threads: int | None = None) -> Array:
-        """log P(c, observed attributes), averaged over stars, of shape (n_rows, K).
-
-        Parameters
-        ----------
-        codes : integer array of shape (n_attributes, n_rows)
-            0 missing, 1…r values, r + 1 new.
-        n_threads : int or None
-            Threads over rows; None takes all that are allowed. The result is always the same.
-        """
+        """log P(c, observed attributes), averaged over stars, of shape (n_rows, K)."""
         codes = read_codes(codes, self.cards, self.unseen)
         n_rows, n_stars = codes.shape[1], len(self.tables.centre_of)
         out = np.zeros((n_rows, self.n_classes))

@@ -107,23 +107,8 @@ def explain_rows(
     of: Any,
     against: Any,
 ) -> Explanation:
-    """Take apart the log-odds of two classes in the rows of a table.
-
-    Parameters
-    ----------
-    estimate : (model, mean, sd)
-        The network, or average of networks, and the normals of the Gaussian columns.
-    attributes : Attributes
-        What the columns of the table are to it.
-    table : Table
-        The rows.
-    joint : array of shape (n_rows, K)
-        log P(c, x).
-    classes : array of shape (K,)
-        The classes.
-    of, against : labels or None
-        The two classes; see `BayesClassifier.explain`.
-    """
+    """Take apart the log-odds of two classes in the rows of a table, whose log P(c, x) is `joint`;
+    see `BayesClassifier.explain`."""
     model, mean, sd = estimate
     of_code, against_code = _choose_classes(classes, joint, model.log_prior, of, against)
     codes, _ = attributes.encode(table)

@@ -55,24 +55,8 @@ class KDependence(StructureLearner):
 def find_k_parents(
     relevance: Array, weights: Array, k: int, among: Array | None = None
 ) -> tuple[tuple[int, ...], ...]:
-    """Up to k parents for each attribute, among those that tell more about the class.
-
-    Parameters
-    ----------
-    relevance : ndarray of shape (n_attributes,)
-        What each attribute tells about the class, I(X_i; C); of equals the first comes first.
-    weights : ndarray of shape (n_attributes, n_attributes)
-        What each two tell about each other, I(X_i; X_j | C).
-    k : int
-        Most parents of an attribute. With 0 there are none, which is naive Bayes.
-    among : bool array of shape (n_attributes,), optional
-        The attributes that have or are parents, all by default; the others stay alone.
-
-    Returns
-    -------
-    tuple of tuples of int
-        Parents of each attribute, that of the greatest weight first; of equals the more relevant.
-    """
+    """Up to k parents for each attribute, among those of more relevance, that of the greatest
+    weight first; attributes that are not `among` them stay alone. Ties are broken by position."""
     if k < 0:
         raise ValueError(f"k must be 0 or more, got {k}.")
     weights = require_comparable(weights, "weights")

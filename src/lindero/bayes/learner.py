@@ -70,25 +70,9 @@ class StructureLearner(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """A structure and a way to its parameters, with what both need to know.
-
-    Attributes
-    ----------
-    structure : StructureLearner
-        Which attributes depend on which.
-    parameters : GenerativeParameters or DiscriminativeParameters
-        What tables are to maximise.
-    n_classes : int
-        Number of classes.
-    n_bins : int
-        Parts that numbers are cut into where their method does not tell.
-    alpha : float
-        Pseudo-count of every value.
-    prior : array of shape (n_classes,) or None
-        Probabilities of the classes; None takes their shares.
-    completes : bool
-        Whether missing values are counted by their expectation (EM).
-    """
+    """A structure and a way to its parameters, with what both need to know: classes, parts that
+    numbers are cut into, pseudo-counts, probabilities of the classes (None takes their shares),
+    and whether missing values are counted by their expectation (EM)."""
 
     structure: StructureLearner
     parameters: GenerativeParameters | DiscriminativeParameters
@@ -163,21 +147,8 @@ class GenerativeParameters:
 
 @dataclass(frozen=True)
 class DiscriminativeParameters:
-    """Tables that make the classes most probable given the rest of the row: the TM algorithm.
-
-    Attributes
-    ----------
-    solver : {"auto", "accelerated", "tm"}
-        How they are found.
-    penalty : float or "auto"
-        Pseudo-counts that hold them near the generative ones.
-    early_stopping : bool
-        Whether rows are held out to watch.
-    max_iter : int
-        Most passes over the rows.
-    tol : float
-        Relative improvement below which learning ends.
-    """
+    """Tables that make the classes most probable given the rest of the row: the TM algorithm. The
+    attributes are parameters of the classifiers."""
 
     solver: str
     penalty: float | str

@@ -60,17 +60,8 @@ class ArcStep:
 
 @dataclass(eq=False)
 class GrownStructure(StructureLearner):
-    """A network that is grown arc by arc, as `structural.greedy` says; it keeps what it found.
-
-    The first six attributes are parameters of `StructuralTM`.
-
-    Attributes
-    ----------
-    history : list of ArcStep
-        The network without arcs, and each arc.
-    members : list of int
-        Attributes that are in the network.
-    """
+    """A network that is grown arc by arc. It keeps what it found: the steps, and the attributes
+    that are in the network. All else are parameters of `StructuralTM`."""
 
     max_parents: int
     criterion: str

@@ -74,24 +74,11 @@ def find_tree(
     relevance: Array | None = None,
     among: Array | None = None,
 ) -> tuple[tuple[int, ...], ...]:
-    """The spanning tree of the greatest sum of weights, directed away from its root.
+    """The spanning tree of the greatest sum of weights, as the parent of each attribute.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_attributes, n_attributes)
-        Symmetric weights of edges; the diagonal is not looked at.
-    root : int, optional
-        The attribute without a parent. By default the most relevant one, the first of several.
-    relevance : ndarray of shape (n_attributes,), optional
-        What each attribute tells about the class; without it the default root is the first.
-    among : bool array of shape (n_attributes,), optional
-        The attributes that the tree spans, all by default; the others stay alone, be it the root.
-
-    Returns
-    -------
-    tuple of tuples of int
-        The parent of each attribute, none for the root. Of edges of equal weight the one first in
-        order of its attributes is preferred.
+    It is directed away from `root`, by default the attribute of the greatest relevance, and spans
+    the attributes `among` all; the others stay alone, be it the root. Of edges of equal weight the
+    one first in order of its attributes is preferred, so that the same counts give the same tree.
     """
     weights = require_comparable(weights, "weights")
     d = len(weights)

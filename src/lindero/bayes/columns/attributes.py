@@ -275,25 +275,8 @@ _ROUNDING = 1e-12
 def find_mdl_cuts(
     values: Floats, y: NDArray[Any], n_classes: int, weights: Floats | None = None
 ) -> Floats:
-    """Cuts that separate the classes, as many as their description length pays for.
-
-    Parameters
-    ----------
-    values : array of shape (n_rows,)
-        One column; NaN is ignored.
-    y : array of shape (n_rows,)
-        Class codes 0 … n_classes − 1.
-    n_classes : int
-        How many classes there are.
-    weights : array of shape (n_rows,), optional
-        How many rows each row stands for; rows of weight 0 are ignored.
-
-    Returns
-    -------
-    array
-        Ascending cuts, each the midpoint of two neighbouring distinct numbers; empty where no cut
-        pays.
-    """
+    """Cuts that separate the classes, as many as their description length pays for: ascending, each
+    the midpoint of two neighbouring numbers. NaN and rows of weight 0 are ignored."""
     seen = ~np.isnan(values)
     if weights is None:
         weights = np.ones(len(values))
@@ -346,17 +329,8 @@ def find_uniform_cuts(values: Floats, n_bins: int) -> Floats:
 
 
 def encode_cut(values: Floats, cuts: Floats, out: NDArray[Any]) -> NDArray[Any]:
-    """Write the code of every number into `out`, and return it.
-
-    Parameters
-    ----------
-    values : array of shape (n_rows,)
-        One column; NaN gets the code 0.
-    cuts : array
-        Ascending cuts.
-    out : array of shape (n_rows,)
-        Integers of a type that holds ``len(cuts) + 2``, the code of values never seen.
-    """
+    """Write the code of every number into `out`, integers that hold ``len(cuts) + 2``; return
+    it."""
     largest = len(cuts) + 2
     if largest > np.iinfo(out.dtype).max:
         raise ValueError(

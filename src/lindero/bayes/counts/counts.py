@@ -102,18 +102,7 @@ class Counts:
         return self.pairs[start : start + shape[0] * shape[1] * shape[2]].reshape(shape)
 
     def grow(self, cards: Array) -> Counts:
-        """A copy of these counts, with room for more values of some attributes.
-
-        Parameters
-        ----------
-        cards : ndarray of shape (n_attributes,)
-            New numbers of values, none smaller than before.
-
-        Returns
-        -------
-        Counts
-            In memory of their own.
-        """
+        """A copy of these counts with room for more values of some attributes, `cards` of each."""
         cards = np.asarray(cards, dtype=np.int64)
         if cards.shape != self.cards.shape or np.any(cards < self.cards):
             raise ValueError(
@@ -153,19 +142,9 @@ class Counts:
     def merge(self, other: Counts, names: Sequence[str] | None = None) -> Counts:
         """Counts of the rows of both; neither is changed.
 
-        Parameters
-        ----------
-        other : Counts
-            Counts of other rows of the same table. Attributes may have more or fewer values in
-            them, as long as codes mean the same.
-        names : sequence of str, optional
-            Names of the attributes, for messages.
-
-        Returns
-        -------
-        Counts
-            The same as counting all rows at once: exactly if weights are whole numbers, to
-            rounding otherwise.
+        Attributes may have more or fewer values in the other, as long as codes mean the same. The
+        result is that of counting all rows at once: exactly if weights are whole numbers, to
+        rounding otherwise. Names of the attributes are for messages.
         """
         if self.n_classes != other.n_classes or self.n_attributes != other.n_attributes:
             raise ValueError(
@@ -194,20 +173,7 @@ def _concatenate(tables: list[Array]) -> Array:
 
 
 def count_singles(rows: CodedRows, n_threads: int | None = None) -> Counts:
-    """Count every attribute by class.
-
-    Parameters
-    ----------
-    rows : CodedRows
-        What to count.
-    n_threads : int, optional
-        Threads to use, by default all there are; counts do not depend on it.
-
-    Returns
-    -------
-    Counts
-        Without pairs.
-    """
+    """Count every attribute by class; the number of threads does not change the result."""
     _ = rows.ranges  # checked
     if len(rows.cards) == 0:
         return Counts(rows.n_classes, rows.cards, rows.count_classes(), np.zeros(0))
@@ -223,24 +189,8 @@ def count_pairs(
 ) -> Counts:
     """Count every attribute and every pair of attributes by class, in one pass over the rows.
 
-    Parameters
-    ----------
-    rows, n_threads
-        As for `count_singles`.
-    names : sequence of str, optional
-        Names of the attributes, for messages.
-    room : float, default=0.0
-        Bytes that must be left for what is made of the counts.
-
-    Returns
-    -------
-    Counts
-        With pairs.
-
-    Raises
-    ------
-    ValueError
-        If the tables and that would take more than 2 GiB.
+    Tables of more than 2 GiB are refused, in which `room` bytes are left for what is made of the
+    counts. Names of the attributes are for messages.
     """
     check_pair_memory(rows.cards, rows.n_classes, names, room)
     of_class, singles, pairs = count_tables(rows, n_threads, with_pairs=True)
@@ -253,24 +203,10 @@ def count_families(
     n_threads: int | None = None,
     names: Sequence[str] | None = None,
 ) -> list[Array]:
-    """Count chosen sets of attributes by class.
+    """Count chosen sets of attributes by class: a child and its parents, for example.
 
-    Parameters
-    ----------
-    rows, n_threads, names
-        As for `count_pairs`.
-    families : sequence of sequences of int
-        Attributes that are counted together, a child and its parents.
-
-    Returns
-    -------
-    list of ndarray
-        For each family (child, parent, …) a table of shape (r_child + 1, r_parent + 1, …, K).
-
-    Raises
-    ------
-    ValueError
-        If the tables, and those of the network that is made of them, would take more than 2 GiB.
+    Returns a table of shape (r_child + 1, r_parent + 1, …, K) for each family. A ValueError refuses
+    tables that would take more than 2 GiB with those of the network that is made of them.
     """
     _ = rows.ranges  # checked
     chosen = [np.asarray(family, dtype=np.int64) for family in families]
@@ -359,35 +295,14 @@ def find_observed(counts: Counts) -> Array:
 
 def measure_relevance(counts: Counts) -> Array:
     """What each attribute tells about the class over all rows, to compare them by; see the module.
-
-    Parameters
-    ----------
-    counts : Counts
-        Counts of single attributes.
-
-    Returns
-    -------
-    ndarray of shape (n_attributes,)
-        Equal where only rounding differs, so that ties stay ties.
-    """
+    Equal where only rounding differs, so that ties stay ties."""
     freedom = np.maximum(counts.cards - 1, 0) * (counts.n_classes - 1)
     return _weigh(counts, *measure_information(counts), freedom)
 
 
 def measure_dependence(counts: Counts) -> Array:
     """What each two attributes tell about each other, given the class, over all rows, to compare
-    them by; see the module.
-
-    Parameters
-    ----------
-    counts : Counts
-        Counts with pairs.
-
-    Returns
-    -------
-    ndarray of shape (n_attributes, n_attributes)
-        Symmetric, equal where only rounding differs; the diagonal means nothing.
-    """
+    them by; see the module. Symmetric; the diagonal means nothing."""
     less = np.maximum(counts.cards - 1, 0)
     freedom = np.outer(less, less) * counts.n_classes
     return _weigh(counts, *measure_conditional_information(counts), freedom)

@@ -45,21 +45,7 @@ def to_bif(
     class_name: str,
     classes: Sequence[Any],
 ) -> str:
-    """A network as BIF.
-
-    Parameters
-    ----------
-    network : Network
-        What to write.
-    names : sequence of str
-        The name of each attribute.
-    values : sequence of sequences
-        The values of each attribute, in the order of their codes.
-    class_name : str
-        The name of the class.
-    classes : sequence
-        The classes, in the order of their codes.
-    """
+    """A network as BIF; values and classes are in the order of their codes."""
     variables = to_exchange(network, names, values, class_name, classes)
     known = {variable.word: variable for variable in variables}
     lines = ["network lindero {", "}"]
@@ -80,25 +66,11 @@ def to_bif(
 
 
 def from_bif(text: str, class_name: str | None = None) -> NamedNetwork:
-    """The network that a BIF text holds.
+    """The network that a BIF text holds, with names, values, class name and classes as `to_bif`
+    takes them: attributes in the order of the text, values as text unless `to_bif` wrote them.
 
-    Parameters
-    ----------
-    text : str
-        What `to_bif` or another program wrote.
-    class_name : str, optional
-        The variable to take as the class; needed where the text marks none.
-
-    Returns
-    -------
-    network, names, values, class_name, classes
-        As `to_bif` takes them, attributes in the order of the text. Values are text unless
-        `to_bif` wrote them.
-
-    Raises
-    ------
-    ModelFileError
-        A `ValueError` that names the line, if the text is damaged.
+    `class_name` is the variable to take as the class; needed where the text marks none. A
+    `ModelFileError` names the line where the text is damaged.
     """
     return from_exchange(_BifReader(text).variables(), class_name)
 

@@ -174,15 +174,8 @@ def _pad(table: Array, around: tuple[int, ...]) -> Array:
 
 
 def from_exchange(variables: Sequence[Variable], class_name: str | None) -> NamedNetwork:
-    """The network that the variables of a file make.
-
-    Parameters
-    ----------
-    variables : sequence of Variable
-        In the order of the file; every one with a table.
-    class_name : str or None
-        The variable to take as the class. None: the one marked as the class.
-    """
+    """The network that the variables of a file make, with names, values, class name and classes.
+    `class_name` is the variable to take as the class; None is the one that is marked."""
     true_names = [read_name(v.properties.get("name", v.word)) for v in variables]
     the_class = _find_class(variables, true_names, class_name)
     values = [_read_values(variable) for variable in variables]

@@ -73,18 +73,10 @@ def eliminate(
     y: Array | None = None,
     number: int | None = None,
 ) -> tuple[Array, Array]:
-    """P(observed, x_keep | c) of rows that all miss `hidden`, as scaled values and their scale.
-
-    Returns
-    -------
-    values : array of shape (n_rows, r of each in `keep`, K)
-        Largest entry of each row and class 1, or all of them 0.
-    log_scale : array of shape (n_rows, K)
-        Times the exponential of this.
-
-    With `y`, of one class of each row, the last axes have length 1. `number` is that of the first
-    row, for messages.
-    """
+    """P(observed, x_keep | c) of rows that all miss `hidden`: values of shape (n_rows, r of each in
+    `keep`, K), the largest of each row and class 1 or all of them 0, and the logarithm of their
+    scale, of shape (n_rows, K). With `y`, of one class of each row, the last axes have length 1.
+    `number` is that of the first row, for messages."""
     new = [i for i in sorted(hidden) if (codes[i] > network.cards[i]).any()]
     factors_of = _find_needed(network, hidden, {*keep, *new})
     summed = {j for i in factors_of for j in (i, *network.parents[i])} & hidden - set(keep)

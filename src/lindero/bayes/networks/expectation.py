@@ -47,26 +47,10 @@ def expect_counts(
 ) -> list[Array]:
     """Expected counts of each attribute with its parents and the class.
 
-    Parameters
-    ----------
-    network : Network
-        The distribution under which missing values are expected.
-    codes : integer array of shape (n_attributes, n_rows)
-        0 missing, 1…r values; no new values.
-    y : integer array of shape (n_rows,)
-        Classes 0…K−1.
-    weights : array of shape (n_rows,), optional
-        How often each row counts.
-    families : sequence of (attribute, parent, …), optional
-        Families of the network in the order wanted; all attributes in turn by default.
-    n_threads : int or None
-        Threads over rows; None takes all that are allowed. The result is always the same.
-
-    Returns
-    -------
-    list of arrays of shape (r + 1, r_p1 + 1, …, r_pm + 1, K)
-        For each family, the attribute first and then its parents. Slot 0, missing, is empty but for
-        impossible rows and attributes without values.
+    `codes` hold no new values. `families` are those of the network in the order wanted, (attribute,
+    parent, …); by default of all attributes in turn. Returns a table of shape (r + 1, r_p1 + 1, …,
+    r_pm + 1, K) for each. Slot 0, missing, is empty but for impossible rows and attributes without
+    values. The number of threads does not change the result.
     """
     wanted = _choose_families(network, families)
     codes, y = _check_rows(network, codes, y)

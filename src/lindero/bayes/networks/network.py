@@ -185,20 +185,11 @@ def estimate_network(
 
     P(x | pa, c) = (N(x, pa, c) + α) / (N(pa, c) + α r), where N(pa, c) counts rows in which x and
     all parents were observed. Configurations of the parents that were never seen are uniform; but a
-    parent of which nothing was ever seen is left out of pa.
+    parent of which nothing was ever seen is left out of pa. With α = 0, new values count as
+    missing.
 
-    Parameters
-    ----------
-    family_counts : sequence of arrays of shape (r + 1, r_p1 + 1, …, r_pm + 1, K)
-        Counts of each attribute with its parents and the class; slot 0 holds missing values.
-    parents, with_class, cards
-        As in `Network`.
-    class_counts : array of shape (K,)
-        Counts of the classes, smoothed already where that is wanted.
-    alpha : float
-        Added to every count. With 0, values not seen before count as missing.
-    prior : array of shape (K,), optional
-        Probabilities of the classes, in place of `class_counts`.
+    `family_counts` are tables of shape (r + 1, r_p1 + 1, …, r_pm + 1, K), slot 0 for missing
+    values; `prior` are probabilities of the classes in place of the shares of `class_counts`.
     """
     cards = np.asarray(cards, dtype=np.int64)
     prior = np.asarray(class_counts if prior is None else prior, dtype=np.float64)
@@ -252,25 +243,9 @@ def _compute_log_shares(seen: Array, alpha: float, uses_class: bool) -> tuple[Ar
 def sort_parents_first(
     parents: Sequence[Sequence[int]], names: Sequence[str] | None = None
 ) -> tuple[int, ...]:
-    """All attributes, each after its parents.
+    """All attributes, each after its parents: the same order whenever parents are the same.
 
-    Parameters
-    ----------
-    parents : sequence of sequences of int
-        Parents of each attribute.
-    names : sequence of str, optional
-        Names of the attributes, for messages.
-
-    Returns
-    -------
-    tuple of int
-        The same order whenever parents are the same.
-
-    Raises
-    ------
-    ValueError
-        If a parent is not an attribute, or attributes depend on each other in a cycle, which is
-        named.
+    A ValueError names a parent that is no attribute, or a cycle. Names are for messages.
     """
     for i, own in enumerate(parents):
         for parent in own:

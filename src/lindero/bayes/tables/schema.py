@@ -125,16 +125,9 @@ class Schema:
 
     @classmethod
     def learn(cls, X: Any, categorical_features: Any = None) -> Schema:
-        """The schema of a table.
-
-        Parameters
-        ----------
-        X : array-like, dataframe or UserTable of shape (n_rows, n_columns)
-            The table. A `UserTable` that is also read afterwards is looked through only once.
-        categorical_features : None, "all", array-like of int, str or bool, default=None
-            Columns that are categories whatever their dtype: all, or some by position, by name or
-            by a mask.
-        """
+        """The schema of a table. `categorical_features` are columns that are categories whatever
+        their dtype: all, or some by position, by name or by a mask. A `UserTable` that is also
+        read afterwards is looked through only once."""
         table = UserTable.of(X)
         chosen = choose_columns(categorical_features, table.names, table.n_columns)
         kinds = [_kind(*table.place(column)) for column in range(table.n_columns)]
@@ -215,15 +208,11 @@ class Schema:
         return Schema(tuple(columns))
 
     def read(self, X: Any, *, unseen: str = "smooth") -> Table:
-        """Codes and numbers of a table with these columns.
+        """Codes and numbers of a table with these columns; those with names may come in another
+        order.
 
-        Parameters
-        ----------
-        X : array-like, dataframe or UserTable of shape (n_rows, n_columns)
-            The table. Columns with names may come in another order.
-        unseen : {"smooth", "missing", "error"}, default="smooth"
-            What a category becomes that is none of the schema's: a code of its own, r + 1; a
-            missing value; or an error.
+        A category that is none of the schema's becomes a code of its own, r + 1
+        (`unseen="smooth"`), a missing value ("missing"), or an error ("error").
         """
         if unseen not in UNSEEN:
             raise ValueError(f"unseen={unseen!r} is none of {list(UNSEEN)}.")
