@@ -111,7 +111,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         user = UserTable.of(X)
         schema = Schema.learn(user, self.categorical_features)
         if self.categorical_features is None:
-            from lindero.bayes.cautions import warn_of_text  # and all that counts, for `fit` only
+            from lindero.bayes.reading import warn_of_text  # and all that counts, for `fit` only
 
             warn_of_text(schema, user.n_rows)
         table = schema.read(user)
