@@ -70,7 +70,7 @@ DISCRIMINATIVE_CONSTRAINTS: dict[str, list[Any]] = {
     "tol": [Interval(Real, 0.0, None, closed="neither")],
 }
 
-#: Where classes are still to come, a warm-up takes up to so many times the rows it is said to.
+#: While a class has no rows, a warm-up takes up to this many times `warm_up` rows.
 _LONGEST_WARM_UP = 20
 
 #: What fitting sets beside names that end with an underscore.
@@ -187,8 +187,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            How many rows each row stands for: a weight of 2 is the row given twice. Weights that
-            sum up to 1 are next to nothing beside `alpha`; multiply such ones by n/Σw.
+            How many rows each row counts for: a weight of 2 is two copies of the row. Weights that
+            sum to 1 are small compared with `alpha`; multiply them by n/Σw.
 
         Returns
         -------
@@ -216,11 +216,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch.
 
-        Any batches make the same model as a fit of everything, with two exceptions: where numbers
-        are cut (unless `numeric` gives the cut points), and which arcs a `KDB` has, are learned
-        from the first `warm_up` rows, or from those of `fit`, and stay. Where a class has had no
-        row by then, the warm-up goes on until all have, up to 20 times as many rows. A column
-        whose first number comes after the warm-up is cut by the batch that brings it.
+        Batches give the same model as a fit of all rows, with two exceptions: cut points (unless
+        `numeric` gives them) and the arcs of a `KDB` are learned from the first `warm_up` rows, or
+        from those of `fit`, and are then fixed. While a class has no rows, the warm-up goes on, up
+        to 20 times as many rows. A column whose first number comes after the warm-up is cut by the
+        batch that brings it.
 
         Parameters
         ----------
@@ -231,8 +231,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes : array-like of shape (n_classes,), default=None
             All classes to expect. Needed in the first call, unless its y holds all of them.
         sample_weight : array-like of shape (n_samples,), default=None
-            How many rows each row stands for: a weight of 2 is the row given twice. Weights that
-            sum up to 1 are next to nothing beside `alpha`; multiply such ones by n/Σw.
+            How many rows each row counts for: a weight of 2 is two copies of the row. Weights that
+            sum to 1 are small compared with `alpha`; multiply them by n/Σw.
 
         Returns
         -------

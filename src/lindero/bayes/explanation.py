@@ -36,14 +36,32 @@ class Explanation:
     log_odds : ndarray of shape (n_rows,)
         log P(of | x) − log P(against | x), the sum of `prior` and all `terms` of the row.
     prior : ndarray of shape (n_rows,)
-        What is known before any column is looked at.
+        The log-odds of the classes themselves, before any column.
     terms : ndarray of shape (n_rows, n_columns)
-        What each column adds: positive speaks for `of`, negative for `against`. NaN where a value
+        What each column adds: positive favours `of`, negative `against`. NaN where a value
         is impossible under both (``alpha=0``), and then so are the log-odds.
     of, against : ndarray of shape (n_rows,)
         The two classes.
     names : list of str
         Names of the columns.
+
+    See Also
+    --------
+    NaiveBayes : Its `explain`, like that of every Bayesian classifier, gives explanations.
+
+    References
+    ----------
+    .. [1] Good, I. J. (1950). Probability and the Weighing of Evidence. Griffin.
+
+    Examples
+    --------
+    >>> from lindero.bayes import NaiveBayes
+    >>> X, y = [["sun"], ["sun"], ["rain"], ["rain"]], ["out", "out", "in", "in"]
+    >>> explanation = NaiveBayes().fit(X, y).explain([["rain"], [None]])
+    >>> explanation.terms.round(2).tolist()
+    [[-1.1], [0.0]]
+    >>> print(explanation.sentence(0))
+    in rather than out: log-odds +1.10 = before -0.00, x0 +1.10
     """
 
     log_odds: Array
@@ -77,7 +95,7 @@ class Explanation:
         return nw.from_dict(columns, backend=choose_backend(backend)).to_native()
 
     def sentence(self, row: int, most: int = 5) -> str:
-        """What speaks for the more probable of the two classes in one row, and what against.
+        """What favours the more probable of the two classes in one row, and what the other.
 
         Parameters
         ----------

@@ -172,7 +172,7 @@ class DiscriminativeParameters:
         held = folds_of(sample.y) == 1  # the only row of a class is learned from
         if not held.any():
             raise ValueError(
-                "early_stopping=True needs rows to watch beside those that it learns from: no "
+                "early_stopping=True needs rows to hold out, besides those that it learns from: no "
                 "class has two rows. Use early_stopping=False."
             )
         return sample.take(np.flatnonzero(~held)), sample.take(np.flatnonzero(held))

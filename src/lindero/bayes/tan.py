@@ -1,6 +1,6 @@
 """TAN: naive Bayes whose attributes also depend on each other along a tree.
 
-Chow and Liu's tree over the conditional mutual information
+The maximum spanning tree (Chow and Liu) over the conditional mutual information
 
     I(X_i; X_j | C) = Σ P(x_i, x_j, c) log P(x_i, x_j | c) / (P(x_i | c) P(x_j | c))
 
@@ -115,8 +115,8 @@ class TAN(BayesClassifier):
         (`n_bins` parts), or "gaussian" (a normal density given the class only); or a mapping from
         columns, by name or position, to one of these or to cut points.
     root : str or int, default=None
-        The column that the tree is directed away from; None is the one that tells most of the
-        class. Columns that are missing throughout stay outside the tree.
+        The column that the tree is directed away from; None is the one with the most
+        information about the class. Columns that are always missing stay outside the tree.
     n_bins : int, default=10
         Parts of "quantile" and "uniform".
     categorical_features : list, mask or "all", default=None

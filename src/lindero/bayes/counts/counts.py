@@ -10,17 +10,17 @@ each, and the class last:
     single(i)[x, c]         rows of class c with x_i = x
     pair(i, j)[x, y, c]     rows of class c with x_i = x and x_j = y
 
-Structures are found from what attributes tell. With counts n of the rows in which all attributes
+Structures are found from mutual information. With counts n of the rows in which all attributes
 concerned are observed, and N their sum,
 
     I(X_i; C)       = Σ n(x, c) / N · log [n(x, c) N / (n(x) n(c))]
     I(X_i; X_j | C) = Σ n(x, y, c) / N · log [n(x, y, c) n(c) / (n(x, c) n(y, c))]
 
-are what an attribute tells about the class, and what two tell about each other once the class is
-known, in nats. Where values are missing, N is less than the weight W of all rows, and what few rows
-tell is little and mostly chance: N rows show (r_i − 1)(r_j − 1) K / 2N nats on average where there
-is nothing to tell. Attributes are compared by what is told over all rows, less that chance as far
-as rows lack,
+are the information of an attribute about the class, and of two about each other given the class, in
+nats. Where values are missing, N is less than the weight W of all rows, and the information of few
+rows is mostly chance: N rows of independent attributes show (r_i − 1)(r_j − 1) K / 2N nats on
+average. Attributes are compared by their information over all rows, less the chance that comes of
+missing ones,
 
     N / W · I(X_i; X_j | C) − (1 − N / W) (r_i − 1)(r_j − 1) K / 2W,
 
@@ -282,7 +282,7 @@ def _show_bytes(size: float) -> str:
     return f"{size / 2**30:.3g} GiB"
 
 
-# -- what attributes tell about the class and about each other ------------------------------------
+# -- information about the class, and of attributes about each other ------------------------------
 
 #: Decimals of information, in nats, by which attributes are compared.
 _DECIMALS = 10
@@ -294,15 +294,15 @@ def find_observed(counts: Counts) -> Array:
 
 
 def measure_relevance(counts: Counts) -> Array:
-    """What each attribute tells about the class over all rows, to compare them by; see the module.
-    Equal where only rounding differs, so that ties stay ties."""
+    """The information of each attribute about the class over all rows, to compare them by; see the
+    module. Equal where only rounding differs, so that ties stay ties."""
     freedom = np.maximum(counts.cards - 1, 0) * (counts.n_classes - 1)
     return _weigh(counts, *measure_information(counts), freedom)
 
 
 def measure_dependence(counts: Counts) -> Array:
-    """What each two attributes tell about each other, given the class, over all rows, to compare
-    them by; see the module. Symmetric; the diagonal means nothing."""
+    """The information of each two attributes about each other, given the class, over all rows, to
+    compare them by; see the module. Symmetric; the diagonal means nothing."""
     less = np.maximum(counts.cards - 1, 0)
     freedom = np.outer(less, less) * counts.n_classes
     return _weigh(counts, *measure_conditional_information(counts), freedom)
@@ -310,30 +310,30 @@ def measure_dependence(counts: Counts) -> Array:
 
 def measure_information(counts: Counts) -> tuple[Array, Array]:
     """I(X_i; C) of each attribute, and the weight of the rows that it is from."""
-    told = np.zeros((2, counts.n_attributes))
+    found = np.zeros((2, counts.n_attributes))
     for i in range(counts.n_attributes):
-        told[:, i] = measure_pair(counts.single(i)[1:, :, None])
-    return told[0], told[1]
+        found[:, i] = measure_pair(counts.single(i)[1:, :, None])
+    return found[0], found[1]
 
 
 def measure_conditional_information(counts: Counts) -> tuple[Array, Array]:
     """I(X_i; X_j | C) of each two attributes, symmetric, with zeros on the diagonal, and the weight
     of the rows that it is from."""
     d = counts.n_attributes
-    told = np.zeros((2, d, d))
+    found = np.zeros((2, d, d))
     for i in range(d):
         for j in range(i + 1, d):
-            told[:, i, j] = told[:, j, i] = measure_pair(counts.pair(i, j)[1:, 1:])
-    return told[0], told[1]
+            found[:, i, j] = found[:, j, i] = measure_pair(counts.pair(i, j)[1:, 1:])
+    return found[0], found[1]
 
 
 def _weigh(counts: Counts, information: Array, weight: Array, freedom: Array) -> Array:
     """Information from rows of a weight, as all rows see it, less chance."""
     total = max(float(counts.of_class.sum()), np.finfo(np.float64).tiny)
     share = weight / total
-    told: Array = share * information - (1.0 - share) * freedom / (2.0 * total)
+    weighed: Array = share * information - (1.0 - share) * freedom / (2.0 * total)
     # Sums taken in another order, as when values came in another order, differ in the last bits.
-    return np.round(told, _DECIMALS)
+    return np.round(weighed, _DECIMALS)
 
 
 def require_comparable(values: Array, name: str) -> Array:

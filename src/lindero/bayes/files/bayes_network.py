@@ -20,9 +20,9 @@ from lindero.runtime.arrays import Array
 
 @dataclass(frozen=True, repr=False)
 class BayesNetwork:
-    """A Bayesian network over named attributes and a class.
+    """A Bayesian network over named attributes and a class: the `network_` of a classifier.
 
-    Attributes
+    Parameters
     ----------
     network : Network
         Its arcs and tables by number.
@@ -32,10 +32,35 @@ class BayesNetwork:
         Values of each attribute.
     classes : list
         Values of the class.
-    left_out : list of str
+    left_out : list of str, default=[]
         Columns that are not in the network, being Gaussian.
-    class_name : str
+    class_name : str, default="class"
         What the class is called.
+
+    Attributes
+    ----------
+    arcs : list of (parent, child)
+        Every arc, those from the class first.
+
+    See Also
+    --------
+    NetworkClassifier : Learns the tables of given arcs.
+
+    References
+    ----------
+    .. [1] Pearl, J. (1988). Probabilistic Reasoning in Intelligent Systems. Morgan Kaufmann.
+
+    Examples
+    --------
+    >>> from lindero.bayes import BayesNetwork, NaiveBayes
+    >>> X, y = [["sun"], ["sun"], ["rain"]], ["out", "in", "in"]
+    >>> text = NaiveBayes().fit(X, y).network_.to_bif()
+    >>> network = BayesNetwork.from_bif(text)
+    >>> network.arcs
+    [('class', 'x0')]
+    >>> network.predict_proba([["sun"], [None]]).round(3)
+    array([[0.6  , 0.4  ],
+           [0.667, 0.333]])
     """
 
     network: Network
@@ -65,16 +90,6 @@ class BayesNetwork:
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-
-        Examples
-        --------
-        >>> from lindero.bayes import NaiveBayes
-        >>> from lindero.bayes.files.bayes_network import BayesNetwork
-        >>> X, y = [["sun"], ["sun"], ["rain"]], ["out", "in", "in"]
-        >>> text = NaiveBayes().fit(X, y).network_.to_bif()
-        >>> BayesNetwork.from_bif(text).predict_proba([["sun"], [None]]).round(3)
-        array([[0.6  , 0.4  ],
-               [0.667, 0.333]])
         """
         if self.left_out:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""What a user is told about a column that cannot be used: which, where, and what to do."""
+"""Errors about columns that cannot be used: which, where, and what to do."""
 
 from __future__ import annotations
 
