@@ -142,7 +142,7 @@ def test_new_categories_are_appended_and_old_codes_stay():
         (7, 8, 9),
     ]
     assert longer.read([["b", 7], ["d", 8]]).codes.tolist() == [[1, 2], [1, 2]]
-    assert longer.extended([["a", 7]]) is longer
+    assert longer.extend([["a", 7]]) is longer
     assert [column.values for column in schema.columns] == [("b", "d"), (7,)]
 
 

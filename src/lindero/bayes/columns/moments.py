@@ -153,14 +153,9 @@ class Moments:
         return Moments(count, mean, squares, largest, names)
 
     def normals(self) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of each column under each class.
-
-        Returns
-        -------
-        mean, sd : arrays of shape (n_numbers, n_classes)
-            All finite, and every `sd` above 0, also for classes without rows and for constant
-            columns.
-        """
+        """Mean and standard deviation of each column under each class, of shape (n_numbers,
+        n_classes). All are finite, and every deviation is above 0, also for classes without rows
+        and for constant columns."""
         column = self._of_columns()
         whole = np.divide(
             column.squares, column.count, out=np.zeros_like(column.mean), where=column.count > 0

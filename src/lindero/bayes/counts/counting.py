@@ -143,8 +143,7 @@ class Group:
 class CountLayout:
     """Where tables begin in their flat arrays, and how far one code of i steps in that of (i, j).
 
-    The table of a pair i < j has the shape (r_i + 1, r_j + 1, K). Without pairs, what is told of
-    them is empty.
+    The table of a pair i < j has the shape (r_i + 1, r_j + 1, K); without pairs, theirs are empty.
     """
 
     single_starts: Array

@@ -143,23 +143,16 @@ class Network:
         return {name: value for name, value in self.__dict__.items() if name not in made_again}
 
     def log_joint(self, codes: Array, n_threads: int | None = None) -> Array:
-        """log P(c, observed attributes), missing ones summed out, of shape (n_rows, K).
-
-        Parameters
-        ----------
-        codes : integer array of shape (n_attributes, n_rows)
-            Coded attributes; see the module.
-        n_threads : int or None
-            Threads over rows; None takes all that are allowed. The result is always the same.
-        """
+        """log P(c, observed attributes), missing ones summed out, of shape (n_rows, K), for codes
+        of shape (n_attributes, n_rows). The number of threads does not change the result."""
         return inference.compute_log_joint(self, codes, n_threads)
 
     def log_terms(self, codes: Array, n_threads: int | None = None) -> Array:
         """What each attribute adds to `log_joint`, of shape (n_attributes, n_rows, K).
 
-        With the attributes in topological `order`, the term of the i-th is
-        log P(c, x₁…x_i) − log P(c, x₁…x_{i−1}): its look-up where all its parents are observed.
-        A missing attribute adds 0. `log_prior` and all terms together make `log_joint`.
+        With the attributes in topological `order`, the term of the i-th is log P(c, x₁…x_i) − log
+        P(c, x₁…x_{i−1}): its look-up where all its parents are observed, 0 where it is missing.
+        `log_prior` and all terms together make `log_joint`.
         """
         return inference.compute_log_terms(self, codes, n_threads)
 

@@ -34,21 +34,9 @@ _DATES = datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.tim
 
 @dataclass(frozen=True)
 class ListedColumn:
-    """One column of a user's table.
-
-    Attributes
-    ----------
-    label : str or int
-        Name of the column, or its position; for messages.
-    values : list
-        Distinct values, of one kind.
-    places : ndarray of shape (n_rows,)
-        Position in `values` of each row's; −1 where it is missing.
-    value_kind : {"text", "flag", "number"} or None
-        What the values are; None where there are none.
-    declared : bool
-        Whether the user has said which values there are, and in which order.
-    """
+    """One column of a user's table: its distinct values, all of one kind, and the position among
+    them of each row's, −1 where it is missing. `declared` says whether the user has listed the
+    values, in their order. The label, a name or a position, is for messages."""
 
     label: Any
     values: list[Any]
@@ -199,17 +187,8 @@ _FIRST_ROWS = 16
 
 
 class MatrixColumns:
-    """Some columns of a user's table.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_columns)
-        Of any real dtype; NaN is missing.
-    labels : sequence
-        Name or position of each column, for messages.
-    missing : ndarray of shape (n_rows, n_columns) or None, default=None
-        Which are missing besides.
-    """
+    """Some columns of a user's table: an array of shape (n_rows, n_columns) of any real dtype, in
+    which NaN is missing and so is what the mask `missing` says. Labels are for messages."""
 
     def __init__(self, values: Array, labels: Sequence[Any], missing: Array | None = None) -> None:
         self.values = values
@@ -346,9 +325,7 @@ def split_rows(n_rows: int, n_columns: int) -> Iterator[slice]:
 
 def find_whole_values(values: Array, missing: Array | None, which: Array) -> list[list[int] | None]:
     """The distinct values of some columns, in order; None where they are not small whole numbers.
-
-    `values` has shape (n_rows, n_columns) and a real dtype, `missing` is a mask of that shape.
-    """
+    `values` has shape (n_rows, n_columns) and a real dtype, `missing` is a mask of that shape."""
     groups = range(0, len(which), _COLUMNS_AT_ONCE)
     return [
         found
@@ -383,10 +360,8 @@ def encode_whole(
     unseen: Sequence[int],
     out: Array,
 ) -> Array:
-    """Write the codes of some columns to the rows of `out`, and say for which this was possible.
-
-    It is not for a column with other than whole numbers, or whose known values span too much.
-    """
+    """Write the codes of some columns to the rows of `out`, and say for which this was possible:
+    not for columns with other than whole numbers, or whose known values span too much."""
     usable = np.ones(len(which), dtype=bool)
     tables = [_table(known, code) for known, code in zip(code_of, unseen, strict=True)]
     usable[[table is None for table in tables]] = False

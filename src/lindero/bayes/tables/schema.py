@@ -71,17 +71,9 @@ def choose_code_type(most_values: int) -> type[np.uint8 | np.uint16 | np.int32]:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
-
-    Attributes
-    ----------
-    name : str or None
-        Its name, in a table with names.
-    kind : {"category", "number", "unknown"}
-        What it is; unknown while it has no values, and the user has not said.
-    values : tuple
-        Values of a category in the order of their codes 1 … r: text, booleans or numbers.
-    """
+    """A column of a table. Its kind is "category", "number", or "unknown" while it has no values
+    and the user has not said; values are those of a category in the order of their codes 1 … r:
+    text, booleans or numbers. Columns have names in a table with names."""
 
     name: str | None
     kind: str
