@@ -9,8 +9,9 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from lindero.bayes.files.bif import from_bif, to_bif
-from lindero.bayes.files.xmlbif import from_xmlbif, to_xmlbif
+from lindero.bayes.files.bif import read_bif, write_bif
+from lindero.bayes.files.exchange import Variable, from_exchange, to_exchange
+from lindero.bayes.files.xmlbif import read_xmlbif, write_xmlbif
 from lindero.bayes.networks.inference import to_posterior
 from lindero.bayes.networks.network import Network
 from lindero.bayes.tables.schema import Column, Schema
@@ -167,39 +168,40 @@ class BayesNetwork:
 
     def to_bif(self) -> str:
         """The network as BIF, which other programs read."""
-        return to_bif(*self._to_parts())
+        return write_bif(self._to_variables())
 
     def to_xmlbif(self) -> str:
         """The network as XMLBIF 0.3."""
-        return to_xmlbif(*self._to_parts())
+        return write_xmlbif(self._to_variables())
 
-    def _to_parts(self) -> tuple[Network, list[str], list[list[Any]], str, list[Any]]:
+    def _to_variables(self) -> list[Variable]:
         if self.left_out:
             raise ValueError(
                 f"The columns {self.left_out} are Gaussian, which such files cannot hold. Fit with "
                 "numeric='mdl', for example."
             )
-        return self.network, self.names, self.values, self.class_name, self.classes
+        return to_exchange(self.network, self.names, self.values, self.class_name, self.classes)
 
     @classmethod
     def from_bif(cls, text: str, class_name: str | None = None) -> BayesNetwork:
-        """Read a network from BIF text.
+        """Read a network from BIF text. A `ModelFileError` names the line where it is damaged.
 
         Parameters
         ----------
         text : str
-            As `to_bif` or other programs write it.
+            As `to_bif` or other programs write it. Attributes come in the order of the text, and
+            values are text unless `to_bif` wrote them.
         class_name : str, default=None
             Which variable is the class; needed for files of other programs.
         """
-        return cls._from_parts(from_bif(text, class_name))
+        return cls._from_variables(read_bif(text), class_name)
 
     @classmethod
     def from_xmlbif(cls, text: str, class_name: str | None = None) -> BayesNetwork:
         """Read a network from XMLBIF text; see `from_bif`."""
-        return cls._from_parts(from_xmlbif(text, class_name))
+        return cls._from_variables(read_xmlbif(text), class_name)
 
     @classmethod
-    def _from_parts(cls, parts: Any) -> BayesNetwork:
-        network, names, values, class_name, classes = parts
-        return cls(network, list(names), list(values), list(classes), [], class_name)
+    def _from_variables(cls, variables: list[Variable], class_name: str | None) -> BayesNetwork:
+        network, names, values, found, classes = from_exchange(variables, class_name)
+        return cls(network, names, values, classes, [], found)

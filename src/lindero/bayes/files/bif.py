@@ -20,33 +20,21 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import isfinite, prod
-from typing import Any
 
 import numpy as np
 
 from lindero.bayes.files.exchange import (
-    NamedNetwork,
     Variable,
     find_table_shape,
-    from_exchange,
     make_file_error,
     set_table,
-    to_exchange,
 )
-from lindero.bayes.networks.network import Network
 from lindero.errors import ModelFileError
 from lindero.runtime.arrays import Array
 
 
-def to_bif(
-    network: Network,
-    names: Sequence[str],
-    values: Sequence[Sequence[Any]],
-    class_name: str,
-    classes: Sequence[Any],
-) -> str:
-    """A network as BIF; values and classes are in the order of their codes."""
-    variables = to_exchange(network, names, values, class_name, classes)
+def write_bif(variables: Sequence[Variable]) -> str:
+    """Variables as BIF."""
     known = {variable.word: variable for variable in variables}
     lines = ["network lindero {", "}"]
     for v in variables:
@@ -65,14 +53,9 @@ def to_bif(
     return "\n".join(lines) + "\n"
 
 
-def from_bif(text: str, class_name: str | None = None) -> NamedNetwork:
-    """The network that a BIF text holds, with names, values, class name and classes as `to_bif`
-    takes them: attributes in the order of the text, values as text unless `to_bif` wrote them.
-
-    `class_name` is the variable to take as the class; needed where the text marks none. A
-    `ModelFileError` names the line where the text is damaged.
-    """
-    return from_exchange(_BifReader(text).variables(), class_name)
+def read_bif(text: str) -> list[Variable]:
+    """The variables of a BIF text, in its order, each with its table."""
+    return _BifReader(text).variables()
 
 
 # -- reading --------------------------------------------------------------------------------------

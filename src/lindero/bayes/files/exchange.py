@@ -101,7 +101,7 @@ def to_exchange(
     class_name: str,
     classes: Sequence[Any],
 ) -> list[Variable]:
-    """The variables of a network, the class first; `names` to `classes` as in `to_bif`."""
+    """The variables of a network, the class first; values are in the order of their codes."""
     _require_sizes(network, names, values, classes)
     words = spell_names([class_name, *names])
     the_class = _make_variable(words[0], class_name, classes)

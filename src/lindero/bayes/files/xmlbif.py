@@ -20,27 +20,16 @@ from xml.parsers import expat
 import numpy as np
 
 from lindero.bayes.files.exchange import (
-    NamedNetwork,
     Variable,
     find_table_shape,
-    from_exchange,
     make_file_error,
     set_table,
-    to_exchange,
 )
-from lindero.bayes.networks.network import Network
 from lindero.errors import ModelFileError
 
 
-def to_xmlbif(
-    network: Network,
-    names: Sequence[str],
-    values: Sequence[Sequence[Any]],
-    class_name: str,
-    classes: Sequence[Any],
-) -> str:
-    """A network as XMLBIF 0.3; the parameters are those of `to_bif`."""
-    variables = to_exchange(network, names, values, class_name, classes)
+def write_xmlbif(variables: Sequence[Variable]) -> str:
+    """Variables as XMLBIF 0.3."""
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<BIF VERSION="0.3">', "<NETWORK>"]
     lines.append("<NAME>lindero</NAME>")
     # Words and properties hold nothing that XML would have to escape.
@@ -57,11 +46,6 @@ def to_xmlbif(
         lines += [f"    {' '.join(map(repr, row))}" for row in rows]
         lines += ["  </TABLE>", "</DEFINITION>"]
     return "\n".join([*lines, "</NETWORK>", "</BIF>"]) + "\n"
-
-
-def from_xmlbif(text: str, class_name: str | None = None) -> NamedNetwork:
-    """The network that an XMLBIF text holds; parameters and results are those of `from_bif`."""
-    return from_exchange(_read_variables(_parse(text)), class_name)
 
 
 @dataclass
@@ -122,9 +106,9 @@ def _parse(text: str) -> _Element:
     return above[0]
 
 
-def _read_variables(root: _Element) -> list[Variable]:
-    """All variables, each with its table."""
-    network = root.only("BIF").only("NETWORK")
+def read_xmlbif(text: str) -> list[Variable]:
+    """The variables of an XMLBIF text, in its order, each with its table."""
+    network = _parse(text).only("BIF").only("NETWORK")
     known: dict[str, Variable] = {}
     for element in network.all("VARIABLE"):
         variable = Variable(element.only("NAME").text, element.words("OUTCOME"))
