@@ -31,7 +31,7 @@ from lindero.bayes.latent.em import (
 )
 from lindero.bayes.latent.latent_rows import LatentRows, varying_columns
 from lindero.bayes.latent.starts import Starts
-from lindero.bayes.tables.table import Table
+from lindero.bayes.tables.schema import Table
 from lindero.bayes.unlabelled import unlabelled_rows
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
@@ -235,18 +235,18 @@ class TMClustering(ClusteringAnswers, ClusterMixin, BaseEstimator):  # type: ign
     def _learn(self, X: Any, sample_weight: Any) -> None:
         self._attributes, table, weights, every = unlabelled_rows(self, X, sample_weight)
         self._cluster(table, weights)
-        joint = self._log_joint(table)
+        joint = self._compute_log_joint(table)
         self.log_likelihood_ = float(
             log_sums(joint) @ (np.ones(table.n_rows) if weights is None else weights)
         )
         # Rows without weight have a cluster, too.
-        self.labels_ = (joint if every is table else self._log_joint(every)).argmax(axis=1)
+        self.labels_ = (joint if every is table else self._compute_log_joint(every)).argmax(axis=1)
 
     def _cluster(self, table: Table, weights: Array | None) -> None:
         """Find the clusters of a table."""
         attributes = self._attributes
-        codes, cards = attributes.coded(table)
-        every = attributes.densities(table)
+        codes, cards = attributes.encode(table)
+        every = attributes.select_gaussian(table)
         titles = tuple(attributes.schema.title(int(k)) for k in attributes.gaussian_columns)
         self._varying = varying_columns(every, weights, titles)
         numbers = np.ascontiguousarray(every[self._varying])
@@ -262,7 +262,7 @@ class TMClustering(ClusteringAnswers, ClusterMixin, BaseEstimator):  # type: ign
         self.convergence_, self.n_iter_ = best.trace, len(best.trace)
         self.status_ = CALLBACK if reports.stopped else best.status
         self._warn_unless_converged()
-        network = rows.families(best.made_of).network(self.alpha, best.mixture.weights)
+        network = rows.families(best.made_of).estimate(self.alpha, best.mixture.weights)
         normals = rows.normals(best.mixture)
         if self.method == "tm" and not reports.stopped and self.n_clusters_ > 1:
             learned = classified(rows, best, numbers, self.penalty, reports)

@@ -8,10 +8,9 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, validate_data
 
-from lindero.bayes.cautions import warn_of_text
 from lindero.bayes.columns.attributes import Attributes
-from lindero.bayes.tables.schema import Schema
-from lindero.bayes.tables.table import Table
+from lindero.bayes.reading import warn_of_text
+from lindero.bayes.tables.schema import Schema, Table
 from lindero.bayes.tables.user_table import UserTable
 from lindero.runtime.arrays import Array
 from lindero.validation import row_factors
@@ -33,11 +32,11 @@ def unlabelled_rows(
     # Rows that do not count bring no categories either.
     partly = weights is not None and len(places) < len(weights)  # type: ignore[arg-type]
     counted = UserTable.of(_safe_indexing(X, places)) if partly else everything
-    schema = Schema.learned(counted, estimator.categorical_features)
+    schema = Schema.learn(counted, estimator.categorical_features)
     validate_data(estimator, X, skip_check_array=True)
     if estimator.categorical_features is None:
         warn_of_text(schema, counted.n_rows)
-    attributes = Attributes.planned(schema, estimator.numeric, "gaussian")
+    attributes = Attributes.plan(schema, estimator.numeric, "gaussian")
     _refuse_mdl(attributes)
     table = every = schema.read(counted, unseen="error")
     if partly:
@@ -47,7 +46,7 @@ def unlabelled_rows(
         unseen = "missing" if estimator.unseen == "error" else estimator.unseen
         every = schema.read(everything, unseen=unseen)
     one_class = np.zeros(table.n_rows, dtype=np.intp)
-    attributes = attributes.with_cuts(table, one_class, 1, weights, estimator.n_bins)
+    attributes = attributes.learn_cuts(table, one_class, 1, weights, estimator.n_bins)
     return attributes, table, weights, every
 
 

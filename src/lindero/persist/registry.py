@@ -19,6 +19,7 @@ from typing import Any
 
 from lindero.errors import ModelFileError
 from lindero.persist.fields import Fields
+from lindero.renamed import current_names
 from lindero.validation import require_sound_parameters
 
 #: Modules of `lindero.persist.kinds`.
@@ -111,6 +112,7 @@ class EstimatorKind(Kind):
 
     def make_with(self, parameters: dict[str, Any], values: dict[str, Any]) -> Any:
         """The estimator of these parameters in this state."""
+        parameters = current_names(self.type, parameters)
         unknown = set(parameters) - self.parameter_names
         if unknown:
             raise ModelFileError(

@@ -33,9 +33,9 @@ from lindero.bayes.conditional.conditional_gaussian import GaussianColumns
 from lindero.bayes.conditional.family_cells import FamilyCells
 from lindero.bayes.conditional.posterior_groups import FamilyGroups
 from lindero.bayes.conditional.posterior_loops import add_posteriors
-from lindero.bayes.counts.count_input import Rows
+from lindero.bayes.counts.counting import CodedRows
 from lindero.bayes.counts.counts import count_families
-from lindero.bayes.networks.expectation import expected_counts
+from lindero.bayes.networks.expectation import expect_counts
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
 
@@ -117,7 +117,8 @@ class ConditionalRows:
         numbers: Array | None = None,
         n_threads: int | None = None,
     ) -> None:
-        rows = Rows.checked(codes, cells.cards, y, cells.n_classes, weights)
+        rows = CodedRows(codes, cells.cards, y, cells.n_classes, weights)
+        lowest, _ = rows.ranges  # checked
         numbers = np.empty((0, len(rows.y))) if numbers is None else numbers
         if numbers.shape[1] != len(rows.y):
             raise ValueError(
@@ -136,7 +137,7 @@ class ConditionalRows:
             self.weights = None if self.weights is None else self.weights[order]
         looked_at = cells.connected & (cells.cards > 0)
         self.is_complete = not len(summed) or bool(
-            (rows.lowest[looked_at] > 0).all() and not np.isnan(numbers).any()
+            (lowest[looked_at] > 0).all() and not np.isnan(numbers).any()
         )
         self.gaussian = GaussianColumns(numbers, self.weights)
         w = np.ones(len(self.y)) if self.weights is None else self.weights
@@ -155,9 +156,8 @@ class ConditionalRows:
         k, cells = self.n_looked_up, self.cells
         families = [(i, *above) for i, above in enumerate(cells.parents)]
         weights = None if self.weights is None else self.weights[:k]
-        tables = count_families(
-            self.codes[:, :k], cells.cards, self.y[:k], cells.n_classes, families, weights
-        )
+        rows = CodedRows(self.codes[:, :k], cells.cards, self.y[:k], cells.n_classes, weights)
+        tables = count_families(rows, families)
         counts = cells.joined(tables, shares[:k].sum(axis=0))
         counts[~cells.telling] = 0.0
         return counts
@@ -253,7 +253,7 @@ class ConditionalRows:
         codes = self.codes[:, k:]
         for c in range(self.cells.n_classes):
             same = np.full(codes.shape[1], c)
-            tables = expected_counts(network, codes, same, surplus[:, c], None, self.n_threads)
+            tables = expect_counts(network, codes, same, surplus[:, c], None, self.n_threads)
             of_class = np.zeros(self.cells.n_classes)
             of_class[c] = surplus[:, c].sum()
             cells += self.cells.joined(tables, of_class)

@@ -22,8 +22,7 @@ from lindero.bayes.conditional.conditional_gaussian import normals_of, statistic
 from lindero.bayes.conditional.input_margins import joint_counts
 from lindero.bayes.conditional.logistic import free_cells, is_global
 from lindero.bayes.conditional.penalty import Penalty
-from lindero.bayes.networks.families import FamilyCounts
-from lindero.bayes.networks.network import Network
+from lindero.bayes.networks.network import FamilyCounts, Network
 from lindero.runtime.arrays import Array
 
 #: Least weight of a class, as a share of all rows: scores of a class without rows stay finite.

@@ -36,8 +36,7 @@ from lindero.bayes.conditional.unseen_parents import (
     network_with_unseen,
     without_unseen,
 )
-from lindero.bayes.networks.families import FamilyCounts
-from lindero.bayes.networks.network import Network
+from lindero.bayes.networks.network import FamilyCounts, Network
 from lindero.runtime.arrays import Array
 
 SOLVERS: dict[str, Callable[[Problem, int, float, Watch | None], Way]] = {

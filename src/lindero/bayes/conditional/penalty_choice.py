@@ -21,7 +21,8 @@ import numpy as np
 from lindero.bayes.columns.moments import Moments
 from lindero.bayes.conditional.discriminative import conditionally_learned
 from lindero.bayes.conditional.early_stopping import row_losses
-from lindero.bayes.networks.families import FamilyCounts
+from lindero.bayes.counts.counting import CodedRows
+from lindero.bayes.networks.network import FamilyCounts
 from lindero.runtime.arrays import Array
 
 #: Pseudo-counts of every value that are tried.
@@ -58,9 +59,8 @@ class LearningRows:
     def counted(self, families: FamilyCounts) -> tuple[FamilyCounts, Moments]:
         """Counts of the same families, and moments of the numbers, of these rows."""
         n_classes = len(families.of_class)
-        sample = (self.codes, families.cards, self.y, n_classes, self.weights)
-        names = [str(i) for i in range(len(families.parents))]
-        counts = FamilyCounts.of(families.parents, families.with_class, sample, names)
+        rows = CodedRows(self.codes, families.cards, self.y, n_classes, self.weights)
+        counts = FamilyCounts.count(families.parents, families.with_class, rows)
         return counts, Moments.of(self.numbers, self.y, n_classes, self.weights)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from lindero.bayes.conditional.family_cells import FamilyCells
 from lindero.bayes.conditional.posterior_loops import add_up, mixed_values, spread
-from lindero.bayes.counts.count_groups import Group
+from lindero.bayes.counts.counting import Group
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
 

@@ -1,7 +1,7 @@
 """Graphs without parents of which no row has a value.
 
 Such a parent tells its children nothing: counts with it all lie in its slot of missing values. The
-children are estimated as if it were no parent (`network.estimated`), so it is left out here before
+children are estimated as if it were no parent (`estimate_network`), so it is left out here before
 parameters are learned by other ways, and put in again afterwards.
 """
 
@@ -11,8 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lindero.bayes.networks.families import FamilyCounts
-from lindero.bayes.networks.network import Network
+from lindero.bayes.networks.network import FamilyCounts, Network
 from lindero.runtime.arrays import Array
 
 

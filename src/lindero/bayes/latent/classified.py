@@ -38,8 +38,7 @@ from lindero.bayes.columns.moments import Moments, add_log_densities
 from lindero.bayes.conditional.discriminative import ConditionalFit, conditionally_learned
 from lindero.bayes.latent.em import CALLBACK, LatentFit, Reports
 from lindero.bayes.latent.latent_rows import LatentRows, Mixture
-from lindero.bayes.networks.families import FamilyCounts
-from lindero.bayes.networks.network import Network
+from lindero.bayes.networks.network import FamilyCounts, Network
 from lindero.runtime.arrays import Array
 
 SETTLED = "Converged: no row changes its cluster."
@@ -100,7 +99,7 @@ def classified(
     """
     mixture, families = em.mixture, rows.families(em.made_of)
     moments = _moments(rows, mixture, em.made_of.sums[0], numbers)
-    network = families.network(rows.alpha, mixture.weights)
+    network = families.estimate(rows.alpha, mixture.weights)
     mean, sd = rows.normals(mixture)
     logs = _log_posteriors(network, mean, sd, rows.codes, numbers)
     w, every = rows.row_weights, np.arange(rows.n_rows)

@@ -38,7 +38,7 @@ from lindero.bayes.conditional.conditional_gaussian import GaussianColumns
 from lindero.bayes.conditional.family_cells import FamilyCells
 from lindero.bayes.conditional.posterior_groups import FamilyGroups
 from lindero.bayes.conditional.posterior_loops import add_posteriors
-from lindero.bayes.networks.families import FamilyCounts
+from lindero.bayes.networks.network import FamilyCounts
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
 

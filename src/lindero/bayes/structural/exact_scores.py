@@ -23,8 +23,8 @@ from lindero.bayes.conditional.early_stopping import row_losses
 from lindero.bayes.conditional.family_cells import FamilyCells
 from lindero.bayes.conditional.logistic import absorbed
 from lindero.bayes.conditional.penalty_choice import N_FOLDS, folds_of
-from lindero.bayes.networks.families import FamilyCounts
-from lindero.bayes.networks.network import Network
+from lindero.bayes.counts.counting import CodedRows
+from lindero.bayes.networks.network import FamilyCounts, Network
 from lindero.bayes.structural.arcs import CLASS, Arc, Structure
 from lindero.runtime.arrays import Array
 
@@ -141,9 +141,8 @@ def _learned(
 ) -> tuple[float, Array]:
     """The largest conditional likelihood, and tables that have it; climbed to from some tables, or
     from the generative ones."""
-    sample = (rows.codes, rows.cards, rows.y, rows.n_classes, rows.weights)
-    names = [str(i) for i in range(len(rows.cards))]
-    families = FamilyCounts.of(cells.parents, cells.with_class, sample, names)
+    coded = CodedRows(rows.codes, rows.cards, rows.y, rows.n_classes, rows.weights)
+    families = FamilyCounts.count(cells.parents, cells.with_class, coded)
     prepared = ConditionalRows(cells, rows.codes, rows.y, rows.weights, n_threads=1)
     problem = Problem.of(prepared, families, 1.0)
     start = problem.parameters(problem.counts, problem.sums)
