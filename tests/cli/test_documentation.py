@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import pytest
 
-from lindero.cli.documentation import documentation
+from tests.cli.documentation import documentation
 from lindero.cli.main import COMMANDS, cli
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"
@@ -13,7 +13,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"
 
 def test_the_page_is_current():
     assert PAGE.read_text(encoding="utf-8") == documentation(), (
-        "Write it anew: python -m lindero.cli.documentation > docs/command-line.md"
+        "Write it anew: python -m tests.cli.documentation > docs/command-line.md"
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from lindero.cli import model_formats, tables
-from lindero.cli.mistakes import Mistake
+from lindero.cli.output import Mistake
 from lindero.cli.options import DataSource, data_options, output_options
 from lindero.cli.output import Output
 
@@ -43,7 +43,7 @@ def command(
     DATA is a file of data or of a model: it is looked at. Of a model only the machine goes to
     LIBSVM and SVMlight: scale rows for it first (lindero scale --like).
     """
-    from lindero.cli.saving import require_place
+    from lindero.cli.saved_model import require_place
 
     require_place(path)
     kind = None

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from lindero.cli.mistakes import INTERRUPTED
+from lindero.cli.output import INTERRUPTED
 from lindero.cli.options import (
     DataSource,
     data_options,

@@ -20,9 +20,9 @@ def command() -> None:
 @click.pass_obj
 def list_command(output: Output) -> None:
     """List the data sets that can be fetched by name."""
-    from lindero.data import published
+    from lindero.data import list_published
 
-    found = published()
+    found = list_published()
     output.result({"data": found}, aligned([[name, words] for name, words in found.items()]))
 
 
@@ -39,8 +39,8 @@ def list_command(output: Output) -> None:
 @click.pass_obj
 def fetch_command(output: Output, name: str, path: str | None) -> None:
     """Fetch a data set and write it to a file."""
-    from lindero.cli.saving import require_place
-    from lindero.cli.tables import dataset_table, format_of, write_table
+    from lindero.cli.saved_model import require_place
+    from lindero.cli.writing import dataset_table, format_of, write_table
     from lindero.data import fetch
 
     if path is not None:

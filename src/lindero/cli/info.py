@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from lindero.cli.mistakes import Mistake
+from lindero.cli.output import Mistake
 from lindero.cli.options import output_options
 from lindero.cli.output import Output, aligned
 from lindero.machines.registry import MACHINES, Machine
@@ -66,7 +66,7 @@ def _shown(value: Any) -> str:
 
 
 def _show_model(output: Output, path: str) -> None:
-    from lindero.cli.model_formats import model_format, read_model
+    from lindero.cli.saved_model import model_format, read_model
 
     kind = model_format(path)
     if kind == "lin":

@@ -18,7 +18,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from lindero import __version__
-from lindero.cli.mistakes import INTERRUPTED, Mistake, as_mistake, to_standard_output
+from lindero.cli.output import INTERRUPTED, Mistake, as_mistake, to_standard_output
 from lindero.cli.output import Output
 
 #: Every command: the module that has it as `command`, and what it does. The words stand here so

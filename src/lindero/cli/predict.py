@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from lindero.cli.mistakes import Mistake
+from lindero.cli.output import Mistake
 from lindero.cli.options import DataSource, data_options, output_options
 from lindero.cli.output import Output, aligned
 
@@ -47,8 +47,8 @@ def command(
     predictions are scored, on standard error if they go to standard output themselves.
     """
     from lindero.cli.saved_model import SavedModel
-    from lindero.cli.saving import require_place
-    from lindero.cli.tables import format_of, write_columns
+    from lindero.cli.saved_model import require_place
+    from lindero.cli.writing import format_of, write_columns
 
     if path is not None:
         require_place(path)

@@ -54,13 +54,13 @@ def _labelled(dataset: Any) -> Any:
 
 def loaded_again(content: Any, options: dict[str, Any]) -> Any:
     """The data set of a file that was read, which standard input can be only once."""
-    from lindero.data.formats import named_format
-    from lindero.data.loading import loaded
+    from lindero.data.loading import parse_format
+    from lindero.data.loading import load_content
     from lindero.data.roles import Roles
 
-    kind = None if options["format"] is None else named_format(options["format"])
+    kind = None if options["format"] is None else parse_format(options["format"])
     parts = Roles(*(options[name] for name in ("target", "time", "qid", "weight", "id")))
-    return loaded(content, kind, parts, options["header"], options["delimiter"])
+    return load_content(content, kind, parts, options["header"], options["delimiter"])
 
 
 def chosen_machine(name: str, dataset: Any) -> Machine:

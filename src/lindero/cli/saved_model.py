@@ -1,14 +1,28 @@
 """A saved model, and tables brought to the columns that it knows."""
 
-from __future__ import annotations
+# DOC model_formats.py
+# """Formats of model files: told by what a file holds, or by the name a file is to have."""
 
+# DOC saving.py
+# """Saving models, and files in general: whole, or not at all."""
+
+# DOC convergence.py
+# """What a fitted machine says of its own optimality."""
+
+
+from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-
-from lindero.cli.mistakes import Mistake
+from lindero.cli.output import Mistake
 from lindero.cli.options import DataSource
 from lindero.cli.output import Output
+from pathlib import Path
+import os
+
+
+# -- saved model -----------------------------------------------------------------------------------
+
 
 #: Parts of columns beside being features.
 _ROLES = ("target", "time", "qid", "weight", "id")
@@ -38,7 +52,7 @@ class SavedModel:
     @classmethod
     def read(cls, path: str) -> SavedModel:
         """From a file of lindero, LIBSVM or SVMlight."""
-        from lindero.cli.model_formats import model_format, read_model
+        from lindero.cli.saved_model import model_format, read_model
 
         kind = model_format(path)
         if kind == "lin":
@@ -166,3 +180,172 @@ def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:_MOST_NAMED])
     rest = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return f"the column{'' if len(names) == 1 else 's'} {shown}{rest}"
+
+
+# -- model formats ---------------------------------------------------------------------------------
+
+
+#: Formats by how the names of their files end.
+ENDINGS = {
+    ".lin": "lin",
+    ".libsvm": "libsvm",
+    ".model": "libsvm",
+    ".svmlight": "svmlight",
+    ".dat": "svmlight",
+    ".bif": "bif",
+    ".xmlbif": "xmlbif",
+    ".xml": "xmlbif",
+}
+
+#: What files begin with.
+_BEGINNINGS = {
+    b"svm_type": "libsvm",
+    b"SVM-light Version": "svmlight",
+    b"network ": "bif",
+    b"<?xml": "xmlbif",
+    b"<BIF": "xmlbif",
+}
+_LOOKED_AT = 4096
+
+
+def model_format(path: str) -> str | None:
+    """The format of a model file, by what it holds; None if it is none that is known."""
+    with open(path, "rb") as file:
+        head = file.read(_LOOKED_AT)
+    stripped = head.lstrip()
+    for start, kind in _BEGINNINGS.items():
+        if stripped.startswith(start):
+            return kind
+    if b'"__metadata__"' in head and b"lindero" in head:
+        return "lin"
+    return "lin" if Path(path).suffix == ".lin" else None  # a damaged one, say
+
+
+def read_model(path: str, kind: str | None, class_name: str | None = None) -> Any:
+    """The model in a file: an estimator, or a network."""
+    from lindero import persist
+
+    if kind == "lin":
+        return persist.load(path)
+    if kind == "libsvm":
+        return persist.load_libsvm(path)
+    if kind == "svmlight":
+        return persist.load_svmlight(path)
+    if kind in ("bif", "xmlbif"):
+        from lindero.bayes import BayesNetwork
+
+        text = Path(path).read_text(encoding="utf-8")
+        read = BayesNetwork.from_bif if kind == "bif" else BayesNetwork.from_xmlbif
+        return read(text, class_name)
+    raise Mistake(
+        f"{path} is no model: not of lindero (.lin), LIBSVM, SVMlight, BIF or XMLBIF. Make one "
+        "with lindero train."
+    )
+
+
+def write_model(model: Any, path: str, kind: str, summary: dict[str, Any]) -> None:
+    """Write a model in another format."""
+    from lindero import persist
+    from lindero.machines.building import final_estimator
+
+    if kind not in ("bif", "xmlbif") and hasattr(model, "to_bif"):
+        raise Mistake(
+            "A network from BIF or XMLBIF has probabilities only, and no machine: it can be "
+            "written as one of these two."
+        )
+    if kind == "lin":
+        persist.save(model, path, summary=summary or None)
+    elif kind == "libsvm":
+        persist.save_libsvm(final_estimator(model), path)
+    elif kind == "svmlight":
+        persist.save_svmlight(final_estimator(model), path)
+    else:
+        from lindero.persist.safe_file import write_whole_bytes
+
+        network = _network(model)
+        text = network.to_bif() if kind == "bif" else network.to_xmlbif()
+        write_whole_bytes(path, text.encode("utf-8"))
+
+
+def _network(model: Any) -> Any:
+    """The network of a Bayesian classifier, or the one read from a file."""
+    if hasattr(model, "to_bif"):
+        return model
+    if not hasattr(type(model), "network_"):
+        raise Mistake("Only Bayesian networks can be written as BIF or XMLBIF.")
+    return model.network_
+
+
+# -- saving ----------------------------------------------------------------------------------------
+
+
+def require_place(path: str) -> None:
+    """Refuse a path that cannot be written to, before any work is done."""
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.is_dir():
+        raise Mistake(f"There is no folder {str(folder)!r} to save {path!r} in: make it first.")
+    target = Path(path)
+    if target.is_dir():
+        raise Mistake(f"{path!r} is a folder: name a file in it.")
+    if not os.access(folder, os.W_OK):
+        raise Mistake(f"You are not allowed to write to the folder {str(folder)!r}.")
+
+
+def save_model(
+    model: Any,
+    path: str,
+    machine: Any,
+    data: DataSource,
+    dataset: Any,
+    params: dict[str, Any],
+    seconds: float,
+) -> tuple[dict[str, Any], str]:
+    """Save a fitted model with where it came from; the summary, and what it says of itself."""
+    from lindero.cli.output import plain
+    from lindero.persist import save
+
+    values, sentence = convergence_of(model)
+    summary = {
+        "machine": machine.name,
+        "params": params,
+        "data": dataset.summary(),
+        "rows": dataset.n_rows,
+        "columns": dataset.n_features,
+        "target": dataset.target,
+        "roles": _roles(data, dataset),
+        "convergence": values,
+        "seconds": seconds,
+    }
+    save(model, path, summary=plain(summary))
+    return {**summary, "model": path}, sentence
+
+
+def _roles(data: DataSource, dataset: Any) -> dict[str, str]:
+    """Columns that are no features, by what they are."""
+    given = {part: data.options[part] for part in ("time", "qid", "weight", "id")}
+    return {part: name for part, name in {"target": dataset.target, **given}.items() if name}
+
+
+# -- convergence -----------------------------------------------------------------------------------
+
+
+_COUNTED = "Learned by counting: exact, with nothing to converge."
+
+
+def convergence_of(model: Any) -> tuple[dict[str, Any], str]:
+    """As plain values, and as a sentence."""
+    from lindero.machines.building import final_estimator
+
+    final = final_estimator(model)
+    certificate = getattr(final, "certificate_", None)
+    if certificate is not None:
+        names = ("status", "kkt_gap", "primal", "dual", "infeasibility", "n_iter")
+        values = {name: getattr(certificate, name) for name in names}
+        n_iter = certificate.n_iter
+        steps = f", {n_iter} step{'s' if n_iter > 1 else ''}" if n_iter else ""
+        return values, f"{certificate.status} (KKT gap {certificate.kkt_gap:.2g}{steps})"
+    convergence = getattr(final, "convergence_", None)
+    status = getattr(convergence, "status", getattr(final, "status_", None))
+    if status is not None:
+        return {"status": str(status)}, str(status)
+    return {"status": _COUNTED}, _COUNTED

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from lindero.cli.mistakes import Mistake
+from lindero.cli.output import Mistake
 from lindero.cli.options import DataSource, data_options, output_options
 from lindero.cli.output import Output
 
@@ -41,8 +41,8 @@ def command(output: Output, data: DataSource, path: str | None, like: str | None
     missing becomes 0, with a column that says where. Sparse rows are divided by the largest value
     of each feature. The target is written unchanged, as the last column.
     """
-    from lindero.cli.saving import require_place
-    from lindero.cli.tables import format_of
+    from lindero.cli.saved_model import require_place
+    from lindero.cli.writing import format_of
 
     if path is not None:
         require_place(path)
@@ -79,7 +79,7 @@ def _as_in(like: str, data: DataSource, output: Output) -> Any:
 
 
 def _write(numbers: Any, names: list[str], dataset: Any, path: str | None) -> None:
-    from lindero.cli.tables import format_of, write_columns
+    from lindero.cli.writing import format_of, write_columns
 
     if path is not None and format_of(path) == "svmlight":
         from lindero.cli.convert import write_as_svmlight

@@ -60,7 +60,7 @@ def command(
     remembers how: predict takes tables like DATA.
     """
     from lindero.cli.reading import assignments, chosen_machine, chosen_params, typed
-    from lindero.cli.saving import require_place, save_model
+    from lindero.cli.saved_model import require_place, save_model
 
     require_place(path)
     dataset = data.load(machine)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from lindero.cli.mistakes import INTERRUPTED
+from lindero.cli.output import INTERRUPTED
 from lindero.cli.options import (
     DataSource,
     data_options,
@@ -66,7 +66,7 @@ def command(
     searched. Ctrl-C ends the search and shows the points done until then.
     """
     from lindero.cli.reading import chosen_machine, chosen_params, typed
-    from lindero.cli.saving import require_place, save_model
+    from lindero.cli.saved_model import require_place, save_model
 
     if path is not None:
         require_place(path)

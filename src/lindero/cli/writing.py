@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from lindero.cli.mistakes import Mistake, to_standard_output
+from lindero.cli.output import Mistake, to_standard_output
 
 #: Formats by how the names of their files end.
 ENDINGS = {

@@ -1,6 +1,6 @@
 """The page of the documentation that shows the help of every command.
 
-``python -m lindero.cli.documentation > docs/command-line.md`` writes it anew.
+``python -m tests.cli.documentation > docs/command-line.md`` writes it anew.
 """
 
 from __future__ import annotations
