@@ -1,34 +1,27 @@
-"""``lindero demo``: what lindero can do, in a minute."""
+"""``lindero demo``: what lindero can do, in a minute.
 
-# DOC demo_parts.py
-# """What the demo shows: a table to compare machines on, a boundary that moves, a row forgotten."""
-
-# DOC demo_page.py
-# """The page of the demo."""
-
+A comparison of machines, a boundary that moves, and a row that is forgotten; then a report on them.
+"""
 
 from __future__ import annotations
+
 import time
-from pathlib import Path
-import click
-from lindero.cli.options import output_options
-from lindero.cli.output import Output
-import multiprocessing
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
-import numpy as np
-from lindero.comparison import Comparison
-from lindero.comparison.curves import error_curves
-from lindero.comparison.drawing import Picture
-from lindero.comparison.page import code, figure, heading, page, paragraph
-from lindero.comparison.report import comparison_body
-from lindero.persist.safe_file import write_whole_bytes
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import click
 
-# -- demo ------------------------------------------------------------------------------------------
+from lindero.cli.options import output_options
+from lindero.cli.output import Output
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from lindero.comparison import Comparison
+    from lindero.comparison.drawing import Picture
 
 
 _EXAMPLES = """\b
@@ -39,6 +32,21 @@ Examples:
 
 _PAGE = "report.html"
 
+#: Machines of the comparison, and costs of errors.
+COMPARED = ("naive-bayes", "tan", "svc-linear", "svc-gaussian", "cost-sensitive-svc-gaussian")
+COSTS = {("malignant", "benign"): 10.0, ("benign", "malignant"): 1.0}
+
+#: Rows of the stream while the clouds stand still, rotate, and stand still again.
+STILL, TURNING = 200, 100
+_NOISE = 0.35
+
+ADAPTIVE, LATEST, ALL = "adaptive-svc", "svc, the last 100 rows", "svc, all rows so far"
+
+#: Rows whose boundaries are drawn, and how many rows around them.
+_INSTANTS = (100, 225, 250, 275, 400)
+_AROUND = 12
+_SIDE, _REACH = 140.0, 2.3
+
 
 @click.command(epilog=_EXAMPLES)
 @click.option(
@@ -46,34 +54,32 @@ _PAGE = "report.html"
     type=click.Path(file_okay=False),
     default="demo",
     show_default=True,
-    help="Where to write the page.",
+    help="Where to write the report.",
 )
 @output_options
 @click.pass_obj
 def command(output: Output, folder: str) -> None:
     """See what lindero can do.
 
-    Machines are compared on a table with words and gaps, where one error costs more than the
-    other; one follows a boundary that moves; one learns rows one by one and forgets one again. A
-    page with pictures says what came out. The first time some seconds go into compiling.
+    Machines are compared on a table with categories and missing values, where one error costs more
+    than the other. One machine follows a boundary that moves. One learns row by row and forgets a
+    row again. The results are written to an HTML report. The first run compiles for some seconds.
     """
-    from lindero.cli.compare import live_table, result_text
-    from lindero.cli.demo import write_demo_page
-    from lindero.cli.demo import COMPARED, COSTS, cancer_table, followed, forgotten, next_door
+    from lindero.cli.compare import format_result, watch_comparison
     from lindero.comparison import compare
 
     begun = time.perf_counter()
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
-    output.note("The first run on a machine compiles inner loops, which takes some seconds.")
-    with next_door() as elsewhere:
-        following, forgetting = elsewhere(followed), elsewhere(forgotten)
-        dataset = cancer_table()
-        with live_table(output) as progress:
+    output.note("The first run compiles inner loops, which takes some seconds.")
+    with working_beside() as elsewhere:
+        following, forgetting = elsewhere(follow_boundary), elsewhere(forget_row)
+        dataset = make_cancer_table()
+        with watch_comparison(output) as progress:
             comparison = compare(
                 dataset, machines=COMPARED, costs=COSTS, folds=4, progress=progress
             )
-        with output.waiting("following a boundary that moves"):
+        with output.showing_status("following a boundary that moves"):
             moving, changed = following.result(), forgetting.result()
     page = str(place / _PAGE)
     write_demo_page(page, comparison, moving, changed)
@@ -86,35 +92,24 @@ def command(output: Output, folder: str) -> None:
         "seconds": seconds,
     }
     parts = [
-        "1  Machines compared, where to miss a malignant tumour costs 10 times a false alarm",
-        result_text(comparison, None),
+        "1  Machines compared: missing a malignant tumour costs 10 times as much as a false alarm",
+        format_result(comparison, None),
         "2  A boundary that moves: each row is predicted before it is learned",
-        moving.text(),
-        "3  Rows learned one by one, and one forgotten again",
-        changed.text(),
-        f"All of it with pictures: {page}   ({seconds:.0f} s)",
+        moving.format(),
+        "3  Rows learned one by one, and one of them forgotten",
+        changed.format(),
+        f"Report with charts: {page}   ({seconds:.0f} s)",
     ]
-    output.result(values, "\n\n".join(parts))
+    output.show_result(values, "\n\n".join(parts))
     output.note("Next: lindero compare YOUR_TABLE.csv --report report.html")
 
 
-# -- demo parts ------------------------------------------------------------------------------------
-
-
-#: Machines of the comparison, and what errors cost.
-COMPARED = ("naive-bayes", "tan", "svc-linear", "svc-gaussian", "cost-sensitive-svc-gaussian")
-COSTS = {("malignant", "benign"): 10.0, ("benign", "malignant"): 1.0}
-
-#: Rows of the stream that stand still, turn, and stand still again.
-STILL, TURNING = 200, 100
-_NOISE = 0.35
-
-ADAPTIVE, LATEST, ALL = "adaptive-svc", "svc, the last 100 rows", "svc, all rows so far"
-
-
 @contextmanager
-def next_door() -> Iterator[Callable[..., Future[Any]]]:
-    """A function that has work done in a second process, so that compiling takes half as long."""
+def working_beside() -> Iterator[Callable[..., Future[Any]]]:
+    """A function that starts work in a second process, which halves the time to compile."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     context = multiprocessing.get_context("spawn")
     executor = ProcessPoolExecutor(1, mp_context=context)
     try:
@@ -123,11 +118,12 @@ def next_door() -> Iterator[Callable[..., Future[Any]]]:
         executor.shutdown(wait=False, cancel_futures=True)
 
 
-# -- machines compared ------------------------------------------------------------------------
+# -- machines compared -----------------------------------------------------------------------------
 
 
-def cancer_table() -> Any:
-    """Tumours as a table with a column in words and with gaps."""
+def make_cancer_table() -> Any:
+    """Tumours as a table with a categorical column and missing values."""
+    import numpy as np
     import pyarrow as pa
     from sklearn.datasets import load_breast_cancer
 
@@ -140,7 +136,7 @@ def cancer_table() -> Any:
         values = bunch.data[:, k]
         gaps = rng.random(len(values)) < 0.03
         if name == "mean area":
-            words = np.array(["small", "middle", "large"])[np.digitize(values, [450.0, 700.0])]
+            words = np.array(["small", "medium", "large"])[np.digitize(values, [450.0, 700.0])]
             columns[name] = pa.array(words, mask=gaps)
         else:
             columns[name] = pa.array(values, mask=gaps)
@@ -149,12 +145,12 @@ def cancer_table() -> Any:
     return Dataset(pa.table(columns), target, "diagnosis", kinds, "breast cancer")
 
 
-# -- a boundary that moves --------------------------------------------------------------------
+# -- a boundary that moves -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Followed:
-    """How machines did on the stream, and the lines of the adaptive one."""
+class FollowedBoundary:
+    """The errors of machines on the stream, and the lines of the adaptive one."""
 
     errors: dict[str, float]
     curves: dict[str, tuple[Any, Any]]
@@ -165,19 +161,21 @@ class Followed:
     drift: Any
 
     def to_dict(self) -> dict[str, Any]:
-        """Figures as plain values."""
+        """As plain values."""
         return {"rows": len(self.y), "error": self.errors}
 
-    def text(self) -> str:
-        """Figures in words."""
+    def format(self) -> str:
+        """As text."""
         lines = [f"  {name:<24} {100 * error:5.1f} % errors" for name, error in self.errors.items()]
         first, last = STILL + 1, STILL + TURNING
-        moved = f"The lines moved most at row {int(np.argmax(self.drift)) + 1}"
-        return "\n".join([*lines, f"{moved}; the clouds turn from row {first} to row {last}."])
+        moved = f"The boundary moved most at row {int(self.drift.argmax()) + 1}"
+        return "\n".join([*lines, f"{moved}; the clouds rotate from row {first} to row {last}."])
 
 
-def moving_rows() -> tuple[Any, Any]:
-    """Two clouds that stand still, change places by turning, and stand still again."""
+def make_moving_rows() -> tuple[Any, Any]:
+    """Two clouds that stand still, change places by rotating, and stand still again."""
+    import numpy as np
+
     from lindero.data import make_rotating
 
     before, y_before = make_rotating(STILL, step=0.0, noise=_NOISE, random_state=0)
@@ -188,12 +186,14 @@ def moving_rows() -> tuple[Any, Any]:
     return np.vstack([before, turning, -after]), np.concatenate([y_before, y_turning, y_after])
 
 
-def followed() -> Followed:
-    """An adaptive machine beside plain ones that are fitted again and again."""
+def follow_boundary() -> FollowedBoundary:
+    """Compare an adaptive machine with plain ones that are fitted again and again."""
+    import numpy as np
+
     from lindero.data import prequential
     from lindero.svm import SVC, AdaptiveSVC
 
-    X, y = moving_rows()
+    X, y = make_moving_rows()
     curves: dict[str, Any] = {"warm_up": 20, "window": 50}
     # n_scale is that of all rows, so that C means the same at both ends of the stream.
     settings: dict[str, Any] = {"coupling": 1e5, "n_scale": len(y)}
@@ -204,19 +204,19 @@ def followed() -> Followed:
         ALL: prequential(plain, X, y, refit_every=10, **curves),
     }
     fitted = AdaptiveSVC(**settings).fit(X, y)
-    return Followed(
+    return FollowedBoundary(
         {name: 1.0 - result.accuracy for name, result in results.items()},
         {name: (r.rows + 1, 1.0 - r.curve_accuracy) for name, r in results.items()},
         50, X, y, np.column_stack([fitted.coef_, fitted.intercept_]), fitted.drift_,
     )  # fmt: skip
 
 
-# -- a row forgotten --------------------------------------------------------------------------
+# -- a row forgotten -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Forgotten:
-    """What a machine was before and after it forgot a row."""
+class ForgottenRow:
+    """How a machine changed when it forgot a row."""
 
     n_first: int
     n_one_by_one: int
@@ -227,22 +227,23 @@ class Forgotten:
     left: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Figures as plain values."""
+        """As plain values."""
         return dict(vars(self))
 
-    def text(self) -> str:
-        """Figures in words."""
+    def format(self) -> str:
+        """As text."""
         return (
             f"{self.n_first} rows at once, then {self.n_one_by_one} one by one, with "
-            f"{self.iterations:.1f} steps each on average; every one leaves the exact optimum.\n"
+            f"{self.iterations:.1f} iterations each on average; each update is exact.\n"
             f"Leave-one-out error, exact: {100 * self.leave_one_out:.1f} %\n"
-            f"Sample {self.sample} is forgotten: decisions move by up to {self.moved:.3f}, and "
-            f"differ by {self.left:.0e} from those\nof a machine that never saw it."
+            f"Sample {self.sample} is forgotten: decision values change by up to {self.moved:.3f}, "
+            f"and differ by {self.left:.0e}\nfrom those of a machine that never saw it."
         )
 
 
-def forgotten() -> Forgotten:
-    """Rows learned one at a time; then one is forgotten, as if it had never been there."""
+def forget_row() -> ForgottenRow:
+    """Learn rows one at a time; then forget one, as if it had never been there."""
+    import numpy as np
     from sklearn.datasets import load_breast_cancer
     from sklearn.preprocessing import StandardScaler
 
@@ -263,94 +264,96 @@ def forgotten() -> Forgotten:
     never = IncrementalSVC(C=1.0, gamma="auto").fit(X[others], y[others])
     moved = float(np.abs(model.decision_function(X) - before).max())
     left = float(np.abs(model.decision_function(X) - never.decision_function(X)).max())
-    return Forgotten(
+    return ForgottenRow(
         n_first, len(y) - n_first, iterations, float(wrong.mean()), sample, moved, left
     )
 
 
-# -- demo page -------------------------------------------------------------------------------------
-
-
-#: Rows whose lines are drawn, and how many rows around them.
-_INSTANTS = (100, 225, 250, 275, 400)
-_AROUND = 12
-_SIDE, _REACH = 140.0, 2.3
+# -- the report ------------------------------------------------------------------------------------
 
 
 def write_demo_page(
-    path: str, comparison: Comparison, moving: Followed, changed: Forgotten
+    path: str, comparison: Comparison, moving: FollowedBoundary, changed: ForgottenRow
 ) -> None:
-    """Write everything the demo found to one file."""
+    """Write the report."""
+    from lindero.comparison.curves import error_curves
+    from lindero.comparison.page import code, figure, heading, page, paragraph
+    from lindero.comparison.report import comparison_body
+    from lindero.persist.safe_file import write_whole_bytes
+
     title = "What lindero can do"
     body = [
         heading(title, 1),
         heading("1  Machines compared"),
         paragraph(
-            "Tumours in a table of numbers and words, with gaps; to miss a malignant one costs 10 "
-            "times as much as a false alarm."
+            "Tumours in a table of numbers and categories, with missing values. Missing a "
+            "malignant one costs 10 times as much as a false alarm."
         ),
         *comparison_body(comparison, level=3),
         heading("2  A boundary that moves"),
         paragraph(
-            "Two clouds stand still, change places by turning round each other, and stand still "
+            "Two clouds stand still, change places by rotating around each other, and stand still "
             "again. Each row is predicted before it is learned."
         ),
         figure(
             error_curves(moving.curves, shaded=(STILL, STILL + TURNING)),
-            f"Errors in the last {moving.window} rows; the clouds turn where the ground is shaded. "
-            + _told(moving),
+            f"Errors in the last {moving.window} rows; the clouds rotate in the shaded range. "
+            + _format_errors(moving),
         ),
         figure(
-            _instants(moving),
-            f"The line of adaptive-svc at five rows, and the {_AROUND} rows either side.",
+            _draw_instants(moving),
+            f"The boundary of adaptive-svc at five rows, and the {_AROUND} rows on either side.",
         ),
-        heading("3  Rows learned one by one, and one forgotten"),
-        *(paragraph(line) for line in changed.text().split("\n", 2)),
-        heading("Your own table"),
+        heading("3  Rows learned one by one, and one of them forgotten"),
+        *(paragraph(line) for line in changed.format().split("\n", 2)),
+        heading("Your own data"),
         code("lindero compare YOUR_TABLE.csv --report report.html"),
     ]
     write_whole_bytes(path, page(title, body).encode("utf-8"))
 
 
-def _told(moving: Followed) -> str:
+def _format_errors(moving: FollowedBoundary) -> str:
     figures = [f"{name} {100 * error:.1f} %" for name, error in moving.errors.items()]
-    return f"In all: {'; '.join(figures)}."
+    return f"In total: {'; '.join(figures)}."
 
 
-def _instants(moving: Followed) -> str:
-    """Clouds and lines at a few instants, side by side."""
+def _draw_instants(moving: FollowedBoundary) -> str:
+    """Clouds and boundaries at a few rows, side by side."""
+    from lindero.comparison.drawing import Picture
+
     gap = 12.0
     width = len(_INSTANTS) * (_SIDE + gap)
-    picture = Picture(width, _SIDE + 30, "The line at five instants")
+    picture = Picture(width, _SIDE + 30, "The boundary at five rows")
     for place, now in enumerate(_INSTANTS):
         left = place * (_SIDE + gap)
         picture.rectangle(left, 22, _SIDE, _SIDE, "empty")
         picture.text(left + _SIDE / 2, 14, f"row {now}", anchor="middle", style="tick")
         _draw_line(picture, moving.lines[now], left)
         for row in range(now - _AROUND, now + _AROUND + 1):
-            x, y = _at(moving.X[row], left)
+            x, y = _to_picture(moving.X[row], left)
             if left < x < left + _SIDE and 22 < y < 22 + _SIDE:
                 style = "best" if moving.y[row] > 0 else "second"
                 picture.circle(x, y, 3.0, style)
     return str(picture)
 
 
-def _at(point: Any, left: float) -> tuple[float, float]:
+def _to_picture(point: Any, left: float) -> tuple[float, float]:
     middle = _SIDE / 2
     scale = middle / _REACH
     return left + middle + scale * float(point[0]), 22 + middle - scale * float(point[1])
 
 
 def _draw_line(picture: Picture, line: Any, left: float) -> None:
-    """Where w·x + b = 0, inside the frame."""
+    """The line w·x + b = 0, inside the frame."""
+    import numpy as np
+
     w, b = line[:2], float(line[2])
     size = float(w @ w)
     if size == 0.0:
         return
     nearest, along = -b * w / size, np.array([-w[1], w[0]]) / np.sqrt(size)
-    # As far either way as the frame reaches.
     steps = np.linspace(-2 * _REACH, 2 * _REACH, 401)
     points = nearest + steps[:, None] * along
     inside = points[(np.abs(points) < _REACH).all(axis=1)]
     if len(inside) > 1:
-        picture.line(*_at(inside[0], left), *_at(inside[-1], left), "boundary")
+        picture.line(*_to_picture(inside[0], left), *_to_picture(inside[-1], left), "boundary")
