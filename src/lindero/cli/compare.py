@@ -255,7 +255,7 @@ def format_result(comparison: Any, report: str | None) -> str:
             figures = [_format_score(machine, measure) for measure in comparison.measures]
             seconds = f"{machine.seconds:.2f}"
             rows.append([machine.name, *figures, seconds, *beside(comparison, machine)])
-    header = ["machine", *_list_titles(comparison.measures), "seconds", "p", "compared to best"]
+    header = ["machine", *_list_titles(comparison.measures), "seconds", "p", "against the best"]
     n_folds = len(comparison.fold_sizes)
     order = " in order of time" if comparison.time_respecting else ""
     parts = [f"{comparison.data}\n{n_folds} folds{order}, {comparison.seconds:.1f} s in total"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -44,18 +43,16 @@ def command(
     include the scales of a model: scale rows for them first (lindero scale --like).
     """
     writing.require_writable(path)
-    kind = None
-    if data.path != "-" and data.options["format"] is None and Path(data.path).is_file():
-        kind = saved_model.detect_model_format(data.path)
-    if kind is not None:
-        found = _convert_model(output, data.path, kind, path, to, class_name)
+    is_file = data.path != "-" and data.options["format"] is None and Path(data.path).is_file()
+    if is_file and saved_model.detect_model_format(data.path) is not None:
+        found = _convert_model(output, data.path, path, to, class_name)
     else:
         found = _convert_data(data, path, to)
     output.show_result({"input": data.path, "output": path, "format": found}, f"{path} written.")
 
 
 def _convert_model(
-    output: Output, source: str, kind: str, path: str, to: str | None, class_name: str | None
+    output: Output, source: str, path: str, to: str | None, class_name: str | None
 ) -> str:
     wanted = to or saved_model.MODEL_ENDINGS.get(Path(path).suffix.lower())
     if wanted not in _MODELS:
@@ -63,14 +60,9 @@ def _convert_model(
             f"{source} is a model, but {path!r} is not a model format: use --to, or one of the "
             f"extensions {', '.join(saved_model.MODEL_ENDINGS)}."
         )
-    model = saved_model.read_model(source, kind, class_name)
-    summary: dict[str, Any] = {}
-    if kind == "lin":
-        from lindero.persist import inspect
-
-        summary = dict(inspect(source).summary or {})
-    saved_model.write_model(model, path, wanted, summary)
-    if wanted in ("libsvm", "svmlight") and hasattr(model, "named_steps"):
+    saved = saved_model.SavedModel.read(source, class_name)
+    saved_model.write_model(saved.model, path, wanted, saved.summary)
+    if wanted in ("libsvm", "svmlight") and hasattr(saved.model, "named_steps"):
         output.note(f"{path} has no scales. Scale rows for it: lindero scale DATA --like {source}")
     return wanted
 

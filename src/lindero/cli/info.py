@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from lindero.cli.options import output_options
-from lindero.cli.output import CommandError, Output, align_columns
+from lindero.cli.output import Output, align_columns
 from lindero.machines.registry import MACHINES, Machine
 
 #: Columns and classes that are listed.
@@ -38,9 +38,7 @@ def command(output: Output, model: str | None) -> None:
 
 
 def _show_machine(output: Output, machine: Machine) -> None:
-    parameters = signatures.signature(machine.load()).parameters
-    defaults = {name: parameter.default for name, parameter in parameters.items()}
-    defaults.update(machine.preset)
+    defaults = {**_find_defaults(machine), **machine.preset}
     rows = [
         [name, _format_value(value), ", ".join(map(str, machine.grid.get(name, ())))]
         for name, value in defaults.items()
@@ -74,15 +72,11 @@ def _show_model(output: Output, path: str) -> None:
         info = inspect(path)
         output.show_result(asdict(info), align_columns(_list_facts(info)))
         return
-    if kind is None:
-        raise CommandError(
-            f"{path} is not a model of lindero (.lin), LIBSVM, SVMlight, BIF or XMLBIF."
-        )
     facts = _list_foreign_facts(read_model(path, kind), kind)
     output.show_result(facts, align_columns([[name, str(value)] for name, value in facts.items()]))
 
 
-def _list_foreign_facts(model: Any, kind: str) -> dict[str, Any]:
+def _list_foreign_facts(model: Any, kind: str | None) -> dict[str, Any]:
     """What is known of a model of another program."""
     facts: dict[str, Any] = {"format": kind, "model": repr(model)}
     for name, words in (("n_features_in_", "columns"), ("classes_", "classes")):
@@ -99,7 +93,9 @@ def _list_facts(info: Any) -> list[list[str]]:
     convergence, seconds = noted.get("convergence"), noted.get("seconds")
     if not isinstance(convergence, dict):  # a summary that a user wrote
         convergence = {}
-    usual = _find_defaults(info.estimator)
+    name = info.estimator.rpartition(".")[2]
+    machine = next((m for m in MACHINES.values() if m.class_name == name), None)
+    usual = {} if machine is None else _find_defaults(machine)
     changed = {k: v for k, v in info.parameters.items() if k not in usual or usual[k] != v}
     facts = {
         "machine": noted.get("machine"),
@@ -118,12 +114,8 @@ def _list_facts(info: Any) -> list[list[str]]:
     return [[name, str(value)] for name, value in facts.items() if value]
 
 
-def _find_defaults(estimator: str) -> dict[str, Any]:
-    """Default parameters of the class of a model, if it is one of the machines."""
-    name = estimator.rpartition(".")[2]
-    machine = next((m for m in MACHINES.values() if m.class_name == name), None)
-    if machine is None:
-        return {}
+def _find_defaults(machine: Machine) -> dict[str, Any]:
+    """Default parameters of the class of a machine."""
     parameters = signatures.signature(machine.load()).parameters
     return {name: parameter.default for name, parameter in parameters.items()}
 

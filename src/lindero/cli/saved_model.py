@@ -16,7 +16,6 @@ _ROLES = ("target", "time", "qid", "weight", "id")
 #: Columns that a message lists.
 _MOST_NAMED = 10
 
-
 #: Formats of models by file extension.
 MODEL_ENDINGS = {
     ".lin": "lin",
@@ -61,14 +60,13 @@ class SavedModel:
     summary: dict[str, Any]
 
     @classmethod
-    def read(cls, path: str) -> SavedModel:
-        """Read a file of lindero, LIBSVM or SVMlight."""
-        kind = detect_model_format(path)
-        if kind == "lin":
-            from lindero.persist import inspect
+    def read(cls, path: str, class_name: str | None = None) -> SavedModel:
+        """Read a file of any format; `class_name` is the class variable of a BIF file."""
+        from lindero.persist import inspect
 
-            return cls(path, read_model(path, kind), dict(inspect(path).summary or {}))
-        return cls(path, read_model(path, kind), {})
+        kind = detect_model_format(path)
+        model = read_model(path, kind, class_name)
+        return cls(path, model, dict(inspect(path).summary or {}) if kind == "lin" else {})
 
     @property
     def machine(self) -> Any:
@@ -112,15 +110,15 @@ class SavedModel:
         """The roles that columns had in training, where the user gave none."""
         names = [*dataset.X.column_names, *([dataset.target] if dataset.target else [])]
         known = self.summary.get("roles")
-        parts: dict[str, Any] = {
-            part: name
-            for part, name in (known.items() if isinstance(known, dict) else ())
-            if part in _ROLES and options[part] is None and _is_there(name, names)
+        roles: dict[str, Any] = {
+            role: name
+            for role, name in (known.items() if isinstance(known, dict) else ())
+            if role in _ROLES and options[role] is None and _is_there(name, names)
         }
-        if options["target"] is None and "target" not in parts:
+        if options["target"] is None and "target" not in roles:
             unnamed = not self.summary and len(names) != self._width
-            parts["target"] = dataset.target if unnamed else False
-        return parts
+            roles["target"] = dataset.target if unnamed else False
+        return roles
 
     @property
     def _first(self) -> Any:
@@ -146,10 +144,10 @@ class SavedModel:
         missing = [name for name in names if name not in X.column_names]
         new = [name for name in X.column_names if name not in names]
         if missing:
-            told = f"{source} lacks {_list_columns(missing)} that {self.path} was trained with"
+            message = f"{source} lacks {_list_columns(missing)} that {self.path} was trained with"
             if new:
-                told += f"; it has {_list_columns(new)} that the model does not know"
-            raise CommandError(f"{told}.")
+                message += f"; it has {_list_columns(new)} that the model does not know"
+            raise CommandError(f"{message}.")
         if new:
             output.warn(f"{self.path} does not know {_list_columns(new)} of {source}: left out.")
         return X.select(names)
