@@ -129,7 +129,7 @@ def fetch(name: str) -> Dataset:
         raise DataError(f"{where} OpenML does not provide it: {error}{hint}") from None
 
 
-def _find_file(folder: Path, name: str, known: Published | None) -> Path | None:
+def _find_file(folder: Path, name: str, known: PublishedSet | None) -> Path | None:
     if not folder.is_dir():
         raise DataError(f"LINDERO_DATA is {str(folder)!r}, which is not a folder.")
     names = [known.file] if known else []
@@ -137,7 +137,7 @@ def _find_file(folder: Path, name: str, known: Published | None) -> Path | None:
     return next((folder / file for file in names if (folder / file).is_file()), None)
 
 
-def _read_file(path: Path, known: Published | None) -> Dataset:
+def _read_file(path: Path, known: PublishedSet | None) -> Dataset:
     if path.suffix == ".npz":
         return _read_arrays(path)
     data = load_content(read_content(path), None, Roles())
@@ -166,7 +166,7 @@ def _read_arrays(path: Path) -> Dataset:
     return Dataset(table, target, "y", dict.fromkeys(names, "number"), str(path))
 
 
-def _check_size(data: Dataset, name: str, known: Published | None) -> Dataset:
+def _check_size(data: Dataset, name: str, known: PublishedSet | None) -> Dataset:
     if known is not None and data.n_rows != known.n_rows:
         raise DataError(
             f"{data.source} has {data.n_rows} rows, but {name!r} as published has {known.n_rows}: "
@@ -237,7 +237,7 @@ def _read_target(values: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedSet:
     """A published data set.
 
     Attributes
@@ -263,68 +263,74 @@ class Published:
 
 CATALOGUE = {
     # UCI, used in papers on discriminative Bayesian networks
-    "breast": Published(
+    "breast": PublishedSet(
         "Wisconsin breast cancer, 9 grades, 2 classes", 699, "uci_breast.csv.gz", "breast-w"
     ),
-    "cleve": Published("Cleveland heart disease, 2 classes", 303, "uci_cleve.csv.gz", "heart-c"),
-    "corral": Published("six booleans, one of them a decoy", 128, "uci_corral.csv.gz"),
-    "crx": Published(
+    "cleve": PublishedSet("Cleveland heart disease, 2 classes", 303, "uci_cleve.csv.gz", "heart-c"),
+    "corral": PublishedSet("six booleans, one of them a decoy", 128, "uci_corral.csv.gz"),
+    "crx": PublishedSet(
         "Australian credit screening, 2 classes", 690, "uci_crx.csv.gz", "credit-approval"
     ),
-    "german": Published("German credit, 2 classes", 1000, "uci_german.csv.gz", "credit-g"),
-    "heart": Published("Statlog heart, 2 classes", 270, "uci_heart.csv.gz", "heart-statlog"),
-    "hepatitis": Published(
+    "german": PublishedSet("German credit, 2 classes", 1000, "uci_german.csv.gz", "credit-g"),
+    "heart": PublishedSet("Statlog heart, 2 classes", 270, "uci_heart.csv.gz", "heart-statlog"),
+    "hepatitis": PublishedSet(
         "survival of hepatitis, many missing", 155, "uci_hepatitis.csv.gz", "hepatitis"
     ),
-    "iris": Published("three kinds of iris, 4 lengths", 150, "uci_iris.csv.gz", "iris"),
-    "lymphography": Published("lymphography, 4 classes", 148, "uci_lymphography.csv.gz", "lymph"),
-    "vote": Published("votes of the US House in 1984, 2 parties", 435, "uci_vote.csv.gz", "vote"),
+    "iris": PublishedSet("three kinds of iris, 4 lengths", 150, "uci_iris.csv.gz", "iris"),
+    "lymphography": PublishedSet(
+        "lymphography, 4 classes", 148, "uci_lymphography.csv.gz", "lymph"
+    ),
+    "vote": PublishedSet(
+        "votes of the US House in 1984, 2 parties", 435, "uci_vote.csv.gz", "vote"
+    ),
     # KEEL, rare classes
-    "abalone19": Published(
+    "abalone19": PublishedSet(
         "abalone, age 19 against the rest, 1:129", 4174, "keel_abalone19.csv.gz"
     ),
-    "page-blocks0": Published("blocks of pages, 1:9", 5472, "keel_page-blocks0.csv.gz"),
-    "segment0": Published("segments of pictures, 1:6", 2308, "keel_segment0.csv.gz"),
-    "shuttle-c0-vs-c4": Published("space shuttle, 1:14", 1829, "keel_shuttle-c0-vs-c4.csv.gz"),
-    "winequality-red-4": Published(
+    "page-blocks0": PublishedSet("blocks of pages, 1:9", 5472, "keel_page-blocks0.csv.gz"),
+    "segment0": PublishedSet("segments of pictures, 1:6", 2308, "keel_segment0.csv.gz"),
+    "shuttle-c0-vs-c4": PublishedSet("space shuttle, 1:14", 1829, "keel_shuttle-c0-vs-c4.csv.gz"),
+    "winequality-red-4": PublishedSet(
         "red wine of grade 4, 1:29", 1599, "keel_winequality-red-4.csv.gz"
     ),
-    "yeast4": Published("sites of proteins in yeast, 1:28", 1484, "keel_yeast4.csv.gz"),
+    "yeast4": PublishedSet("sites of proteins in yeast, 1:28", 1484, "keel_yeast4.csv.gz"),
     # LIBSVM and others, larger
-    "a9a": Published("Adult, income above 50 000, sparse", 32561, "a9a.svm.gz", None, 123),
-    "a9a-test": Published("the test rows of a9a", 16281, "a9a.t.svm.gz", None, 123),
-    "cod-rna": Published("non-coding RNA, columns standardised", 59535, "cod_rna.npz"),
-    "ijcnn1": Published("engine misfires, 1:9", 49990, "ijcnn1.svm.gz", None, 22),
-    "letter": Published("printed letters, 26 classes", 20000, "letter.csv.gz", "letter"),
-    "mnist": Published("handwritten digits, 28×28, 10 classes", 70000, "mnist.npz", "mnist_784"),
-    "svmguide3": Published("vehicles, 22 columns, 2 classes", 1243, "svmguide3.svm.gz", None, 22),
-    "w8a": Published("web pages, sparse, 1:33", 49749, "w8a.svm.gz", None, 300),
+    "a9a": PublishedSet("Adult, income above 50 000, sparse", 32561, "a9a.svm.gz", None, 123),
+    "a9a-test": PublishedSet("the test rows of a9a", 16281, "a9a.t.svm.gz", None, 123),
+    "cod-rna": PublishedSet("non-coding RNA, columns standardised", 59535, "cod_rna.npz"),
+    "ijcnn1": PublishedSet("engine misfires, 1:9", 49990, "ijcnn1.svm.gz", None, 22),
+    "letter": PublishedSet("printed letters, 26 classes", 20000, "letter.csv.gz", "letter"),
+    "mnist": PublishedSet("handwritten digits, 28×28, 10 classes", 70000, "mnist.npz", "mnist_784"),
+    "svmguide3": PublishedSet(
+        "vehicles, 22 columns, 2 classes", 1243, "svmguide3.svm.gz", None, 22
+    ),
+    "w8a": PublishedSet("web pages, sparse, 1:33", 49749, "w8a.svm.gz", None, 300),
     # streams
-    "elec2": Published(
+    "elec2": PublishedSet(
         "prices of electricity, up or down, in time", 45312, "stream_elec2.csv.gz", "electricity"
     ),
-    "weather": Published("rain at Offutt, day by day", 18159, "stream_noaa_weather.csv.gz"),
-    "sea": Published("SEA concepts, four in turn", 50000, "stream_sea.csv.gz"),
-    "usenet1": Published("messages, interest changes", 1500, "stream_usenet1.csv.gz"),
+    "weather": PublishedSet("rain at Offutt, day by day", 18159, "stream_noaa_weather.csv.gz"),
+    "sea": PublishedSet("SEA concepts, four in turn", 50000, "stream_sea.csv.gz"),
+    "usenet1": PublishedSet("messages, interest changes", 1500, "stream_usenet1.csv.gz"),
     # ranking
-    "mq2008-train": Published(
+    "mq2008-train": PublishedSet(
         "LETOR MQ2008 fold 1, 471 queries", 9630, "mq2008_fold1_train.svm.gz", None, 46
     ),
-    "mq2008-vali": Published(
+    "mq2008-vali": PublishedSet(
         "LETOR MQ2008 fold 1, 157 queries", 2707, "mq2008_fold1_vali.svm.gz", None, 46
     ),
-    "mq2008-test": Published(
+    "mq2008-test": PublishedSet(
         "LETOR MQ2008 fold 1, 156 queries", 2874, "mq2008_fold1_test.svm.gz", None, 46
     ),
     # regression
-    "abalone": Published("rings of abalone", 4177, "reg_abalone.csv.gz", "abalone"),
-    "cadata": Published("houses in California", 20640, "reg_cadata.csv.gz", "houses"),
-    "cpusmall": Published("load of a processor", 8192, "reg_cpusmall.csv.gz", "cpu_small"),
+    "abalone": PublishedSet("rings of abalone", 4177, "reg_abalone.csv.gz", "abalone"),
+    "cadata": PublishedSet("houses in California", 20640, "reg_cadata.csv.gz", "houses"),
+    "cpusmall": PublishedSet("load of a processor", 8192, "reg_cpusmall.csv.gz", "cpu_small"),
     # Rätsch's benchmark
-    "ida-banana": Published("IDA benchmark: banana", 5300, "ida_banana.npz", "banana"),
-    "ida-breast-cancer": Published("IDA benchmark: breast cancer", 277, "ida_breast_cancer.npz"),
-    "ida-diabetis": Published("IDA benchmark: diabetis, standardised", 768, "ida_diabetis.npz"),
-    "ida-german": Published("IDA benchmark: German credit", 1000, "ida_german.npz"),
-    "ida-heart": Published("IDA benchmark: heart", 270, "ida_heart.npz"),
-    "ida-titanic": Published("IDA benchmark: titanic", 2201, "ida_titanic.npz"),
+    "ida-banana": PublishedSet("IDA benchmark: banana", 5300, "ida_banana.npz", "banana"),
+    "ida-breast-cancer": PublishedSet("IDA benchmark: breast cancer", 277, "ida_breast_cancer.npz"),
+    "ida-diabetis": PublishedSet("IDA benchmark: diabetis, standardised", 768, "ida_diabetis.npz"),
+    "ida-german": PublishedSet("IDA benchmark: German credit", 1000, "ida_german.npz"),
+    "ida-heart": PublishedSet("IDA benchmark: heart", 270, "ida_heart.npz"),
+    "ida-titanic": PublishedSet("IDA benchmark: titanic", 2201, "ida_titanic.npz"),
 }

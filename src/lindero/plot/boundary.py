@@ -120,7 +120,8 @@ class BoundaryDisplay:
         codes = np.searchsorted(classes, np.asarray(y)).clip(max=len(classes) - 1)
         if len(codes) != len(points) or (classes[codes] != np.asarray(y)).any():
             raise ValueError(
-                "y must hold one label for each row of X, from the classes the estimator was fitted on."
+                "y must hold one label for each row of X, from the classes that the estimator was "
+                "fitted on."
             )
         pad = 0.08 * np.ptp(points, axis=0) + 1e-12
         low, high = points.min(axis=0) - pad, points.max(axis=0) + pad
