@@ -1,4 +1,4 @@
-"""A stream in segments, from one snapshot to the next, each run by `lindero.data.prequential`.
+"""A stream in segments between snapshots, each run by `lindero.data.prequential`.
 
 A segment ends where a batch ends (and, for machines that are refitted, where a refit is due), so
 that a resumed run has the same batches and refits as an uninterrupted one. Model files restore a
