@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from data_sets import FOLDER
-from lindero.data import make_rotating, make_sigmoid, sigmoid_grid
+from lindero.data import make_rotating, make_sigmoid, make_sigmoid_grid
 from lindero.svm import SVC, SVCCV, AdaptiveSVC
 from svc import table
 
@@ -52,7 +52,7 @@ def published() -> None:
 
     rows = []
     data = [make_sigmoid(500, random_state=seed) for seed in SEEDS]
-    grid, truth = sigmoid_grid()
+    grid, truth = make_sigmoid_grid()
     machines = {f"AdaptiveSVC, coupling {value:g}": AdaptiveSVC(coupling=value, graph="space")
                 for value in SIGMOID}  # fmt: skip
     machines["linear SVM"] = SVC(kernel="linear")

@@ -109,8 +109,8 @@ def test_a_command_that_is_mistyped_is_guessed(here):
 
 
 def test_folders_that_are_not_there_are_noticed_before_the_work(here, flowers):
-    assert "make it first" in here.refused("train", flowers, "-o", "none/model.lin")
-    assert "make it first" in here.refused("tune", flowers, "-o", "none/model.lin")
+    assert "create it before" in here.refused("train", flowers, "-o", "none/model.lin")
+    assert "create it before" in here.refused("tune", flowers, "-o", "none/model.lin")
 
 
 def test_a_full_disk_leaves_the_model_that_was_there(here, flowers, model, monkeypatch):

@@ -107,14 +107,14 @@ def test_the_page_escapes_what_the_table_holds(here):
     [
         (["--target", "nosuch"], "nosuch"),
         (["--cost", "rose:lily"], "has no '='"),
-        (["--cost", "rose:lily=much"], "'much' is no number"),
+        (["--cost", "rose:lily=much"], "'much' is not a number"),
         (["--cost", "rose:tulip=3"], "does not name two of the classes lily, rose"),
         (["--no-target"], "no target"),
         (["-m", "adaptive-svc"], "adaptive-svc needs times"),
         (["-m", "cost-sensitive-svc"], "needs costs"),
         (["-m", "svr-linear"], "svr-linear is for regression"),
         (["--task", "regression"], "needs numbers as targets"),
-        (["--report", "nowhere/r.html"], "There is no folder"),
+        (["--report", "nowhere/r.html"], "does not exist"),
     ],
 )
 def test_mistakes_are_one_sentence(here, flowers, arguments, words):

@@ -86,8 +86,8 @@ def test_networks_go_to_bif_and_xmlbif(here, flowers):
     [
         ("model.lin", "m.bif", "Only Bayesian networks"),
         ("model.lin", "m.csv", "is a model"),
-        ("flowers.csv", "f.lin", "does not say which format"),
-        ("flowers.csv", "f.xyz", "does not say which format"),
+        ("flowers.csv", "f.lin", "is unclear"),
+        ("flowers.csv", "f.xyz", "is unclear"),
         ("none.csv", "f.tsv", "no file none.csv"),
     ],
 )
@@ -99,7 +99,7 @@ def test_what_cannot_be_converted(here, flowers, model, source, target, words):
 def test_a_network_from_elsewhere_makes_no_machine(here, flowers):
     here.run("train", flowers, "-m", "naive-bayes", "--set", "numeric=mdl")
     here.run("convert", "model.lin", "n.bif")
-    assert "no machine" in here.refused("convert", "n.bif", "n.lin")
+    assert "not a trained model" in here.refused("convert", "n.bif", "n.lin")
 
 
 # -- scale ------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def test_scaled_rows_go_to_standard_output(here, flowers):
 
 def test_a_model_that_scales_nothing(here, flowers):
     here.run("train", flowers, "-m", "aode")
-    assert "scales nothing" in here.refused("scale", flowers, "--like", "model.lin")
+    assert "has no scales" in here.refused("scale", flowers, "--like", "model.lin")
 
 
 # -- info -------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def test_info_of_models_from_elsewhere_and_of_none(here, flowers):
     here.run("train", "n.csv", "-m", "svc")
     here.run("convert", "model.lin", "m.libsvm")
     assert here.json("info", "m.libsvm")["support vectors"] == 2
-    assert "is no model" in here.refused("info", flowers)
+    assert "is not a model" in here.refused("info", flowers)
 
 
 # -- data -------------------------------------------------------------------------------------

@@ -5,15 +5,15 @@ from pathlib import Path
 import click
 import pytest
 
-from lindero.cli.documentation import documentation
 from lindero.cli.main import COMMANDS, cli
+from tests.cli.documentation import build_page
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"
 
 
 def test_the_page_is_current():
-    assert PAGE.read_text(encoding="utf-8") == documentation(), (
-        "Write it anew: python -m lindero.cli.documentation > docs/command-line.md"
+    assert PAGE.read_text(encoding="utf-8") == build_page(), (
+        "Write it again: python -m tests.cli.documentation > docs/command-line.md"
     )
 
 

@@ -66,7 +66,7 @@ def test_snapshots_of_two_runs_do_not_mix(here, flowers):
     assert first.exit_code == 0
     again = here.run("stream", flowers, "-m", "naive-bayes", "--save-every", "20")
     assert again.exit_code == 1
-    assert "holds snapshots of another run: go on with it (--resume snapshots)" in again.stderr
+    assert "holds snapshots of another run: continue it (--resume snapshots)" in again.stderr
     other = ["stream", flowers, "-m", "naive-bayes", "--save-every", "20", "--snapshots", "other"]
     assert here.run(*other).exit_code == 0
     assert here.run("stream", flowers, "--resume", "snapshots").exit_code == 0

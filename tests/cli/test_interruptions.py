@@ -71,7 +71,7 @@ def test_folds_that_were_done_are_shown(here, flowers):
     assert (whole["complete"], told["complete"]) == (True, False)
     text = interrupted("fit", 4, "cv", flowers, *BAYES, folder=here.folder).stdout
     assert text.startswith("naive-bayes, 3 folds of 60 rows")
-    assert "Cut short" in text
+    assert "Interrupted" in text
 
 
 def test_points_that_were_done_are_shown_and_nothing_is_saved(here, flowers):
@@ -86,7 +86,7 @@ def test_points_that_were_done_are_shown_and_nothing_is_saved(here, flowers):
 def test_a_stream_keeps_its_snapshots_and_its_curve(here, flowers):
     stream = ["stream", flowers, *BAYES, "--warm-up", "10", "--save-every", "10"]
     done = interrupted("partial_fit", 30, *stream, folder=here.folder)
-    assert "Cut short after row" in done.stdout
+    assert "Interrupted after row" in done.stdout
     assert "Last snapshot" in done.stdout
     resumed = here.json("stream", flowers, "--resume", "snapshots")
     assert resumed["complete"]

@@ -183,7 +183,7 @@ def test_probabilities_that_a_machine_does_not_have(here, flowers, model, bayes)
 
 
 def test_files_that_are_no_model(here, flowers):
-    assert "is no model" in here.refused("predict", flowers, flowers)
+    assert "is not a model" in here.refused("predict", flowers, flowers)
     assert "no file 'none.lin'" in here.refused("predict", "none.lin", flowers)
     here.write("damaged.lin", b"\x00" * 100)
     assert "damaged.lin" in here.refused("predict", "damaged.lin", flowers)
@@ -196,6 +196,6 @@ def test_errors_are_json_as_well(here, model):
 
 
 def test_names_of_files_that_say_no_format(here, flowers, model):
-    assert "does not say which format" in here.refused("predict", model, flowers, "-o", "p.xyz")
+    assert "is unclear" in here.refused("predict", model, flowers, "-o", "p.xyz")
     assert "csv, tsv" in here.refused("predict", model, flowers, "-o", "p.svm")
     assert here.names() == ["flowers.csv", "model.lin"]

@@ -98,14 +98,14 @@ def test_the_text_has_a_curve(here, drifting):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["-m", "svc"], "svc cannot learn row by row: say --refit-every 100"),
+        (["-m", "svc"], "svc cannot learn row by row: use --refit-every 100"),
         (["-m", "svr"], "svr is for regression; a stream is for classification"),
         (["--target", "a"], "the target is a number"),
         (["--warm-up", "160"], "none are left"),
         (["--refit-on", "50"], "--refit-every"),
         (["--set", "c=1"], "did you mean 'C'"),
         (["--resume", "."], "There are no snapshots in '.'"),
-        (["-o", "nowhere/m.lin"], "There is no folder"),
+        (["-o", "nowhere/m.lin"], "does not exist"),
     ],
 )
 def test_mistakes_are_one_sentence(here, drifting, arguments, words):
@@ -117,17 +117,17 @@ def test_what_does_not_belong_to_a_snapshot_is_refused(here, drifting):
     resume = ("--resume", "snapshots")
     result = here.run("stream", drifting, *resume, "-m", "tan")
     assert result.exit_code == 2
-    assert "--machine is settled by the snapshot" in result.stderr
+    assert "--machine is fixed by the snapshot" in result.stderr
     said = here.refused("stream", drifting, *resume)  # not in the order of time
-    assert "is of another class than when the snapshot was taken" in said
+    assert "has another class than when the snapshot was taken" in said
     here.write("few.csv", "".join(here.read(drifting).splitlines(keepends=True)[:60]))
-    assert "the data have 59 only" in here.refused("stream", "few.csv", "--time", "day", *resume)
+    assert "the data have only 59" in here.refused("stream", "few.csv", "--time", "day", *resume)
     here.write("snapshots/answers.csv", "row,true\n1,up\n")
     assert "damaged" in here.refused("stream", drifting, "--time", "day", *resume)
     (here.folder / "snapshots" / "answers.csv").unlink()
-    assert "no snapshot of a stream" in here.refused("stream", drifting, "--time", "day", *resume)
+    assert "is not a snapshot" in here.refused("stream", drifting, "--time", "day", *resume)
     assert here.run("train", drifting, "-o", "plain.lin").exit_code == 0
-    assert "no snapshot of a stream" in here.refused("stream", drifting, "--resume", "plain.lin")
+    assert "is not a snapshot" in here.refused("stream", drifting, "--resume", "plain.lin")
 
 
 def test_a_terminal_shows_the_curve_as_it_grows(here):

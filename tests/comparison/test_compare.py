@@ -14,7 +14,7 @@ from lindero.comparison.folds import class_folds
 from lindero.comparison.rows import rows_of
 from lindero.comparison.running import judged
 from lindero.comparison.tuning import Setting
-from lindero.data import make_rotating, tax_table
+from lindero.data import load_tax_table, make_rotating
 from tests.comparison.tables import clouds, mixed_table
 
 QUICK = ["naive-bayes", "svc-linear"]
@@ -219,7 +219,7 @@ def test_weights_count_in_scores_and_in_fits():
 
 
 def test_a_dataset_brings_its_target_and_is_described():
-    result = compare(tax_table(), machines=["naive-bayes"], folds=2)
+    result = compare(load_tax_table(), machines=["naive-bayes"], folds=2)
     assert result.target == "evade"
     assert result.data.startswith("tax table: 10 rows, 3 columns")
     assert "10 rows" in result.recommendation()

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.bayes import NaiveBayes
-from lindero.data import make_xor, tax_table
+from lindero.data import load_tax_table, make_xor
 from lindero.svm import SVC
 from tests.data.files import columns_of, loaded
 
@@ -71,7 +71,7 @@ def test_few_missing_values_are_counted(tmp_path):
 
 
 def test_the_tax_table_gives_the_published_shares():
-    data = tax_table()
+    data = load_tax_table()
     model = NaiveBayes(alpha=0.0).fit(data.X, data.y)
     assert_allclose(np.exp(model.class_log_prior_), [0.7, 0.3], rtol=1e-15)
     table = model.network_.table("status")

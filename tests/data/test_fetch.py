@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from lindero.data import catalogue, fetch, fetching, published
+from lindero.data import fetch, fetching, list_published
 from lindero.errors import DataError
 
 
@@ -46,15 +46,15 @@ def openml_gives(monkeypatch):
 
 
 def test_every_published_set_has_a_line():
-    assert set(published()) == set(catalogue.CATALOGUE)
-    assert all(line.endswith(" rows") and "\n" not in line for line in published().values())
+    assert set(list_published()) == set(fetching.CATALOGUE)
+    assert all(line.endswith(" rows") and "\n" not in line for line in list_published().values())
 
 
 @pytest.mark.parametrize(
     "name", ["iris", "cleve", "yeast4", "svmguide3", "ida-banana", "mq2008-vali", "weather"]
 )
 def test_sets_of_the_folder(real_data, monkeypatch, name):
-    known = catalogue.CATALOGUE[name]
+    known = fetching.CATALOGUE[name]
     monkeypatch.setenv("LINDERO_DATA", str(real_data(known.file).parent))
     data = fetch(name)
     assert data.n_rows == known.n_rows
@@ -75,7 +75,7 @@ def test_a_file_that_is_another_set(folder):
 
 def test_a_damaged_file_of_arrays(folder):
     (folder / "mnist.npz").write_bytes(b"nothing of the kind")
-    with pytest.raises(DataError, match="is no file with arrays X and y"):
+    with pytest.raises(DataError, match="does not hold arrays X and y"):
         fetch("mnist")
 
 
@@ -91,7 +91,7 @@ def test_neither_has_it(folder, monkeypatch):
     with pytest.raises(DataError, match=r"LINDERO_DATA is not set.*uci_iris.csv.gz"):
         fetch("iris")
     monkeypatch.setenv("LINDERO_DATA", str(folder / "none"))
-    with pytest.raises(DataError, match=r"LINDERO_DATA names .* which is no folder"):
+    with pytest.raises(DataError, match=r"LINDERO_DATA is .* which is not a folder"):
         fetch("iris")
 
 
@@ -144,7 +144,7 @@ def test_sparse_sets_and_numbers_of_openml(openml_gives):
     ("reply", "message"),
     [
         (answer(target=None), "has no single target on OpenML"),
-        (ValueError("No active dataset x found."), "OpenML does not give it: No active dataset"),
+        (ValueError("No active dataset x found."), "OpenML does not provide it: No active dataset"),
         (URLError("timed out"), "OpenML cannot be reached \\(timed out\\)"),
     ],
 )

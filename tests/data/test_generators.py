@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from lindero.data import make_rotating, make_sigmoid, sigmoid_grid
+from lindero.data import make_rotating, make_sigmoid, make_sigmoid_grid
 from lindero.svm import SVC
 
 
@@ -68,18 +68,19 @@ def test_points_of_the_sigmoid_fill_its_rectangle_and_the_curve_divides_them():
 
 
 def test_the_grid_covers_the_rectangle_evenly():
-    X, y = sigmoid_grid(50)
+    X, y = make_sigmoid_grid(50)
     assert X.shape == (2500, 2)
     assert_allclose(np.unique(X[:, 0]), np.linspace(-0.2, 1.2, 50))
     assert_allclose(np.unique(X[:, 1]), np.linspace(-5, 5, 50))
     assert_array_equal(y == 1, X[:, 0] >= 1 / (1 + np.exp(-X[:, 1])))
-    assert len(sigmoid_grid()[0]) == 10_000
+    assert len(make_sigmoid_grid()[0]) == 10_000
 
 
 def test_a_linear_machine_has_the_published_error_on_the_sigmoid():
     """5.73 % is published: one draw. Ours are around it, and a swap of axes is far from it."""
     errors = [
-        100 * (1 - SVC(kernel="linear").fit(*make_sigmoid(random_state=s)).score(*sigmoid_grid()))
+        100
+        * (1 - SVC(kernel="linear").fit(*make_sigmoid(random_state=s)).score(*make_sigmoid_grid()))
         for s in range(10)
     ]
     assert 5.6 < np.mean(errors) < 6.0
@@ -101,14 +102,14 @@ def test_a_seed_decides_everything(make):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: make_rotating(1), "n_samples must be a whole number of at least 2; it is 1"),
-        (lambda: make_rotating(10.0), "n_samples must be a whole number"),
-        (lambda: make_rotating(True), "n_samples must be a whole number"),
-        (lambda: make_rotating(10, n_features=1), "n_features must be a whole number of at least"),
+        (lambda: make_rotating(1), "n_samples must be an integer of at least 2; it is 1"),
+        (lambda: make_rotating(10.0), "n_samples must be an integer"),
+        (lambda: make_rotating(True), "n_samples must be an integer"),
+        (lambda: make_rotating(10, n_features=1), "n_features must be an integer of at least"),
         (lambda: make_rotating(10, step=np.nan), "step must be a finite number"),
         (lambda: make_rotating(10, noise=-1.0), "noise is a standard deviation"),
-        (lambda: make_sigmoid(0), "n_samples must be a whole number of at least 1"),
-        (lambda: sigmoid_grid(1), "n_per_side must be a whole number of at least 2"),
+        (lambda: make_sigmoid(0), "n_samples must be an integer of at least 1"),
+        (lambda: make_sigmoid_grid(1), "n_per_side must be an integer of at least 2"),
     ],
 )
 def test_bad_parameters_are_named(call, message):

@@ -30,16 +30,16 @@ SOUND = "size,colour,price,class\n1,red,2.5,u\n2,blue,3.5,v\n3,red,4.5,u\n"
         ("a,b\n1,2\n3\n4,5\n", r"line 3: has 1 field, but the table has 2 columns: '3'"),
         ("a,b\n1,2\n3,4,5\n4,5\n", r"line 3: has 3 fields, but the table has 2 columns: '3,4,5'"),
         ('a,b\n"1\n\n",2\n\n3\n', r"line 6: has 1 field"),
-        ("a,b,c\n1,2,3\n4,5,6\n7;8;9\n", r"line 4: is divided by semicolon \(';'\), but the first"),
-        ('a,b\n1,2\n3,"x\n4,5\n6,7\n', r'line 3: a quote \("\) is opened in this row and never'),
+        ("a,b,c\n1,2,3\n4,5,6\n7;8;9\n", r"line 4: is delimited by semicolon \(';'\), but the"),
+        ('a,b\n1,2\n3,"x\n4,5\n6,7\n', r'line 3: a quote \("\) in this row is never'),
         ("a,b,a,c\n1,2,3,4\n", r"has 2 columns called 'a' \(positions 0, 2, counted from 0\)"),
         (b"a,b\n1,\x002\n", r"line 2: has a NUL byte"),
-        (b"\xff\xfea", "begins like text in UTF-16, but is not"),
+        (b"\xff\xfea", "has a UTF-16 byte order mark, but is not UTF-16"),
         (b"PK\x03\x04rest", "is a zip archive .*Save the table as CSV or Parquet"),
         (b"\x89HDF\r\n", "is an HDF5 file"),
-        (packed(packed(b"a,b\n1,2\n")), "is packed twice"),
-        (packed(SOUND.encode())[:-12], r"is a damaged gz file \(.*Fetch or pack it again"),
-        (packed(SOUND.encode())[:20] + b"xxxxxxxxxxxxxxxxxx", "is a damaged gz file"),
+        (packed(packed(b"a,b\n1,2\n")), "is compressed twice"),
+        (packed(SOUND.encode())[:-12], r"is a damaged gzip file \(.*Download or compress it again"),
+        (packed(SOUND.encode())[:20] + b"xxxxxxxxxxxxxxxxxx", "is a damaged gzip file"),
         (b"PAR1 and nothing else", "is a damaged Parquet file"),
         (",".join(f"c{i}" for i in range(60_001)) + "\n1\n", "has 60001 columns; at most 60000"),
     ],
@@ -63,13 +63,13 @@ def test_files(tmp_path, text, message):
         ({"target": 4}, r"no column 4 \(target=\): positions are 0 to 3"),
         ({"target": -5}, "no column -5"),
         ({"target": True}, "no column True"),
-        ({"id": "size", "weight": "size"}, "column 'size' cannot be weight and id at once"),
+        ({"id": "size", "weight": "size"}, "column 'size' cannot be both weight and id"),
         ({"time": "colour"}, r"time in row 0, column 'colour', cannot be read: 'red'.*2024-05-01"),
         ({"weight": "colour"}, r"weight='colour' must be a column of numbers"),
-        ({"format": "cvs"}, r"format='cvs' is none that lindero reads: csv.*Did you mean 'csv'"),
-        ({"format": "excel"}, "format='excel' is none that lindero reads"),
+        ({"format": "cvs"}, r"format='cvs' is unknown. lindero reads csv.*Did you mean 'csv'"),
+        ({"format": "excel"}, "format='excel' is unknown. lindero reads"),
         ({"format": "arff"}, "has no line '@data'"),
-        ({"format": "svmlight"}, "line 1: a row begins with its label"),
+        ({"format": "svmlight"}, "line 1: a row must begin with a finite number"),
         ({"format": "parquet"}, "is a damaged Parquet file"),
         ({"format": "arff", "header": True}, "header= and delimiter= are for CSV files"),
         ({"delimiter": "::"}, "delimiter must be one character"),
@@ -118,7 +118,7 @@ def test_missing_files_folders_and_devices(tmp_path):
         load(tmp_path)
     with pytest.raises(DataError, match="is neither a file nor a pipe"):
         load(os.devnull)
-    with pytest.raises(DataError, match=r"is an address\. Download the file"):
+    with pytest.raises(DataError, match=r"is a web address\. Download the file"):
         load("https://example.org/a.csv")
     with pytest.raises(DataError, match="cannot be read"):
         load("a\0b")
@@ -140,7 +140,7 @@ def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
     def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(content, "_bytes_of", refuse)
+    monkeypatch.setattr(content, "_read_bytes", refuse)
     with pytest.raises(DataError, match="cannot be read: Permission denied"):
         loaded(tmp_path, SOUND)
 
@@ -148,7 +148,7 @@ def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
 def test_a_few_bytes_that_unpack_to_very_many(tmp_path, monkeypatch):
     monkeypatch.setattr(content, "MOST_UNPACKED", 2**20)
     bomb = packed(b"0," * 2**23)
-    with pytest.raises(DataError, match=r"unpacks to more than .* over 200 times its size"):
+    with pytest.raises(DataError, match=r"decompresses to more than .* over 200 times its size"):
         loaded(tmp_path, bomb)
 
 

@@ -58,7 +58,7 @@ def test_a_delimiter_at_the_end_of_each_line_makes_no_column(tmp_path):
 def test_numbers_with_signs_are_told_of(tmp_path, numbers, delimiter):
     lines = [f"{number}{delimiter}{k}" for k, number in enumerate(numbers)]
     text = "\n".join([f"price{delimiter}class", *lines, ""])
-    with pytest.warns(UserWarning, match=r"'price' is taken for text.*like 1234.5"):
+    with pytest.warns(UserWarning, match=r"'price' is read as text.*like 1234.5"):
         data = loaded(tmp_path, text)
     assert data.kinds == {"price": "category"}
 
@@ -169,7 +169,7 @@ def test_a_single_number_with_a_blank_far_down_is_a_number(tmp_path):
 def test_decimal_commas(tmp_path):
     text = "a;b;class\n1,5;2;u\n-2,25; 3,5;v\n"
     assert columns_of(loaded(tmp_path, text)) == {"a": [1.5, -2.25], "b": [2.0, 3.5]}
-    with pytest.warns(UserWarning, match="'a' is taken for text"):
+    with pytest.warns(UserWarning, match="'a' is read as text"):
         mixed = loaded(tmp_path, "a;b;class\n1,5;0.5;u\n2,5;1.5;v\n")
     assert mixed.kinds == {"a": "category", "b": "number"}
 
@@ -191,7 +191,7 @@ def test_dates_that_begin_late_stay_text_too(tmp_path):
 
 
 def test_bytes_that_are_no_utf_8_are_read_as_latin_1_which_is_said(tmp_path):
-    with pytest.warns(UserWarning, match=r"line 3: byte 0xf1 is no UTF-8.*Latin-1"):
+    with pytest.warns(UserWarning, match=r"line 3: byte 0xf1 is not UTF-8.*Latin-1"):
         data = loaded(tmp_path, "town,class\nLima,a\nLogroño,b\nLima,a\n".encode("latin-1"))
     assert columns_of(data)["town"] == ["Lima", "Logroño", "Lima"]
 

@@ -126,15 +126,19 @@ def test_a_list_of_categories_that_is_never_closed_is_refused_at_once(tmp_path):
         (
             "sunny,85",
             "windy,85",
-            r"line 10: 'windy' is none of the values declared for .*'outlook'",
+            r"line 10: 'windy' is not declared as a value of .*'outlook'",
         ),
-        ("7e1", "warm", r"line 13: 'warm' in column 'wind speed' is no number"),
+        ("7e1", "warm", r"line 13: 'warm' in column 'wind speed' is not a number"),
         ("rainy,7e1,1,yes", "rainy,7e1,1", r"line 13: .*one value for each of the 4 columns"),
         ("rainy,7e1", "'rainy,7e1", r"line 13: the row cannot be read: quotes"),
         ("@DATA", "", r"has no line '@data'"),
-        ("INTEGER", "COMPLEX", r"line 6: column 'humid' is of type 'COMPLEX'; known are numeric"),
+        (
+            "INTEGER",
+            "COMPLEX",
+            r"line 6: column 'humid' has the unknown type 'COMPLEX'. Types are numeric",
+        ),
         ("humid", "outlook", r"has 2 columns called 'outlook' \(positions 0, 2"),
-        ("@ATTRIBUTE outlook", "@ATTRIBUT outlook", r"line 4: .*is no declaration"),
+        ("@ATTRIBUTE outlook", "@ATTRIBUT outlook", r"line 4: .*is not a declaration"),
         ("{yes, no}", "{}", r"line 7: column 'play' declares an empty list"),
     ],
 )

@@ -43,18 +43,18 @@ def test_svmlight_with_queries_and_of_numbers(tmp_path):
     [
         (
             "1 1:1\n-1 1000000000000:1\n",
-            rf"line 2: index '1000000000000' is beyond {LARGEST_INDEX}",
+            rf"line 2: index '1000000000000' is above {LARGEST_INDEX}",
         ),
-        (f"1 1:1\n-1 {LARGEST_INDEX + 1}:1\n", "line 2: index '100000001' is beyond"),
-        (f"1 1:1\n-1 {'9' * 5000}:1\n", "line 2: index '9+'... is beyond"),
-        ("1 1:1\n-1 3:1 2:1\n", "line 2: indices must ascend, but 2 comes after 3"),
-        ("1 1:1\n-1 1:x\n", "line 2: the value of index 1 is no number: 'x'"),
-        ("1 1:1\nno 1:1\n", "line 2: a row begins with its label, a finite number"),
+        (f"1 1:1\n-1 {LARGEST_INDEX + 1}:1\n", "line 2: index '100000001' is above"),
+        (f"1 1:1\n-1 {'9' * 5000}:1\n", "line 2: index '9+'... is above"),
+        ("1 1:1\n-1 3:1 2:1\n", "line 2: indices must increase, but 2 comes after 3"),
+        ("1 1:1\n-1 1:x\n", "line 2: the value of index 1 is not a number: 'x'"),
+        ("1 1:1\nno 1:1\n", "line 2: a row must begin with a finite number as its label"),
         ("1 1:1\n1,2 1:1\n", "line 2: has several labels"),
         ("1 1:1\n-1 1:1 7\n", "line 2: expected index:value, not '7'"),
-        ("1 1:1\n-1 -1:1\n", "line 2: an index is a whole number from 0 on, not '-1'"),
-        ("1 qid:1 1:1\n-1 qid:z 1:1\n", "line 2: qid must be a whole number, not 'z'"),
-        ("1 qid:1 1:1\n-1 1:1\n", "some rows have a qid and some have none"),
+        ("1 1:1\n-1 -1:1\n", "line 2: an index must be an integer of at least 0, not '-1'"),
+        ("1 qid:1 1:1\n-1 qid:z 1:1\n", "line 2: qid must be an integer, not 'z'"),
+        ("1 qid:1 1:1\n-1 1:1\n", "has rows with a qid and rows without"),
     ],
 )
 def test_damaged_svmlight(tmp_path, text, message):
@@ -133,16 +133,16 @@ def test_damaged_parquet(tmp_path, seed):
 def test_a_parquet_file_cut_short(tmp_path):
     pq.write_table(pa.table({"a": np.arange(50), "y": [0, 1] * 25}), tmp_path / "t")
     whole = (tmp_path / "t").read_bytes()
-    with pytest.raises(DataError, match=r"is a damaged Parquet file .*Fetch or write it again"):
+    with pytest.raises(DataError, match=r"is a damaged Parquet file .*Download or write it again"):
         loaded(tmp_path, whole[: len(whole) // 2])
 
 
 def test_a_small_parquet_file_that_announces_too_many_values(tmp_path, monkeypatch):
-    monkeypatch.setattr("lindero.data.parquet_files.MOST_UNPACKED", 1000)
-    monkeypatch.setattr("lindero.data.parquet_files.MOST_GROWTH", 1)
+    monkeypatch.setattr("lindero.data.tables.MOST_UNPACKED", 1000)
+    monkeypatch.setattr("lindero.data.tables.MOST_GROWTH", 1)
     table = pa.table({"a": np.zeros(100_000), "y": np.zeros(100_000)})
     pq.write_table(table, tmp_path / "t")
-    with pytest.raises(DataError, match="announces 200000 values in"):
+    with pytest.raises(DataError, match="declares 200000 values in"):
         load(tmp_path / "t")
 
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from lindero.cli.mistakes import INTERRUPTED
 from lindero.cli.options import (
     DataSource,
+    count_option,
     data_options,
     folds_option,
     output_options,
+    report_option,
     seed_option,
 )
-from lindero.cli.output import Output
+from lindero.cli.output import INTERRUPTED, CommandError, Output, align_columns
 
 _EXAMPLES = """\b
 Examples:
@@ -30,7 +34,7 @@ Examples:
 
 
 class ContenderName(click.ParamType[str]):
-    """A machine of the comparison; kernels are told apart, as in svc-linear."""
+    """A machine of the comparison; its kernel may be part of the name, as in svc-linear."""
 
     name = "machine"
 
@@ -45,7 +49,7 @@ class ContenderName(click.ParamType[str]):
         return str(value)
 
     def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
-        """Machines that begin like what is typed."""
+        """Machines whose names begin with what is typed."""
         from lindero.comparison import CONTENDERS
         from lindero.machines.registry import MACHINES
 
@@ -55,6 +59,11 @@ class ContenderName(click.ParamType[str]):
             if name.startswith(incomplete)
         ]
 
+
+#: Terminals of at least this width show all measures while a comparison runs.
+_WIDE = 80
+
+_COST_EXAMPLE = "write --cost TRUE:PREDICTED=COST, for example --cost ill:healthy=20"
 
 #: Text of more different values than this share of the rows, and of this many rows, names them.
 _OWN_VALUES, _FEWEST_ROWS = 0.5, 50
@@ -102,96 +111,57 @@ def _without_names_of_rows(dataset: Any) -> Any:
     "costs",
     metavar="TRUE:PREDICTED=COST",
     multiple=True,
-    help="What it costs to predict a class where another is true. Can be repeated; errors that "
-    "are not named cost 1.",
+    help="Cost of an error, such as ill:healthy=20. Can be repeated; other errors cost 1.",
 )
 @click.option(
     "--task",
     type=click.Choice(("classification", "regression")),
-    help="What the target is; by default it is looked at.",
+    help="The task; by default it depends on the target.",
 )
 @folds_option
-@click.option(
-    "--repeats",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Rounds of folds, each shuffled anew.",
-)
-@click.option(
-    "--inner-folds",
-    type=click.IntRange(min=2),
-    default=3,
-    show_default=True,
-    help="Folds inside the training rows, to choose parameters by.",
-)
-@click.option(
-    "--tuning-rows",
-    type=click.IntRange(min=20),
-    default=2000,
-    show_default=True,
-    help="Parameters are chosen by at most so many training rows.",
-)
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Processes that work at the same time.",
-)
-@click.option(
-    "--report",
-    type=click.Path(dir_okay=False),
-    help="Write a page with all results and pictures to this file (HTML).",
-)
+@count_option("--repeats", "Repetitions of cross-validation, each with new folds.", 1)
+@count_option("--inner-folds", "Number of inner folds, on which parameters are chosen.", 3, 2)
+@count_option("--tuning-rows", "Largest number of training rows to choose parameters on.", 2000, 20)
+@count_option("--jobs", "Number of parallel processes.", 1)
+@report_option("Write an HTML report with all results and charts.")
 @seed_option
 @output_options
 @click.pass_obj
 def command(
     output: Output,
+    /,
     data: DataSource,
     machines: tuple[str, ...],
     costs: tuple[str, ...],
-    task: str | None,
-    folds: int,
-    repeats: int,
-    inner_folds: int,
-    tuning_rows: int,
     jobs: int,
     report: str | None,
     seed: int,
+    **settings: Any,
 ) -> None:
-    """Find the machine that suits your data.
+    """Find the best machine for your data.
 
-    All machines that suit the data are tuned and judged on the same folds, with times (--time)
-    always on rows later than those they learned from. Parameters are chosen inside the training
-    rows, so no machine has seen what it is judged on. Ctrl-C ends the comparison and shows what is
-    known by then.
+    All machines that suit the data are tuned and tested on the same folds, by nested
+    cross-validation: parameters are chosen within the training rows. With times (--time), test rows
+    are always later than training rows. Ctrl-C ends the comparison and shows the results so far.
     """
-    from lindero.cli.comparison_table import live_table, result_text, train_command
-    from lindero.cli.costs import costs_of
-    from lindero.cli.saving import require_place
+    from lindero.cli.writing import require_writable
     from lindero.comparison import compare, write_report
 
     if report is not None:
-        require_place(report)
+        require_writable(report)
     dataset = _without_names_of_rows(data.load())
     output.note(dataset.summary())
     result, interrupted = None, False
-    with live_table(output) as progress:
+    with watch_comparison(output) as progress:
         try:
             result = compare(
                 dataset,
                 machines=machines or None,
-                costs=costs_of(costs, dataset) if costs else None,
-                task=task,
-                folds=folds,
-                repeats=repeats,
-                inner_folds=inner_folds,
-                tuning_rows=tuning_rows,
+                costs=parse_costs(costs, dataset) if costs else None,
                 random_state=seed,
                 n_jobs=jobs,
                 progress=progress,
+                **settings,  # task, folds, repeats, inner_folds, tuning_rows
             )
         except KeyboardInterrupt as interrupt:
             result = getattr(interrupt, "result", None)
@@ -199,16 +169,163 @@ def command(
     if result is None:
         sys.exit(INTERRUPTED)
     values = result.to_dict()
-    values["next"] = train_command(result, data)
+    values["next"] = suggest_command(result, data)
     if report is not None:
-        write_report(result, report, command=_typed())
+        write_report(result, report, command=_quote_command())
         values["report"] = report
-    output.result(values, result_text(result, report))
+    output.show_result(values, format_result(result, report))
     if interrupted:
         sys.exit(INTERRUPTED)
     if values["next"] is not None:
         output.note(f"Next: {values['next']}")
 
 
-def _typed() -> str:
+def _quote_command() -> str:
     return shlex.join(["lindero", *sys.argv[1:]])
+
+
+# -- the table while it runs -----------------------------------------------------------------------
+
+
+@contextmanager
+def watch_comparison(output: Output) -> Iterator[Callable[[Any], None]]:
+    """A live table on a terminal: yields a function to call with the progress of a comparison."""
+    if not output.is_live:
+        yield lambda state: None
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(stderr=True)
+    with Live(console=console, refresh_per_second=8, transient=True) as live:
+        yield lambda state: live.update(_draw_table(state, console.width))
+
+
+def _draw_table(state: Any, width: int) -> Any:
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.spinner import Spinner
+    from rich.table import Table
+    from rich.text import Text
+
+    comparison = state.comparison
+    running = state.running[0] if state.running else None
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("")
+    table.add_column("machine", no_wrap=True)
+    table.add_column("folds", justify="right", no_wrap=True)
+    measures = comparison.measures if width >= _WIDE else comparison.measures[:1]
+    for title in _list_titles(measures):
+        table.add_column(title, justify="right", no_wrap=True)
+    if width >= _WIDE:
+        table.add_column("s/fold", justify="right", no_wrap=True)
+    n_folds = len(comparison.fold_sizes)
+    for machine in comparison.machines:
+        mark = Spinner("dots") if machine.name == running else Text("")
+        style = "bold" if machine is comparison.best else ""
+        if machine.failure is not None:
+            table.add_row(mark, machine.name, Text("left out", style="dim"))
+            continue
+        figures = [_format_score(machine, measure) for measure in measures]
+        if width >= _WIDE:
+            figures.append("" if math.isnan(machine.seconds) else f"{machine.seconds:.2f}")
+        done = f"{int(machine.done.sum())}/{n_folds}"
+        table.add_row(mark, machine.name, done, *figures, style=style)
+    words = f" {state.n_done} of {state.n_total} fits, {state.seconds:.0f} s"
+    bar = ProgressBar(total=state.n_total, completed=state.n_done, width=min(40, width))
+    return Group(
+        table, bar, Text(f"{words}; Ctrl-C ends it and shows the results so far", style="dim")
+    )
+
+
+# -- the result ------------------------------------------------------------------------------------
+
+
+def format_result(comparison: Any, report: str | None) -> str:
+    """The table of results, notes and the recommendation."""
+    from lindero.comparison.report import beside
+
+    rows, failures = [], []
+    for machine in comparison.ranked:
+        if machine.failure is not None:
+            failures.append(f"{machine.name} was left out; {machine.failure}")
+        elif not machine.done.any():
+            failures.append(f"{machine.name} was not started.")
+        else:
+            figures = [_format_score(machine, measure) for measure in comparison.measures]
+            seconds = f"{machine.seconds:.2f}"
+            rows.append([machine.name, *figures, seconds, *beside(comparison, machine)])
+    header = ["machine", *_list_titles(comparison.measures), "seconds", "p", "against the best"]
+    n_folds = len(comparison.fold_sizes)
+    order = " in order of time" if comparison.time_respecting else ""
+    parts = [f"{comparison.data}\n{n_folds} folds{order}, {comparison.seconds:.1f} s in total"]
+    if rows:
+        parts.append(align_columns(rows, header))
+    said = "\n".join([*failures, *comparison.notes])
+    parts += [said] if said else []
+    parts.append(comparison.recommendation())
+    if report is not None:
+        parts.append(f"Report: {report}")
+    return "\n\n".join(parts)
+
+
+def _list_titles(measures: Sequence[str]) -> list[str]:
+    from lindero.comparison.results import MEASURES
+
+    return [MEASURES[measure] for measure in measures]
+
+
+def _format_score(machine: Any, measure: str) -> str:
+    from lindero.comparison.recommendation import score_with_spread
+
+    return score_with_spread(machine, measure) if machine.done.any() else ""
+
+
+def suggest_command(comparison: Any, data: DataSource) -> str | None:
+    """The command that trains the recommended machine on all rows."""
+    from lindero.cli.reading import format_command
+    from lindero.machines.registry import MACHINES
+
+    machine = comparison.recommended
+    if machine is None:
+        return None
+    preset = MACHINES[machine.machine].preset
+    chosen = {k: v for k, v in machine.usual_parameters.items() if preset.get(k) != v}
+    rounded = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in chosen.items()}
+    return format_command("train", data, machine.machine, rounded)
+
+
+# -- costs -----------------------------------------------------------------------------------------
+
+
+def parse_costs(texts: Sequence[str], dataset: Any) -> dict[tuple[Any, Any], float]:
+    """From pairs of true and predicted class to costs."""
+    import numpy as np
+
+    if dataset.y is None or dataset.y.dtype.kind == "f":
+        raise CommandError("--cost is for classes, but the target is a number: leave it out.")
+    known = {str(label): label for label in np.unique(dataset.y).tolist()}
+    costs: dict[tuple[Any, Any], float] = {}
+    for text in texts:
+        pair, equals, number = text.rpartition("=")
+        if not equals:
+            raise CommandError(f"--cost {text} has no '=': {_COST_EXAMPLE}.")
+        try:
+            cost = float(number)
+        except ValueError:
+            raise CommandError(
+                f"--cost {text}: {number!r} is not a number; {_COST_EXAMPLE}."
+            ) from None
+        costs[_parse_classes(text, pair, known)] = cost
+    return costs
+
+
+def _parse_classes(text: str, pair: str, known: dict[str, Any]) -> tuple[Any, Any]:
+    """The two classes, whose names may contain colons."""
+    parts = pair.split(":")
+    for place in range(1, len(parts)):
+        true, predicted = ":".join(parts[:place]), ":".join(parts[place:])
+        if true in known and predicted in known:
+            return known[true], known[predicted]
+    names = ", ".join(list(known)[:10])
+    raise CommandError(f"--cost {text} does not name two of the classes {names}: {_COST_EXAMPLE}.")

@@ -1,4 +1,4 @@
-"""``lindero completion``: what to add to a shell so that it completes commands and names."""
+"""``lindero completion``: the line that sets up shell completion."""
 
 from __future__ import annotations
 
@@ -20,25 +20,23 @@ _LINES = {
 }
 
 
-@click.command(
-    epilog="\b\nExample:\n  lindero completion bash >> ~/.bashrc",
-)
+@click.command(epilog="\b\nExample:\n  lindero completion bash >> ~/.bashrc")
 @click.argument("shell", type=click.Choice(list(_LINES)), required=False)
 @output_options
 @click.pass_obj
 def command(output: Output, shell: str | None) -> None:
-    """Have your shell complete commands and names.
+    """Set up shell completion.
 
     Prints the line to add to the settings of SHELL (bash, zsh or fish; by default the one you
-    use). Commands, options, machines and files are completed in every new shell then.
+    use). New shells then complete commands, options, machines and files.
     """
-    found = shell or _usual()
+    found = shell or _find_shell()
     line, place = _LINES[found]
-    output.result({"shell": found, "line": line, "file": place}, line)
+    output.show_result({"shell": found, "line": line, "file": place}, line)
     output.note(f"Add this line to {place}, and open a new shell.")
 
 
-def _usual() -> str:
-    """The shell of the user, as far as it is one of those known."""
+def _find_shell() -> str:
+    """The shell of the user, if it is a known one."""
     name = Path(os.environ.get("SHELL", "bash")).name
     return name if name in _LINES else "bash"

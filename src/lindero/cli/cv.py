@@ -1,4 +1,4 @@
-"""``lindero cv``: how well a machine does on rows that it has not seen."""
+"""``lindero cv``: cross-validation."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import sys
 
 import click
 
-from lindero.cli.mistakes import INTERRUPTED
 from lindero.cli.options import (
     DataSource,
     data_options,
     folds_option,
-    machine_names,
+    list_machines,
     machine_options,
     output_options,
     seed_option,
 )
-from lindero.cli.output import Output, aligned
+from lindero.cli.output import INTERRUPTED, Output, align_columns
 
 _EXAMPLES = """\b
 Examples:
@@ -25,7 +24,7 @@ Examples:
 """
 
 
-@click.command(epilog=f"{_EXAMPLES}\n{machine_names()}")
+@click.command(epilog=f"{_EXAMPLES}\n{list_machines()}")
 @data_options
 @machine_options
 @folds_option
@@ -33,29 +32,21 @@ Examples:
 @output_options
 @click.pass_obj
 def command(
-    output: Output,
-    data: DataSource,
-    machine: str,
-    settings: tuple[str, ...],
-    folds: int,
-    seed: int,
+    output: Output, data: DataSource, machine: str, settings: tuple[str, ...], folds: int, seed: int
 ) -> None:
-    """Say how well a machine does on unseen rows.
+    """Cross-validate a machine.
 
-    By cross-validation: the machine learns from all folds but one and is judged on that one. Rows
-    of a query (--qid) stay together; with times (--time) each fold is judged by what came before.
-    Ctrl-C ends it and shows what the folds done until then say.
+    The machine is trained on all folds but one and tested on that one, for each fold. Rows of a
+    query (--qid) stay together. With times (--time) each fold is tested with a machine trained on
+    earlier rows. Ctrl-C ends it and shows the folds done so far.
     """
-    from lindero.cli.reading import chosen_machine, chosen_params, roles, typed
+    from lindero.cli.reading import format_command, gather_roles, prepare
     from lindero.machines import cross_validated
 
-    dataset = data.load(machine)
-    found = chosen_machine(machine, dataset)
-    params = chosen_params(settings, found, dataset)
-    output.note(dataset.summary())
+    dataset, found, params = prepare(output, data, machine, settings)
     interrupted = False
     try:
-        with output.progress(f"fitting {found.name}") as progress:
+        with output.showing_progress(f"fitting {found.name}") as progress:
             result = cross_validated(
                 found,
                 dataset.X,
@@ -63,7 +54,7 @@ def command(
                 folds=folds,
                 random_state=seed,
                 progress=progress,
-                **roles(dataset),
+                **gather_roles(dataset),
             )
     except KeyboardInterrupt as interrupt:
         if not hasattr(interrupt, "result"):
@@ -73,11 +64,11 @@ def command(
         [name.replace("_", " "), result.mean(name), result.std(name), min(values), max(values)]
         for name, values in result.scores.items()
     ]
-    header = ["", "mean", "deviation", "least", "most"]
+    header = ["", "mean", "std", "min", "max"]
     text = f"{found.name}, {len(result.seconds)} folds of {dataset.n_rows} rows"
-    text += f", {sum(result.seconds):.2f} s\n{aligned(rows, header)}"
-    text += "\nCut short: the other folds were not judged." * interrupted
-    output.result({**result.to_dict(), "complete": not interrupted}, text)
+    text += f", {sum(result.seconds):.2f} s\n{align_columns(rows, header)}"
+    text += "\nInterrupted: the other folds were not tested." * interrupted
+    output.show_result({**result.to_dict(), "complete": not interrupted}, text)
     if interrupted:
         sys.exit(INTERRUPTED)
-    output.note(f"Next: {typed('tune', data, found.name, {})}  (find better parameters)")
+    output.note(f"Next: {format_command('tune', data, found.name, {})}  (find better parameters)")

@@ -6,56 +6,46 @@ import shlex
 
 import click
 
-from lindero.cli.options import output_options
-from lindero.cli.output import Output, aligned
+from lindero.cli.options import file_option, output_options
+from lindero.cli.output import Output, align_columns
 
 
 @click.group()
 def command() -> None:
-    """List and fetch published data sets."""
+    """List and download published data sets."""
 
 
 @command.command("list")
 @output_options
 @click.pass_obj
 def list_command(output: Output) -> None:
-    """List the data sets that can be fetched by name."""
-    from lindero.data import published
+    """List the data sets that are known by name."""
+    from lindero.data import list_published
 
-    found = published()
-    output.result({"data": found}, aligned([[name, words] for name, words in found.items()]))
+    found = list_published()
+    output.show_result(
+        {"data": found}, align_columns([[name, words] for name, words in found.items()])
+    )
 
 
 @command.command("fetch", epilog="\b\nExample:\n  lindero data fetch heart -o heart.csv")
 @click.argument("name")
-@click.option(
-    "-o",
-    "--output",
-    "path",
-    type=click.Path(dir_okay=False),
-    help="Where to write (csv, tsv, parquet, arff or svm).  [default: NAME.csv, or NAME.svm]",
-)
+@file_option("Where to write (csv, tsv, parquet, arff or svm).  [default: NAME.csv, or NAME.svm]")
 @output_options
 @click.pass_obj
 def fetch_command(output: Output, name: str, path: str | None) -> None:
-    """Fetch a data set and write it to a file."""
-    from lindero.cli.saving import require_place
-    from lindero.cli.tables import dataset_table, format_of, write_table
+    """Download a data set and write it to a file."""
+    from lindero.cli.writing import choose_format, require_writable, write_dataset
     from lindero.data import fetch
 
     if path is not None:
-        require_place(path)
-        format_of(path)
-    with output.waiting(f"fetching {name}"):
+        require_writable(path)
+        choose_format(path)
+    with output.showing_status(f"fetching {name}"):
         dataset = fetch(name)
     is_sparse = not hasattr(dataset.X, "column_names")
     target = path or f"{name}.{'svm' if is_sparse else 'csv'}"
-    if format_of(target) == "svmlight":
-        from lindero.cli.convert import svmlight_numbers, write_as_svmlight
-
-        write_as_svmlight(svmlight_numbers(dataset), dataset, target)
-    else:
-        write_table(dataset_table(dataset), target)
+    write_dataset(dataset, target)
     result = {"name": name, "output": target, "rows": dataset.n_rows, "target": dataset.target}
-    output.result(result, f"{dataset.summary()}\nWritten to {target}.")
+    output.show_result(result, f"{dataset.summary()}\nWritten to {target}.")
     output.note(f"Next: lindero train {shlex.quote(target)}")

@@ -1,4 +1,4 @@
-"""``lindero info``: what is in a saved model, or what a machine takes."""
+"""``lindero info``: what a saved model contains, or the parameters of a machine."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from lindero.cli.mistakes import Mistake
 from lindero.cli.options import output_options
-from lindero.cli.output import Output, aligned
+from lindero.cli.output import Output, align_columns
 from lindero.machines.registry import MACHINES, Machine
 
 #: Columns and classes that are listed.
@@ -23,15 +22,15 @@ _MOST_NAMED = 20
 @output_options
 @click.pass_obj
 def command(output: Output, model: str | None) -> None:
-    """Show what is in a saved model.
+    """Show what a saved model contains.
 
-    MODEL may also be the name of a machine, whose parameters are shown then; without it all
-    machines are listed.
+    MODEL may also be the name of a machine, to show its parameters. Without MODEL all machines are
+    listed.
     """
     if model is None:
         rows = [[name, machine.task, machine.one_line] for name, machine in MACHINES.items()]
         listed = [{"name": row[0], "task": row[1], "description": row[2]} for row in rows]
-        output.result({"machines": listed}, aligned(rows))
+        output.show_result({"machines": listed}, align_columns(rows))
     elif model in MACHINES and not Path(model).exists():
         _show_machine(output, MACHINES[model])
     else:
@@ -39,16 +38,14 @@ def command(output: Output, model: str | None) -> None:
 
 
 def _show_machine(output: Output, machine: Machine) -> None:
-    parameters = signatures.signature(machine.load()).parameters
-    defaults = {name: parameter.default for name, parameter in parameters.items()}
-    defaults.update(machine.preset)
+    defaults = {**_find_defaults(machine), **machine.preset}
     rows = [
-        [name, _shown(value), ", ".join(map(str, machine.grid.get(name, ())))]
+        [name, _format_value(value), ", ".join(map(str, machine.grid.get(name, ())))]
         for name, value in defaults.items()
     ]
     text = f"{machine.name}: {machine.one_line}\n\n"
-    text += aligned(rows, ["parameter", "default", "tune tries"])
-    output.result(
+    text += align_columns(rows, ["parameter", "default", "grid of tune"])
+    output.show_result(
         {
             "name": machine.name,
             "task": machine.task,
@@ -61,30 +58,25 @@ def _show_machine(output: Output, machine: Machine) -> None:
     )
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
 def _show_model(output: Output, path: str) -> None:
-    from lindero.cli.model_formats import model_format, read_model
+    from lindero.cli.saved_model import detect_model_format, read_model
 
-    kind = model_format(path)
+    kind = detect_model_format(path)
     if kind == "lin":
         from lindero.persist import inspect
 
         info = inspect(path)
-        output.result(asdict(info), aligned(_facts(info)))
+        output.show_result(asdict(info), align_columns(_list_facts(info)))
         return
-    if kind is None:
-        raise Mistake(
-            f"{path} is no model that lindero knows: not of lindero (.lin), LIBSVM, SVMlight, BIF "
-            "or XMLBIF."
-        )
-    facts = _foreign_facts(read_model(path, kind), kind)
-    output.result(facts, aligned([[name, str(value)] for name, value in facts.items()]))
+    facts = _list_foreign_facts(read_model(path, kind), kind)
+    output.show_result(facts, align_columns([[name, str(value)] for name, value in facts.items()]))
 
 
-def _foreign_facts(model: Any, kind: str) -> dict[str, Any]:
+def _list_foreign_facts(model: Any, kind: str | None) -> dict[str, Any]:
     """What is known of a model of another program."""
     facts: dict[str, Any] = {"format": kind, "model": repr(model)}
     for name, words in (("n_features_in_", "columns"), ("classes_", "classes")):
@@ -95,20 +87,22 @@ def _foreign_facts(model: Any, kind: str) -> dict[str, Any]:
     return facts
 
 
-def _facts(info: Any) -> list[list[str]]:
-    """What is known of a model of lindero, in words."""
+def _list_facts(info: Any) -> list[list[str]]:
+    """What is known of a model of lindero."""
     noted = dict(info.summary)
     convergence, seconds = noted.get("convergence"), noted.get("seconds")
-    if not isinstance(convergence, dict):  # notes of whoever saved the model
+    if not isinstance(convergence, dict):  # a summary that a user wrote
         convergence = {}
-    usual = _defaults(info.estimator)
+    name = info.estimator.rpartition(".")[2]
+    machine = next((m for m in MACHINES.values() if m.class_name == name), None)
+    usual = {} if machine is None else _find_defaults(machine)
     changed = {k: v for k, v in info.parameters.items() if k not in usual or usual[k] != v}
     facts = {
         "machine": noted.get("machine"),
-        "estimator": f"lindero.{info.estimator}" + (", behind a table encoder" * info.encoded),
-        "parameters": ", ".join(f"{k}={v}" for k, v in changed.items()) or "all as by default",
+        "estimator": f"lindero.{info.estimator}" + (", after a table encoder" * info.encoded),
+        "parameters": ", ".join(f"{k}={v}" for k, v in changed.items()) or "all default",
         "data": noted.get("data"),
-        "columns": _columns(info.input),
+        "columns": _list_columns(info.input),
         "target": noted.get("target"),
         "classes": ", ".join(map(str, list(noted.get("classes", ()))[:_MOST_NAMED])),
         "status": convergence["status"] if "status" in convergence else noted.get("status"),
@@ -120,18 +114,14 @@ def _facts(info: Any) -> list[list[str]]:
     return [[name, str(value)] for name, value in facts.items() if value]
 
 
-def _defaults(estimator: str) -> dict[str, Any]:
-    """Parameters of the class that a file names, where it is one of the machines."""
-    name = estimator.rpartition(".")[2]
-    machine = next((m for m in MACHINES.values() if m.class_name == name), None)
-    if machine is None:
-        return {}
+def _find_defaults(machine: Machine) -> dict[str, Any]:
+    """Default parameters of the class of a machine."""
     parameters = signatures.signature(machine.load()).parameters
     return {name: parameter.default for name, parameter in parameters.items()}
 
 
-def _columns(described: dict[str, Any]) -> str:
-    """The columns that a model takes."""
+def _list_columns(described: dict[str, Any]) -> str:
+    """The columns that a model expects."""
     columns = described.get("columns") or []
     named = [column for column in columns if column["name"] is not None]
     if not named:

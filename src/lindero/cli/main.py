@@ -1,7 +1,7 @@
-"""The command ``lindero``: finds the command asked for, and imports no other.
+"""The command ``lindero``: imports only the command that is asked for.
 
-Exit codes: 0 when done, 1 for what a user can put right (one sentence on standard error), 2 for a
-command that was typed wrongly, 130 when interrupted.
+Exit codes: 0 when done, 1 for an error that the user can fix (one sentence on standard error), 2
+for wrong usage, 130 when interrupted.
 """
 
 from __future__ import annotations
@@ -18,48 +18,53 @@ import click
 from click.shell_completion import CompletionItem
 
 from lindero import __version__
-from lindero.cli.mistakes import INTERRUPTED, Mistake, as_mistake, to_standard_output
-from lindero.cli.output import Output
+from lindero.cli.output import (
+    INTERRUPTED,
+    CommandError,
+    Output,
+    explain_error,
+    writing_to_standard_output,
+)
 
-#: Every command: the module that has it as `command`, and what it does. The words stand here so
-#: that help need not import any command.
+#: Every command: the module that has it as `command`, and a description, which is kept here so that
+#: the help text does not import any command.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "train": ("lindero.cli.train", "Fit a machine to data and save it."),
+    "train": ("lindero.cli.train", "Train a machine and save it."),
     "predict": ("lindero.cli.predict", "Apply a saved model to data."),
-    "cv": ("lindero.cli.cv", "Say how well a machine does on unseen rows."),
+    "cv": ("lindero.cli.cv", "Cross-validate a machine."),
     "tune": ("lindero.cli.tune", "Find the best parameters of a machine."),
-    "compare": ("lindero.cli.compare", "Find the machine that suits your data."),
-    "stream": ("lindero.cli.stream", "Learn from rows as they come."),
-    "scale": ("lindero.cli.scale", "Turn a table into scaled numbers."),
-    "convert": ("lindero.cli.convert", "Turn models and data into other formats."),
-    "info": ("lindero.cli.info", "Show what is in a saved model."),
-    "data": ("lindero.cli.data", "List and fetch published data sets."),
+    "compare": ("lindero.cli.compare", "Find the best machine for your data."),
+    "stream": ("lindero.cli.stream", "Predict and learn row by row."),
+    "scale": ("lindero.cli.scale", "Convert a table to scaled numbers."),
+    "convert": ("lindero.cli.convert", "Convert models and data to other formats."),
+    "info": ("lindero.cli.info", "Show what a saved model contains."),
+    "data": ("lindero.cli.data", "List and download published data sets."),
     "demo": ("lindero.cli.demo", "See what lindero can do."),
-    "completion": ("lindero.cli.completion", "Have your shell complete commands and names."),
+    "completion": ("lindero.cli.completion", "Set up shell completion."),
 }
 
 
 class Commands(click.Group):
-    """Commands that are imported when they are asked for."""
+    """Commands that are imported on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names, in the order in which people need them."""
+        """Names, in the order in which users need them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name, imported now."""
+        """Import a command."""
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(COMMANDS[cmd_name][0]).command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Names and words, without importing any."""
+        """Names and descriptions, without importing any command."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, words) for name, (_, words) in COMMANDS.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Names that begin like what is typed, without importing any."""
+        """Names that begin with what is typed, without importing any command."""
         names = [
             CompletionItem(name, help=words)
             for name, (_, words) in COMMANDS.items()
@@ -68,7 +73,7 @@ class Commands(click.Group):
         return names + click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """With a word on what was probably meant by a name that does not exist."""
+        """Suggest a command for a name that does not exist."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -81,36 +86,36 @@ class Commands(click.Group):
             raise click.UsageError(said, ctx) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; what goes wrong becomes one sentence and an exit code."""
+        """Run a command; an error becomes one sentence and an exit code."""
         output = ctx.ensure_object(Output)
-        with output.showing_warnings(), _in_words(output):
+        with output.showing_warnings(), _reporting_errors(output):
             result = super().invoke(ctx)
-            with to_standard_output():
+            with writing_to_standard_output():
                 sys.stdout.flush()  # a full disk shows here
             return result
 
 
 @contextmanager
-def _in_words(output: Output) -> Iterator[None]:
+def _reporting_errors(output: Output) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
         click.echo("\nInterrupted: nothing was saved.", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
     except Exception as error:
-        mistake = None if output.debug else as_mistake(error)
-        if mistake is None:
+        message = None if output.debug else explain_error(error)
+        if message is None:
             raise
         if output.json and not isinstance(error, click.UsageError):
-            with suppress(Mistake):  # the output itself may be what is wrong
-                output.write_json({"error": mistake.format_message()})
-        raise mistake from None
+            with suppress(CommandError):  # standard output itself may fail
+                output.write_json({"error": message.format_message()})
+        raise message from None
 
 
 @click.command(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Help on one: lindero train --help",
+    epilog="Help on a command: lindero train --help",
 )
 @click.version_option(__version__, message="lindero %(version)s")
 def cli() -> None:
@@ -119,17 +124,17 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line."""
-    # Imports make very many objects that all stay: looking for garbage among them takes a tenth
-    # of the time of a short command.
+    # Imports create many objects that all stay: collecting garbage among them takes a tenth of
+    # the time of a short command.
     gc.set_threshold(100_000, 50, 100)
     try:
         cli.main(prog_name="lindero")
     finally:
-        _close_output()
+        _flush_output()
 
 
-def _close_output() -> None:
-    """Have everything written now: what cannot be was said, and needs no traceback at the end."""
+def _flush_output() -> None:
+    """Write everything now: an error here was reported before and needs no traceback."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they mean."""
+"""Options that several commands share, and the data that they describe."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lindero.machines.registry import MACHINES, find_machine
 
 AUTO = "auto"
 
-#: What is taken for data of each task where no machine is named.
+#: The default machine for each task.
 USUAL_MACHINES = {
     "classification": "svc",
     "regression": "svr",
@@ -28,27 +28,27 @@ FORMATS = ("csv", "tsv", "parquet", "arff", "keel", "svmlight")
 
 @dataclass(frozen=True)
 class DataSource:
-    """A file of data and how to read it, as the options say.
+    """A data file and the options to read it with.
 
     Attributes
     ----------
     path : str
         The file; "-" is standard input.
     options : dict
-        Those of `lindero.data.load`; None where nothing was said.
+        Those of `lindero.data.load`; None where the user gave none.
     """
 
     path: str
     options: dict[str, Any]
 
     def load(self, machine: str = AUTO) -> Any:
-        """The data set, for a machine of this name: some have no target."""
+        """Read the data set for a machine; some machines have no target."""
         from lindero.cli.reading import read_dataset
 
         return read_dataset(self.path, self.options, machine)
 
-    def typed(self, command: str, more: Sequence[str]) -> str:
-        """Another command for the same data, with more words of its own."""
+    def format_command(self, command: str, more: Sequence[str]) -> str:
+        """Another command for the same data, with more arguments."""
         words = ["lindero", command, self.path, *more]
         for name, value in self.options.items():
             if isinstance(value, bool):
@@ -59,7 +59,7 @@ class DataSource:
 
 
 class MachineName(click.ParamType[str]):
-    """The name of a machine, which shells complete."""
+    """The name of a machine, with shell completion."""
 
     name = "machine"
 
@@ -73,7 +73,7 @@ class MachineName(click.ParamType[str]):
             self.fail(str(error), param, ctx)
 
     def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
-        """Machines that begin like what is typed."""
+        """Machines whose names begin with what is typed."""
         return [
             CompletionItem(name, help=machine.one_line)
             for name, machine in MACHINES.items()
@@ -82,15 +82,15 @@ class MachineName(click.ParamType[str]):
 
 
 def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The argument DATA and how to read it; the command gets a `DataSource` as `data`."""
+    """DATA and the options to read it; the command gets a `DataSource` as `data`."""
     names = ("format", "target", "time", "qid", "weight", "id", "header", "delimiter")
 
     @functools.wraps(function)
-    def gathered(*args: Any, data: str, **options: Any) -> Any:
+    def gather(*args: Any, data: str, **options: Any) -> Any:
         chosen = {name: options.pop(name) for name in names}
         if options.pop("no_target"):
             if chosen["target"] is not None:
-                raise click.UsageError("--target and --no-target exclude each other.")
+                raise click.UsageError("Use either --target or --no-target.")
             chosen["target"] = False
         return function(*args, data=DataSource(data, chosen), **options)
 
@@ -99,7 +99,7 @@ def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--format",
             type=click.Choice(FORMATS),
-            help="Format of DATA; by default it is looked at.",
+            help="Format of DATA; detected by default.",
         ),
         click.option(
             "--target",
@@ -107,28 +107,63 @@ def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="Column to predict, by name or position; by default one called class, target, "
             "label or y, or else the last.",
         ),
-        click.option("--no-target", is_flag=True, help="All columns are features."),
+        click.option(
+            "--no-target", is_flag=True, help="There is no target: all columns are features."
+        ),
         click.option("--time", metavar="COLUMN", help="Column with the time of each row."),
         click.option("--qid", metavar="COLUMN", help="Column with the query of each row."),
         click.option("--weight", metavar="COLUMN", help="Column with the weight of each row."),
-        click.option("--id", metavar="COLUMN", help="Column that names the rows."),
+        click.option(
+            "--id", metavar="COLUMN", help="Column with the name of each row; not a feature."
+        ),
         click.option(
             "--header/--no-header",
             default=None,
-            help="Whether the first line names the columns; by default it is looked at.",
+            help="Whether the first line names the columns; detected by default.",
         ),
-        click.option("--delimiter", metavar="CHARACTER", help="What separates columns."),
+        click.option(
+            "--delimiter", metavar="CHARACTER", help="Delimiter of a CSV file; detected by default."
+        ),
     ]
-    return _declare(gathered, declared)
+    return _declare(gather, declared)
 
 
-def machine_names() -> str:
-    """The end of a help text: all machines."""
-    return f"Machines: {', '.join(MACHINES)}. On one of them: lindero info svc"
+def list_machines() -> str:
+    """The list of machines at the end of a help text."""
+    return f"Machines: {', '.join(MACHINES)}. For details: lindero info svc"
+
+
+def count_option(
+    name: str, text: str, default: int | None = None, least: int = 1
+) -> Callable[..., Any]:
+    """An option that is a number of something."""
+    shown = default is not None
+    number = click.IntRange(min=least)
+    return click.option(name, type=number, default=default, show_default=shown, help=text)
+
+
+#: Parameters of the machine.
+settings_option = click.option(
+    "--set",
+    "settings",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A parameter of the machine, such as C=10. Can be repeated.",
+)
+
+folds_option = count_option("--folds", "Number of folds.", 5, 2)
+
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of random numbers: the same seed gives the same result.",
+)
 
 
 def machine_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Which machine, and its parameters."""
+    """The machine and its parameters."""
     declared = [
         click.option(
             "-m",
@@ -136,39 +171,28 @@ def machine_options(function: Callable[..., Any]) -> Callable[..., Any]:
             type=MachineName(),
             default=AUTO,
             show_default=True,
-            help="Which machine; auto is svc, svr, rank-svm or one-class-svm, as the data are.",
+            help="The machine; auto is svc, svr, rank-svm or one-class-svm, depending on the data.",
         ),
-        click.option(
-            "--set",
-            "settings",
-            metavar="NAME=VALUE",
-            multiple=True,
-            help="A parameter of the machine, such as C=10. Can be repeated.",
-        ),
+        settings_option,
     ]
     return _declare(function, declared)
 
 
-def folds_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Number of folds of cross-validation."""
+def file_option(text: str, default: str | None = None) -> Callable[..., Any]:
+    """-o, the file to write."""
+    file, shown = click.Path(dir_okay=False), default is not None
     return click.option(
-        "--folds", type=click.IntRange(min=2), default=5, show_default=True, help="Folds."
-    )(function)
+        "-o", "--output", "path", type=file, default=default, show_default=shown, help=text
+    )
 
 
-def seed_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What chance begins with."""
-    return click.option(
-        "--seed",
-        type=click.IntRange(0, 2**32 - 1),
-        default=0,
-        show_default=True,
-        help="Where chance begins: the same seed gives the same result.",
-    )(function)
+def report_option(text: str) -> Callable[..., Any]:
+    """--report, an HTML file to write."""
+    return click.option("--report", type=click.Path(dir_okay=False), help=text)
 
 
 def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--json, --quiet and --debug, which go to the `Output` that a command gets by `pass_obj`."""
+    """--json, --quiet and --debug, kept by the `Output` that a command gets by `pass_obj`."""
 
     def remember(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         if value and param.name is not None:
@@ -178,8 +202,8 @@ def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     words = {
         "json": "Print the result as JSON, for scripts.",
-        "quiet": "Print nothing but the result.",
-        "debug": "Show where in the code an error came from.",
+        "quiet": "Print only the result.",
+        "debug": "Show the traceback of an error.",
     }
     declared = [
         click.option(

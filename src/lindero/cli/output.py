@@ -1,18 +1,20 @@
-"""What commands say, and where.
+"""What commands print, and where; and from exceptions to one sentence and an exit code.
 
-    results     standard output; one JSON object with --json
-    warnings    standard error, unless --quiet
-    notes and   standard error, only where it is a terminal
-    progress
+    results              standard output; one JSON object with --json
+    errors               standard error: one sentence
+    warnings             standard error, unless --quiet
+    notes and progress   standard error, only on a terminal
 
 So a script gets results, and nothing else.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -22,17 +24,34 @@ from typing import Any
 
 import click
 
-from lindero.cli.mistakes import to_standard_output
+from lindero.errors import DataError, LinderoError
+
+#: Exit code of a command that was ended by Ctrl-C, as shells report it.
+INTERRUPTED = 130
+
+#: Errors that a user can fix; anything else is a bug in lindero.
+_USER_ERRORS = (LinderoError, ValueError, TypeError, OSError, ImportError, MemoryError)
+
+_WHY = {
+    errno.ENOSPC: "there is no space left on the disk",
+    errno.EDQUOT: "your quota of disk space is used up",
+    errno.EFBIG: "the file would be larger than the system allows",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EROFS: "the disk is read-only",
+    errno.EISDIR: "it is a folder",
+    errno.ENOTDIR: "a part of the path is not a folder",
+}
 
 
 @dataclass
 class Output:
-    """Where a command speaks; one for each run.
+    """Prints what a command has to say; one for each run.
 
     Attributes
     ----------
     json, quiet, debug : bool
-        What the options --json, --quiet and --debug say.
+        The options --json, --quiet and --debug.
     """
 
     json: bool = False
@@ -42,41 +61,37 @@ class Output:
 
     @property
     def is_live(self) -> bool:
-        """Whether someone is watching who wants to see progress."""
+        """Whether progress is shown: on a terminal, without --quiet and --json."""
         return sys.stderr.isatty() and not self.quiet and not self.json
 
-    # -- results ------------------------------------------------------------------------------
-
-    def result(self, data: dict[str, Any], text: str) -> None:
-        """The result of a command: `data` with --json, otherwise `text`."""
+    def show_result(self, data: dict[str, Any], text: str) -> None:
+        """Print the result of a command: `data` with --json, otherwise `text`."""
         if self.json:
             self.write_json(data)
         else:
-            with to_standard_output():
+            with writing_to_standard_output():
                 click.echo(text)
 
     def write_json(self, data: dict[str, Any]) -> None:
-        """One JSON object on standard output."""
-        with to_standard_output():
-            click.echo(json.dumps(plain(data), indent=2, ensure_ascii=False))
-
-    # -- beside results -----------------------------------------------------------------------
+        """Print one JSON object."""
+        with writing_to_standard_output():
+            click.echo(json.dumps(to_plain(data), indent=2, ensure_ascii=False))
 
     def note(self, text: str) -> None:
-        """What is good to know, for those who watch."""
+        """Print a hint, on a terminal only."""
         if self.is_live:
-            click.secho(text, dim=True, err=True, color=_colour())
+            click.secho(text, dim=True, err=True, color=_use_colour())
 
     def warn(self, text: str) -> None:
-        """What a user should know in any case, once."""
+        """Print a warning, once."""
         if not self.quiet and text not in self._warned:
             self._warned.add(text)
-            click.secho("Warning: ", fg="yellow", nl=False, err=True, color=_colour())
+            click.secho("Warning: ", fg="yellow", nl=False, err=True, color=_use_colour())
             click.echo(text, err=True)
 
     @contextmanager
     def showing_warnings(self) -> Iterator[None]:
-        """Warnings of the library as single lines, without places in code."""
+        """Show warnings of the library as single lines, without places in the code."""
 
         def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
             if issubclass(category, UserWarning):
@@ -87,11 +102,9 @@ class Output:
             warnings.showwarning = show
             yield
 
-    # -- progress -----------------------------------------------------------------------------
-
     @contextmanager
-    def progress(self, words: str) -> Iterator[Callable[[int, int], None]]:
-        """A function to call with what is done and how much there is; draws a bar."""
+    def showing_progress(self, words: str) -> Iterator[Callable[[int, int], None]]:
+        """A progress bar: yields a function to call with the number done and the total."""
         if not self.is_live:
             yield lambda done, total: None
             return
@@ -106,35 +119,35 @@ class Output:
 
         columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
         with Progress(
-            TextColumn(words), *columns, console=_error_console(), transient=True
+            TextColumn(words), *columns, console=_open_console(), transient=True
         ) as display:
             task = display.add_task(words, total=None)
             yield lambda done, total: display.update(task, completed=done, total=total)
 
     @contextmanager
-    def waiting(self, words: str) -> Iterator[None]:
-        """Words with something that moves, while there is nothing to count."""
+    def showing_status(self, words: str) -> Iterator[None]:
+        """A spinner with words, where there is nothing to count."""
         if not self.is_live:
             yield
             return
-        with _error_console().status(words):
+        with _open_console().status(words):
             yield
 
 
-def _colour() -> bool | None:
-    """No colours where nobody wants them (https://no-color.org); else as the terminal can."""
+def _use_colour() -> bool | None:
+    """No colours with NO_COLOR (https://no-color.org); otherwise as the terminal can."""
     return False if os.environ.get("NO_COLOR") else None
 
 
-def _error_console() -> Any:
+def _open_console() -> Any:
     from rich.console import Console
 
     return Console(stderr=True)
 
 
-def aligned(rows: Sequence[Sequence[Any]], header: Sequence[str] = ()) -> str:
-    """Rows as columns of text, two spaces apart, numbers to the right."""
-    cells = [[_cell(value) for value in row] for row in rows]
+def align_columns(rows: Sequence[Sequence[Any]], header: Sequence[str] = ()) -> str:
+    """Rows as columns of text, two spaces apart, numbers aligned right."""
+    cells = [[_format_cell(value) for value in row] for row in rows]
     lines = [list(header), *cells] if header else cells
     widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))] if lines else []
     numbers = [all(_is_number(row[k]) for row in rows) for k in range(len(widths))]
@@ -147,7 +160,7 @@ def aligned(rows: Sequence[Sequence[Any]], header: Sequence[str] = ()) -> str:
     )
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if isinstance(value, float):
         return "-" if math.isnan(value) else f"{value:.4g}"
     return "-" if value is None else str(value)
@@ -157,16 +170,83 @@ def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
 
 
-def plain(value: Any) -> Any:
-    """The same in types that JSON knows; numbers that are not finite become null."""
+def to_plain(value: Any) -> Any:
+    """Convert values to types of JSON; numbers that are not finite become null."""
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set)):
-        return [plain(item) for item in value]
+        return [to_plain(item) for item in value]
     if hasattr(value, "tolist"):  # of NumPy
-        return plain(value.tolist())
+        return to_plain(value.tolist())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, (str, int)):
         return value
     return str(value)
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+class CommandError(click.ClickException):
+    """An error that a user can fix: shown as one sentence, exit code 1."""
+
+    exit_code = 1
+
+
+@contextmanager
+def writing_to_standard_output() -> Iterator[None]:
+    """Report errors as those of standard output, since files may have been written before."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise
+        why = _WHY.get(error.errno or 0, error.strerror)
+        raise CommandError(f"The result could not be written to standard output: {why}.") from None
+
+
+def explain_error(error: Exception) -> click.ClickException | None:
+    """One sentence for an exception; None for exceptions that click shows itself."""
+    if isinstance(error, (click.ClickException, click.exceptions.Exit, click.Abort)):
+        return None
+    if isinstance(error, OSError):
+        if error.errno == errno.EPIPE:
+            return None  # the reader has closed the pipe, and click ends quietly
+        return CommandError(_explain_system_error(error))
+    if isinstance(error, MemoryError):
+        return CommandError("There is not enough memory. Try fewer rows, or a linear kernel.")
+    if isinstance(error, DataError):
+        return CommandError(_name_options(_join_lines(str(error))))
+    if isinstance(error, _USER_ERRORS):
+        return CommandError(_join_lines(str(error)) or type(error).__name__)
+    return CommandError(
+        f"lindero itself failed ({type(error).__name__}: {_join_lines(str(error))}). This is a "
+        "bug: --debug shows where."
+    )
+
+
+def _explain_system_error(error: OSError) -> str:
+    if error.errno is None or (error.filename is None and error.errno not in _WHY):
+        return _join_lines(str(error))
+    if error.errno == errno.ENOENT:
+        return f"There is no file {str(error.filename)!r}."
+    why = _WHY.get(error.errno, error.strerror)
+    if error.filename is None:
+        return f"Could not write: {why}; nothing was changed."
+    return f"Could not open {str(error.filename)!r}: {why}."
+
+
+def _name_options(text: str) -> str:
+    """Replace parameters of `lindero.data.load` by options of the command line."""
+    text = re.sub(r"\b(header|target)=False", r"--no-\1", text)
+    text = re.sub(r"\bheader=True", "--header", text)
+    text = re.sub(r"\b(format|target|time|qid|weight|id|delimiter)=(?=[\w'\"-])", r"--\1 ", text)
+    return re.sub(r"\b(format|target|time|qid|weight|id|header|delimiter)=", r"--\1", text)
+
+
+def _join_lines(text: str) -> str:
+    """Join lines, and lists of lines, to one."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    joined = " ".join(f"{line[2:]!r}," if line.startswith("- ") else line for line in lines)
+    return joined.rstrip(",")

@@ -1,4 +1,4 @@
-"""``lindero predict``: a saved model, applied."""
+"""``lindero predict``: apply a saved model."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from lindero.cli.mistakes import Mistake
-from lindero.cli.options import DataSource, data_options, output_options
-from lindero.cli.output import Output, aligned
+from lindero.cli.options import DataSource, data_options, file_option, output_options
+from lindero.cli.output import CommandError, Output, align_columns
 
 _EXAMPLES = """\b
 Examples:
@@ -20,16 +19,10 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @click.argument("model", metavar="MODEL", type=click.Path())
 @data_options
-@click.option(
-    "-o",
-    "--output",
-    "path",
-    type=click.Path(dir_okay=False),
-    help="Where to write (csv, tsv, parquet or arff); by default to standard output, as csv.",
-)
+@file_option("Where to write (csv, tsv, parquet or arff); by default csv to standard output.")
 @click.option("--proba", is_flag=True, help="Add the probability of each class.")
 @click.option("--decision", is_flag=True, help="Add decision values.")
-@click.option("--explain", is_flag=True, help="Add a sentence for each row that says why.")
+@click.option("--explain", is_flag=True, help="Add a sentence that explains each prediction.")
 @output_options
 @click.pass_obj
 def command(
@@ -43,43 +36,46 @@ def command(
 ) -> None:
     """Apply a saved model to data.
 
-    Columns are found by the names they had in training; where the target is among them, the
-    predictions are scored, on standard error if they go to standard output themselves.
+    Columns are found by the names they had in training. If DATA has the target, the predictions are
+    scored; the scores go to standard error if the predictions go to standard output.
     """
     from lindero.cli.saved_model import SavedModel
-    from lindero.cli.saving import require_place
-    from lindero.cli.tables import format_of, write_columns
+    from lindero.cli.writing import choose_format, require_writable, write_columns
 
     if path is not None:
-        require_place(path)
-        if format_of(path) == "svmlight":
-            raise Mistake("Predictions are a table: write them as csv, tsv, parquet or arff.")
+        require_writable(path)
+        if choose_format(path) == "svmlight":
+            raise CommandError(
+                "Predictions cannot be written as svmlight: use csv, tsv, parquet or arff."
+            )
     saved = SavedModel.read(model)
     dataset, X = saved.load(data, output)
-    columns = _columns(saved, dataset, X, proba, decision, explain)
-    scores = _scores(saved, dataset, X, columns["prediction"])
+    columns = _predict_columns(saved, dataset, X, proba, decision, explain)
+    scores = _score(saved, dataset, X, columns["prediction"])
     if path is not None:
         write_columns(columns, path)
-    told: dict[str, Any] = {"model": model, "data": dataset.source, "rows": dataset.n_rows}
+    result: dict[str, Any] = {"model": model, "data": dataset.source, "rows": dataset.n_rows}
     if scores:
-        told["scores"] = scores
+        result["scores"] = scores
     if output.json:
-        told.update({"output": path} if path is not None else {"predictions": _listed(columns)})
-        output.write_json(told)
+        result.update(
+            {"output": path} if path is not None else {"predictions": _list_rows(columns)}
+        )
+        output.write_json(result)
         return
     if path is None:
         write_columns(columns, None)
     else:
         click.echo(f"{dataset.n_rows} predictions of {saved.machine.name} written to {path}.")
     if scores and not output.quiet:
-        text = aligned([[name.replace("_", " "), value] for name, value in scores.items()])
+        text = align_columns([[name.replace("_", " "), value] for name, value in scores.items()])
         click.echo(text, err=path is None)
 
 
-def _columns(
+def _predict_columns(
     saved: Any, dataset: Any, X: Any, proba: bool, decision: bool, explain: bool
 ) -> dict[str, Any]:
-    """What is written of each row."""
+    """The columns to write."""
     from lindero.machines.fitting import decision_values, predictions
 
     columns: dict[str, Any] = {}
@@ -88,7 +84,7 @@ def _columns(
     times = dataset.times if saved.machine.takes_times else None
     columns["prediction"] = predictions(saved.model, X, times=times)
     if proba:
-        columns.update(_probabilities(saved, X))
+        columns.update(_predict_probabilities(saved, X))
     if decision:
         values = decision_values(saved.model, X, times=times)
         if values is None:
@@ -106,21 +102,21 @@ def _columns(
     return columns
 
 
-def _probabilities(saved: Any, X: Any) -> dict[str, Any]:
+def _predict_probabilities(saved: Any, X: Any) -> dict[str, Any]:
     from lindero.machines.measures import has_probabilities
 
     if not has_probabilities(saved.model):
         raise ValueError(
-            f"{saved.machine.name} has no probabilities: take --decision for its decision values, "
-            "or train a Bayesian machine, such as naive-bayes-tm."
+            f"{saved.machine.name} has no probabilities: use --decision for decision values, or "
+            "train a Bayesian machine, such as naive-bayes-tm."
         )
     values = saved.model.predict_proba(X)
     labels = getattr(saved.model, "classes_", range(values.shape[1]))
     return {f"P({label})": column for label, column in zip(labels, values.T, strict=True)}
 
 
-def _scores(saved: Any, dataset: Any, X: Any, found: Any) -> dict[str, float]:
-    """How right the predictions are, on rows whose target is known."""
+def _score(saved: Any, dataset: Any, X: Any, found: Any) -> dict[str, float]:
+    """Scores on the rows whose target is known."""
     import numpy as np
 
     from lindero.labels import missing_values
@@ -132,7 +128,7 @@ def _scores(saved: Any, dataset: Any, X: Any, found: Any) -> dict[str, float]:
     if not machine.has_target or dataset.y is None or not has_queries:
         return {}
     known = np.flatnonzero(~missing_values(dataset.y))
-    if len(known) == 0 or _other_labels(saved.model, dataset.y[known]):
+    if len(known) == 0 or _has_other_labels(saved.model, dataset.y[known]):
         return {}
     data = {"X": X, "y": dataset.y, "times": dataset.times, "qid": dataset.qid}
     data.update(weights=dataset.weights, found=found)
@@ -141,8 +137,8 @@ def _scores(saved: Any, dataset: Any, X: Any, found: Any) -> dict[str, float]:
     return measured(machine, saved.model, **data)
 
 
-def _other_labels(model: Any, y: Any) -> bool:
-    """Whether no label is a class of the model, which is said: scores would mean nothing."""
+def _has_other_labels(model: Any, y: Any) -> bool:
+    """Whether no label is a class of the model, so that scores would be meaningless; warns."""
     from lindero.errors import warn_user
 
     classes = getattr(model, "classes_", None)
@@ -153,15 +149,15 @@ def _other_labels(model: Any, y: Any) -> bool:
     )
     warn_user(
         f"Not scored: no label of the data ({there}) is a class of the model ({known}). Are they "
-        "coded otherwise?",
+        "coded differently?",
         UserWarning,
     )
     return True
 
 
-def _listed(columns: dict[str, Any]) -> list[dict[str, Any]]:
-    from lindero.cli.output import plain
+def _list_rows(columns: dict[str, Any]) -> list[dict[str, Any]]:
+    from lindero.cli.output import to_plain
 
     names = list(columns)
-    lists = [plain(list(values)) for values in columns.values()]
+    lists = [to_plain(list(values)) for values in columns.values()]
     return [dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True)]

@@ -8,33 +8,34 @@ from dataclasses import replace
 from typing import Any
 
 from lindero.cli.options import AUTO, USUAL_MACHINES, DataSource
+from lindero.cli.output import Output
 from lindero.machines.registry import REGRESSION, Machine, find_machine
 
 
 def read_dataset(path: str, options: dict[str, Any], machine: str = AUTO) -> Any:
-    """The data set of a file. For a machine without target, a column that is called like one is
-    left out, and said so; no other is taken for the target."""
+    """The data set of a file. For a machine without a target, a column with the name of a target is
+    left out, with a warning; no other column is taken for the target."""
     from lindero.data import load
     from lindero.data.content import read_content
     from lindero.data.roles import TARGET_NAMES
     from lindero.errors import warn_user
 
     if machine == AUTO or find_machine(machine).has_target or options["target"] is not None:
-        return _labelled(load(path, **options))
+        return _drop_unlabelled(load(path, **options))
     content = read_content(path)
-    dataset = loaded_again(content, {**options, "target": False})
+    dataset = load_again(content, {**options, "target": False})
     for name in getattr(dataset.X, "column_names", ()):
         if name.lower() in TARGET_NAMES:
             warn_user(
                 f"{machine} learns without a target: column {name!r} is left out. If it is a "
-                "feature, say --no-target.",
+                "feature, use --no-target.",
                 UserWarning,
             )
-            return loaded_again(content, {**options, "target": name}).without_target()
+            return load_again(content, {**options, "target": name}).without_target()
     return dataset
 
 
-def _labelled(dataset: Any) -> Any:
+def _drop_unlabelled(dataset: Any) -> Any:
     """Without the rows whose target is missing: nothing can be learned from them."""
     from lindero.errors import warn_user
     from lindero.labels import missing_values
@@ -52,23 +53,33 @@ def _labelled(dataset: Any) -> Any:
     return dataset.rows(~missing)
 
 
-def loaded_again(content: Any, options: dict[str, Any]) -> Any:
-    """The data set of a file that was read, which standard input can be only once."""
-    from lindero.data.formats import named_format
-    from lindero.data.loading import loaded
+def load_again(content: Any, options: dict[str, Any]) -> Any:
+    """The data set in a file that was read already, since standard input can be read only once."""
+    from lindero.data.loading import load_content, parse_format
     from lindero.data.roles import Roles
 
-    kind = None if options["format"] is None else named_format(options["format"])
-    parts = Roles(*(options[name] for name in ("target", "time", "qid", "weight", "id")))
-    return loaded(content, kind, parts, options["header"], options["delimiter"])
+    kind = None if options["format"] is None else parse_format(options["format"])
+    roles = Roles(*(options[name] for name in ("target", "time", "qid", "weight", "id")))
+    return load_content(content, kind, roles, options["header"], options["delimiter"])
 
 
-def chosen_machine(name: str, dataset: Any) -> Machine:
-    """The machine that was named, or the usual one for such data."""
+def prepare(
+    output: Output, data: DataSource, name: str, settings: Sequence[str]
+) -> tuple[Any, Machine, dict[str, Any]]:
+    """The data set, the machine and its parameters, as the options say."""
+    dataset = data.load(name)
+    machine = choose_machine(name, dataset)
+    params = parse_params(settings, machine, dataset)
+    output.note(dataset.summary())
+    return dataset, machine, params
+
+
+def choose_machine(name: str, dataset: Any) -> Machine:
+    """The machine that was named, or the default for such data."""
     if name == AUTO and dataset.y is None and dataset.target is not None:
         raise ValueError(
-            f"The target {dataset.target!r} has no value in any row: name another column "
-            "(--target), or say that there is no target (--no-target)."
+            f"The target {dataset.target!r} has no value in any row. Choose another column "
+            "(--target), or use --no-target."
         )
     found = find_machine(USUAL_MACHINES[dataset.task] if name == AUTO else name)
     return _in_units_of_the_target(found, dataset.y) if found.task == REGRESSION else found
@@ -96,9 +107,9 @@ def _in_units_of_the_target(machine: Machine, y: Any) -> Machine:
     return replace(machine, grid=grid, preset={**scaled, **machine.preset})
 
 
-def chosen_params(settings: Sequence[str], machine: Machine, dataset: Any) -> dict[str, Any]:
-    """Parameters of the machine, as they were set. Classes are text where they stand before a
-    colon, whatever they are in the data."""
+def parse_params(settings: Sequence[str], machine: Machine, dataset: Any) -> dict[str, Any]:
+    """Parameters of the machine from --set. Classes in class_weight are text, and are converted to
+    those of the data."""
     from lindero.machines.settings import parse_settings
 
     params = parse_settings(settings, machine)
@@ -109,24 +120,20 @@ def chosen_params(settings: Sequence[str], machine: Machine, dataset: Any) -> di
     return params
 
 
-def roles(dataset: Any) -> dict[str, Any]:
-    """What `fit_machine` and the like take beside X: targets, times, queries and weights."""
-    return {
-        "y": dataset.y,
-        "times": dataset.times,
-        "qid": dataset.qid,
-        "weights": dataset.weights,
-    }
+def gather_roles(dataset: Any) -> dict[str, Any]:
+    """What `fit_machine` takes beside X: targets, times, queries and weights."""
+    names = ("y", "times", "qid", "weights")
+    return {name: getattr(dataset, name) for name in names}
 
 
-def assignments(params: dict[str, Any]) -> list[str]:
-    """Parameters as they are typed."""
+def format_params(params: dict[str, Any]) -> list[str]:
+    """Parameters as they are typed after --set."""
     return [f"{name}={v if isinstance(v, str) else json.dumps(v)}" for name, v in params.items()]
 
 
-def typed(command: str, data: DataSource, machine: str, params: dict[str, Any]) -> str:
+def format_command(command: str, data: DataSource, machine: str, params: dict[str, Any]) -> str:
     """A command for the same data, as it is typed."""
     words = ["-m", machine]
-    for text in assignments(params):
+    for text in format_params(params):
         words += ["--set", text]
-    return data.typed(command, words)
+    return data.format_command(command, words)

@@ -1,20 +1,44 @@
-"""A saved model, and tables brought to the columns that it knows."""
+"""Model files: read, written, and applied to tables with the columns they were trained with."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from lindero.cli.mistakes import Mistake
 from lindero.cli.options import DataSource
-from lindero.cli.output import Output
+from lindero.cli.output import CommandError, Output
 
-#: Parts of columns beside being features.
+#: Roles of columns that are not features.
 _ROLES = ("target", "time", "qid", "weight", "id")
 
-#: Names that a message lists.
+#: Columns that a message lists.
 _MOST_NAMED = 10
+
+#: Formats of models by file extension.
+MODEL_ENDINGS = {
+    ".lin": "lin",
+    ".libsvm": "libsvm",
+    ".model": "libsvm",
+    ".svmlight": "svmlight",
+    ".dat": "svmlight",
+    ".bif": "bif",
+    ".xmlbif": "xmlbif",
+    ".xml": "xmlbif",
+}
+
+#: What files of other programs begin with.
+_BEGINNINGS = {
+    b"svm_type": "libsvm",
+    b"SVM-light Version": "svmlight",
+    b"network ": "bif",
+    b"<?xml": "xmlbif",
+    b"<BIF": "xmlbif",
+}
+_LOOKED_AT = 4096
+
+_COUNTED = "Learned by counting: exact, no iterations."
 
 
 @dataclass(frozen=True)
@@ -28,7 +52,7 @@ class SavedModel:
     model : estimator or Pipeline
         The model.
     summary : dict
-        What was written down when it was trained.
+        What was recorded in training.
     """
 
     path: str
@@ -36,70 +60,65 @@ class SavedModel:
     summary: dict[str, Any]
 
     @classmethod
-    def read(cls, path: str) -> SavedModel:
-        """From a file of lindero, LIBSVM or SVMlight."""
-        from lindero.cli.model_formats import model_format, read_model
+    def read(cls, path: str, class_name: str | None = None) -> SavedModel:
+        """Read a file of any format; `class_name` is the class variable of a BIF file."""
+        from lindero.persist import inspect
 
-        kind = model_format(path)
-        if kind == "lin":
-            from lindero.persist import inspect
-
-            return cls(path, read_model(path, kind), dict(inspect(path).summary or {}))
-        return cls(path, read_model(path, kind), {})
+        kind = detect_model_format(path)
+        model = read_model(path, kind, class_name)
+        return cls(path, model, dict(inspect(path).summary or {}) if kind == "lin" else {})
 
     @property
     def machine(self) -> Any:
-        """The entry of its machine."""
+        """The entry of the model in the registry."""
         from lindero.machines.registry import machine_of
 
         found = machine_of(self.model)
         if found is None:
-            raise Mistake(f"{self.path} holds {type(self.model).__name__}, which is no machine.")
+            raise CommandError(f"{self.path} holds no machine: {type(self.model).__name__}.")
         return found
 
     @property
     def names(self) -> list[str] | None:
-        """Names of the columns it was trained with; None where they had none."""
+        """Names of the columns it was trained with; None if they had none."""
         names = getattr(self._first, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
 
-    # -- data ---------------------------------------------------------------------------------
-
     def load(self, data: DataSource, output: Output) -> tuple[Any, Any]:
-        """The data set, its columns in the parts they had in training as far as they are there,
-        and its features as the model wants them."""
+        """The data set, with columns in the roles they had in training, and its features as the
+        model expects them."""
         import numpy as np
 
-        from lindero.cli.reading import loaded_again
+        from lindero.cli.reading import load_again
         from lindero.data.content import read_content
 
         content = read_content(data.path)
         options = dict(data.options)
         feature = options["id"] if options["id"] in (self.names or ()) else None
-        if feature is not None:  # names of rows that the model learned from as well
+        if feature is not None:  # row names that are also a feature of the model
             options["id"] = None
-        dataset = loaded_again(content, options)
+        dataset = load_again(content, options)
         if hasattr(dataset.X, "column_names"):
-            wanted = {**options, **self._parts(dataset, options)}
+            wanted = {**options, **self._find_roles(dataset, options)}
             if wanted != {**options, "target": dataset.target}:
-                dataset = loaded_again(content, wanted)
+                dataset = load_again(content, wanted)
         if feature is not None and feature in dataset.X.column_names:
             dataset = replace(dataset, ids=np.array(dataset.X[feature].to_pylist()))
-        return dataset, self._aligned(dataset.X, dataset.source, output)
+        return dataset, self._align(dataset.X, dataset.source, output)
 
-    def _parts(self, dataset: Any, options: dict[str, Any]) -> dict[str, Any]:
-        """Which columns are the target, times and so on, where the user has not said."""
+    def _find_roles(self, dataset: Any, options: dict[str, Any]) -> dict[str, Any]:
+        """The roles that columns had in training, where the user gave none."""
         names = [*dataset.X.column_names, *([dataset.target] if dataset.target else [])]
         known = self.summary.get("roles")
-        parts: dict[str, Any] = {
-            part: name
-            for part, name in (known.items() if isinstance(known, dict) else ())
-            if part in _ROLES and options[part] is None and _is_there(name, names)
+        roles: dict[str, Any] = {
+            role: name
+            for role, name in (known.items() if isinstance(known, dict) else ())
+            if role in _ROLES and options[role] is None and _is_there(name, names)
         }
-        if options["target"] is None and "target" not in parts:
+        if options["target"] is None and "target" not in roles:
             unnamed = not self.summary and len(names) != self._width
-            parts["target"] = dataset.target if unnamed else False
-        return parts
+            roles["target"] = dataset.target if unnamed else False
+        return roles
 
     @property
     def _first(self) -> Any:
@@ -109,36 +128,36 @@ class SavedModel:
     def _width(self) -> int:
         return int(self._first.n_features_in_)
 
-    def _aligned(self, X: Any, source: str, output: Output) -> Any:
-        """X with the columns that the model knows, in their order."""
+    def _align(self, X: Any, source: str, output: Output) -> Any:
+        """X with the columns of the model, in their order."""
         width = self._width
         if not hasattr(X, "column_names"):
-            return self._resized(X, width, output)
+            return self._resize(X, width, output)
         names = self.names
         if names is None:
             if X.num_columns != width:
-                raise Mistake(
+                raise CommandError(
                     f"{source} has {X.num_columns} columns, but {self.path} was trained with "
-                    f"{width}, which had no names. Pass the same columns."
+                    f"{width} without names. Pass the same columns."
                 )
-            return _as_numbers(X)
+            return _to_numbers(X)
         missing = [name for name in names if name not in X.column_names]
         new = [name for name in X.column_names if name not in names]
         if missing:
-            told = f"{source} lacks {_listed(missing)} that {self.path} was trained with"
+            message = f"{source} lacks {_list_columns(missing)} that {self.path} was trained with"
             if new:
-                told += f"; it has {_listed(new)} that the model does not know"
-            raise Mistake(f"{told}.")
+                message += f"; it has {_list_columns(new)} that the model does not know"
+            raise CommandError(f"{message}.")
         if new:
-            output.warn(f"{self.path} does not know {_listed(new)} of {source}: left out.")
+            output.warn(f"{self.path} does not know {_list_columns(new)} of {source}: left out.")
         return X.select(names)
 
-    def _resized(self, X: Any, width: int, output: Output) -> Any:
-        """Sparse rows name no columns: those at the end may all be zero, or unknown."""
+    def _resize(self, X: Any, width: int, output: Output) -> Any:
+        """Sparse rows with the width of the model: zeros added, or unknown columns left out."""
         if self.names is not None:
-            raise Mistake(
-                f"{self.path} was trained with named columns ({_listed(self.names)}), but the "
-                "data are rows of index:value."
+            raise CommandError(
+                f"{self.path} was trained with named columns ({_list_columns(self.names)}), but "
+                "the data are rows of index:value."
             )
         if X.shape[1] > width:
             output.warn(
@@ -151,18 +170,146 @@ class SavedModel:
 
 
 def _is_there(name: Any, names: list[str]) -> bool:
-    """Whether a column that had a part in training is there; it may have been given by place."""
+    """Whether a column that had a role in training is there; it may be given by position."""
     return isinstance(name, str) and (name in names or name.lstrip("-").isdigit())
 
 
-def _as_numbers(X: Any) -> Any:
-    """Columns without names as an array, for models that know none."""
+def _to_numbers(X: Any) -> Any:
+    """Columns as an array, for models trained without names."""
     import numpy as np
 
     return np.column_stack([column.to_numpy() for column in X.columns])
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_columns(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:_MOST_NAMED])
     rest = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return f"the column{'' if len(names) == 1 else 's'} {shown}{rest}"
+
+
+# -- formats ---------------------------------------------------------------------------------------
+
+
+def detect_model_format(path: str) -> str | None:
+    """The format of a model file, from its content; None if it is unknown."""
+    with open(path, "rb") as file:
+        head = file.read(_LOOKED_AT)
+    stripped = head.lstrip()
+    for start, kind in _BEGINNINGS.items():
+        if stripped.startswith(start):
+            return kind
+    if b'"__metadata__"' in head and b"lindero" in head:
+        return "lin"
+    return "lin" if Path(path).suffix == ".lin" else None  # a damaged one, perhaps
+
+
+def read_model(path: str, kind: str | None, class_name: str | None = None) -> Any:
+    """The model in a file: an estimator, or a network."""
+    from lindero import persist
+
+    if kind == "lin":
+        return persist.load(path)
+    if kind == "libsvm":
+        return persist.load_libsvm(path)
+    if kind == "svmlight":
+        return persist.load_svmlight(path)
+    if kind in ("bif", "xmlbif"):
+        from lindero.bayes import BayesNetwork
+
+        text = Path(path).read_text(encoding="utf-8")
+        read = BayesNetwork.from_bif if kind == "bif" else BayesNetwork.from_xmlbif
+        return read(text, class_name)
+    raise CommandError(
+        f"{path} is not a model of lindero (.lin), LIBSVM, SVMlight, BIF or XMLBIF. Create one "
+        "with lindero train."
+    )
+
+
+def write_model(model: Any, path: str, kind: str, summary: dict[str, Any]) -> None:
+    """Write a model in any format."""
+    from lindero import persist
+    from lindero.machines.building import final_estimator
+
+    if kind not in ("bif", "xmlbif") and hasattr(model, "to_bif"):
+        raise CommandError(
+            "A network from BIF or XMLBIF is not a trained model: it can only be written as BIF "
+            "or XMLBIF."
+        )
+    if kind == "lin":
+        persist.save(model, path, summary=summary or None)
+    elif kind == "libsvm":
+        persist.save_libsvm(final_estimator(model), path)
+    elif kind == "svmlight":
+        persist.save_svmlight(final_estimator(model), path)
+    else:
+        from lindero.persist.safe_file import write_whole_bytes
+
+        network = _find_network(model)
+        text = network.to_bif() if kind == "bif" else network.to_xmlbif()
+        write_whole_bytes(path, text.encode("utf-8"))
+
+
+def _find_network(model: Any) -> Any:
+    """The network of a Bayesian classifier, or the one read from a file."""
+    if hasattr(model, "to_bif"):
+        return model
+    if not hasattr(type(model), "network_"):
+        raise CommandError("Only Bayesian networks can be written as BIF or XMLBIF.")
+    return model.network_
+
+
+# -- saving ----------------------------------------------------------------------------------------
+
+
+def save_model(
+    model: Any,
+    path: str,
+    machine: Any,
+    data: DataSource,
+    dataset: Any,
+    params: dict[str, Any],
+    seconds: float,
+) -> tuple[dict[str, Any], str]:
+    """Save a fitted model with a summary of its training; return it and a line on convergence."""
+    from lindero.cli.output import to_plain
+    from lindero.persist import save
+
+    values, sentence = describe_convergence(model)
+    summary = {
+        "machine": machine.name,
+        "params": params,
+        "data": dataset.summary(),
+        "rows": dataset.n_rows,
+        "columns": dataset.n_features,
+        "target": dataset.target,
+        "roles": _list_roles(data, dataset),
+        "convergence": values,
+        "seconds": seconds,
+    }
+    save(model, path, summary=to_plain(summary))
+    return {**summary, "model": path}, sentence
+
+
+def _list_roles(data: DataSource, dataset: Any) -> dict[str, str]:
+    """Columns that are not features, by role."""
+    given = {role: data.options[role] for role in ("time", "qid", "weight", "id")}
+    return {role: name for role, name in {"target": dataset.target, **given}.items() if name}
+
+
+def describe_convergence(model: Any) -> tuple[dict[str, Any], str]:
+    """Whether and how a model converged, as values and as a line."""
+    from lindero.machines.building import final_estimator
+
+    final = final_estimator(model)
+    certificate = getattr(final, "certificate_", None)
+    if certificate is not None:
+        names = ("status", "kkt_gap", "primal", "dual", "infeasibility", "n_iter")
+        values = {name: getattr(certificate, name) for name in names}
+        n_iter = certificate.n_iter
+        iterations = f", {n_iter} iteration{'s' if n_iter > 1 else ''}" if n_iter else ""
+        return values, f"{certificate.status} (KKT gap {certificate.kkt_gap:.2g}{iterations})"
+    convergence = getattr(final, "convergence_", None)
+    status = getattr(convergence, "status", getattr(final, "status_", None))
+    if status is not None:
+        return {"status": str(status)}, str(status)
+    return {"status": _COUNTED}, _COUNTED

@@ -1,4 +1,4 @@
-"""``lindero scale``: any table as scaled numbers."""
+"""``lindero scale``: a table as scaled numbers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from lindero.cli.mistakes import Mistake
-from lindero.cli.options import DataSource, data_options, output_options
-from lindero.cli.output import Output
+from lindero.cli.options import DataSource, data_options, file_option, output_options
+from lindero.cli.output import CommandError, Output
 
 _EXAMPLES = """\b
 Examples:
@@ -19,36 +18,29 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @data_options
-@click.option(
-    "-o",
-    "--output",
-    "path",
-    type=click.Path(dir_okay=False),
-    help="Where to write (csv, tsv, parquet, arff or svm); by default csv to standard output.",
-)
+@file_option("Where to write (csv, tsv, parquet, arff or svm); by default csv to standard output.")
 @click.option(
     "--like",
     metavar="MODEL",
     type=click.Path(),
-    help="Scale as this model does, not by DATA itself.",
+    help="Scale like this model instead of fitting the scales to DATA.",
 )
 @output_options
 @click.pass_obj
 def command(output: Output, data: DataSource, path: str | None, like: str | None) -> None:
-    """Turn a table into scaled numbers.
+    """Convert a table to scaled numbers.
 
-    Numbers get mean 0 and deviation 1; a category becomes a column for each of its values; what is
-    missing becomes 0, with a column that says where. Sparse rows are divided by the largest value
-    of each feature. The target is written unchanged, as the last column.
+    Numbers get mean 0 and standard deviation 1. Categories are one-hot encoded. Missing values
+    become 0, with an indicator column. Sparse columns are divided by their largest value. The
+    target is written unchanged, as the last column.
     """
-    from lindero.cli.saving import require_place
-    from lindero.cli.tables import format_of
+    from lindero.cli.writing import choose_format, require_writable
 
     if path is not None:
-        require_place(path)
-        format_of(path)
+        require_writable(path)
+        choose_format(path)
     elif output.json:
-        raise Mistake("--json needs -o: the scaled rows themselves go to standard output.")
+        raise CommandError("--json needs -o, since the scaled rows go to standard output.")
     if like is None:
         from lindero.machines import TableEncoder
 
@@ -56,35 +48,33 @@ def command(output: Output, data: DataSource, path: str | None, like: str | None
         X = dataset.X
         encoder = TableEncoder().fit(X)
     else:
-        dataset, X, encoder = _as_in(like, data, output)
+        dataset, X, encoder = _load_like(like, data, output)
     numbers = encoder.transform(X)
     names = [str(name) for name in encoder.get_feature_names_out()]
     _write(numbers, names, dataset, path)
     if path is not None:
         text = f"{numbers.shape[0]} rows of {numbers.shape[1]} numbers written to {path}."
-        output.result({"output": path, "rows": numbers.shape[0], "columns": names}, text)
+        output.show_result({"output": path, "rows": numbers.shape[0], "columns": names}, text)
 
 
-def _as_in(like: str, data: DataSource, output: Output) -> Any:
-    """Data, and the encoder of a model."""
+def _load_like(like: str, data: DataSource, output: Output) -> Any:
+    """The data, and the encoder of a model."""
     from lindero.cli.saved_model import SavedModel
     from lindero.machines.building import TABLE_STEP
 
     saved = SavedModel.read(like)
     steps = getattr(saved.model, "named_steps", {})
     if TABLE_STEP not in steps:
-        raise Mistake(f"{like} holds {type(saved.model).__name__}, which scales nothing.")
+        raise CommandError(f"{like} holds {type(saved.model).__name__}, which has no scales.")
     dataset, X = saved.load(data, output)
     return dataset, X, steps[TABLE_STEP]
 
 
 def _write(numbers: Any, names: list[str], dataset: Any, path: str | None) -> None:
-    from lindero.cli.tables import format_of, write_columns
+    from lindero.cli.writing import choose_format, write_columns, write_svmlight
 
-    if path is not None and format_of(path) == "svmlight":
-        from lindero.cli.convert import write_as_svmlight
-
-        write_as_svmlight(numbers, dataset, path)
+    if path is not None and choose_format(path) == "svmlight":
+        write_svmlight(numbers, dataset, path)
         return
     dense = numbers.toarray() if hasattr(numbers, "toarray") else numbers
     columns = {name: dense[:, k] for k, name in enumerate(names)}

@@ -1,13 +1,21 @@
-"""A stream in segments: from one snapshot to the next, each by `lindero.data.prequential`.
+"""A stream in segments between snapshots, each run by `lindero.data.prequential`.
 
-A segment ends where a batch ends (and, for machines that are fitted anew, where they are), so that
-going on from its end is what an uninterrupted run does there: the same batches, the same fits, and
-a machine that a file gives back to the last bit.
+A segment ends where a batch ends (and, for machines that are refitted, where a refit is due), so
+that a resumed run has the same batches and refits as an uninterrupted one. Model files restore a
+machine bit for bit.
+
+    snapshots/row-000001000.lin    the machine, and the settings of the stream
+    snapshots/answers.csv          row, true class, predicted class
+
+Answers are written before the machine, so that every machine has its answers, whatever interrupts
+the run. When a stream is resumed, answers for later rows are dropped.
 """
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import io
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,23 +24,26 @@ from typing import Any
 
 import numpy as np
 
-from lindero.cli.mistakes import Mistake
 from lindero.cli.options import AUTO
+from lindero.cli.output import CommandError
 from lindero.data import PrequentialResult, prequential
 from lindero.data.stream_input import class_codes, stream_labels
 from lindero.machines.building import TABLE_STEP, final_estimator, make_machine
 from lindero.machines.registry import CLASSIFICATION, Machine, find_machine
 
-#: Rows that are only learned, where nothing else is said.
+_ANSWERS = "answers.csv"
+_NAME = "row-{:09d}.lin"
+
+#: Rows that are only learned, by default.
 _WARM_UP = 100
 
-#: Called with rows tested so far in a segment, and how many of them were right.
+#: Called with the rows tested so far in a segment, and the number of correct ones.
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class StreamSettings:
-    """What a stream is run with, from its beginning to its end; a snapshot keeps it."""
+    """The settings of a stream, from beginning to end; snapshots contain them."""
 
     machine: str
     params: dict[str, Any]
@@ -45,7 +56,7 @@ class StreamSettings:
 
 @dataclass
 class Stream:
-    """A machine on its way along the rows.
+    """A machine that goes through the rows.
 
     `answers` are positions among `classes`, of the rows from `settings.warm_up` to `position`.
     """
@@ -61,10 +72,8 @@ class Stream:
     saved: list[str] = field(default_factory=list)
     resumed_from: str | None = None
 
-    # -- where a stream comes from ------------------------------------------------------------
-
     @classmethod
-    def begun(
+    def begin(
         cls,
         dataset: Any,
         machine: str,
@@ -76,22 +85,22 @@ class Stream:
         refit_on: int | None,
         seed: int,
     ) -> Stream:
-        """A stream at its beginning."""
-        from lindero.cli.reading import chosen_params
+        """Start a stream."""
+        from lindero.cli.reading import parse_params
 
-        dataset = in_order_of_time(dataset)
+        dataset = sort_by_time(dataset)
         usual = "incremental-svc" if dataset.times is None else "adaptive-svc"
         found = find_machine(usual if machine == AUTO else machine)
         _require_classes(found, dataset)
-        params = chosen_params(texts, found, dataset)
+        params = parse_params(texts, found, dataset)
         if refit_on is not None and refit_every is None:
-            raise Mistake("--refit-on says what to fit anew; say how often too: --refit-every.")
-        if refit_every is not None:  # fits fall on ends of batches
+            raise CommandError("--refit-on needs --refit-every.")
+        if refit_every is not None:  # refits happen at ends of batches
             refit_every = batch_size * math.ceil(refit_every / batch_size)
         if warm_up is None:
             warm_up = max(1, min(_WARM_UP, dataset.n_rows // 5))
         if warm_up >= dataset.n_rows:
-            raise Mistake(
+            raise CommandError(
                 f"The data have {dataset.n_rows} rows, and the first {warm_up} are not tested: "
                 "none are left. Lower --warm-up."
             )
@@ -100,18 +109,16 @@ class Stream:
         )
         model = make_machine(found, params, random_state=seed)
         if refit_every is None and not hasattr(final_estimator(model), "partial_fit"):
-            raise Mistake(
-                f"{found.name} cannot learn row by row: say --refit-every 100 to have it fitted "
-                "anew, or take a machine that can, such as incremental-svc or naive-bayes."
+            raise CommandError(
+                f"{found.name} cannot learn row by row: use --refit-every 100 to refit it, or a "
+                "machine that can, such as incremental-svc or naive-bayes."
             )
         return cls(dataset, settings, model, np.unique(stream_labels(dataset.y, dataset.n_rows)))
 
     @classmethod
-    def resumed(cls, dataset: Any, place: str) -> Stream:
-        """A stream where a snapshot left it."""
-        from lindero.cli.snapshots import read_snapshot
-
-        dataset = in_order_of_time(dataset)
+    def resume(cls, dataset: Any, place: str) -> Stream:
+        """Continue a stream from a snapshot."""
+        dataset = sort_by_time(dataset)
         snapshot = read_snapshot(place)
         known = {field.name for field in dataclasses.fields(StreamSettings)}
         noted = snapshot.noted
@@ -122,23 +129,21 @@ class Stream:
         stream.resumed_from = snapshot.path
         stream.seconds_learning, stream.seconds_predicting = noted["seconds"]
         if stream.position > dataset.n_rows:
-            raise Mistake(
-                f"The snapshot has seen {stream.position} rows, but the data have "
-                f"{dataset.n_rows} only: resume with the data that it was taken of."
+            raise CommandError(
+                f"The snapshot was taken after {stream.position} rows, but the data have only "
+                f"{dataset.n_rows}: resume with the same data."
             )
         truth = class_codes(stream_labels(dataset.y, dataset.n_rows), stream.classes)
         tested = truth[settings.warm_up : stream.position]
         differ = np.flatnonzero(tested != np.array(snapshot.truth[: len(tested)], dtype=int))
         if len(differ):
             row = settings.warm_up + int(differ[0])
-            raise Mistake(
-                f"Row {row + 1} of the data is of another class than when the snapshot was taken: "
-                "resume with the same data, in the same order."
+            raise CommandError(
+                f"Row {row + 1} has another class than when the snapshot was taken: resume with "
+                "the same data, in the same order."
             )
         stream.answers = list(snapshot.answers[: len(tested)])
         return stream
-
-    # -- going on -----------------------------------------------------------------------------
 
     @property
     def machine(self) -> Machine:
@@ -149,11 +154,9 @@ class Stream:
         return self.seconds_learning + self.seconds_predicting
 
     def run(self, progress: Progress, save_every: int | None, folder: str) -> None:
-        """To the end of the data, with snapshots on the way."""
-        from lindero.cli.snapshots import write_snapshot
-
+        """Go through the rest of the rows, and save snapshots."""
         settings = self.settings
-        table = self._table()
+        table = self._encode_table()
         step = None
         if save_every is not None:
             unit = settings.refit_every or settings.batch_size
@@ -162,12 +165,12 @@ class Stream:
         while self.position < self.dataset.n_rows:
             start = max(self.position, settings.warm_up)
             stop = self.dataset.n_rows if step is None else min(start + step, self.dataset.n_rows)
-            self._segment(table, start, stop, progress)
+            self._run_segment(table, start, stop, progress)
             if step is not None and (stop - settings.warm_up) % step == 0:
                 self.saved.append(write_snapshot(self, folder))
 
-    def _table(self) -> Any:
-        """Features as the machine takes them: encoded by what the first rows were like."""
+    def _encode_table(self) -> Any:
+        """Encode the features, with scales fitted to the first rows."""
         X = self.dataset.X
         if final_estimator(self.model) is self.model:
             return X
@@ -177,12 +180,12 @@ class Stream:
             encoder.fit(self.dataset.rows(first).X)
         return encoder.transform(X)
 
-    def _segment(self, table: Any, start: int, stop: int, progress: Progress) -> None:
-        """Test and learn the rows from `start` to `stop`."""
+    def _run_segment(self, table: Any, start: int, stop: int, progress: Progress) -> None:
+        """Predict and learn the rows from `start` to `stop`."""
         settings, beginning = self.settings, self.position == 0
         machine = final_estimator(self.model)
-        # Machines that are fitted anew need the rows before, and are fitted to them at once; that
-        # is what they are at the end of the segment before, too.
+        # Machines that are refitted need the rows before, and are refitted to them at once, as they
+        # were at the end of the segment before.
         first = 0 if beginning or settings.refit_every is not None else start
         times = self.dataset.times
         given: dict[str, Any] = {
@@ -200,41 +203,39 @@ class Stream:
         except KeyboardInterrupt as interrupt:
             done = getattr(interrupt, "result", None)
             if done is not None:
-                self._take(done, start)
+                self._record(done, start)
             raise
-        self._take(part, start)
+        self._record(part, start)
 
-    def _take(self, part: PrequentialResult, start: int) -> None:
+    def _record(self, part: PrequentialResult, start: int) -> None:
         self.answers += part.answers.tolist()
         self.position = start + len(part.answers)
         self.seconds_learning += part.seconds_learning
         self.seconds_predicting += part.seconds_predicting
 
-    # -- what came of it ----------------------------------------------------------------------
-
     @property
     def truth(self) -> Any:
-        """Positions of the true classes of the rows that were tested."""
+        """Positions of the true classes of the rows tested so far."""
         labels = stream_labels(self.dataset.y, self.dataset.n_rows)
         codes = class_codes(labels, self.classes)
         return codes[self.settings.warm_up : self.settings.warm_up + len(self.answers)]
 
-    def window(self, given: int | None) -> int:
-        """Rows that a point of the curve is about."""
+    def choose_window(self, given: int | None) -> int:
+        """Rows per point of the error curve."""
         return given or max(20, min(1000, self.dataset.n_rows // 10))
 
-    def result(self, window: int | None) -> PrequentialResult:
-        """All segments as one."""
+    def build_result(self, window: int | None) -> PrequentialResult:
+        """The result of all segments together."""
         first, n_tested = self.settings.warm_up, len(self.answers)
         return PrequentialResult(
             self.model, self.classes, np.arange(first, first + n_tested), self.truth,
-            np.array(self.answers, dtype=int), self.window(window), self.seconds_predicting,
+            np.array(self.answers, dtype=int), self.choose_window(window), self.seconds_predicting,
             self.seconds_learning, self.position == self.dataset.n_rows,
         )  # fmt: skip
 
 
-def in_order_of_time(dataset: Any) -> Any:
-    """The same rows, the earliest first; rows of the same time stay in their order."""
+def sort_by_time(dataset: Any) -> Any:
+    """The same rows in order of time; rows with equal times keep their order."""
     if dataset.times is None:
         return dataset
     order = np.argsort(dataset.times, kind="stable")
@@ -243,7 +244,90 @@ def in_order_of_time(dataset: Any) -> Any:
 
 def _require_classes(machine: Machine, dataset: Any) -> None:
     if machine.task != CLASSIFICATION:
-        raise Mistake(f"{machine.name} is for {machine.task}; a stream is for classification.")
+        raise CommandError(f"{machine.name} is for {machine.task}; a stream is for classification.")
     if dataset.task != CLASSIFICATION:
         what = {"regression": "a number", "unlabelled": "missing"}.get(dataset.task, "a rank")
-        raise Mistake(f"A stream is for classification, and the target is {what}.")
+        raise CommandError(f"A stream is for classification, but the target is {what}.")
+
+
+# -- snapshots -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StreamSnapshot:
+    """A machine in the middle of a stream, the settings, and the answers so far."""
+
+    path: str
+    model: Any
+    noted: dict[str, Any]
+    truth: list[int]
+    answers: list[int]
+
+
+def require_unused(folder: str) -> None:
+    """Refuse a folder that holds snapshots of another run: their answers would be lost."""
+    if any(Path(folder).glob("row-*.lin")):
+        raise CommandError(
+            f"{folder!r} holds snapshots of another run: continue it (--resume {folder}), choose "
+            "another folder (--snapshots), or remove it."
+        )
+
+
+def write_snapshot(stream: Stream, folder: str) -> str:
+    """Save the current state of a stream; return the path."""
+    from lindero.cli.output import to_plain
+    from lindero.persist import save
+    from lindero.persist.safe_file import write_whole_bytes
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["row", "true", "predicted", "true_code", "predicted_code"])
+    labels = stream.classes.tolist()
+    pairs = zip(stream.truth.tolist(), stream.answers, strict=True)
+    for row, (true, answer) in enumerate(pairs, start=stream.settings.warm_up + 1):
+        writer.writerow([row, labels[true], labels[answer] if answer >= 0 else "", true, answer])
+    write_whole_bytes(Path(folder) / _ANSWERS, text.getvalue().encode("utf-8", errors="replace"))
+    path = Path(folder) / _NAME.format(stream.position)
+    noted = {
+        **dataclasses.asdict(stream.settings),
+        "rows": stream.position,
+        "classes": labels,
+        "seconds": [stream.seconds_learning, stream.seconds_predicting],
+    }
+    save(stream.model, path, summary={"stream": to_plain(noted)})
+    return str(path)
+
+
+def read_snapshot(place: str) -> StreamSnapshot:
+    """Read a snapshot, or the last one in a folder."""
+    from lindero.persist import inspect, load
+
+    path = Path(place)
+    if path.is_dir():
+        found = sorted(path.glob("row-*.lin"))
+        if not found:
+            raise CommandError(f"There are no snapshots in {place!r}: use --save-every first.")
+        path = found[-1]
+    noted = inspect(path).summary.get("stream")
+    answers = path.parent / _ANSWERS
+    if noted is None or not answers.is_file():
+        raise CommandError(
+            f"{str(path)!r} is not a snapshot with its answers ({_ANSWERS}) in the same folder."
+        )
+    try:
+        with answers.open(encoding="utf-8", newline="") as file:
+            rows = [
+                (int(row["true_code"]), int(row["predicted_code"])) for row in csv.DictReader(file)
+            ]
+    except (KeyError, ValueError, TypeError):
+        raise CommandError(
+            f"{str(answers)!r} is damaged: it does not hold the answers of a stream."
+        ) from None
+    n_tested = noted["rows"] - noted["warm_up"]
+    if len(rows) < n_tested:
+        raise CommandError(
+            f"{str(answers)!r} holds {len(rows)} answers, but the snapshot has {n_tested}: they do "
+            "not belong together."
+        )
+    truth, given = zip(*rows, strict=True) if rows else ((), ())
+    return StreamSnapshot(str(path), load(path), noted, list(truth), list(given))

@@ -1,4 +1,4 @@
-"""``lindero train``: data to a model."""
+"""``lindero train``: from data to a saved model."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import click
 from lindero.cli.options import (
     DataSource,
     data_options,
+    file_option,
     folds_option,
-    machine_names,
+    list_machines,
     machine_options,
     output_options,
     seed_option,
@@ -27,19 +28,11 @@ Examples:
 """
 
 
-@click.command(epilog=f"{_EXAMPLES}\n{machine_names()}")
+@click.command(epilog=f"{_EXAMPLES}\n{list_machines()}")
 @data_options
 @machine_options
-@click.option(
-    "-o",
-    "--output",
-    "path",
-    type=click.Path(dir_okay=False),
-    default="model.lin",
-    show_default=True,
-    help="Where to save the model.",
-)
-@click.option("--tune", is_flag=True, help="Search a grid of parameters first (see tune).")
+@file_option("Where to save the model.", "model.lin")
+@click.option("--tune", is_flag=True, help="Search a grid of parameters first (see lindero tune).")
 @folds_option
 @seed_option
 @output_options
@@ -54,19 +47,17 @@ def command(
     folds: int,
     seed: int,
 ) -> None:
-    """Fit a machine to data and save it.
+    """Train a machine and save it.
 
-    Numbers are standardised, categories and missing values are taken care of, and the model
-    remembers how: predict takes tables like DATA.
+    Numbers are standardised, categories and missing values are encoded, and the model file includes
+    how, so that predict accepts tables like DATA.
     """
-    from lindero.cli.reading import assignments, chosen_machine, chosen_params, typed
-    from lindero.cli.saving import require_place, save_model
+    from lindero.cli.reading import format_command, format_params, prepare
+    from lindero.cli.saved_model import save_model
+    from lindero.cli.writing import require_writable
 
-    require_place(path)
-    dataset = data.load(machine)
-    found = chosen_machine(machine, dataset)
-    params = chosen_params(settings, found, dataset)
-    output.note(dataset.summary())
+    require_writable(path)
+    dataset, found, params = prepare(output, data, machine, settings)
     begun = time.perf_counter()
     if tune:
         from lindero.cli.tune import search
@@ -74,42 +65,42 @@ def command(
         tuning = search(output, found, dataset, params, None, folds, seed)
         model, params = tuning.model, tuning.params
     else:
-        model = _fitted(output, found, dataset, params, seed)
+        model = _fit(output, found, dataset, params, seed)
     seconds = time.perf_counter() - begun
     result, sentence = save_model(model, path, found, data, dataset, params, seconds)
     if tune:
         result["tuning"] = tuning.best.to_dict()
-    text = f"{_title(found.name, assignments(params))} on {dataset.n_rows} rows"
+    text = f"{_format_title(found.name, format_params(params))} on {dataset.n_rows} rows"
     text += f", to predict {dataset.target!r}" if found.has_target else ""
     text += f"\n{sentence}\n"
     text += f"Trained in {seconds:.2f} s; saved as {path}."
-    output.result(result, text)
+    output.show_result(result, text)
     if data.path == "-":
         return
     saved = shlex.quote(path)
     output.note(
-        f"Next: {typed('cv', data, found.name, params)}  (how well it does on unseen rows)\n"
+        f"Next: {format_command('cv', data, found.name, params)}  (cross-validate it)\n"
         f"      lindero predict {saved} NEW_DATA  (apply it)\n"
         f"      lindero info {saved}  (look inside)"
     )
 
 
-def _title(name: str, assigned: list[str]) -> str:
+def _format_title(name: str, assigned: list[str]) -> str:
     return f"{name} with {', '.join(assigned)}" if assigned else name
 
 
-def _fitted(output: Output, machine: Any, dataset: Any, params: dict[str, Any], seed: int) -> Any:
-    from lindero.cli.reading import roles
+def _fit(output: Output, machine: Any, dataset: Any, params: dict[str, Any], seed: int) -> Any:
+    from lindero.cli.reading import gather_roles
     from lindero.machines import fit_machine, make_machine
     from lindero.machines.building import final_estimator
 
     model = make_machine(machine, params, random_state=seed)
     final = final_estimator(model)
     if not output.is_live or not hasattr(final, "verbose"):
-        with output.waiting(f"training {machine.name}"):
-            return fit_machine(model, dataset.X, **roles(dataset))
-    # These machines draw a bar of their own.
+        with output.showing_status(f"training {machine.name}"):
+            return fit_machine(model, dataset.X, **gather_roles(dataset))
+    # These machines draw their own progress bar.
     final.set_params(verbose=True)
-    fit_machine(model, dataset.X, **roles(dataset))
+    fit_machine(model, dataset.X, **gather_roles(dataset))
     final_estimator(model).set_params(verbose=False)
     return model

@@ -1,4 +1,4 @@
-"""``lindero tune``: the best parameters of a machine."""
+"""``lindero tune``: a grid search over the parameters of a machine."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 
 import click
 
-from lindero.cli.mistakes import INTERRUPTED
 from lindero.cli.options import (
     DataSource,
     data_options,
+    file_option,
     folds_option,
-    machine_names,
+    list_machines,
     machine_options,
     output_options,
     seed_option,
 )
-from lindero.cli.output import Output, aligned
+from lindero.cli.output import INTERRUPTED, Output, align_columns
 
-#: Points of a grid that are shown.
+#: Points of the grid that are shown.
 _MOST_SHOWN = 10
 
 _EXAMPLES = """\b
@@ -30,22 +30,16 @@ Examples:
 """
 
 
-@click.command(epilog=f"{_EXAMPLES}\n{machine_names()}")
+@click.command(epilog=f"{_EXAMPLES}\n{list_machines()}")
 @data_options
 @machine_options
 @click.option(
     "--grid",
     metavar="NAME=VALUES",
     multiple=True,
-    help="Values to try, such as C=1,10,100, for those the machine usually has. Can be repeated.",
+    help="Values to try, such as C=1,10,100, instead of the default grid. Can be repeated.",
 )
-@click.option(
-    "-o",
-    "--output",
-    "path",
-    type=click.Path(dir_okay=False),
-    help="Where to save the best model, fitted to all rows; by default it is not saved.",
-)
+@file_option("Where to save the best model, trained on all rows; not saved by default.")
 @folds_option
 @seed_option
 @output_options
@@ -62,19 +56,17 @@ def command(
 ) -> None:
     """Find the best parameters of a machine.
 
-    Every point of a grid is judged by cross-validation. Parameters given by --set are not
-    searched. Ctrl-C ends the search and shows the points done until then.
+    Every point of a grid is cross-validated. Parameters given by --set are fixed. Ctrl-C ends the
+    search and shows the points done so far.
     """
-    from lindero.cli.reading import chosen_machine, chosen_params, typed
-    from lindero.cli.saving import require_place, save_model
+    from lindero.cli.reading import format_command, parse_params, prepare
+    from lindero.cli.saved_model import save_model
+    from lindero.cli.writing import require_writable
 
     if path is not None:
-        require_place(path)
-    dataset = data.load(machine)
-    found = chosen_machine(machine, dataset)
-    params = chosen_params(settings, found, dataset)
-    points = chosen_params(grid, found, dataset) or None
-    output.note(dataset.summary())
+        require_writable(path)
+    dataset, found, params = prepare(output, data, machine, settings)
+    points = parse_params(grid, found, dataset) or None
     begun = time.perf_counter()
     interrupted = False
     try:
@@ -89,15 +81,15 @@ def command(
     shown = tuning.trials[:_MOST_SHOWN]
     rows = [[*(trial.params[name] for name in names), trial.mean, trial.std] for trial in shown]
     text = f"{found.name}, {len(tuning.trials)} points, {folds} folds, {seconds:.2f} s\n"
-    text += aligned(rows, [*names, tuning.measure.replace("_", " "), "deviation"])
-    text += "\nCut short: these points are all that is known, and nothing is saved." * interrupted
+    text += align_columns(rows, [*names, tuning.measure.replace("_", " "), "std"])
+    text += "\nInterrupted: the other points were not tested, and nothing was saved." * interrupted
     if path is not None and not interrupted:
         result["model"] = path
         _, sentence = save_model(tuning.model, path, found, data, dataset, tuning.params, seconds)
-        text += f"\n{sentence}\nThe best is saved as {path}."
-    output.result(result, text)
+        text += f"\n{sentence}\nThe best model is saved as {path}."
+    output.show_result(result, text)
     if path is None or interrupted:
-        output.note(f"Next: {typed('train', data, found.name, tuning.params)}")
+        output.note(f"Next: {format_command('train', data, found.name, tuning.params)}")
     if interrupted:
         sys.exit(INTERRUPTED)
 
@@ -111,11 +103,11 @@ def search(
     folds: int,
     seed: int,
 ) -> Any:
-    """The search itself, with a bar; points that could not be fitted are told of."""
-    from lindero.cli.reading import roles
+    """Run the search with a progress bar; warn of points that could not be fitted."""
+    from lindero.cli.reading import gather_roles
     from lindero.machines import tuned
 
-    with output.progress(f"tuning {machine.name}") as progress:
+    with output.showing_progress(f"tuning {machine.name}") as progress:
         tuning = tuned(
             machine,
             dataset.X,
@@ -124,7 +116,7 @@ def search(
             folds=folds,
             random_state=seed,
             progress=progress,
-            **roles(dataset),
+            **gather_roles(dataset),
         )
     failed = [trial for trial in tuning.trials if trial.failure is not None]
     if failed:

@@ -1,9 +1,9 @@
-"""The bytes of a data file: from a path or standard input, unpacked, and as text in UTF-8.
+"""The bytes of a data file: read from a path or standard input, decompressed, as text in UTF-8.
 
-A file is read whole, since its columns are as large. Three things are bounded: what is no plain
-file or pipe is not read at all (``/dev/zero`` has no end), a packed file may not unpack to more
-than `MOST_UNPACKED` bytes *and* `MOST_GROWTH` times its size (a few bytes of gz can hold
-terabytes), and names of other files are suggested from a folder's first entries only.
+A file is read whole, since its columns are as large. Untrusted files are bounded in three ways.
+Only plain files and pipes are read (``/dev/zero`` has no end). A compressed file may not grow to
+more than `MOST_UNPACKED` bytes *and* `MOST_GROWTH` times its size, since a few bytes of gzip can
+hold terabytes. Similar file names are suggested from the first entries of a folder only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 
 from lindero.errors import DataError, warn_user
 
-#: Bytes that any packed file may unpack to, and how many times its size it may be beyond that.
+#: Size in bytes that a compressed file may always have, and its growth beyond that.
 MOST_UNPACKED = 2**30
 MOST_GROWTH = 200
 
@@ -38,12 +38,12 @@ _SOMETHING = re.compile(rb"[^\xef\xbb\xbf \t\r\n]")
 
 @dataclass(frozen=True)
 class Content:
-    """What is in a file, and what to call the file in messages.
+    """The content of a file, and its name in messages.
 
     Attributes
     ----------
     data : memoryview
-        The bytes, unpacked; a view, so that parts of it are no copies.
+        The bytes, decompressed; slices of a view are not copies.
     source : str
         The path, or "standard input".
     """
@@ -52,7 +52,7 @@ class Content:
     source: str
 
     def error(self, message: str, line: int | None = None) -> DataError:
-        """The error to raise about it; `message` says what is wrong and what to do."""
+        """An error about this file; `message` says what is wrong and what to do."""
         place = self.source if line is None else f"{self.source}, line {line}"
         return DataError(f"{place}: {message}", self.source, line)
 
@@ -61,7 +61,7 @@ class Content:
         return bytes(self.data[:n_bytes])
 
     def find(self, byte: bytes, start: int = 0) -> int:
-        """The place of the first such byte; −1 if there is none."""
+        """Offset of the first such byte; −1 if there is none."""
         for piece in range(start, len(self.data), _PIECE):
             place = bytes(self.data[piece : piece + _PIECE]).find(byte)
             if place >= 0:
@@ -79,15 +79,15 @@ class Content:
         )
 
     def is_blank(self, start: int = 0) -> bool:
-        """Whether nothing but blanks and ends of lines follows."""
+        """Whether only blanks and line ends follow."""
         return _SOMETHING.search(self.data, start) is None
 
     def line_at(self, offset: int) -> int:
-        """Number of the line that a byte is on, counted from 1."""
+        """Line number of a byte, counted from 1."""
         return self.count(b"\n", 0, offset) + 1
 
     def as_text(self) -> Content:
-        """In UTF-8 without a mark at the beginning; binary data are refused."""
+        """As UTF-8 without a byte order mark; binary data are refused."""
         content = self
         if self.head(2) in (b"\xff\xfe", b"\xfe\xff"):
             try:
@@ -95,20 +95,20 @@ class Content:
                 content = replace(self, data=memoryview(text.encode("utf-8")))
             except UnicodeError:
                 raise self.error(
-                    "begins like text in UTF-16, but is not. Save it as UTF-8."
+                    "has a UTF-16 byte order mark, but is not UTF-16. Save it as UTF-8."
                 ) from None
         if content.head(3) == b"\xef\xbb\xbf":
             content = replace(content, data=content.data[3:])
         if (null := content.find(b"\0")) >= 0:
             raise content.error(
-                "has a NUL byte, which no text has. Is it damaged, or of another format?",
+                "has a NUL byte, so it is not text. Is it damaged, or in another format?",
                 content.line_at(null),
             )
-        return content if _is_utf8(content.data) else _from_latin_1(content)
+        return content if _is_utf8(content.data) else _decode_latin_1(content)
 
 
 def _is_utf8(data: memoryview) -> bool:
-    """What decoding tells, several times as fast."""
+    """Whether data are valid UTF-8, several times faster than decoding them."""
     import pyarrow as pa
 
     ends = pa.array([0, len(data)], pa.int64()).buffers()[1]
@@ -120,7 +120,7 @@ def _is_utf8(data: memoryview) -> bool:
     return True
 
 
-def _from_latin_1(content: Content) -> Content:
+def _decode_latin_1(content: Content) -> Content:
     data = bytes(content.data)
     try:
         data.decode("utf-8")
@@ -128,7 +128,7 @@ def _from_latin_1(content: Content) -> Content:
     except UnicodeDecodeError as error:
         place = error.start
     warn_user(
-        f"{content.source}, line {content.line_at(place)}: byte 0x{data[place]:02x} is no UTF-8, "
+        f"{content.source}, line {content.line_at(place)}: byte 0x{data[place]:02x} is not UTF-8, "
         "so the file was read as Latin-1. If letters look wrong, save it as UTF-8.",
         UserWarning,
     )
@@ -136,44 +136,48 @@ def _from_latin_1(content: Content) -> Content:
 
 
 def read_content(path: Any) -> Content:
-    """The content of a file, unpacked if it is gzip."""
+    """Read a file, and decompress it if it is gzip."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(
             f"path must be the name of a file, or '-' for standard input, not "
             f"{type(path).__name__}. A table in memory needs no loading: pass it to fit."
         )
     name = os.fsdecode(os.fspath(path))
-    content = _standard_input() if name == _STANDARD_INPUT else _file(name)
+    content = _read_standard_input() if name == _STANDARD_INPUT else _read_file(name)
     if content.head(2) == _GZIP:
-        content = replace(content, data=memoryview(_unpacked(content)))
+        content = replace(content, data=memoryview(_unpack(content)))
     if content.is_blank():
         raise content.error("is empty: there is nothing to load.")
     return content
 
 
-def _standard_input() -> Content:
+def _read_standard_input() -> Content:
     if sys.stdin is None:
-        raise DataError("'-' is standard input, but this program has none. Name a file instead.")
-    # Programs that put something else in its place may offer text only.
+        raise DataError(
+            "'-' is standard input, but this program has none. Pass the name of a file."
+        )
+    # Programs may replace it by a stream of text.
     stream = getattr(sys.stdin, "buffer", sys.stdin)
     data = stream.read()
     data = data.encode("utf-8") if isinstance(data, str) else data
     return Content(memoryview(data), "standard input")
 
 
-def _file(name: str) -> Content:
+def _read_file(name: str) -> Content:
     if name.startswith(("http://", "https://", "ftp://")):
-        raise DataError(f"{name} is an address. Download the file, and load that.", name)
+        raise DataError(f"{name} is a web address. Download the file, and load that.", name)
     path = Path(name).expanduser()
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            raise DataError(f"{name} is a folder: name one of its files{_some_of(path)}.", name)
+            raise DataError(
+                f"{name} is a folder: name one of its files{_suggest_entry(path)}.", name
+            )
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
-            raise DataError(f"{name} is neither a file nor a pipe, and is not read.", name)
-        return Content(_bytes_of(path), name)
+            raise DataError(f"{name} is neither a file nor a pipe, so it is not read.", name)
+        return Content(_read_bytes(path), name)
     except (FileNotFoundError, NotADirectoryError):
-        raise DataError(f"There is no file {name}.{_similar(path)}", name) from None
+        raise DataError(f"There is no file {name}.{_suggest_similar(path)}", name) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = getattr(error, "strerror", None) or error
         raise (
@@ -183,8 +187,8 @@ def _file(name: str) -> Content:
         ) from None
 
 
-def _bytes_of(path: Path) -> memoryview:
-    """All bytes of a file, in memory that Arrow has at hand: fresh memory costs as much again."""
+def _read_bytes(path: Path) -> memoryview:
+    """All bytes of a file, in memory from Arrow's pool: fresh memory doubles the time."""
     import pyarrow as pa
 
     with path.open("rb", buffering=0) as file:
@@ -197,7 +201,7 @@ def _bytes_of(path: Path) -> memoryview:
     return memoryview(bytes(room[:filled]) + rest) if rest else room[:filled]
 
 
-def _entries(folder: Path) -> list[str]:
+def _list_entries(folder: Path) -> list[str]:
     try:
         with os.scandir(folder) as entries:
             found = itertools.islice(entries, _ENTRIES_LOOKED_AT)
@@ -206,17 +210,17 @@ def _entries(folder: Path) -> list[str]:
         return []
 
 
-def _some_of(folder: Path) -> str:
-    names = _entries(folder)
+def _suggest_entry(folder: Path) -> str:
+    names = _list_entries(folder)
     return f", such as {names[0]!r}" if names else ", but it has none"
 
 
-def _similar(path: Path) -> str:
-    close = difflib.get_close_matches(path.name, _entries(path.parent), n=1)
+def _suggest_similar(path: Path) -> str:
+    close = difflib.get_close_matches(path.name, _list_entries(path.parent), n=1)
     return f" Did you mean {str(path.with_name(close[0]))!r}?" if close else " Check its name."
 
 
-def _unpacked(content: Content) -> bytes:
+def _unpack(content: Content) -> bytes:
     most = max(MOST_UNPACKED, MOST_GROWTH * len(content.data))
     pieces, size = [], 0
     try:
@@ -225,13 +229,13 @@ def _unpacked(content: Content) -> bytes:
                 size += len(piece)
                 if size > most:
                     raise content.error(
-                        f"unpacks to more than {most} bytes, over {MOST_GROWTH} times its size. If "
-                        "that is meant, unpack it with gunzip and load the result."
+                        f"decompresses to more than {most} bytes, over {MOST_GROWTH} times its "
+                        "size. If that is intended, use gunzip and load the result."
                     )
                 pieces.append(piece)
     except (EOFError, OSError, zlib.error) as error:
         raise content.error(
-            f"is a damaged gz file ({_lower(str(error))}). Fetch or pack it again."
+            f"is a damaged gzip file ({_lower(str(error))}). Download or compress it again."
         ) from None
     return b"".join(pieces)
 

@@ -1,28 +1,57 @@
-"""CSV through Arrow: types are found over the whole file, by several threads.
+"""CSV files, read by Arrow, which finds types over the whole file with several threads.
 
-Arrow takes a field as it stands, so that fields with blanks around them are text to it; such
-columns are trimmed and looked at again. Columns that Arrow takes for dates or times of day are
-wanted as text. Most of them are known as such from their first rows, and the others are read once
-more (`SourceTable.text_of`).
+How a file is written, its `Dialect`, is detected from the first lines.
+
+* The delimiter is the first of tab, semicolon, comma, bar and blank that divides all of these
+  lines into the same number of fields, more than one. If none does, it is the one that divides
+  most of them like the first line, so that the others can be reported.
+* There is a header if some column is text in the first line and numbers in all others. There is
+  none if any field of the first line is a number or missing. A table of text has one, unless a
+  word of the first line occurs again in its column, or twice in that line.
+* Blanks around fields are ignored in a column that has some in these lines, and in columns of
+  numbers. Arrow does not ignore them, so such columns are trimmed and converted afterwards.
+* There are decimal commas if the delimiter is not a comma and numbers with a comma occur, but none
+  with a point.
+
+Columns that Arrow takes for dates or times of day are wanted as text. Most of them are known from
+their first rows; the others are read again (`SourceTable.text_of`).
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from lindero.data.content import Content
-from lindero.data.csv_dialect import FALSE, MISSING, TRUE, Dialect, csv_dialect, is_number
-from lindero.data.csv_faults import open_quote, row_fault
-from lindero.data.source_table import SourceTable, require_distinct
-from lindero.errors import warn_user
+from lindero.data.tables import SourceTable, require_distinct
+from lindero.errors import DataError, warn_user
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Rows in which numbers with signs are looked for, and what these are like: 1.234,56 or $3 or 5 %.
+DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "bar", " ": "blank"}
+MOST_COLUMNS = 60_000
+
+#: What a missing value looks like in text files.
+MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "<null>")
+
+TRUE = ("true", "True", "TRUE")
+FALSE = ("false", "False", "FALSE")
+
+_NO_TEXT = frozenset((*MISSING, *TRUE, *FALSE))
+_WRITTEN_OUT = {"\\t": "\t", "tab": "\t", "comma": ",", "semicolon": ";", "bar": "|", "space": " "}
+_SAMPLE_BYTES = 2**16
+_SAMPLE_RECORDS = 200
+_WITH_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+_WITH_POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+")
+
+#: Rows searched for numbers with separators or units, such as 1.234,56 or $3 or 5 %.
 _LOOKED_AT = 200
 _DRESSED_NUMBER = re.compile(
     r"[+-]?[$€£]?[ \u00a0]?[+-]?\d+([.,' \u00a0]\d{3})*([.,]\d+)?[ \u00a0]?[%€$£]?"
@@ -31,55 +60,57 @@ _DRESSED_NUMBER = re.compile(
 _BLOCK = 2**22
 #: Arrow counts the bytes of a block in 32 bits.
 _LARGEST_BLOCK = 2**31 - 1
+#: Characters of a bad row that a message shows.
+_SHOWN = 60
 
 
 def read_csv(content: Content, delimiter: str | None, header: bool | None) -> SourceTable:
     """The table in a CSV file."""
     import pyarrow as pa
 
-    dialect = csv_dialect(content, delimiter, header)
+    dialect = detect_dialect(content, delimiter, header)
     require_distinct(dialect.names, content)
-    if dialect.has_quotes and (error := open_quote(content, dialect)):
+    if dialect.has_quotes and (error := find_open_quote(content, dialect)):
         raise error
-    table = parsed(content, dialect, types=dict.fromkeys(dialect.texts, pa.string()))
+    table = parse_rows(content, dialect, types=dict.fromkeys(dialect.texts, pa.string()))
     named = zip(dialect.names, table.columns, strict=True)
     for name in dialect.texts:
         _warn_of_dressed_numbers(table[name], name, content)
-    tidied = {name: _tidied(column, name, dialect) for name, column in named}
+    tidied = {name: _tidy(column, name, dialect) for name, column in named}
     nothing = [name for name in dialect.unnamed if tidied[name].null_count == len(tidied[name])]
-    # With neither name nor value a column is none, unless all are.
+    # A column with neither a name nor a value is dropped, unless all columns are such.
     plain = pa.table(tidied)
     plain = plain.drop_columns(nothing) if len(nothing) < len(tidied) else plain
 
     def text_of(name: str) -> pa.ChunkedArray:
         if plain[name].type == pa.string():
             return plain[name]
-        return trimmed(parsed(content, dialect, only=name)[name])
+        return trim(parse_rows(content, dialect, only=name)[name])
 
     return SourceTable(plain, text_of)
 
 
 def _warn_of_dressed_numbers(column: pa.ChunkedArray, name: str, content: Content) -> None:
-    """Say so where text is numbers with signs of thousands, per cent or money, or with a decimal
-    comma beside others with a point."""
+    """Warn if text is numbers with thousands separators, percent or currency signs, or with decimal
+    commas beside decimal points."""
     values = [value.strip() for value in column.slice(0, _LOOKED_AT).drop_null().to_pylist()]
     dressed = next((value for value in values if not is_number(value)), None)
     if dressed is not None and all(map(_DRESSED_NUMBER.fullmatch, values)):
         warn_user(
-            f"{content.source}: column {name!r} is taken for text, since its numbers are written "
+            f"{content.source}: column {name!r} is read as text, since its numbers are written "
             f"like {dressed!r}. Write them like 1234.5 to have them read as numbers.",
             UserWarning,
         )
 
 
-def parsed(
+def parse_rows(
     content: Content,
     dialect: Dialect,
     only: str | None = None,
     types: dict[str, Any] | None = None,
     missing: Sequence[str] = MISSING,
 ) -> pa.Table:
-    """The columns as Arrow reads them: all, of the types that it finds or that are given, or only
+    """The columns as Arrow reads them: all, with the types that it finds or that are given, or only
     one, as text."""
     import pyarrow as pa
     from pyarrow import csv
@@ -95,18 +126,18 @@ def parsed(
         check_utf8=False,
     )
     try:
-        return _parsed(content, dialect, convert)
+        return _parse_blocks(content, dialect, convert)
     except (pa.ArrowException, OSError) as error:
-        raise row_fault(content, dialect) or content.error(
+        raise find_row_fault(content, dialect) or content.error(
             f"cannot be read as CSV with delimiter {dialect.delimiter!r}: {_first_line(error)}"
         ) from None
 
 
-def _parsed(content: Content, dialect: Dialect, convert: Any) -> pa.Table:
-    """Rows by Arrow, which divides them at ends of lines, or where quotes allow it.
+def _parse_blocks(content: Content, dialect: Dialect, convert: Any) -> pa.Table:
+    """Rows by Arrow, which splits blocks at line ends, or at those outside quotes.
 
-    Following quotes takes another pass, by one thread. It is not needed where there are as many
-    rows as lines, for then no line ends within quotes.
+    Following quotes takes another pass in one thread. It is not needed if there are as many rows as
+    lines, since then no quoted field contains a line end.
     """
     import pyarrow as pa
     from pyarrow import csv
@@ -131,7 +162,7 @@ def _parsed(content: Content, dialect: Dialect, convert: Any) -> pa.Table:
     except pa.ArrowInvalid as error:
         if "straddling" not in str(error):
             raise
-        # A row is larger than a block.
+        # A row is longer than a block.
         return attempt(min(max(len(rows), _BLOCK), _LARGEST_BLOCK), dialect.has_quotes)
 
 
@@ -140,25 +171,25 @@ def _first_line(error: Exception) -> str:
     return text[:200] + ("..." if len(text) > 200 else "")
 
 
-def _tidied(column: pa.ChunkedArray, name: str, dialect: Dialect) -> pa.ChunkedArray:
+def _tidy(column: pa.ChunkedArray, name: str, dialect: Dialect) -> pa.ChunkedArray:
     import pyarrow as pa
 
     if column.type != pa.string() or name not in dialect.loose:
         return column
-    text = trimmed(column)
-    return column if text is column else retyped(text, dialect.decimal)
+    text = trim(column)
+    return column if text is column else infer_type(text, dialect.decimal)
 
 
-def trimmed(column: pa.ChunkedArray, missing: Sequence[str] = MISSING) -> pa.ChunkedArray:
-    """Text without blanks around it; the column itself where there are none."""
+def trim(column: pa.ChunkedArray, missing: Sequence[str] = MISSING) -> pa.ChunkedArray:
+    """Text without surrounding blanks; the column itself if it has none."""
     from pyarrow import compute as pc
 
     text = pc.ascii_trim_whitespace(column)
-    return column if text.equals(column) else without_missing(text, missing)
+    return column if text.equals(column) else mark_missing(text, missing)
 
 
-def without_missing(text: pa.ChunkedArray, missing: Sequence[str]) -> pa.ChunkedArray:
-    """Text with null in place of the words for missing."""
+def mark_missing(text: pa.ChunkedArray, missing: Sequence[str]) -> pa.ChunkedArray:
+    """Text with null in place of the words that mean missing."""
     import pyarrow as pa
     from pyarrow import compute as pc
 
@@ -166,8 +197,8 @@ def without_missing(text: pa.ChunkedArray, missing: Sequence[str]) -> pa.Chunked
     return pc.if_else(is_missing, pa.scalar(None, pa.string()), text)
 
 
-def retyped(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
-    """Text as numbers or truth values, where all of it is such."""
+def infer_type(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
+    """Text as numbers or booleans, if all of it is."""
     import pyarrow as pa
     from pyarrow import compute as pc
 
@@ -183,3 +214,251 @@ def retyped(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
         flags = pc.is_in(text, value_set=pa.array(TRUE))
         return pc.if_else(pc.is_valid(text), flags, pa.scalar(None, pa.bool_()))
     return text
+
+
+# -- dialect ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV file is written.
+
+    Attributes
+    ----------
+    delimiter : str
+        One character.
+    names : list of str
+        Names of the columns: of the header, or x0, x1, … where there is none.
+    start : int
+        Offset of the first row in bytes.
+    decimal : str
+        The decimal sign.
+    has_quotes : bool
+        Whether there is a quote in any row.
+    texts : tuple of str
+        Columns that are text in the first lines. Dates are text.
+    loose : frozenset of str
+        Columns that may have blanks around fields: those that do in the first lines, and all that
+        are not text.
+    unnamed : frozenset of str
+        Columns without a name in the header, such as a delimiter at the end of each line makes.
+    """
+
+    delimiter: str
+    names: list[str]
+    start: int
+    decimal: str
+    has_quotes: bool = False
+    texts: tuple[str, ...] = ()
+    loose: frozenset[str] = frozenset()
+    unnamed: frozenset[str] = frozenset()
+
+
+def detect_dialect(content: Content, delimiter: str | None, header: bool | None) -> Dialect:
+    """How a file is written, where the user did not say so."""
+    sample, is_whole = _read_sample(content)
+    if delimiter is None:
+        delimiter = _guess_delimiter(sample, is_whole)
+    else:
+        delimiter = parse_delimiter(delimiter)
+    rows = _split_records(sample, delimiter, is_whole)
+    if not rows:
+        raise content.error("has no readable line: is a quote not closed?")
+    first, rest = [field.strip() for field in rows[0]], rows[1:]
+    if len(first) > MOST_COLUMNS:
+        raise content.error(
+            f"has {len(first)} columns; at most {MOST_COLUMNS} are read. If most values are "
+            "zero, save the data as svmlight."
+        )
+    if header is None:
+        header = _has_header(first, rest)
+    start = _find_first_row(sample, delimiter) if header else 0
+    if header and content.is_blank(start):
+        raise content.error(
+            f"has a header ({_list_names(first)}) and no rows. If it is a row, pass header=False."
+        )
+    names = [f"x{j}" for j in range(len(first))]
+    if header:
+        names = [given or name for given, name in zip(first, names, strict=True)]
+    decimal = "," if delimiter != "," and _has_decimal_commas(rest or rows) else "."
+    body = rest if header and rest else rows
+    has_quotes = content.find(b'"', start) >= 0
+    columns = dict(zip(names, zip_longest(*body, fillvalue=""), strict=False))
+    texts = tuple(name for name, fields in columns.items() if _is_text(fields, decimal))
+    loose = frozenset(columns).difference(
+        name for name in texts if not any(field != field.strip() for field in columns[name])
+    )
+    titled = zip(first, names, strict=True)
+    unnamed = frozenset(name for title, name in titled if header and not title)
+    return Dialect(delimiter, names, start, decimal, has_quotes, texts, loose, unnamed)
+
+
+def parse_delimiter(delimiter: str) -> str:
+    """The delimiter that a user named."""
+    delimiter = _WRITTEN_OUT.get(delimiter, delimiter)
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n\0':
+        raise DataError(f"delimiter must be one character, such as ',' or ';', not {delimiter!r}.")
+    if not delimiter.isascii():
+        raise DataError(f"delimiter must be a character of ASCII, not {delimiter!r}.")
+    return delimiter
+
+
+def is_number(field: str, decimal: str = ".") -> bool:
+    """Whether a field is a number, and not missing."""
+    try:
+        float(field.replace(decimal, ".") if decimal != "." else field)
+    except ValueError:
+        return False
+    return field not in MISSING
+
+
+def _read_sample(content: Content) -> tuple[str, bool]:
+    """The first lines, at least three of them, and whether these are the whole file."""
+    size, data = _SAMPLE_BYTES, content.head(_SAMPLE_BYTES)
+    while size < len(content.data) and data.count(b"\n") + data.count(b"\r") < 4:
+        size *= 4
+        data = content.head(size)
+    if size >= len(content.data):
+        return data.decode("utf-8"), True
+    end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+    return data[:end].decode("utf-8"), False
+
+
+def _split_records(sample: str, delimiter: str, is_whole: bool = True) -> list[list[str]]:
+    """The first lines of a sample that are not blank, divided into fields."""
+    found: list[list[str]] = []
+    reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
+    try:
+        for record in reader:
+            if record:
+                found.append(record)
+            if len(found) > _SAMPLE_RECORDS:
+                break
+        else:
+            if not is_whole and len(found) > 1:
+                found.pop()  # a quote may have been cut in two
+    except csv.Error:  # a field beyond the csv module's limit; the lines before it are enough
+        pass
+    return found[:_SAMPLE_RECORDS]
+
+
+def _guess_delimiter(sample: str, is_whole: bool) -> str:
+    agreeing = {}
+    for delimiter in DELIMITERS:
+        rows = _split_records(sample, delimiter, is_whole)
+        if not rows or len(rows[0]) == 1:
+            continue
+        agreeing[delimiter] = sum(len(row) == len(rows[0]) for row in rows) / len(rows)
+        if agreeing[delimiter] == 1.0:
+            return delimiter
+    return max(agreeing, key=agreeing.__getitem__) if agreeing else ","
+
+
+def _has_header(first: list[str], rest: list[list[str]]) -> bool:
+    columns: list[list[str]] = [[] for _ in first]
+    for row in rest:
+        for column, field in zip(columns, row, strict=False):
+            if (field := field.strip()) not in MISSING:
+                column.append(field)
+    decimals = [
+        "," if column and all(map(_WITH_COMMA.fullmatch, column)) else "." for column in columns
+    ]
+    is_text = [field not in MISSING and not is_number(field) for field in first]
+    for text, column, decimal in zip(is_text, columns, decimals, strict=True):
+        if text and column and all(is_number(field, decimal) for field in column):
+            return True
+    if not all(is_text) or len(set(first)) < len(first):
+        return False
+    return not any(field in column for field, column in zip(first, columns, strict=True))
+
+
+def _is_text(fields: tuple[str, ...], decimal: str) -> bool:
+    """Whether any field is neither missing nor a number nor a boolean."""
+    return any(not is_number(field, decimal) and field.strip() not in _NO_TEXT for field in fields)
+
+
+def _find_first_row(sample: str, delimiter: str) -> int:
+    """Offset of the byte after the first record, which may span lines."""
+    lines = io.StringIO(sample, newline="").readlines()
+    reader = csv.reader(iter(lines), delimiter=delimiter)
+    next(record for record in reader if record)
+    return sum(len(line.encode("utf-8")) for line in lines[: reader.line_num])
+
+
+def _has_decimal_commas(rows: list[list[str]]) -> bool:
+    fields = [field.strip() for row in rows for field in row]
+    return any(map(_WITH_COMMA.fullmatch, fields)) and not any(map(_WITH_POINT.fullmatch, fields))
+
+
+def _list_names(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+
+
+# -- what is wrong with a file ---------------------------------------------------------------------
+
+
+# Arrow reads in parallel and does not count lines. Python's reader does, handles quotes alike, and
+# is fast enough for an error message.
+
+
+def find_row_fault(content: Content, dialect: Dialect) -> DataError | None:
+    """An error that names the first row with more or fewer fields than there are columns."""
+    expected = len(dialect.names)
+    for line, record in _number_records(content, dialect):
+        if isinstance(record, str):
+            return content.error(record, line)
+        if record and len(record) != expected:
+            return content.error(_describe_ragged_row(record, expected, dialect.delimiter), line)
+    return None
+
+
+def find_open_quote(content: Content, dialect: Dialect) -> DataError | None:
+    """An error that names a quote that is never closed, which would hide the lines after it."""
+    if content.count(b'"', dialect.start) % 2 == 0:
+        return None
+    for line, record in _number_records(content, dialect, strict=True):
+        if isinstance(record, str) and "end of data" in record:
+            return content.error(
+                'a quote (") in this row is never closed. Close it, or double it if it is a '
+                "character of the text.",
+                line,
+            )
+    return None
+
+
+def _number_records(
+    content: Content, dialect: Dialect, strict: bool = False
+) -> Iterator[tuple[int, list[str] | str]]:
+    """For each record, the line it begins on, and its fields or what is wrong with it."""
+    before = content.count(b"\n", 0, dialect.start)
+    lines = io.TextIOWrapper(
+        io.BytesIO(content.data[dialect.start :]), encoding="utf-8", newline=""
+    )
+    reader = csv.reader(lines, delimiter=dialect.delimiter, strict=strict)
+    while True:
+        begins = before + reader.line_num + 1
+        try:
+            yield begins, next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield begins, f"cannot be split into fields: {error}."
+            if reader.line_num + before + 1 == begins:  # no progress, so the end
+                return
+
+
+def _describe_ragged_row(record: list[str], expected: int, delimiter: str) -> str:
+    text = delimiter.join(record)
+    for other, name in DELIMITERS.items():
+        if other != delimiter and len(record) == 1 and text.count(other) == expected - 1 > 0:
+            return (
+                f"is delimited by {name} ({other!r}), but the first lines by {delimiter!r}. Use "
+                "one delimiter throughout, or pass delimiter=."
+            )
+    fields = "1 field" if len(record) == 1 else f"{len(record)} fields"
+    shown = text[:_SHOWN] + ("..." if len(text) > _SHOWN else "")
+    return (
+        f"has {fields}, but the table has {expected} columns: {shown!r}. Correct the row, quote "
+        "fields that contain the delimiter, or pass delimiter= if it is not "
+        f"{delimiter!r}."
+    )

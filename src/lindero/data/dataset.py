@@ -1,47 +1,61 @@
-"""A table with its target, and what goes with each row."""
+"""A table with its target, and the time, weight, query and name of each row."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from lindero.data.row_values import taken
-from lindero.data.summaries import one_line
+from lindero.data.tables import count_missing
+from lindero.labels import missing_values
 from lindero.runtime.arrays import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
+#: The largest classes that the summary lists.
+_LISTED = 6
+_PLURALS = {"number": "numbers", "category": "categories", "empty": "empty"}
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """Rows to learn from: features, target, and what else is known of each row.
 
-    Attributes
+    `load` and `fetch` return one.
+
+    Parameters
     ----------
     X : pyarrow.Table or scipy.sparse.csr_array
-        Features: a table, in which null is missing, or a sparse array where the file was sparse.
+        Features: a table, in which null is missing, or a sparse array.
     y : ndarray of shape (n_rows,) or None
-        Target. Classes are text, truth values or whole numbers (int64); anything else is float64.
-        A missing class is None, a missing number NaN.
+        Target. Classes are text, booleans or integers (int64); anything else is float64. A missing
+        class is None, a missing number NaN.
     target : str or None
-        Name of the column that `y` was.
-    times, weights, qid, ids : ndarray of shape (n_rows,) or None
-        Time, weight, query and name of each row.
+        Name of the target's column.
     kinds : dict
-        What each column of `X` is: "number", "category", or "empty" where it has no value at all.
-        Without entries for a sparse array, which holds numbers only.
+        Kind of each column of `X`: "number", "category", or "empty" if all values are missing.
+        Empty for a sparse array, which holds numbers only.
     source : str
-        Where it came from.
+        Where the data come from.
+    times, weights, qid, ids : ndarray of shape (n_rows,) or None, default=None
+        Time, weight, query and name of each row.
+
+    See Also
+    --------
+    load : Read a file.
+    fetch : Get a published data set.
 
     Examples
     --------
     >>> from lindero.bayes import NaiveBayes
-    >>> from lindero.data import tax_table
-    >>> data = tax_table()
+    >>> from lindero.data import load_tax_table
+    >>> data = load_tax_table()
     >>> data.summary().partition("; ")[2]
     "target 'evade': No 7, Yes 3"
     >>> model = NaiveBayes().fit(data.X, data.y)
@@ -69,8 +83,8 @@ class Dataset:
 
     @property
     def task(self) -> str:
-        """What there is to learn: "classification", "regression", "ranking" where rows have
-        queries, or "unlabelled"."""
+        """The task: "classification", "regression", "ranking" (rows have queries) or
+        "unlabelled"."""
         if self.y is None:
             return "unlabelled"
         if self.qid is not None:
@@ -78,7 +92,7 @@ class Dataset:
         return "regression" if self.y.dtype.kind == "f" else "classification"
 
     def summary(self) -> str:
-        """One line that says what the data are.
+        """Describe the data in one line.
 
         Returns
         -------
@@ -86,15 +100,34 @@ class Dataset:
             Rows, columns and their kinds, missing values, and the target.
         """
         name = os.path.basename(self.source) or self.source
-        return one_line(name, self.X, self.kinds, self.target, self.y, self.qid)
+        line = f"{name}: {_count(self.n_rows, 'row')}, {_count(self.n_features, 'column')}"
+        if sp.issparse(self.X):
+            line += f" (sparse, {self.X.nnz / max(1, self.n_rows):.3g} values a row)"
+            missing, cells = int(np.isnan(self.X.data).sum()), self.X.nnz
+        else:
+            count = Counter(self.kinds.values())
+            kinds = [
+                f"{count[kind]} {kind if count[kind] == 1 else plural}"
+                for kind, plural in _PLURALS.items()
+                if count[kind]
+            ]
+            line += f" ({', '.join(kinds)})" if kinds else ""
+            missing, cells = sum(map(count_missing, self.X.columns)), self.n_rows * self.n_features
+        line += f", {_describe_missing(missing, cells)}"
+        if self.target is None:
+            return line + "; no target"
+        line += f"; target {self.target!r}: {_describe_target(self.y)}"
+        if self.qid is not None:
+            line += f"; {_count(len(np.unique(self.qid)), 'query', 'queries')}"
+        return line
 
     def rows(self, indices: Any) -> Dataset:
-        """Some of the rows.
+        """Select rows, with everything that belongs to them.
 
         Parameters
         ----------
         indices : array-like of int or of bool, or slice
-            Positions, or one truth value for each row.
+            Positions, or one boolean for each row.
 
         Returns
         -------
@@ -109,10 +142,11 @@ class Dataset:
             name: None if (values := getattr(self, name)) is None else values[places]
             for name in ("y", "times", "weights", "qid", "ids")
         }
-        return replace(self, X=taken(self.X, places), **kept)
+        X = self.X.take(places) if hasattr(self.X, "schema") else self.X[places]
+        return replace(self, X=X, **kept)
 
     def without_target(self) -> Dataset:
-        """The same rows with no target.
+        """Drop the target, as for prediction.
 
         Returns
         -------
@@ -120,3 +154,41 @@ class Dataset:
             The features, and what else is known of each row.
         """
         return replace(self, y=None, target=None)
+
+
+# -- parts of the summary --------------------------------------------------------------------------
+
+
+def _describe_target(y: Array | None) -> str:
+    """Classes and how many rows each has, or the range of numbers."""
+    if y is None:
+        return "no values"
+    missing = missing_values(y)
+    values, unknown = y[~missing], f", {missing.sum()} missing" if missing.any() else ""
+    if y.dtype.kind == "f":
+        with np.errstate(all="ignore"):  # infinite ones have no mean
+            mean = values.mean()
+        return f"{values.min():.4g} to {values.max():.4g}, mean {mean:.4g}{unknown}"
+    count = Counter(values.tolist())
+    largest = sorted(count, key=lambda label: (-count[label], str(label)))
+    listed = ", ".join(f"{_shorten(label)} {count[label]}" for label in largest[:_LISTED])
+    more = len(count) - _LISTED
+    rest = f" and {_count(more, 'more class', 'more classes')}" if more > 0 else ""
+    return listed + rest + unknown
+
+
+def _count(n: int, what: str, several: str | None = None) -> str:
+    """A number and its noun, singular or plural."""
+    return f"{n} {what if n == 1 else several or what + 's'}"
+
+
+def _describe_missing(missing: int, cells: int) -> str:
+    if not missing:
+        return "none missing"
+    share = 100 * missing / max(1, cells)
+    return f"{share:.1f} % missing" if share >= 0.1 else f"{_count(missing, 'value')} missing"
+
+
+def _shorten(label: Any) -> str:
+    text = " ".join(str(label).split())
+    return text if len(text) <= 30 else text[:27] + "..."

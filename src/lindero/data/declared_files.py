@@ -1,29 +1,52 @@
-"""ARFF and KEEL: rows below declarations of their columns.
+"""ARFF and KEEL: a head that declares the columns, then rows.
 
-Plain rows, without quotes and escapes, are read by Arrow, as in a CSV file. liac-arff reads the
-others and sparse ones (``{3 1.5, 7 yes}``), more slowly. Afterwards both are held against the
-declarations.
+    @relation name
+    @attribute name {value, value, ...}        categories
+    @attribute name real [0.0, 1.0]            numbers; also integer, numeric; ranges are KEEL's
+    @attribute name string                     text; also date
+    @inputs name, name, ...                    KEEL only
+    @outputs name
+    @data
+
+One parser reads the head of both formats, in time linear in the length of a line. liac-arff's
+pattern for categories would take exponential time if a closing brace is missing.
+
+Rows without quotes and escapes are read by Arrow, as in a CSV file. liac-arff reads the others and
+sparse ones (``{3 1.5, 7 yes}``), more slowly. Both are then checked against the declarations.
 """
 
 from __future__ import annotations
 
 import csv
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lindero.data.content import Content
-from lindero.data.csv_dialect import MISSING, Dialect
-from lindero.data.csv_files import parsed, retyped, trimmed, without_missing
-from lindero.data.declarations import Declarations, read_declarations
-from lindero.data.source_table import SourceTable
+from lindero.data.csv_files import (
+    MISSING,
+    MOST_COLUMNS,
+    Dialect,
+    infer_type,
+    mark_missing,
+    parse_rows,
+    trim,
+)
+from lindero.data.tables import SourceTable, require_distinct
 from lindero.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Values that a sparse file may have when it is written out with its zeros.
+
+#: Values that a sparse file may have, zeros included.
 MOST_FILLED = 10**8
 
+_DATA = re.compile(rb"^[ \t]*@data\b[^\n]*(?:\n|\Z)", re.I | re.M)
+_NUMBERS = ("real", "integer", "numeric")
+_TEXTS = ("string", "date")
+_QUOTES = "'\""
+_ESCAPED = re.compile(r"\\(.)")
 _NOT_PLAIN = re.compile(rb"['\"\\{}]|^[ \t]*%", re.M)
 
 
@@ -39,12 +62,12 @@ def read_declared(content: Content) -> SourceTable:
         raise content.error("has no rows after '@data'.")
     missing = sorted({*MISSING} - {word for words in declared.categories for word in words or ()})
     if _NOT_PLAIN.search(content.data, declared.start):
-        columns = _by_liac(content, declared, missing)
+        columns = _read_by_liac(content, declared, missing)
     else:
-        columns = _by_arrow(content, declared, missing)
+        columns = _read_by_arrow(content, declared, missing)
     if len(columns[0]) == 0:
         raise content.error("has no rows after '@data'.")
-    fitting = [_fitting(content, declared, j, c, missing) for j, c in enumerate(columns)]
+    fitting = [_check_column(content, declared, j, c, missing) for j, c in enumerate(columns)]
     table = pa.table(fitting, names=declared.names)
     return SourceTable(
         table,
@@ -54,7 +77,7 @@ def read_declared(content: Content) -> SourceTable:
     )
 
 
-def _by_arrow(content: Content, declared: Declarations, missing: list[str]) -> list[Any]:
+def _read_by_arrow(content: Content, declared: Declarations, missing: list[str]) -> list[Any]:
     """Columns of plain rows: text, or of the types that Arrow finds."""
     import pyarrow as pa
 
@@ -64,10 +87,10 @@ def _by_arrow(content: Content, declared: Declarations, missing: list[str]) -> l
         for name, number in zip(declared.names, declared.is_number, strict=True)
         if not number
     }
-    return list(parsed(content, dialect, types=texts, missing=missing).columns)
+    return list(parse_rows(content, dialect, types=texts, missing=missing).columns)
 
 
-def _by_liac(content: Content, declared: Declarations, missing: list[str]) -> list[Any]:
+def _read_by_liac(content: Content, declared: Declarations, missing: list[str]) -> list[Any]:
     """Columns of rows with quotes, escapes, comments or braces, all as text."""
     import arff
     import pyarrow as pa
@@ -83,29 +106,31 @@ def _by_liac(content: Content, declared: Declarations, missing: list[str]) -> li
         before = content.count(b"\n", 0, declared.start) - len(declared.names) - 2
         line = before + decoder._current_line
         raise content.error(
-            f"the row cannot be read: {_reason(error, len(declared.names))}.", line
+            f"the row cannot be read: {_explain(error, len(declared.names))}.", line
         ) from None
     if form == arff.LOD:
-        found = _filled(content, declared, found)
+        found = _fill_zeros(content, declared, found)
     columns = zip(*found, strict=True) if found else [()] * len(declared.names)
     texts = (pa.chunked_array([pa.array(column, pa.string())]) for column in columns)
-    return [without_missing(text, missing) for text in texts]
+    return [mark_missing(text, missing) for text in texts]
 
 
-def _reason(error: Exception, n_columns: int) -> str:
+def _explain(error: Exception, n_columns: int) -> str:
     name = type(error).__name__
     if name == "BadDataFormat":
         return f"it does not have one value for each of the {n_columns} columns"
     if name == "BadLayout":
-        return "quotes, commas or braces are not where they should be"
+        return "quotes, commas or braces are misplaced"
     return str(error).rstrip(".") or name
 
 
-def _filled(content: Content, declared: Declarations, found: list[Any]) -> list[list[str | None]]:
-    """Sparse rows with what they leave out: 0, and of categories the first."""
+def _fill_zeros(
+    content: Content, declared: Declarations, found: list[Any]
+) -> list[list[str | None]]:
+    """Sparse rows as dense ones: 0 for numbers, the first category for categories."""
     if len(found) * len(declared.names) > MOST_FILLED:
         raise content.error(
-            f"has {len(found)} sparse rows of {len(declared.names)} columns, too many to write out "
+            f"has {len(found)} sparse rows of {len(declared.names)} columns, too many to store "
             "with their zeros. Save it as svmlight."
         )
     left_out: list[str | None] = [
@@ -121,50 +146,52 @@ def _filled(content: Content, declared: Declarations, found: list[Any]) -> list[
     return rows
 
 
-def _fitting(
+def _check_column(
     content: Content, declared: Declarations, place: int, column: Any, missing: list[str]
 ) -> pa.ChunkedArray:
-    """A column as it was declared, or an error where it is not so."""
+    """A column as it was declared, or an error if it is not."""
     import pyarrow as pa
     from pyarrow import compute as pc
 
     name, words = declared.names[place], declared.categories[place]
     if declared.is_number[place]:
         if column.type == pa.string():
-            column = retyped(trimmed(column, missing), ".")
+            column = infer_type(trim(column, missing), ".")
         if column.type in (pa.int64(), pa.float64(), pa.null()):
             return column.cast(pa.float64())
         text = column.cast(pa.string())
-        row, value = _first(pc.invert(_are_numbers(text)), text)
-        raise _unfitting(content, declared, row, f"{value!r} in column {name!r} is no number.")
-    column = trimmed(column, missing)
+        row, value = _find_first(pc.invert(_match_numbers(text)), text)
+        raise _locate_fault(
+            content, declared, row, f"{value!r} in column {name!r} is not a number."
+        )
+    column = trim(column, missing)
     if words is not None:
         known = pc.is_in(column, value_set=pa.array([*words, None], pa.string()))
         if not pc.all(known).as_py():
-            row, value = _first(pc.invert(known), column)
-            raise _unfitting(
+            row, value = _find_first(pc.invert(known), column)
+            raise _locate_fault(
                 content,
                 declared,
                 row,
-                f"{value!r} is none of the values declared for column {name!r}: "
+                f"{value!r} is not declared as a value of column {name!r}: "
                 f"{', '.join(words[:10])}{', ...' if len(words) > 10 else ''}.",
             )
     return column
 
 
-def _are_numbers(text: pa.ChunkedArray) -> Any:
+def _match_numbers(text: pa.ChunkedArray) -> Any:
     from pyarrow import compute as pc
 
     number = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
     return pc.fill_null(pc.match_substring_regex(text, number), True)
 
 
-def _first(bad: Any, column: pa.ChunkedArray) -> tuple[int, str]:
+def _find_first(bad: Any, column: pa.ChunkedArray) -> tuple[int, str]:
     row = max(0, bad.index(True).as_py())
     return row, str(column[row].as_py())[:40]
 
 
-def _unfitting(content: Content, declared: Declarations, row: int, message: str) -> DataError:
+def _locate_fault(content: Content, declared: Declarations, row: int, message: str) -> DataError:
     before = content.count(b"\n", 0, declared.start)
     rows = bytes(content.data[declared.start :]).split(b"\n")
     lines = [
@@ -173,3 +200,143 @@ def _unfitting(content: Content, declared: Declarations, row: int, message: str)
         if line.strip() and not line.strip().startswith(b"%")
     ]
     return content.error(message, lines[row] if row < len(lines) else None)
+
+
+# -- declarations ----------------------------------------------------------------------------------
+
+
+@dataclass
+class Declarations:
+    """The head of a file.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the columns.
+    categories : list of (list of str or None)
+        For each column its categories; None if it has none.
+    is_number : list of bool
+        Whether each column holds numbers.
+    inputs, outputs : list of str
+        Columns that KEEL's declarations list.
+    start : int
+        Offset of the first row in bytes.
+    """
+
+    start: int
+    names: list[str] = field(default_factory=list)
+    categories: list[list[str] | None] = field(default_factory=list)
+    is_number: list[bool] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+
+
+def read_declarations(content: Content) -> Declarations:
+    """Read everything before the rows."""
+    data = _DATA.search(content.data)
+    if data is None:
+        raise content.error("has no line '@data' before the rows. Is the file complete?")
+    declared = Declarations(data.end())
+    head = content.head(data.start()).decode("utf-8")
+    for number, line in enumerate(head.split("\n"), start=1):
+        line = line.strip()
+        if line and not line.startswith("%"):
+            complaint = _declare(declared, line)
+            if complaint:
+                raise content.error(complaint, number)
+    if not declared.names:
+        raise content.error("declares no columns: '@attribute' lines are missing.")
+    require_distinct(declared.names, content)
+    for name in (*declared.inputs, *declared.outputs):
+        if name not in declared.names:
+            raise content.error(f"@inputs or @outputs name {name!r}, which no @attribute declares.")
+    return declared
+
+
+def _declare(declared: Declarations, line: str) -> str | None:
+    """Record one line, or return what is wrong with it."""
+    keyword, _, rest = line.replace("\t", " ").partition(" ")
+    keyword, rest = keyword.lower(), rest.strip()
+    if keyword == "@relation":
+        return None
+    if keyword == "@attribute":
+        return _declare_column(declared, rest)
+    if keyword in ("@input", "@inputs"):
+        declared.inputs += _split_values(rest)
+        return None
+    if keyword in ("@output", "@outputs"):
+        declared.outputs += _split_values(rest)
+        return None
+    return (
+        f"{_shorten(line)} is not a declaration: expected @relation, @attribute, @inputs, @outputs "
+        "or @data."
+    )
+
+
+def _declare_column(declared: Declarations, text: str) -> str | None:
+    name, kind = _split_name(text)
+    if not name or not kind:
+        return f"expected '@attribute name type', not '@attribute {_shorten(text)}'."
+    if len(declared.names) == MOST_COLUMNS:
+        return f"declares more than {MOST_COLUMNS} columns."
+    values, word = None, kind.partition("[")[0].partition(" ")[0].lower()
+    if kind.startswith("{"):
+        if not kind.endswith("}"):
+            return f"the list of categories of {name!r} has no closing brace."
+        values = _split_values(kind[1:-1])
+        if not values:
+            return f"column {name!r} declares an empty list of categories."
+    elif word not in _NUMBERS and word not in _TEXTS:
+        return (
+            f"column {name!r} has the unknown type {_shorten(kind)}. Types are numeric, real, "
+            "integer, string, date, and a list of categories in braces."
+        )
+    declared.names.append(name)
+    declared.categories.append(values)
+    declared.is_number.append(values is None and word in _NUMBERS)
+    return None
+
+
+def _split_name(text: str) -> tuple[str, str]:
+    if text[:1] and text[0] in _QUOTES:
+        end = text.find(text[0], 1)
+        return text[1:end], text[end + 1 :].strip() if end > 0 else ""
+    place = min((at for at in (text.find(" "), text.find("{")) if at >= 0), default=len(text))
+    return text[:place], text[place:].strip()
+
+
+def _split_values(text: str) -> list[str]:
+    """Words between commas, some of which may be in single or double quotes.
+
+    A quote that is not closed ends the list; its word is dropped.
+    """
+    found, at = [], 0
+    while at < len(text):
+        if text[at] in " ,\t":
+            at += 1
+        elif text[at] in _QUOTES:
+            end = _find_closing_quote(text, at)
+            if end < 0:
+                break
+            found.append(_ESCAPED.sub(r"\1", text[at + 1 : end]))
+            at = end + 1
+        else:
+            end = text.find(",", at)
+            end = len(text) if end < 0 else end
+            found.append(text[at:end].strip())
+            at = end
+    return found
+
+
+def _find_closing_quote(text: str, opening: int) -> int:
+    """Position of the closing quote; −1 if there is none."""
+    at = opening + 1
+    while at < len(text):
+        if text[at] == text[opening]:
+            return at
+        at += 2 if text[at] == "\\" else 1
+    return -1
+
+
+def _shorten(text: str) -> str:
+    return repr(text[:40]) + ("..." if len(text) > 40 else "")

@@ -1,8 +1,8 @@
-"""Published data sets by name: from a folder where there is one, else from OpenML.
+"""Published data sets by name: from a folder if it has them, else from OpenML.
 
-The folder is named by the environment variable ``LINDERO_DATA``. It may hold files of the names in
-`lindero.data.catalogue`, and others, which are known by their names without endings. scikit-learn
-speaks to OpenML, and keeps what it has fetched.
+The environment variable ``LINDERO_DATA`` names the folder. It may hold the files of `CATALOGUE`
+and others, which are known by their names without extensions. scikit-learn downloads from OpenML
+and caches what it has downloaded.
 """
 
 from __future__ import annotations
@@ -13,19 +13,18 @@ import re
 import socket
 import urllib.request
 import zipfile
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from lindero.data.catalogue import CATALOGUE, Published
 from lindero.data.content import read_content
 from lindero.data.dataset import Dataset
-from lindero.data.loading import loaded
+from lindero.data.loading import load_content
 from lindero.data.roles import Roles
-from lindero.data.row_values import number_targets
+from lindero.data.tables import find_kind, read_number_targets, read_targets
 from lindero.errors import DataError
 
 _ENDINGS = ("csv", "tsv", "parquet", "arff", "dat", "svm")
@@ -34,49 +33,76 @@ _SECONDS_TO_CONNECT = 10.0
 _PLAIN_NAME = re.compile(r"[\w.+ ()-]{1,200}")
 
 
-def published() -> dict[str, str]:
-    """The published data sets that `fetch` knows by name.
+def list_published() -> dict[str, str]:
+    """List the published data sets that `fetch` knows by name.
 
     Returns
     -------
     sets : dict
-        Their names, and of each a line about it.
+        From each name to a line about the data set.
+
+    See Also
+    --------
+    fetch : Get one of them.
 
     Examples
     --------
-    >>> from lindero.data import published
-    >>> published()["iris"]
+    >>> from lindero.data import list_published
+    >>> list_published()["iris"]
     'three kinds of iris, 4 lengths; 150 rows'
     """
     return {name: f"{known.about}; {known.n_rows} rows" for name, known in CATALOGUE.items()}
 
 
 def fetch(name: str) -> Dataset:
-    """A published data set.
+    """Get a published data set.
+
+    It comes from the folder ``LINDERO_DATA``, or from OpenML if the folder does not have it.
 
     Parameters
     ----------
     name : str
-        A name that `published` lists, that of a file in the folder ``LINDERO_DATA`` without its
-        ending, or one that OpenML has.
+        A name that `list_published` lists, the name of a file in the folder without its extension,
+        or the name of a data set on OpenML.
 
     Returns
     -------
     data : Dataset
-        From the folder, or, if that does not have it, from OpenML.
+        The data set.
 
     Raises
     ------
     DataError
         If neither has it.
+
+    See Also
+    --------
+    list_published : The names that are known.
+    load : Read any file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from lindero.data import fetch
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with open(os.path.join(folder.name, "coins.csv"), "w") as file:
+    ...     _ = file.write("weight,coin\\n2.3,cent\\n3.9,euro\\n2.2,cent\\n")
+    >>> before = os.environ.get("LINDERO_DATA", "")
+    >>> os.environ["LINDERO_DATA"] = folder.name
+    >>> fetch("coins").y.tolist()
+    ['cent', 'euro', 'cent']
+    >>> os.environ["LINDERO_DATA"] = before
+    >>> folder.cleanup()
     """
     if not isinstance(name, str) or not _PLAIN_NAME.fullmatch(name):
-        raise DataError(f"{name!r} is not the name of a data set: those are letters and digits.")
+        raise DataError(
+            f"{name!r} is not the name of a data set. Names consist of letters and digits."
+        )
     known = CATALOGUE.get(name)
     folder = os.environ.get("LINDERO_DATA", "")
-    path = _file_in(Path(folder).expanduser(), name, known) if folder else None
+    path = _find_file(Path(folder).expanduser(), name, known) if folder else None
     if path is not None:
-        return _checked(_from_file(path, known), name, known)
+        return _check_size(_read_file(path, known), name, known)
     place = (
         f"the folder {folder} (LINDERO_DATA)" if folder else "a folder (LINDERO_DATA is not set)"
     )
@@ -85,38 +111,36 @@ def fetch(name: str) -> Dataset:
     if known is not None and known.openml is None:
         raise DataError(
             f"{name!r} is not in {place}, and OpenML does not have it. Put its file, {known.file}, "
-            "into a folder and name that in LINDERO_DATA."
+            "into a folder and set LINDERO_DATA to that folder."
         )
     where = f"{name!r} is not in {place}, and"
     try:
         _require_network()
-        from lindero.data.openml import openml_dataset
-
-        return _checked(openml_dataset(known.openml if known else name, name), name, known)
+        return _check_size(fetch_openml_dataset(known.openml if known else name, name), name, known)
     except OSError as error:
         raise DataError(
             f"{where} OpenML cannot be reached ({getattr(error, 'reason', None) or error}).{hint} "
             + (f"Put its file, {known.file}," if known else "Put a file of that name")
-            + " into a folder and name that in LINDERO_DATA, or connect to the network."
+            + " into a folder and set LINDERO_DATA to that folder, or connect to the network."
         ) from None
     except ValueError as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{where} OpenML does not give it: {error}{hint}") from None
+        raise DataError(f"{where} OpenML does not provide it: {error}{hint}") from None
 
 
-def _file_in(folder: Path, name: str, known: Published | None) -> Path | None:
+def _find_file(folder: Path, name: str, known: PublishedSet | None) -> Path | None:
     if not folder.is_dir():
-        raise DataError(f"LINDERO_DATA names {str(folder)!r}, which is no folder.")
+        raise DataError(f"LINDERO_DATA is {str(folder)!r}, which is not a folder.")
     names = [known.file] if known else []
     names += [f"{name}.{ending}{packed}" for ending in _ENDINGS for packed in ("", ".gz")]
     return next((folder / file for file in names if (folder / file).is_file()), None)
 
 
-def _from_file(path: Path, known: Published | None) -> Dataset:
+def _read_file(path: Path, known: PublishedSet | None) -> Dataset:
     if path.suffix == ".npz":
-        return _from_arrays(path)
-    data = loaded(read_content(path), None, Roles())
+        return _read_arrays(path)
+    data = load_content(read_content(path), None, Roles())
     width = known.n_features if known else None
     if width is not None and sp.issparse(data.X) and data.X.shape[1] < width:
         X = data.X.copy()
@@ -125,8 +149,8 @@ def _from_file(path: Path, known: Published | None) -> Dataset:
     return data
 
 
-def _from_arrays(path: Path) -> Dataset:
-    """Arrays of NumPy: X and y, or those of training and test rows, one after the other."""
+def _read_arrays(path: Path) -> Dataset:
+    """NumPy arrays: X and y, or those of the training rows followed by those of the test rows."""
     import pyarrow as pa
 
     try:
@@ -135,24 +159,178 @@ def _from_arrays(path: Path) -> Dataset:
             X = np.concatenate([held[f"X{part}"] for part in parts])
             y = np.concatenate([held[f"y{part}"] for part in parts])
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} is no file with arrays X and y: {error}.", str(path)) from None
+        raise DataError(f"{path} does not hold arrays X and y: {error}.", str(path)) from None
     names = [f"x{j}" for j in range(X.shape[1])]
     table = pa.table([pa.array(column) for column in np.ascontiguousarray(X.T)], names=names)
-    target = number_targets(y.astype(np.float64))
+    target = read_number_targets(y.astype(np.float64))
     return Dataset(table, target, "y", dict.fromkeys(names, "number"), str(path))
 
 
-def _checked(data: Dataset, name: str, known: Published | None) -> Dataset:
+def _check_size(data: Dataset, name: str, known: PublishedSet | None) -> Dataset:
     if known is not None and data.n_rows != known.n_rows:
         raise DataError(
             f"{data.source} has {data.n_rows} rows, but {name!r} as published has {known.n_rows}: "
-            "it is another set. Load it from its file by lindero.data.load.",
+            "it is another data set. Read the file with lindero.data.load.",
             data.source,
         )
     return data
 
 
 def _require_network() -> Any:
-    """Fail soon where there is no way out; a proxy is left to find its own."""
+    """Fail quickly without a network; with a proxy this cannot be tested."""
     if not urllib.request.getproxies():
         socket.create_connection((_OPENML_HOST, 443), timeout=_SECONDS_TO_CONNECT).close()
+
+
+# -- OpenML ----------------------------------------------------------------------------------------
+
+
+def fetch_openml_dataset(title: Any, name: str) -> Dataset:
+    """The first version of a data set on OpenML, downloaded by scikit-learn.
+
+    Without pandas scikit-learn returns arrays of floats with coded categories, and the names of
+    the categories beside them, which are put back here.
+    """
+    from sklearn.datasets import fetch_openml  # a slow import
+
+    held = fetch_openml(title, version=1, as_frame=False, parser="liac-arff")
+    if held.target is None or np.ndim(held.target) != 1:
+        raise DataError(
+            f"{name!r} has no single target on OpenML. Use scikit-learn's fetch_openml."
+        )
+    source = f"OpenML {title}"
+    target = held.target_names[0]
+    if sp.issparse(held.data):
+        return Dataset(sp.csr_array(held.data), _read_target(held.target), target, {}, source)
+    return _build_table(held, target, source)
+
+
+def _build_table(held: Any, target: str, source: str) -> Dataset:
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {}
+    for j, name in enumerate(held.feature_names):
+        codes = held.data[:, j].astype(np.float64)
+        missing = np.isnan(codes)
+        words = (held.categories or {}).get(name)
+        if words is None:
+            columns[name] = pa.array(codes, mask=missing)
+        else:
+            texts = np.array([*map(str, words)], dtype=object)
+            columns[name] = pa.array(
+                texts[np.where(missing, 0, codes).astype(np.intp)], pa.string(), mask=missing
+            )
+    X = pa.table(columns)
+    kinds = {name: find_kind(X[name]) for name in columns}
+    return Dataset(X, _read_target(held.target), target, kinds, source)
+
+
+def _read_target(values: Any) -> Any:
+    import pyarrow as pa
+
+    if np.asarray(values).dtype.kind == "O":
+        return read_targets(pa.chunked_array([pa.array(values, pa.string())]))
+    return read_number_targets(np.asarray(values, dtype=np.float64))
+
+
+# -- catalogue -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PublishedSet:
+    """A published data set.
+
+    Attributes
+    ----------
+    about : str
+        A short description.
+    n_rows : int
+        Rows, so that another data set of the same name is not taken for this one.
+    file : str
+        Its file in the folder of data.
+    openml : str or None
+        Its name on OpenML; None if OpenML does not have it in this form.
+    n_features : int or None
+        Columns, where the file may lack the last ones, which are zero.
+    """
+
+    about: str
+    n_rows: int
+    file: str
+    openml: str | None = None
+    n_features: int | None = None
+
+
+CATALOGUE = {
+    # UCI, used in papers on discriminative Bayesian networks
+    "breast": PublishedSet(
+        "Wisconsin breast cancer, 9 grades, 2 classes", 699, "uci_breast.csv.gz", "breast-w"
+    ),
+    "cleve": PublishedSet("Cleveland heart disease, 2 classes", 303, "uci_cleve.csv.gz", "heart-c"),
+    "corral": PublishedSet("six booleans, one of them a decoy", 128, "uci_corral.csv.gz"),
+    "crx": PublishedSet(
+        "Australian credit screening, 2 classes", 690, "uci_crx.csv.gz", "credit-approval"
+    ),
+    "german": PublishedSet("German credit, 2 classes", 1000, "uci_german.csv.gz", "credit-g"),
+    "heart": PublishedSet("Statlog heart, 2 classes", 270, "uci_heart.csv.gz", "heart-statlog"),
+    "hepatitis": PublishedSet(
+        "survival of hepatitis, many missing", 155, "uci_hepatitis.csv.gz", "hepatitis"
+    ),
+    "iris": PublishedSet("three kinds of iris, 4 lengths", 150, "uci_iris.csv.gz", "iris"),
+    "lymphography": PublishedSet(
+        "lymphography, 4 classes", 148, "uci_lymphography.csv.gz", "lymph"
+    ),
+    "vote": PublishedSet(
+        "votes of the US House in 1984, 2 parties", 435, "uci_vote.csv.gz", "vote"
+    ),
+    # KEEL, rare classes
+    "abalone19": PublishedSet(
+        "abalone, age 19 against the rest, 1:129", 4174, "keel_abalone19.csv.gz"
+    ),
+    "page-blocks0": PublishedSet("blocks of pages, 1:9", 5472, "keel_page-blocks0.csv.gz"),
+    "segment0": PublishedSet("segments of pictures, 1:6", 2308, "keel_segment0.csv.gz"),
+    "shuttle-c0-vs-c4": PublishedSet("space shuttle, 1:14", 1829, "keel_shuttle-c0-vs-c4.csv.gz"),
+    "winequality-red-4": PublishedSet(
+        "red wine of grade 4, 1:29", 1599, "keel_winequality-red-4.csv.gz"
+    ),
+    "yeast4": PublishedSet("sites of proteins in yeast, 1:28", 1484, "keel_yeast4.csv.gz"),
+    # LIBSVM and others, larger
+    "a9a": PublishedSet("Adult, income above 50 000, sparse", 32561, "a9a.svm.gz", None, 123),
+    "a9a-test": PublishedSet("the test rows of a9a", 16281, "a9a.t.svm.gz", None, 123),
+    "cod-rna": PublishedSet("non-coding RNA, columns standardised", 59535, "cod_rna.npz"),
+    "ijcnn1": PublishedSet("engine misfires, 1:9", 49990, "ijcnn1.svm.gz", None, 22),
+    "letter": PublishedSet("printed letters, 26 classes", 20000, "letter.csv.gz", "letter"),
+    "mnist": PublishedSet("handwritten digits, 28×28, 10 classes", 70000, "mnist.npz", "mnist_784"),
+    "svmguide3": PublishedSet(
+        "vehicles, 22 columns, 2 classes", 1243, "svmguide3.svm.gz", None, 22
+    ),
+    "w8a": PublishedSet("web pages, sparse, 1:33", 49749, "w8a.svm.gz", None, 300),
+    # streams
+    "elec2": PublishedSet(
+        "prices of electricity, up or down, in time", 45312, "stream_elec2.csv.gz", "electricity"
+    ),
+    "weather": PublishedSet("rain at Offutt, day by day", 18159, "stream_noaa_weather.csv.gz"),
+    "sea": PublishedSet("SEA concepts, four in turn", 50000, "stream_sea.csv.gz"),
+    "usenet1": PublishedSet("messages, interest changes", 1500, "stream_usenet1.csv.gz"),
+    # ranking
+    "mq2008-train": PublishedSet(
+        "LETOR MQ2008 fold 1, 471 queries", 9630, "mq2008_fold1_train.svm.gz", None, 46
+    ),
+    "mq2008-vali": PublishedSet(
+        "LETOR MQ2008 fold 1, 157 queries", 2707, "mq2008_fold1_vali.svm.gz", None, 46
+    ),
+    "mq2008-test": PublishedSet(
+        "LETOR MQ2008 fold 1, 156 queries", 2874, "mq2008_fold1_test.svm.gz", None, 46
+    ),
+    # regression
+    "abalone": PublishedSet("rings of abalone", 4177, "reg_abalone.csv.gz", "abalone"),
+    "cadata": PublishedSet("houses in California", 20640, "reg_cadata.csv.gz", "houses"),
+    "cpusmall": PublishedSet("load of a processor", 8192, "reg_cpusmall.csv.gz", "cpu_small"),
+    # Rätsch's benchmark
+    "ida-banana": PublishedSet("IDA benchmark: banana", 5300, "ida_banana.npz", "banana"),
+    "ida-breast-cancer": PublishedSet("IDA benchmark: breast cancer", 277, "ida_breast_cancer.npz"),
+    "ida-diabetis": PublishedSet("IDA benchmark: diabetis, standardised", 768, "ida_diabetis.npz"),
+    "ida-german": PublishedSet("IDA benchmark: German credit", 1000, "ida_german.npz"),
+    "ida-heart": PublishedSet("IDA benchmark: heart", 270, "ida_heart.npz"),
+    "ida-titanic": PublishedSet("IDA benchmark: titanic", 2201, "ida_titanic.npz"),
+}

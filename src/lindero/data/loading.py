@@ -1,31 +1,67 @@
-"""Loading a file: its format, its columns, and the part that each plays."""
+"""Loading a file: its format, its columns, and the role of each.
+
+The format is detected from the content, not from the name of the file. Parquet has a signature.
+In a text file the first line that is neither blank nor a comment decides: a line that begins with
+``@`` is a declaration of ARFF or KEEL, of which only KEEL declares inputs, outputs or ranges. If
+most of the first lines are ``label index:value …``, the file is svmlight; otherwise it is CSV.
+"""
 
 from __future__ import annotations
 
+import difflib
 import os
+import re
 from typing import TYPE_CHECKING
 
 from lindero.data.content import Content, read_content
 from lindero.data.csv_files import read_csv
 from lindero.data.dataset import Dataset
 from lindero.data.declared_files import read_declared
-from lindero.data.formats import named_format, recognised_format, require_no_other
-from lindero.data.parquet_files import read_parquet
 from lindero.data.roles import Roles
-from lindero.data.row_values import (
-    kind_of,
-    names_of_rows,
-    number_targets,
-    query_values,
-    target_values,
-    time_values,
-    weight_values,
-)
-from lindero.data.source_table import SourceTable
 from lindero.data.svmlight_files import read_svmlight
+from lindero.data.tables import (
+    SourceTable,
+    find_kind,
+    read_number_targets,
+    read_parquet,
+    read_queries,
+    read_row_names,
+    read_targets,
+    read_times,
+    read_weights,
+)
+from lindero.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+FORMATS = ("csv", "tsv", "parquet", "arff", "keel", "svmlight")
+_ALSO = {"libsvm": "svmlight", "svm": "svmlight", "dat": "keel", "txt": "csv"}
+
+#: Signatures of files that are often mistaken for tables.
+_OTHERS = {
+    b"PK\x03\x04": "a zip archive (as are files of Excel, LibreOffice and NumPy)",
+    b"BZh": "compressed with bzip2",
+    b"\xfd7zXZ": "compressed with xz",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"7z\xbc\xaf": "a 7z archive",
+    b"\x1f\x8b": "compressed twice",
+    b"\xd0\xcf\x11\xe0": "an old Excel file",
+    b"\x93NUMPY": "a NumPy array",
+    b"\x89HDF": "an HDF5 file",
+    b"ARROW1": "a Feather file",
+    b"SQLite format 3": "an SQLite database",
+    b"%PDF": "a PDF document",
+    b"\x89PNG": "an image",
+}
+
+#: Lines that tell svmlight from CSV.
+_LINES = 20
+_SIGNIFICANT_BYTES = 2**16
+_KEEL = re.compile(rb"^[ \t]*@(?:inputs?|outputs?)\b|^[ \t]*@attribute[^\n{]*\[", re.I | re.M)
+_ROWS = re.compile(rb"^[ \t]*@data\b", re.I | re.M)
+_ENTRY = re.compile(rb"(?:qid|sid|cost|[0-9]+):\S+")
 
 
 def load(
@@ -42,29 +78,29 @@ def load(
 ) -> Dataset:
     """Load a table from a file.
 
-    Columns are named, or given by their position, counted from 0, or from −1 backwards.
+    Columns are given by name or by position, counted from 0, or backwards from −1.
 
     Parameters
     ----------
     path : str or path-like
-        The file, packed with gzip or not; "-" is standard input.
+        The file, compressed with gzip or not; "-" is standard input.
     format : {"csv", "tsv", "parquet", "arff", "keel", "svmlight"}, default=None
-        Format of the file; None tells it from what the file holds.
+        Format of the file; None detects it from the content.
     target : str, int or False, default=None
-        The column to predict. None takes one called class, target, label or y, in capitals or not,
-        or else the last one; False takes none, so that all columns are features.
+        The column to predict. None takes one called class, target, label or y, in upper or lower
+        case, or else the last column. With False there is no target: all columns are features.
     time : str or int, default=None
         The column of times: numbers, or dates such as 2024-05-01T12:30:00.
     qid : str or int, default=None
-        The column that says which query a row belongs to. svmlight files have their own.
+        The column with the query that each row belongs to. svmlight files have their own.
     weight : str or int, default=None
-        The column of weights.
+        The column of sample weights.
     id : str or int, default=None
-        The column that names the rows. It is kept as text and is no feature.
+        The column that names the rows. It is kept as text and is not a feature.
     header : bool, default=None
-        Whether the first line of a CSV file names the columns; None tells it from the lines below.
+        Whether the first line of a CSV file names the columns; None detects it.
     delimiter : str, default=None
-        The character between fields of a CSV file; None tells it from the first lines.
+        The character between fields of a CSV file; None detects it.
 
     Returns
     -------
@@ -75,6 +111,11 @@ def load(
     ------
     DataError
         If the file cannot be read or has no such column. The message says what to do.
+
+    See Also
+    --------
+    fetch : Get a published data set by name.
+    Dataset : What is returned.
 
     Examples
     --------
@@ -91,63 +132,63 @@ def load(
     >>> folder.cleanup()
     """
     roles = Roles(target, time, qid, weight, id)
-    chosen = None if format is None else named_format(format)
+    chosen = None if format is None else parse_format(format)
     content = read_content(path)
     try:
-        return loaded(content, chosen, roles, header, delimiter)
+        return load_content(content, chosen, roles, header, delimiter)
     except MemoryError:
         raise content.error("needs more memory than there is.") from None
 
 
-def loaded(
+def load_content(
     content: Content,
     chosen: str | None,
     roles: Roles,
     header: bool | None = None,
     delimiter: str | None = None,
 ) -> Dataset:
-    """The data in a file that has been read."""
-    kind = chosen or recognised_format(content)
+    """The data set in a file whose bytes were read."""
+    kind = chosen or detect_format(content)
     if kind not in ("csv", "tsv") and not (header is None and delimiter is None):
         raise content.error(f"header= and delimiter= are for CSV files, but this is {kind}.")
     if kind == "parquet":
-        return from_table(read_parquet(content), roles, content)
-    require_no_other(content)
+        return build_dataset(read_parquet(content), roles, content)
+    refuse_other_formats(content)
     content = content.as_text()
     if kind == "svmlight":
-        return _from_svmlight(content, roles)
+        return _load_svmlight(content, roles)
     if kind in ("arff", "keel"):
-        return from_table(read_declared(content), roles, content)
+        return build_dataset(read_declared(content), roles, content)
     if kind == "tsv" and delimiter is None:
         delimiter = "\t"
-    return from_table(read_csv(content, delimiter, header), roles, content)
+    return build_dataset(read_csv(content, delimiter, header), roles, content)
 
 
-def _from_svmlight(content: Content, roles: Roles) -> Dataset:
-    if unfit := roles.given():
+def _load_svmlight(content: Content, roles: Roles) -> Dataset:
+    if unfit := roles.list_given():
         part = next(iter(unfit))
         raise content.error(
             f"{part}={unfit[part]!r} was given, but columns of svmlight files have no names: the "
-            "target stands first in each row, and qid: after it."
+            "target comes first in each row, then qid:."
         )
     X, y, queries = read_svmlight(content)
     if roles.target is False:
         return Dataset(X, None, None, {}, content.source, qid=queries)
-    return Dataset(X, number_targets(y), "label", {}, content.source, qid=queries)
+    return Dataset(X, read_number_targets(y), "label", {}, content.source, qid=queries)
 
 
-def from_table(source: SourceTable, roles: Roles, content: Content) -> Dataset:
-    """A table with each column in its part."""
+def build_dataset(source: SourceTable, roles: Roles, content: Content) -> Dataset:
+    """A data set, with each column in its role."""
     table, outputs = source.table, source.outputs
-    named = roles.resolved(table.column_names, content, outputs)
+    named = roles.resolve(table.column_names, content, outputs)
     taken = {name for name in vars(named).values() if name is not None}
     features = [name for name in table.column_names if name not in taken]
     if source.inputs is not None:
         features = [name for name in features if name in source.inputs]
     if not features:
         raise content.error(
-            "has no columns left for features: all of them have another part. Pass target=False if "
-            "there is no target."
+            "has no columns left for features: all of them have another role. Pass target=False "
+            "if there is no target."
         )
 
     def values(name: str) -> pa.ChunkedArray:
@@ -160,12 +201,75 @@ def from_table(source: SourceTable, roles: Roles, content: Content) -> Dataset:
     X = type(table).from_arrays(columns, names=features)
     return Dataset(
         X=X,
-        y=None if named.target is None else target_values(values(named.target)),
+        y=None if named.target is None else read_targets(values(named.target)),
         target=named.target,
-        kinds={name: kind_of(column) for name, column in zip(features, columns, strict=True)},
+        kinds={name: find_kind(column) for name, column in zip(features, columns, strict=True)},
         source=content.source,
-        times=named.time and time_values(table[named.time], named.time, content),
-        weights=named.weight and weight_values(values(named.weight), named.weight, content),
-        qid=named.qid and query_values(values(named.qid), named.qid, content),
-        ids=named.id and names_of_rows(source.text_of(named.id)),
+        times=named.time and read_times(table[named.time], named.time, content),
+        weights=named.weight and read_weights(values(named.weight), named.weight, content),
+        qid=named.qid and read_queries(values(named.qid), named.qid, content),
+        ids=named.id and read_row_names(source.text_of(named.id)),
     )
+
+
+# -- formats ---------------------------------------------------------------------------------------
+
+
+def parse_format(name: str) -> str:
+    """The format that a user named."""
+    plain = str(name).lower().lstrip(".").removesuffix(".gz")
+    plain = _ALSO.get(plain, plain)
+    if plain in FORMATS:
+        return plain
+    close = difflib.get_close_matches(plain, [*FORMATS, *_ALSO], n=1)
+    raise DataError(
+        f"format={name!r} is unknown. lindero reads {', '.join(FORMATS)}."
+        + (f" Did you mean {close[0]!r}?" if close else "")
+    )
+
+
+def detect_format(content: Content) -> str:
+    """The format of a file, from its content."""
+    if content.head(4) == b"PAR1":
+        return "parquet"
+    refuse_other_formats(content)
+    head = content.head(_SIGNIFICANT_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()
+    while head.startswith((b"%", b"#")):
+        head = head.partition(b"\n")[2].lstrip()
+    if head.startswith(b"@"):
+        rows = _ROWS.search(content.data)
+        end = rows.start() if rows else len(content.data)
+        return "keel" if _KEEL.search(content.data, 0, end) else "arff"
+    return "svmlight" if _is_svmlight(head) else "csv"
+
+
+def refuse_other_formats(content: Content) -> None:
+    """Refuse files with the signature of another format."""
+    head = content.head(32)
+    for start, what in _OTHERS.items():
+        if head.startswith(start):
+            raise content.error(
+                f"is {what}, which lindero does not read. Save the table as CSV or Parquet."
+            )
+
+
+def _is_svmlight(head: bytes) -> bool:
+    """Whether at least half of the first lines are a label and entries, and any has an entry. With
+    half, a damaged line is reported as what it should be."""
+    fitting = entries = n_lines = 0
+    for line in head.split(b"\n", _LINES)[:_LINES]:
+        words = line.partition(b"#")[0].split(None, 4)[:4]
+        if words:
+            fits = _is_label(words[0]) and all(map(_ENTRY.fullmatch, words[1:]))
+            fitting += fits
+            entries += fits * (len(words) - 1)
+            n_lines += 1
+    return entries > 0 and 2 * fitting >= n_lines
+
+
+def _is_label(word: bytes) -> bool:
+    try:
+        [float(part) for part in word.split(b",")]
+    except ValueError:
+        return False
+    return True

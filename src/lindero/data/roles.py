@@ -1,4 +1,4 @@
-"""Which column is the target, and which are times, weights, queries and names of rows."""
+"""The role of each column: target, time, query, weight, name of the row, or feature."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from lindero.data.content import Content
 
-#: Names that a target is known by, the first of them first.
+#: Usual names of a target; the first match wins.
 TARGET_NAMES = ("class", "target", "label", "y")
 
 _LISTED = 20
@@ -16,9 +16,9 @@ _LISTED = 20
 
 @dataclass(frozen=True)
 class Roles:
-    """What a user has said of the columns: a name, a position, or None for each part.
+    """Which column has which role: a name, a position, or None where the user did not say.
 
-    Once resolved, each is the name of a column or None.
+    After `resolve`, each is the name of a column or None.
     """
 
     target: Any = None
@@ -27,38 +27,36 @@ class Roles:
     weight: Any = None
     id: Any = None
 
-    def given(self) -> dict[str, Any]:
-        """The parts that a column was named for."""
+    def list_given(self) -> dict[str, Any]:
+        """The roles that the user gave a column."""
         return {
-            part: choice
-            for part, choice in vars(self).items()
+            role: choice
+            for role, choice in vars(self).items()
             if choice is not None and choice is not False
         }
 
-    def resolved(self, names: list[str], content: Content, declared: tuple[str, ...] = ()) -> Roles:
-        """With names in place of positions, and the target that is meant where none was named."""
+    def resolve(self, names: list[str], content: Content, declared: tuple[str, ...] = ()) -> Roles:
+        """Replace positions by names, and find the target if none was given."""
         found: dict[str, str] = {}
-        for part, choice in self.given().items():
-            name = column_named(choice, part, names, content)
+        for role, choice in self.list_given().items():
+            name = find_column(choice, role, names, content)
             if name in found.values():
                 other = next(other for other, taken in found.items() if taken == name)
-                raise content.error(f"column {name!r} cannot be {other} and {part} at once.")
-            found[part] = name
+                raise content.error(f"column {name!r} cannot be both {other} and {role}.")
+            found[role] = name
         others = [name for name in names if name not in found.values()]
-        if self.target is None and (
-            likely := _likely_target(others, len(names), declared, content)
-        ):
+        if self.target is None and (likely := _guess_target(others, len(names), declared, content)):
             found["target"] = likely
         return replace(Roles(), **found)
 
 
-def _likely_target(
+def _guess_target(
     names: list[str], n_columns: int, declared: tuple[str, ...], content: Content
 ) -> str | None:
     if len(declared) > 1:
         raise content.error(
-            f"declares {len(declared)} outputs ({', '.join(declared[:_LISTED])}). Say which one to "
-            "learn by target=."
+            f"declares {len(declared)} outputs ({', '.join(declared[:_LISTED])}). Choose one "
+            "with target=."
         )
     if declared:
         return declared[0] if declared[0] in names else None
@@ -69,8 +67,8 @@ def _likely_target(
     return names[-1] if names and n_columns > 1 else None
 
 
-def column_named(choice: Any, part: str, names: list[str], content: Content) -> str:
-    """The name of the column that a user means."""
+def find_column(choice: Any, role: str, names: list[str], content: Content) -> str:
+    """The name of the column that a user chose."""
     if isinstance(choice, str) and choice in names:
         return choice
     try:
@@ -83,11 +81,11 @@ def column_named(choice: Any, part: str, names: list[str], content: Content) -> 
         hint = f" Did you mean {(same or close)[0]!r}?" if same or close else ""
         listed = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
         raise content.error(
-            f"there is no column {choice!r} ({part}=).{hint} Columns are: {listed}."
+            f"there is no column {choice!r} ({role}=).{hint} Columns are: {listed}."
         )
     if not -len(names) <= place < len(names):
         raise content.error(
-            f"there is no column {place} ({part}=): positions are 0 to {len(names) - 1}, or −1 for "
+            f"there is no column {place} ({role}=): positions are 0 to {len(names) - 1}, or −1 for "
             "the last."
         )
     return names[place]

@@ -1,4 +1,4 @@
-"""Pictures of fitted machines (needs the ``plot`` extra)."""
+"""Plots of fitted machines (needs the ``plot`` extra)."""
 
 from lindero.plot.boundary import BoundaryDisplay
 

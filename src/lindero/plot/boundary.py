@@ -22,9 +22,9 @@ _MARKERS = ("o", "s", "^", "D", "v", "P")
 class BoundaryDisplay:
     """Decision values on a grid, ready to draw.
 
-    Create it with :meth:`from_estimator`; `plot` draws it again elsewhere.
+    Create it with :meth:`from_estimator`; :meth:`plot` draws it again elsewhere.
 
-    Attributes
+    Parameters
     ----------
     xx, yy : ndarray of shape (n, n)
         The grid.
@@ -32,8 +32,29 @@ class BoundaryDisplay:
         Decision values on the grid, for two classes.
     sides : ndarray of shape (n, n)
         Position of the predicted class on the grid.
+    X : ndarray of shape (n_samples, 2)
+        The samples.
+    codes : ndarray of shape (n_samples,)
+        Position of the class of each sample.
+    classes : ndarray of shape (n_classes,)
+        Class labels.
+    vectors : ndarray of shape (n_vectors, 2)
+        Support vectors.
+    bounded : ndarray of bool of shape (n_vectors,) or None
+        Which support vectors have a coefficient at its upper bound, if known.
+    names : tuple of str
+        Names of the two features.
+    margins : tuple of float, default=(1.0, 1.0)
+        Absolute decision values of the margins on the two sides.
+
+    Attributes
+    ----------
     ax_ : matplotlib Axes
-        Where it was drawn last.
+        The axes of the last plot.
+
+    See Also
+    --------
+    sklearn.inspection.DecisionBoundaryDisplay : Regions without margins and support vectors.
 
     Examples
     --------
@@ -68,19 +89,19 @@ class BoundaryDisplay:
         ax: Axes | None = None,
         resolution: int = 250,
     ) -> BoundaryDisplay:
-        """Evaluate a fitted classifier over the range of X and draw it.
+        """Evaluate a fitted classifier over the range of X, and draw it.
 
         Parameters
         ----------
         estimator : fitted classifier
-            One with `decision_function` and, for the rings, `support_vectors_`; or a pipeline
-            that ends in one.
+            A classifier with `decision_function` and, to mark support vectors,
+            `support_vectors_`; or a pipeline that ends in one.
         X : array-like of shape (n_samples, 2)
-            The data to show.
+            The samples to show.
         y : array-like of shape (n_samples,)
-            Its labels.
+            Their labels.
         ax : matplotlib Axes, optional
-            Where to draw; the current axes by default.
+            The axes to draw on; the current axes by default.
         resolution : int, default=250
             Points of the grid along each feature.
 
@@ -99,7 +120,8 @@ class BoundaryDisplay:
         codes = np.searchsorted(classes, np.asarray(y)).clip(max=len(classes) - 1)
         if len(codes) != len(points) or (classes[codes] != np.asarray(y)).any():
             raise ValueError(
-                "y must hold one label for each row of X, out of those the estimator was fitted on."
+                "y must hold one label for each row of X, from the classes that the estimator was "
+                "fitted on."
             )
         pad = 0.08 * np.ptp(points, axis=0) + 1e-12
         low, high = points.min(axis=0) - pad, points.max(axis=0) + pad
@@ -109,7 +131,7 @@ class BoundaryDisplay:
             grid = type(X)(dict(zip(X.columns, grid.T, strict=True)))
         values = estimator.decision_function(grid) if len(classes) == 2 else None
         last = estimator[-1] if hasattr(estimator, "steps") else estimator
-        vectors = _vectors(last) if last is estimator else np.empty((0, 2))
+        vectors = _find_vectors(last) if last is estimator else np.empty((0, 2))
         display = cls(
             xx=xx,
             yy=yy,
@@ -119,9 +141,9 @@ class BoundaryDisplay:
             codes=codes,
             classes=classes,
             vectors=vectors,
-            bounded=_at_bound(last) if len(vectors) else None,
+            bounded=_find_bounded(last) if len(vectors) else None,
             names=(names[0], names[1]),
-            margins=_margins(last),
+            margins=_find_margins(last),
         )
         return display.plot(ax=ax)
 
@@ -131,7 +153,7 @@ class BoundaryDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; the current axes by default.
+            The axes to draw on; the current axes by default.
 
         Returns
         -------
@@ -167,10 +189,10 @@ class BoundaryDisplay:
                 marker=_MARKERS[k % len(_MARKERS)], label=f"class {label}", zorder=3,
             )  # fmt: skip
         if self.bounded is None:
-            self._ring(ax, self.vectors, "-", "support vector")
+            self._draw_rings(ax, self.vectors, "-", "support vector")
         else:
-            self._ring(ax, self.vectors[~self.bounded], "-", "support vector, on the margin")
-            self._ring(ax, self.vectors[self.bounded], ":", "support vector, at its bound")
+            self._draw_rings(ax, self.vectors[~self.bounded], "-", "support vector, on the margin")
+            self._draw_rings(ax, self.vectors[self.bounded], ":", "support vector, at its bound")
         ax.set(xlabel=self.names[0], ylabel=self.names[1])
         ax.legend(
             loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3, fontsize=8, frameon=False
@@ -178,7 +200,7 @@ class BoundaryDisplay:
         self.ax_ = ax
         return self
 
-    def _ring(self, ax: Axes, vectors: Array, style: str, label: str) -> None:
+    def _draw_rings(self, ax: Axes, vectors: Array, style: str, label: str) -> None:
         if len(vectors):
             ax.scatter(
                 vectors[:, 0], vectors[:, 1], s=90, facecolors="none", edgecolors=_INK,
@@ -186,24 +208,24 @@ class BoundaryDisplay:
             )  # fmt: skip
 
 
-def _vectors(estimator: Any) -> Array:
-    """Support vectors in the plane of the picture, none if the estimator does not tell."""
-    vectors = _dense(getattr(estimator, "support_vectors_", np.empty((0, 2))))
+def _find_vectors(estimator: Any) -> Array:
+    """Support vectors, if the estimator has them and they have two features."""
+    vectors = _to_dense(getattr(estimator, "support_vectors_", np.empty((0, 2))))
     return vectors if vectors.shape[1:] == (2,) else np.empty((0, 2))
 
 
-def _at_bound(estimator: Any) -> Array | None:
-    """Which support vectors have a coefficient at its upper bound in some machine, if known."""
+def _find_bounded(estimator: Any) -> Array | None:
+    """Which support vectors have a coefficient at its upper bound, if known."""
     bounded = getattr(estimator, "bounded_support_", None)
     return None if bounded is None else np.isin(estimator.support_, bounded)
 
 
-def _margins(estimator: Any) -> tuple[float, float]:
-    """The values, without their sign, at which the margins of the two sides lie."""
+def _find_margins(estimator: Any) -> tuple[float, float]:
+    """Absolute decision values of the margins on the two sides."""
     margins = getattr(estimator, "margins_", (1.0, 1.0))
     return (float(margins[0]), float(margins[1]))
 
 
-def _dense(values: Any) -> Array:
+def _to_dense(values: Any) -> Array:
     array: Array = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
     return array

@@ -1,6 +1,6 @@
 """The page of the documentation that shows the help of every command.
 
-``python -m lindero.cli.documentation > docs/command-line.md`` writes it anew.
+``python -m tests.cli.documentation > docs/command-line.md`` writes it.
 """
 
 from __future__ import annotations
@@ -19,52 +19,52 @@ _INTRODUCTION = """\
 `lindero` does from a shell what the library does from Python.
 
 ```sh
-lindero train heart.csv -m svc        # fit, save as model.lin
-lindero cv heart.csv -m svc           # how well does it do on unseen rows?
+lindero train heart.csv -m svc        # train, save as model.lin
+lindero cv heart.csv -m svc           # cross-validate
 lindero predict model.lin new.csv     # apply it
 ```
 
-DATA is a file (csv, tsv, parquet, arff, keel or svmlight, packed with gzip or not), or `-` for
-standard input. Categories and missing values are taken care of: machines that know numbers only get
-a table of numbers, and the model file remembers how it was made.
+DATA is a file (csv, tsv, parquet, arff, keel or svmlight, compressed with gzip or not), or `-` for
+standard input. Categories and missing values are encoded for machines that need numbers, and the
+model file includes the encoding.
 
 Results go to standard output, as one JSON object with `--json`. Warnings go to standard error.
-Hints and progress are shown on a terminal only, and not with `--quiet`.
+Hints and progress are shown only on a terminal, and not with `--quiet`.
 
 | exit code | meaning |
 | --- | --- |
 | 0 | done |
-| 1 | something that you can put right: one sentence on standard error says what |
-| 2 | the command was not typed as it should be |
-| 130 | interrupted (Ctrl-C): what is done by then is shown |
+| 1 | an error that you can fix: one sentence on standard error says how |
+| 2 | wrong usage: an unknown command or option |
+| 130 | interrupted (Ctrl-C): results so far are shown |
 
-To have a shell complete commands, options, files and the names of machines, add the line that
+For shell completion of commands, options, files and machines, add the line that
 `lindero completion` prints to the settings of your shell: for bash
 `lindero completion bash >> ~/.bashrc`.
 
-The rest of this page is what `--help` says.
+The rest of this page is the output of `--help`.
 """
 
 
-def documentation() -> str:
+def build_page() -> str:
     """The whole page."""
-    parts = [_INTRODUCTION, _section("lindero", cli)]
+    parts = [_INTRODUCTION, _describe("lindero", cli)]
     for name in COMMANDS:
-        parts += _sections(f"lindero {name}", cli.get_command(click.Context(cli), name))
+        parts += _describe_all(f"lindero {name}", cli.get_command(click.Context(cli), name))
     return "\n".join(parts)
 
 
-def _sections(path: str, command: click.Command | None) -> Iterator[str]:
+def _describe_all(path: str, command: click.Command | None) -> Iterator[str]:
     """The help of a command, and of those below it."""
     if command is None:
         return
-    yield _section(path, command)
+    yield _describe(path, command)
     if isinstance(command, click.Group):
         for name, below in command.commands.items():
-            yield from _sections(f"{path} {name}", below)
+            yield from _describe_all(f"{path} {name}", below)
 
 
-def _section(path: str, command: click.Command) -> str:
+def _describe(path: str, command: click.Command) -> str:
     settings = {"help_option_names": ["-h", "--help"]}
     context = click.Context(
         command,
@@ -78,4 +78,4 @@ def _section(path: str, command: click.Command) -> str:
 
 
 if __name__ == "__main__":
-    click.echo(documentation(), nl=False)
+    click.echo(build_page(), nl=False)

@@ -1,0 +1,304 @@
+"""Tables of Arrow: as they come from a file, and their columns as arrays of NumPy.
+
+Whatever the format, a file becomes a `SourceTable`, whose columns have five Arrow types: integer,
+float, boolean, text, and null where every value is missing. Dates stay dates until it is known
+whether they are times. `read_targets`, `read_times`, `read_weights`, `read_queries` and
+`read_row_names` turn single columns into arrays.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lindero.data.content import MOST_GROWTH, MOST_UNPACKED, Content
+from lindero.runtime.arrays import Array
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+#: Integers are classes if there are at most this many different ones.
+MOST_CLASSES = 20
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SourceTable:
+    """The columns of a file.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        All columns.
+    text_of : callable
+        From the name of a column to its values as text, as they stand in the file.
+    outputs : list of str
+        Columns that the file itself declares to be targets.
+    inputs : list of str or None
+        Columns that the file itself declares to be features; None where it does not say.
+    """
+
+    table: pa.Table
+    text_of: Callable[[str], pa.ChunkedArray]
+    outputs: tuple[str, ...] = ()
+    inputs: tuple[str, ...] | None = None
+
+
+def require_distinct(names: list[str], content: Content) -> None:
+    """Refuse two columns with the same name."""
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        at = [j for j, name in enumerate(names) if name == repeated[0]]
+        raise content.error(
+            f"has {len(at)} columns called {repeated[0]!r} (positions {', '.join(map(str, at))}, "
+            "counted from 0). Rename all but one"
+            + (", or pass header=False if the first line is a row." if len(names) > 1 else ".")
+        )
+
+
+def simplify_column(column: pa.ChunkedArray, name: str, content: Content) -> pa.ChunkedArray:
+    """A column of any Arrow type as one of the five types above, or as dates."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_dictionary(kind):
+        return simplify_column(column.cast(kind.value_type), name, content)
+    if types.is_integer(kind) or types.is_boolean(kind) or types.is_null(kind):
+        return column
+    if kind in (pa.float32(), pa.float64(), pa.string()) or types.is_temporal(kind):
+        return column
+    if types.is_floating(kind) or types.is_decimal(kind):
+        return column.cast(pa.float64())
+    try:
+        if types.is_large_string(kind) or types.is_binary(kind) or types.is_string_view(kind):
+            return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        pass
+    raise content.error(
+        f"column {name!r} holds {kind}, neither numbers nor text. Convert the column, or save the "
+        "table without it."
+    )
+
+
+# -- Parquet ---------------------------------------------------------------------------------------
+
+
+def read_parquet(content: Content) -> SourceTable:
+    """The table in a Parquet file."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        file = parquet.ParquetFile(pa.BufferReader(content.data))
+        size = max(0, file.metadata.num_rows) * file.metadata.num_columns
+        # Repeated values take almost no space, so a few bytes may declare any number of rows.
+        if size > max(MOST_UNPACKED, MOST_GROWTH * len(content.data)):
+            raise content.error(
+                f"declares {size} values in {len(content.data)} bytes. If that is right, split it "
+                "into several files."
+            )
+        table = file.read()
+        table.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0][:200].rstrip(".")
+        raise content.error(
+            f"is a damaged Parquet file ({reason}). Download or write it again."
+        ) from None
+    if table.num_rows == 0:
+        raise content.error("has columns, but no rows.")
+    names = [str(name) for name in table.column_names]
+    require_distinct(names, content)
+    columns = {
+        name: simplify_column(column, name, content)
+        for name, column in zip(names, table.columns, strict=True)
+    }
+    plain = pa.table(columns)
+
+    def text_of(name: str) -> pa.ChunkedArray:
+        return plain[name].cast(pa.string())
+
+    return SourceTable(plain, text_of)
+
+
+# -- columns as arrays -----------------------------------------------------------------------------
+
+
+def count_missing(column: pa.ChunkedArray) -> int:
+    """How many values are null or NaN."""
+    from pyarrow import compute as pc
+    from pyarrow import types
+
+    n_nulls = int(column.null_count)
+    if types.is_floating(column.type):
+        n_nulls += pc.sum(pc.is_nan(column)).as_py() or 0
+    return n_nulls
+
+
+def find_kind(column: pa.ChunkedArray) -> str:
+    """Whether a column holds numbers, categories, or nothing."""
+    from pyarrow import types
+
+    if count_missing(column) == len(column):
+        return "empty"
+    return "category" if types.is_string(column.type) or types.is_boolean(column.type) else "number"
+
+
+def read_targets(column: pa.ChunkedArray) -> Array | None:
+    """A target: classes as objects or integers, other numbers as floats; None if all values are
+    missing."""
+    from pyarrow import types
+
+    if count_missing(column) == len(column):
+        return None
+    if types.is_string(column.type):
+        return _share_text(column)
+    if types.is_boolean(column.type):
+        return _to_objects(column) if column.null_count else column.to_numpy()
+    return read_number_targets(_to_floats(column))
+
+
+def read_number_targets(values: Array) -> Array:
+    """Numbers as classes (int64, or objects where some are missing) if they are few integers, else
+    unchanged.
+
+    Few means at most `MOST_CLASSES` different values, each occurring twice on average; two values
+    are always few.
+    """
+    present = values[~np.isnan(values)]
+    different = np.unique(present)
+    most = min(MOST_CLASSES, max(2, len(present) // 2))
+    if len(different) > most or not _is_whole(different):
+        return values
+    if len(present) == len(values):
+        return values.astype(np.int64)
+    classes = np.full(len(values), None, dtype=object)
+    classes[~np.isnan(values)] = present.astype(np.int64).tolist()
+    return classes
+
+
+def _is_whole(values: Array) -> bool:
+    return bool(np.all((np.abs(values) < 2.0**53) & (values == np.floor(values))))
+
+
+def _share_text(column: pa.ChunkedArray) -> Array:
+    """Text as objects, equal values sharing one object, and None."""
+    coded = column.dictionary_encode().combine_chunks()
+    if hasattr(coded, "chunks"):
+        coded = coded.chunk(0)
+    values = np.array([*coded.dictionary.to_pylist(), None], dtype=object)
+    codes = coded.indices.fill_null(len(values) - 1).to_numpy()
+    shared: Array = values[codes]
+    return shared
+
+
+def _to_objects(column: pa.ChunkedArray) -> Array:
+    values = np.empty(len(column), dtype=object)
+    values[:] = column.to_pylist()
+    return values
+
+
+def read_row_names(text: pa.ChunkedArray) -> Array:
+    """Names of rows: text, exactly as in the file."""
+    return _to_objects(text)
+
+
+def read_queries(column: pa.ChunkedArray, name: str, content: Content) -> Array:
+    """Queries: integers or text, none missing."""
+    from pyarrow import types
+
+    _require_all(column, name, "qid", content)
+    if types.is_integer(column.type):
+        return np.asarray(column.to_numpy())
+    return _to_objects(column.cast("string"))
+
+
+def read_weights(column: pa.ChunkedArray, name: str, content: Content) -> Array:
+    """Weights: numbers, none missing or negative."""
+    _require_all(column, name, "weight", content)
+    values = _read_numbers(column, name, "weight", content)
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(bad):
+        raise content.error(
+            f"weights cannot be negative or infinite, but column {name!r} holds {values[bad[0]]:g} "
+            f"in row {bad[0]}."
+        )
+    return values
+
+
+def read_times(column: pa.ChunkedArray, name: str, content: Content) -> Array:
+    """Times: integers (int64), floats, or dates (datetime64, in UTC)."""
+    from pyarrow import types
+
+    _require_all(column, name, "time", content)
+    if types.is_integer(column.type):
+        return np.asarray(column.cast("int64").to_numpy())
+    if types.is_timestamp(column.type) or types.is_date(column.type):
+        dates = column.to_numpy()
+        fine = np.datetime_data(dates.dtype)[0] == "ns"
+        return np.asarray(dates if fine else dates.astype("datetime64[us]"))
+    if types.is_string(column.type):
+        return _parse_dates(column, name, content)
+    return _read_numbers(column, name, "time", content)
+
+
+def _parse_dates(column: pa.ChunkedArray, name: str, content: Content) -> Array:
+    """Dates in text: by Arrow if all have one form, else one by one, which also finds a bad one."""
+    import pyarrow as pa
+
+    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        try:
+            return np.asarray(column.cast(kind).to_numpy())
+        except pa.ArrowInvalid:
+            continue
+    dates = []
+    for row, text in enumerate(column.to_pylist()):
+        try:
+            moment = datetime.datetime.fromisoformat(text)
+        except ValueError:
+            raise content.error(
+                f"the time in row {row}, column {name!r}, cannot be read: {text[:40]!r}. Times are "
+                "numbers, or dates such as 2024-05-01 or 2024-05-01T12:30:00."
+            ) from None
+        if moment.tzinfo is not None:
+            try:
+                moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+            except OverflowError:  # before the year 1 in UTC
+                moment = moment.replace(tzinfo=None)
+        dates.append(moment)
+    return np.array(dates, dtype="datetime64[us]")
+
+
+def _read_numbers(column: pa.ChunkedArray, name: str, role: str, content: Content) -> Array:
+    from pyarrow import types
+
+    if not (types.is_integer(column.type) or types.is_floating(column.type)):
+        raise content.error(
+            f"{role}={name!r} must be a column of numbers{' or dates' * (role == 'time')}, but it "
+            f"holds {column.type} ({str(column[0].as_py())[:40]!r} in row 0)."
+        )
+    return _to_floats(column)
+
+
+def _to_floats(column: pa.ChunkedArray) -> Array:
+    """Numbers as float64; integers beyond 2**53 are rounded."""
+    return np.asarray(column.cast("float64", safe=False).to_numpy())
+
+
+def _require_all(column: pa.ChunkedArray, name: str, role: str, content: Content) -> None:
+    from pyarrow import compute as pc
+
+    if count_missing(column):
+        missing = pc.is_null(column, nan_is_null=True)
+        raise content.error(
+            f"{role}={name!r} has no value in row {missing.index(True).as_py()}. Fill in such "
+            "values, or remove these rows."
+        )
