@@ -8,7 +8,8 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from tests.refusals import refused
 
-from lindero.data import make_rotating, prequential
+from lindero.data import make_rotating
+from lindero.evaluation import prequential
 from lindero.svm import AdaptiveSVC, AdaptiveSVR, progress
 from lindero.svm.adaptive_coupling import COUPLINGS, _by_folds, _in_order
 

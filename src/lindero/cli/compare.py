@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -36,7 +35,7 @@ class ContenderName(click.ParamType[str]):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
         """The name itself, if there is such a machine."""
-        from lindero.comparison.contenders import find_contenders
+        from lindero.evaluation.registry import find_contenders
 
         try:
             find_contenders(str(value))
@@ -46,44 +45,13 @@ class ContenderName(click.ParamType[str]):
 
     def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
         """Machines that begin like what is typed."""
-        from lindero.comparison import CONTENDERS
-        from lindero.machines.registry import MACHINES
+        from lindero.evaluation import CONTENDERS
 
         return [
-            CompletionItem(name, help=MACHINES[contender.machine].one_line)
+            CompletionItem(name, help=contender.one_line)
             for name, contender in CONTENDERS.items()
             if name.startswith(incomplete)
         ]
-
-
-#: Text of more different values than this share of the rows, and of this many rows, names them.
-_OWN_VALUES, _FEWEST_ROWS = 0.5, 50
-
-
-def _without_names_of_rows(dataset: Any) -> Any:
-    """Without columns of text that name the rows: machines learn nothing from them, slowly."""
-    from lindero.errors import warn_user
-
-    if not hasattr(dataset.X, "column_names") or dataset.n_rows < _FEWEST_ROWS:
-        return dataset
-    import pyarrow.compute as pc
-
-    names = [
-        name
-        for name in dataset.X.column_names
-        if dataset.kinds[name] == "category"
-        and pc.count_distinct(dataset.X[name]).as_py() > _OWN_VALUES * dataset.n_rows
-    ]
-    if not names or len(names) == dataset.n_features:
-        return dataset
-    warn_user(
-        f"Left out: {', '.join(map(repr, names))}, with different values in most rows, as names, "
-        "numbers of customers and dates have. Machines learn nothing from such columns.",
-        UserWarning,
-    )
-    kept = [name for name in dataset.X.column_names if name not in names]
-    kinds = {name: dataset.kinds[name] for name in kept}
-    return replace(dataset, X=dataset.X.select(kept), kinds=kinds)
 
 
 @click.command(epilog=_EXAMPLES)
@@ -171,11 +139,11 @@ def command(
     from lindero.cli.comparison_table import live_table, result_text, train_command
     from lindero.cli.costs import costs_of
     from lindero.cli.saving import require_place
-    from lindero.comparison import compare, write_report
+    from lindero.evaluation import compare
 
     if report is not None:
         require_place(report)
-    dataset = _without_names_of_rows(data.load())
+    dataset = data.load()
     output.note(dataset.summary())
     result, interrupted = None, False
     with live_table(output) as progress:
@@ -201,6 +169,8 @@ def command(
     values = result.to_dict()
     values["next"] = train_command(result, data)
     if report is not None:
+        from lindero.report import write_report
+
         write_report(result, report, command=_typed())
         values["report"] = report
     output.result(values, result_text(result, report))

@@ -74,8 +74,6 @@ def _drawn(state: Any, width: int) -> Any:
 
 def result_text(comparison: Any, report: str | None) -> str:
     """The table, what is to be said about it, and the recommendation."""
-    from lindero.comparison.report import beside
-
     rows, failures = [], []
     for machine in comparison.ranked:
         if machine.failure is not None:
@@ -85,8 +83,8 @@ def result_text(comparison: Any, report: str | None) -> str:
         else:
             figures = [_score(machine, measure) for measure in comparison.measures]
             seconds = f"{machine.seconds:.2f}"
-            rows.append([machine.name, *figures, seconds, *beside(comparison, machine)])
-    header = ["machine", *_titles(comparison.measures), "seconds", "p", "beside the best"]
+            rows.append([machine.name, *figures, seconds, *comparison.verdict(machine)])
+    header = ["machine", *_titles(comparison.measures), "seconds", "p", "against the best"]
     n_folds = len(comparison.fold_sizes)
     order = " forward in time" if comparison.time_respecting else ""
     parts = [f"{comparison.data}\n{n_folds} folds{order}, {comparison.seconds:.1f} s in all"]
@@ -101,21 +99,21 @@ def result_text(comparison: Any, report: str | None) -> str:
 
 
 def _titles(measures: Sequence[str]) -> list[str]:
-    from lindero.comparison.results import MEASURES
+    from lindero.evaluation.measures import MEASURES
 
     return [MEASURES[measure] for measure in measures]
 
 
 def _score(machine: Any, measure: str) -> str:
-    from lindero.comparison.recommendation import score_with_spread
+    from lindero.evaluation.results import write_mean
 
-    return score_with_spread(machine, measure) if machine.done.any() else ""
+    return write_mean(machine, measure) if machine.done.any() else ""
 
 
 def train_command(comparison: Any, data: DataSource) -> str | None:
     """What to type to train the recommended machine on all rows."""
     from lindero.cli.reading import typed
-    from lindero.machines.registry import MACHINES
+    from lindero.evaluation.registry import MACHINES
 
     machine = comparison.recommended
     if machine is None:

@@ -9,9 +9,9 @@ _COUNTED = "Learned by counting: exact, with nothing to converge."
 
 def convergence_of(model: Any) -> tuple[dict[str, Any], str]:
     """As plain values, and as a sentence."""
-    from lindero.machines.building import final_estimator
+    from lindero.evaluation.build import unwrap_machine
 
-    final = final_estimator(model)
+    final = unwrap_machine(model)
     certificate = getattr(final, "certificate_", None)
     if certificate is not None:
         names = ("status", "kkt_gap", "primal", "dual", "infeasibility", "n_iter")

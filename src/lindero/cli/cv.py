@@ -47,7 +47,7 @@ def command(
     Ctrl-C ends it and shows what the folds done until then say.
     """
     from lindero.cli.reading import chosen_machine, chosen_params, roles, typed
-    from lindero.machines import cross_validated
+    from lindero.evaluation import cross_validate
 
     dataset = data.load(machine)
     found = chosen_machine(machine, dataset)
@@ -56,7 +56,7 @@ def command(
     interrupted = False
     try:
         with output.progress(f"fitting {found.name}") as progress:
-            result = cross_validated(
+            result = cross_validate(
                 found,
                 dataset.X,
                 params=params,

@@ -39,7 +39,7 @@ def command(output: Output, folder: str) -> None:
     from lindero.cli.comparison_table import live_table, result_text
     from lindero.cli.demo_page import write_demo_page
     from lindero.cli.demo_parts import COMPARED, COSTS, cancer_table, followed, forgotten, next_door
-    from lindero.comparison import compare
+    from lindero.evaluation import compare
 
     begun = time.perf_counter()
     place = Path(folder)

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from lindero.cli.demo_parts import STILL, TURNING, Followed, Forgotten
-from lindero.comparison import Comparison
-from lindero.comparison.curves import error_curves
-from lindero.comparison.drawing import Picture
-from lindero.comparison.page import code, figure, heading, page, paragraph
-from lindero.comparison.report import comparison_body
+from lindero.evaluation import Comparison
 from lindero.persist.safe_file import write_whole_bytes
+from lindero.report.charts import Picture, draw_error_curves
+from lindero.report.comparison import make_body
+from lindero.report.page import code, figure, heading, page, paragraph
 
 #: Rows whose lines are drawn, and how many rows around them.
 _INSTANTS = (100, 225, 250, 275, 400)
@@ -32,14 +31,14 @@ def write_demo_page(
             "Tumours in a table of numbers and words, with gaps; to miss a malignant one costs 10 "
             "times as much as a false alarm."
         ),
-        *comparison_body(comparison, level=3),
+        *make_body(comparison, level=3),
         heading("2  A boundary that moves"),
         paragraph(
             "Two clouds stand still, change places by turning round each other, and stand still "
             "again. Each row is predicted before it is learned."
         ),
         figure(
-            error_curves(moving.curves, shaded=(STILL, STILL + TURNING)),
+            draw_error_curves(moving.curves, shaded=(STILL, STILL + TURNING)),
             f"Errors in the last {moving.window} rows; the clouds turn where the ground is shaded. "
             + _told(moving),
         ),

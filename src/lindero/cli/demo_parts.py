@@ -100,7 +100,7 @@ def moving_rows() -> tuple[Any, Any]:
 
 def followed() -> Followed:
     """An adaptive machine beside plain ones that are fitted again and again."""
-    from lindero.data import prequential
+    from lindero.evaluation import prequential
     from lindero.svm import SVC, AdaptiveSVC
 
     X, y = moving_rows()

@@ -12,7 +12,7 @@ import click
 from lindero.cli.mistakes import Mistake
 from lindero.cli.options import output_options
 from lindero.cli.output import Output, aligned
-from lindero.machines.registry import MACHINES, Machine
+from lindero.evaluation.registry import MACHINES, MachineSpec
 
 #: Columns and classes that are listed.
 _MOST_NAMED = 20
@@ -38,7 +38,7 @@ def command(output: Output, model: str | None) -> None:
         _show_model(output, model)
 
 
-def _show_machine(output: Output, machine: Machine) -> None:
+def _show_machine(output: Output, machine: MachineSpec) -> None:
     parameters = signatures.signature(machine.load()).parameters
     defaults = {name: parameter.default for name, parameter in parameters.items()}
     defaults.update(machine.preset)

@@ -68,7 +68,7 @@ def read_model(path: str, kind: str | None, class_name: str | None = None) -> An
 def write_model(model: Any, path: str, kind: str, summary: dict[str, Any]) -> None:
     """Write a model in another format."""
     from lindero import persist
-    from lindero.machines.building import final_estimator
+    from lindero.evaluation.build import unwrap_machine
 
     if kind not in ("bif", "xmlbif") and hasattr(model, "to_bif"):
         raise Mistake(
@@ -78,9 +78,9 @@ def write_model(model: Any, path: str, kind: str, summary: dict[str, Any]) -> No
     if kind == "lin":
         persist.save(model, path, summary=summary or None)
     elif kind == "libsvm":
-        persist.save_libsvm(final_estimator(model), path)
+        persist.save_libsvm(unwrap_machine(model), path)
     elif kind == "svmlight":
-        persist.save_svmlight(final_estimator(model), path)
+        persist.save_svmlight(unwrap_machine(model), path)
     else:
         from lindero.persist.safe_file import write_whole_bytes
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from lindero.cli.options import AUTO, USUAL_MACHINES, DataSource
-from lindero.machines.registry import REGRESSION, Machine, find_machine
+from lindero.evaluation.registry import MachineSpec, find_machine
 
 
 def read_dataset(path: str, options: dict[str, Any], machine: str = AUTO) -> Any:
@@ -63,43 +62,20 @@ def loaded_again(content: Any, options: dict[str, Any]) -> Any:
     return loaded(content, kind, parts, options["header"], options["delimiter"])
 
 
-def chosen_machine(name: str, dataset: Any) -> Machine:
+def chosen_machine(name: str, dataset: Any) -> MachineSpec:
     """The machine that was named, or the usual one for such data."""
     if name == AUTO and dataset.y is None and dataset.target is not None:
         raise ValueError(
             f"The target {dataset.target!r} has no value in any row: name another column "
             "(--target), or say that there is no target (--no-target)."
         )
-    found = find_machine(USUAL_MACHINES[dataset.task] if name == AUTO else name)
-    return _in_units_of_the_target(found, dataset.y) if found.task == REGRESSION else found
+    return find_machine(USUAL_MACHINES[dataset.task] if name == AUTO else name)
 
 
-def _in_units_of_the_target(machine: Machine, y: Any) -> Machine:
-    """With C and epsilon, where they are not set and in grids, in deviations of the target: prices
-    in thousands and in units are then learned alike."""
-    import numpy as np
-
-    if y is None or y.dtype.kind not in "iuf" or len(y) < 2 or not np.isfinite(y).all():
-        return machine
-    deviation = float(f"{np.std(y):.3g}")
-    if deviation == 0.0 or "C" not in machine.grid:
-        return machine
-    units = {"C": deviation, "epsilon": deviation}
-    usual = {"C": 1.0, "epsilon": 0.1}
-    grid = {
-        name: tuple(float(f"{units[name] * v:.3g}") for v in values) if name in units else values
-        for name, values in machine.grid.items()
-    }
-    scaled = {
-        name: float(f"{units[name] * usual[name]:.3g}") for name in units if name in machine.grid
-    }
-    return replace(machine, grid=grid, preset={**scaled, **machine.preset})
-
-
-def chosen_params(settings: Sequence[str], machine: Machine, dataset: Any) -> dict[str, Any]:
+def chosen_params(settings: Sequence[str], machine: MachineSpec, dataset: Any) -> dict[str, Any]:
     """Parameters of the machine, as they were set. Classes are text where they stand before a
     colon, whatever they are in the data."""
-    from lindero.machines.settings import parse_settings
+    from lindero.evaluation.build import parse_settings
 
     params = parse_settings(settings, machine)
     weights = params.get("class_weight")

@@ -50,9 +50,9 @@ class SavedModel:
     @property
     def machine(self) -> Any:
         """The entry of its machine."""
-        from lindero.machines.registry import machine_of
+        from lindero.evaluation.registry import identify_machine
 
-        found = machine_of(self.model)
+        found = identify_machine(self.model)
         if found is None:
             raise Mistake(f"{self.path} holds {type(self.model).__name__}, which is no machine.")
         return found

@@ -50,7 +50,7 @@ def command(output: Output, data: DataSource, path: str | None, like: str | None
     elif output.json:
         raise Mistake("--json needs -o: the scaled rows themselves go to standard output.")
     if like is None:
-        from lindero.machines import TableEncoder
+        from lindero.evaluation import TableEncoder
 
         dataset = data.load()
         X = dataset.X
@@ -68,7 +68,7 @@ def command(output: Output, data: DataSource, path: str | None, like: str | None
 def _as_in(like: str, data: DataSource, output: Output) -> Any:
     """Data, and the encoder of a model."""
     from lindero.cli.saved_model import SavedModel
-    from lindero.machines.building import TABLE_STEP
+    from lindero.evaluation.build import TABLE_STEP
 
     saved = SavedModel.read(like)
     steps = getattr(saved.model, "named_steps", {})

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lindero.cli.output import Output
-from lindero.data import PrequentialResult
+from lindero.evaluation import PrequentialResult
 
 if TYPE_CHECKING:
     from lindero.cli.streaming import Stream
@@ -140,9 +140,9 @@ def result_text(stream: Stream, result: PrequentialResult, values: dict[str, Any
 
 def write_page(stream: Stream, result: PrequentialResult, path: str, data: str) -> None:
     """The curve as a page that needs nothing but itself."""
-    from lindero.comparison.curves import error_curves
-    from lindero.comparison.page import figure, heading, page, paragraph
     from lindero.persist.safe_file import write_whole_bytes
+    from lindero.report.charts import draw_error_curves
+    from lindero.report.page import figure, heading, page, paragraph
 
     title = f"{stream.settings.machine} on a stream"
     body = [heading(title, 1), paragraph(data, "muted")]
@@ -150,5 +150,5 @@ def write_page(stream: Stream, result: PrequentialResult, path: str, data: str) 
     if len(result.rows):
         curves = {stream.settings.machine: (result.rows + 1, 1.0 - result.curve_accuracy)}
         caption = f"Errors in the last {result.window} rows, each predicted before it was learned."
-        body.append(figure(error_curves(curves), caption))
+        body.append(figure(draw_error_curves(curves), caption))
     write_whole_bytes(path, page(title, body).encode("utf-8", errors="replace"))

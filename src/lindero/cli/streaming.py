@@ -1,4 +1,4 @@
-"""A stream in segments: from one snapshot to the next, each by `lindero.data.prequential`.
+"""A stream in segments: from one snapshot to the next, each by `lindero.evaluation.prequential`.
 
 A segment ends where a batch ends (and, for machines that are fitted anew, where they are), so that
 going on from its end is what an uninterrupted run does there: the same batches, the same fits, and
@@ -18,10 +18,10 @@ import numpy as np
 
 from lindero.cli.mistakes import Mistake
 from lindero.cli.options import AUTO
-from lindero.data import PrequentialResult, prequential
-from lindero.data.stream_input import class_codes, stream_labels
-from lindero.machines.building import TABLE_STEP, final_estimator, make_machine
-from lindero.machines.registry import CLASSIFICATION, Machine, find_machine
+from lindero.evaluation import PrequentialResult, prequential
+from lindero.evaluation.build import TABLE_STEP, make_machine, unwrap_machine
+from lindero.evaluation.registry import CLASSIFICATION, MachineSpec, find_machine
+from lindero.evaluation.streams import code_stream_labels, read_stream_labels
 
 #: Rows that are only learned, where nothing else is said.
 _WARM_UP = 100
@@ -99,12 +99,14 @@ class Stream:
             found.name, params, batch_size, warm_up, refit_every, refit_on, seed
         )
         model = make_machine(found, params, random_state=seed)
-        if refit_every is None and not hasattr(final_estimator(model), "partial_fit"):
+        if refit_every is None and not hasattr(unwrap_machine(model), "partial_fit"):
             raise Mistake(
                 f"{found.name} cannot learn row by row: say --refit-every 100 to have it fitted "
                 "anew, or take a machine that can, such as incremental-svc or naive-bayes."
             )
-        return cls(dataset, settings, model, np.unique(stream_labels(dataset.y, dataset.n_rows)))
+        return cls(
+            dataset, settings, model, np.unique(read_stream_labels(dataset.y, dataset.n_rows))
+        )
 
     @classmethod
     def resumed(cls, dataset: Any, place: str) -> Stream:
@@ -126,7 +128,7 @@ class Stream:
                 f"The snapshot has seen {stream.position} rows, but the data have "
                 f"{dataset.n_rows} only: resume with the data that it was taken of."
             )
-        truth = class_codes(stream_labels(dataset.y, dataset.n_rows), stream.classes)
+        truth = code_stream_labels(read_stream_labels(dataset.y, dataset.n_rows), stream.classes)
         tested = truth[settings.warm_up : stream.position]
         differ = np.flatnonzero(tested != np.array(snapshot.truth[: len(tested)], dtype=int))
         if len(differ):
@@ -141,7 +143,7 @@ class Stream:
     # -- going on -----------------------------------------------------------------------------
 
     @property
-    def machine(self) -> Machine:
+    def machine(self) -> MachineSpec:
         return find_machine(self.settings.machine)
 
     @property
@@ -169,7 +171,7 @@ class Stream:
     def _table(self) -> Any:
         """Features as the machine takes them: encoded by what the first rows were like."""
         X = self.dataset.X
-        if final_estimator(self.model) is self.model:
+        if unwrap_machine(self.model) is self.model:
             return X
         encoder = self.model.named_steps[TABLE_STEP]
         if self.position == 0:
@@ -180,7 +182,7 @@ class Stream:
     def _segment(self, table: Any, start: int, stop: int, progress: Progress) -> None:
         """Test and learn the rows from `start` to `stop`."""
         settings, beginning = self.settings, self.position == 0
-        machine = final_estimator(self.model)
+        machine = unwrap_machine(self.model)
         # Machines that are fitted anew need the rows before, and are fitted to them at once; that
         # is what they are at the end of the segment before, too.
         first = 0 if beginning or settings.refit_every is not None else start
@@ -215,8 +217,8 @@ class Stream:
     @property
     def truth(self) -> Any:
         """Positions of the true classes of the rows that were tested."""
-        labels = stream_labels(self.dataset.y, self.dataset.n_rows)
-        codes = class_codes(labels, self.classes)
+        labels = read_stream_labels(self.dataset.y, self.dataset.n_rows)
+        codes = code_stream_labels(labels, self.classes)
         return codes[self.settings.warm_up : self.settings.warm_up + len(self.answers)]
 
     def window(self, given: int | None) -> int:
@@ -241,7 +243,7 @@ def in_order_of_time(dataset: Any) -> Any:
     return dataset if (np.diff(order) > 0).all() else dataset.rows(order)
 
 
-def _require_classes(machine: Machine, dataset: Any) -> None:
+def _require_classes(machine: MachineSpec, dataset: Any) -> None:
     if machine.task != CLASSIFICATION:
         raise Mistake(f"{machine.name} is for {machine.task}; a stream is for classification.")
     if dataset.task != CLASSIFICATION:

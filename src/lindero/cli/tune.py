@@ -113,10 +113,10 @@ def search(
 ) -> Any:
     """The search itself, with a bar; points that could not be fitted are told of."""
     from lindero.cli.reading import roles
-    from lindero.machines import tuned
+    from lindero.evaluation import tune
 
     with output.progress(f"tuning {machine.name}") as progress:
-        tuning = tuned(
+        tuning = tune(
             machine,
             dataset.X,
             params=params,

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from lindero.data.stream_input import whole_number
 from lindero.runtime.arrays import Array
 
 #: The rectangle of the third set.
@@ -165,3 +164,10 @@ def _finite(value: Any, name: str) -> float:
     if not np.isfinite(value):
         raise ValueError(f"{name} must be a finite number; it is {value!r}.")
     return float(value)
+
+
+def whole_number(value: Any, least: int, name: str) -> int:
+    """A count, not below the least one that makes sense."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}; it is {value!r}.")
+    return int(value)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from lindero.data.dataset import Dataset
-from lindero.data.stream_input import whole_number
+from lindero.data.generators import whole_number
 from lindero.runtime.arrays import Array
 
 _CORNERS = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
