@@ -106,11 +106,11 @@ def test_sparse_rows_stay_sparse_and_are_divided_by_the_largest():
 
 
 def test_a_table_of_very_many_columns_becomes_sparse_with_the_same_numbers(monkeypatch):
-    from lindero.evaluation import table_encoder
+    from lindero.evaluation import encoder
 
     table = pd.DataFrame(COLUMNS)
     dense = TableEncoder().fit_transform(table)
-    monkeypatch.setattr(table_encoder, "_MANY_COLUMNS", 3)
+    monkeypatch.setattr(encoder, "_MANY_COLUMNS", 3)
     wide = TableEncoder().fit_transform(table)
     assert sp.issparse(wide)
     assert (wide.toarray() == dense).all()

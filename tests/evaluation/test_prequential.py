@@ -408,13 +408,13 @@ def test_ctrl_c_before_any_row_was_tested():
 
 
 def test_verbose_draws_on_standard_error_once_it_lasts(capsys, monkeypatch):
-    from lindero.data import stream_progress
+    from lindero.evaluation import streams
 
     X, y = numbered(np.arange(30) % 2)
     prequential(LastLabel(), X, y, verbose=True)
     assert capsys.readouterr() == ("", "")
-    monkeypatch.setattr(stream_progress, "_PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(stream_progress, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(streams, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(streams, "_PAUSE_SECONDS", 0.0)
     prequential(LastLabel(), X, y, verbose=True)
     out, drawn = capsys.readouterr()
     assert out == ""

@@ -66,7 +66,7 @@ def test_of_equal_scores_the_simpler_is_the_best():
 
 def test_a_machine_no_better_than_a_constant_is_warned_of():
     assert (
-        "always answering the same class does as well"
+        "the baseline, always predicting the same class, does as well"
         in compared(only=[0.5, 0.5, 0.6, 0.5, 0.5]).recommendation()
     )
     assert "always" not in compared(only=GOOD).recommendation()
