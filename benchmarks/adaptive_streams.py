@@ -21,7 +21,7 @@ import pandas as pd
 from sklearn.linear_model import SGDClassifier
 
 from data_sets import FOLDER
-from lindero.data import PrequentialResult, prequential
+from lindero.evaluation import PrequentialResult, prequential
 from lindero.svm import AdaptiveSVC
 from svc import table
 

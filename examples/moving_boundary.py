@@ -12,7 +12,8 @@ from typing import Any
 import matplotlib
 import numpy as np
 
-from lindero.data import PrequentialResult, make_rotating, prequential
+from lindero.data import make_rotating
+from lindero.evaluation import PrequentialResult, prequential
 from lindero.svm import SVC, AdaptiveSVC
 
 matplotlib.use("Agg")

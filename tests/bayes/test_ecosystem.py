@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from lindero.bayes import AODE, KDB, TAN, NaiveBayes
-from lindero.data import prequential
+from lindero.evaluation import prequential
 from tests.bayes.mixed_tables import COMPLETING, MAKERS, categories, mixed, numbers
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lindero.data import load
-from lindero.machines import MACHINES
+from lindero.evaluation import MACHINES
 
 # -- convert ----------------------------------------------------------------------------------
 

@@ -144,7 +144,7 @@ def test_a_feature_called_class_stays_one_when_the_target_is_not_there(here):
 
 def test_models_saved_from_python_are_applied_too(here, flowers):
     from lindero.data import load
-    from lindero.machines import make_machine
+    from lindero.evaluation import make_machine
     from lindero.persist import save
 
     data = load(flowers)

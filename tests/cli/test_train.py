@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lindero.machines import MACHINES
+from lindero.evaluation import MACHINES
 from lindero.persist import inspect, load
 
 NUMBERS = [name for name, machine in MACHINES.items() if machine.task == "regression"]

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 
 import lindero
 import lindero.bayes
-import lindero.machines
+import lindero.evaluation
 import lindero.svm
 from lindero.persist import load, save
 from lindero.persist.fields import Fields
@@ -20,7 +20,7 @@ KINDS = tuple(all_kinds())
 def public_estimators():
     """Estimators among the public names of all packages."""
     found = {}
-    for package in (lindero, lindero.svm, lindero.bayes, lindero.machines):
+    for package in (lindero, lindero.svm, lindero.bayes, lindero.evaluation):
         for name in package.__all__:
             thing = getattr(package, name)
             if inspect.isclass(thing) and issubclass(thing, BaseEstimator):
@@ -70,8 +70,8 @@ def test_every_fitted_attribute_is_checked(case):
     assert given.unasked == set(), "the check of its entry does not look at these attributes"
 
 
-@pytest.mark.parametrize("name", lindero.machines.MACHINES)
+@pytest.mark.parametrize("name", lindero.evaluation.MACHINES)
 def test_every_machine_by_name_can_be_saved(name, tmp_path):
-    machine = lindero.machines.make_machine(name, {})
+    machine = lindero.evaluation.make_machine(name, {})
     save(machine, tmp_path / "model.lin")
     assert repr(load(tmp_path / "model.lin")) == repr(machine)

@@ -134,7 +134,7 @@ def _table(name: str, kind: Any, y: Any = WORDS, **params: Any) -> Case:
 
 
 def _piped() -> Any:
-    from lindero.machines import make_machine
+    from lindero.evaluation import make_machine
 
     return make_machine("svc", {"C": 2.0}).fit(TABLE, WORDS)
 

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from lindero.machines import TableEncoder
+from lindero.evaluation import TableEncoder
 from lindero.persist import load, save
 from lindero.svm import SVC, SVCCV
 from tests.persist.model_bank import TABLE, Y2, X

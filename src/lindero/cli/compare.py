@@ -7,7 +7,6 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -40,7 +39,7 @@ class ContenderName(click.ParamType[str]):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
         """The name itself, if there is such a machine."""
-        from lindero.comparison.contenders import find_contenders
+        from lindero.evaluation.registry import find_contenders
 
         try:
             find_contenders(str(value))
@@ -50,11 +49,10 @@ class ContenderName(click.ParamType[str]):
 
     def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
         """Machines whose names begin with what is typed."""
-        from lindero.comparison import CONTENDERS
-        from lindero.machines.registry import MACHINES
+        from lindero.evaluation import CONTENDERS
 
         return [
-            CompletionItem(name, help=MACHINES[contender.machine].one_line)
+            CompletionItem(name, help=contender.one_line)
             for name, contender in CONTENDERS.items()
             if name.startswith(incomplete)
         ]
@@ -64,36 +62,6 @@ class ContenderName(click.ParamType[str]):
 _WIDE = 80
 
 _COST_EXAMPLE = "write --cost TRUE:PREDICTED=COST, for example --cost ill:healthy=20"
-
-#: Text of more different values than this share of the rows, and of this many rows, names them.
-_OWN_VALUES, _FEWEST_ROWS = 0.5, 50
-
-
-def _without_names_of_rows(dataset: Any) -> Any:
-    """Without columns of text that name the rows: machines learn nothing from them, slowly."""
-    from lindero.errors import warn_user
-
-    if not hasattr(dataset.X, "column_names") or dataset.n_rows < _FEWEST_ROWS:
-        return dataset
-    import pyarrow.compute as pc
-
-    names = [
-        name
-        for name in dataset.X.column_names
-        if dataset.kinds[name] == "category"
-        and pc.count_distinct(dataset.X[name]).as_py() > _OWN_VALUES * dataset.n_rows
-    ]
-    if not names or len(names) == dataset.n_features:
-        return dataset
-    warn_user(
-        f"Left out: {', '.join(map(repr, names))}, with different values in most rows, as names, "
-        "numbers of customers and dates have. Machines learn nothing from such columns.",
-        UserWarning,
-    )
-    kept = [name for name in dataset.X.column_names if name not in names]
-    kinds = {name: dataset.kinds[name] for name in kept}
-    return replace(dataset, X=dataset.X.select(kept), kinds=kinds)
-
 
 @click.command(epilog=_EXAMPLES)
 @data_options
@@ -145,11 +113,12 @@ def command(
     are always later than training rows. Ctrl-C ends the comparison and shows the results so far.
     """
     from lindero.cli.writing import require_writable
-    from lindero.comparison import compare, write_report
+    from lindero.evaluation import compare
+    from lindero.report import write_report
 
     if report is not None:
         require_writable(report)
-    dataset = _without_names_of_rows(data.load())
+    dataset = data.load()
     output.note(dataset.summary())
     result, interrupted = None, False
     with watch_comparison(output) as progress:
@@ -243,8 +212,6 @@ def _draw_table(state: Any, width: int) -> Any:
 
 def format_result(comparison: Any, report: str | None) -> str:
     """The table of results, notes and the recommendation."""
-    from lindero.comparison.report import beside
-
     rows, failures = [], []
     for machine in comparison.ranked:
         if machine.failure is not None:
@@ -254,7 +221,7 @@ def format_result(comparison: Any, report: str | None) -> str:
         else:
             figures = [_format_score(machine, measure) for measure in comparison.measures]
             seconds = f"{machine.seconds:.2f}"
-            rows.append([machine.name, *figures, seconds, *beside(comparison, machine)])
+            rows.append([machine.name, *figures, seconds, *comparison.verdict(machine)])
     header = ["machine", *_list_titles(comparison.measures), "seconds", "p", "against the best"]
     n_folds = len(comparison.fold_sizes)
     order = " in order of time" if comparison.time_respecting else ""
@@ -270,21 +237,21 @@ def format_result(comparison: Any, report: str | None) -> str:
 
 
 def _list_titles(measures: Sequence[str]) -> list[str]:
-    from lindero.comparison.results import MEASURES
+    from lindero.evaluation.measures import MEASURES
 
     return [MEASURES[measure] for measure in measures]
 
 
 def _format_score(machine: Any, measure: str) -> str:
-    from lindero.comparison.recommendation import score_with_spread
+    from lindero.evaluation.results import write_mean
 
-    return score_with_spread(machine, measure) if machine.done.any() else ""
+    return write_mean(machine, measure) if machine.done.any() else ""
 
 
 def suggest_command(comparison: Any, data: DataSource) -> str | None:
     """The command that trains the recommended machine on all rows."""
     from lindero.cli.reading import format_command
-    from lindero.machines.registry import MACHINES
+    from lindero.evaluation.registry import MACHINES
 
     machine = comparison.recommended
     if machine is None:

@@ -41,13 +41,13 @@ def command(
     earlier rows. Ctrl-C ends it and shows the folds done so far.
     """
     from lindero.cli.reading import format_command, gather_roles, prepare
-    from lindero.machines import cross_validated
+    from lindero.evaluation import cross_validate
 
     dataset, found, params = prepare(output, data, machine, settings)
     interrupted = False
     try:
         with output.showing_progress(f"fitting {found.name}") as progress:
-            result = cross_validated(
+            result = cross_validate(
                 found,
                 dataset.X,
                 params=params,

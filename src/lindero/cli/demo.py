@@ -20,8 +20,8 @@ from lindero.cli.output import Output
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from lindero.comparison import Comparison
-    from lindero.comparison.drawing import Picture
+    from lindero.evaluation import Comparison
+    from lindero.report.charts import Picture
 
 
 _EXAMPLES = """\b
@@ -66,7 +66,7 @@ def command(output: Output, folder: str) -> None:
     row again. The results are written to an HTML report. The first run compiles for some seconds.
     """
     from lindero.cli.compare import format_result, watch_comparison
-    from lindero.comparison import compare
+    from lindero.evaluation import compare
 
     begun = time.perf_counter()
     place = Path(folder)
@@ -276,9 +276,9 @@ def write_demo_page(
     path: str, comparison: Comparison, moving: FollowedBoundary, changed: ForgottenRow
 ) -> None:
     """Write the report."""
-    from lindero.comparison.curves import error_curves
-    from lindero.comparison.page import code, figure, heading, page, paragraph
-    from lindero.comparison.report import comparison_body
+    from lindero.report.charts import draw_error_curves
+    from lindero.report.page import code, figure, heading, page, paragraph
+    from lindero.report.comparison import make_body
     from lindero.persist.safe_file import write_whole_bytes
 
     title = "What lindero can do"
@@ -289,14 +289,14 @@ def write_demo_page(
             "Tumours in a table of numbers and categories, with missing values. Missing a "
             "malignant one costs 10 times as much as a false alarm."
         ),
-        *comparison_body(comparison, level=3),
+        *make_body(comparison, level=3),
         heading("2  A boundary that moves"),
         paragraph(
             "Two clouds stand still, change places by rotating around each other, and stand still "
             "again. Each row is predicted before it is learned."
         ),
         figure(
-            error_curves(moving.curves, shaded=(STILL, STILL + TURNING)),
+            draw_error_curves(moving.curves, shaded=(STILL, STILL + TURNING)),
             f"Errors in the last {moving.window} rows; the clouds rotate in the shaded range. "
             + _format_errors(moving),
         ),
@@ -319,7 +319,7 @@ def _format_errors(moving: FollowedBoundary) -> str:
 
 def _draw_instants(moving: FollowedBoundary) -> str:
     """Clouds and boundaries at a few rows, side by side."""
-    from lindero.comparison.drawing import Picture
+    from lindero.report.charts import Picture
 
     gap = 12.0
     width = len(_INSTANTS) * (_SIDE + gap)

@@ -11,7 +11,7 @@ import click
 
 from lindero.cli.options import output_options
 from lindero.cli.output import Output, align_columns
-from lindero.machines.registry import MACHINES, Machine
+from lindero.evaluation.registry import MACHINES, MachineSpec
 
 #: Columns and classes that are listed.
 _MOST_NAMED = 20
@@ -37,7 +37,7 @@ def command(output: Output, model: str | None) -> None:
         _show_model(output, model)
 
 
-def _show_machine(output: Output, machine: Machine) -> None:
+def _show_machine(output: Output, machine: MachineSpec) -> None:
     defaults = {**_find_defaults(machine), **machine.preset}
     rows = [
         [name, _format_value(value), ", ".join(map(str, machine.grid.get(name, ())))]
@@ -114,7 +114,7 @@ def _list_facts(info: Any) -> list[list[str]]:
     return [[name, str(value)] for name, value in facts.items() if value]
 
 
-def _find_defaults(machine: Machine) -> dict[str, Any]:
+def _find_defaults(machine: MachineSpec) -> dict[str, Any]:
     """Default parameters of the class of a machine."""
     parameters = signatures.signature(machine.load()).parameters
     return {name: parameter.default for name, parameter in parameters.items()}

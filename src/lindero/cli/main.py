@@ -77,9 +77,9 @@ class Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from lindero.machines.registry import closest
+            from lindero.evaluation.registry import find_closest
 
-            near = closest(args[0], list(COMMANDS)) if args else None
+            near = find_closest(args[0], list(COMMANDS)) if args else None
             if near is None or "did you mean" in error.message.lower():
                 raise
             said = f"{error.message.rstrip('.')}. Did you mean {near!r}?"

@@ -11,7 +11,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from lindero.machines.registry import MACHINES, find_machine
+from lindero.evaluation.registry import MACHINES, find_machine
 
 AUTO = "auto"
 

@@ -76,17 +76,17 @@ def _predict_columns(
     saved: Any, dataset: Any, X: Any, proba: bool, decision: bool, explain: bool
 ) -> dict[str, Any]:
     """The columns to write."""
-    from lindero.machines.fitting import decision_values, predictions
+    from lindero.evaluation.build import compute_decisions, predict_rows
 
     columns: dict[str, Any] = {}
     if dataset.ids is not None:
         columns["id"] = dataset.ids
     times = dataset.times if saved.machine.takes_times else None
-    columns["prediction"] = predictions(saved.model, X, times=times)
+    columns["prediction"] = predict_rows(saved.model, X, times=times)
     if proba:
         columns.update(_predict_probabilities(saved, X))
     if decision:
-        values = decision_values(saved.model, X, times=times)
+        values = compute_decisions(saved.model, X, times=times)
         if values is None:
             raise ValueError(f"{saved.machine.name} has no decision values: leave out --decision.")
         if values.ndim == 1:
@@ -96,14 +96,14 @@ def _predict_columns(
             for label, column in zip(classes, values.T, strict=False):
                 columns[f"decision({label})"] = column
     if explain:
-        from lindero.machines import explained_rows
+        from lindero.evaluation import explain_rows
 
-        columns["why"] = explained_rows(saved.model, X, times=times)
+        columns["why"] = explain_rows(saved.model, X, times=times)
     return columns
 
 
 def _predict_probabilities(saved: Any, X: Any) -> dict[str, Any]:
-    from lindero.machines.measures import has_probabilities
+    from lindero.evaluation.measures import has_probabilities
 
     if not has_probabilities(saved.model):
         raise ValueError(
@@ -119,9 +119,9 @@ def _score(saved: Any, dataset: Any, X: Any, found: Any) -> dict[str, float]:
     """Scores on the rows whose target is known."""
     import numpy as np
 
+    from lindero.evaluation.folds import take_rows
+    from lindero.evaluation.measures import measure_machine
     from lindero.labels import missing_values
-    from lindero.machines.folds import rows_of
-    from lindero.machines.measures import measured
 
     machine = saved.machine
     has_queries = machine.task != "ranking" or dataset.qid is not None
@@ -133,8 +133,8 @@ def _score(saved: Any, dataset: Any, X: Any, found: Any) -> dict[str, float]:
     data = {"X": X, "y": dataset.y, "times": dataset.times, "qid": dataset.qid}
     data.update(weights=dataset.weights, found=found)
     if len(known) < dataset.n_rows:
-        data = {name: rows_of(values, known) for name, values in data.items()}
-    return measured(machine, saved.model, **data)
+        data = {name: take_rows(values, known) for name, values in data.items()}
+    return measure_machine(machine, saved.model, **data)
 
 
 def _has_other_labels(model: Any, y: Any) -> bool:

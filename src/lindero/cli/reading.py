@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from lindero.cli.options import AUTO, USUAL_MACHINES, DataSource
 from lindero.cli.output import Output
-from lindero.machines.registry import REGRESSION, Machine, find_machine
+from lindero.evaluation.registry import REGRESSION, MachineSpec, find_machine
 
 
 def read_dataset(path: str, options: dict[str, Any], machine: str = AUTO) -> Any:
@@ -65,7 +64,7 @@ def load_again(content: Any, options: dict[str, Any]) -> Any:
 
 def prepare(
     output: Output, data: DataSource, name: str, settings: Sequence[str]
-) -> tuple[Any, Machine, dict[str, Any]]:
+) -> tuple[Any, MachineSpec, dict[str, Any]]:
     """The data set, the machine and its parameters, as the options say."""
     dataset = data.load(name)
     machine = choose_machine(name, dataset)
@@ -74,43 +73,20 @@ def prepare(
     return dataset, machine, params
 
 
-def choose_machine(name: str, dataset: Any) -> Machine:
+def choose_machine(name: str, dataset: Any) -> MachineSpec:
     """The machine that was named, or the default for such data."""
     if name == AUTO and dataset.y is None and dataset.target is not None:
         raise ValueError(
             f"The target {dataset.target!r} has no value in any row. Choose another column "
             "(--target), or use --no-target."
         )
-    found = find_machine(USUAL_MACHINES[dataset.task] if name == AUTO else name)
-    return _in_units_of_the_target(found, dataset.y) if found.task == REGRESSION else found
+    return find_machine(USUAL_MACHINES[dataset.task] if name == AUTO else name)
 
 
-def _in_units_of_the_target(machine: Machine, y: Any) -> Machine:
-    """With C and epsilon, where they are not set and in grids, in deviations of the target: prices
-    in thousands and in units are then learned alike."""
-    import numpy as np
-
-    if y is None or y.dtype.kind not in "iuf" or len(y) < 2 or not np.isfinite(y).all():
-        return machine
-    deviation = float(f"{np.std(y):.3g}")
-    if deviation == 0.0 or "C" not in machine.grid:
-        return machine
-    units = {"C": deviation, "epsilon": deviation}
-    usual = {"C": 1.0, "epsilon": 0.1}
-    grid = {
-        name: tuple(float(f"{units[name] * v:.3g}") for v in values) if name in units else values
-        for name, values in machine.grid.items()
-    }
-    scaled = {
-        name: float(f"{units[name] * usual[name]:.3g}") for name in units if name in machine.grid
-    }
-    return replace(machine, grid=grid, preset={**scaled, **machine.preset})
-
-
-def parse_params(settings: Sequence[str], machine: Machine, dataset: Any) -> dict[str, Any]:
+def parse_params(settings: Sequence[str], machine: MachineSpec, dataset: Any) -> dict[str, Any]:
     """Parameters of the machine from --set. Classes in class_weight are text, and are converted to
     those of the data."""
-    from lindero.machines.settings import parse_settings
+    from lindero.evaluation.build import parse_settings
 
     params = parse_settings(settings, machine)
     weights = params.get("class_weight")

@@ -71,9 +71,9 @@ class SavedModel:
     @property
     def machine(self) -> Any:
         """The entry of the model in the registry."""
-        from lindero.machines.registry import machine_of
+        from lindero.evaluation.registry import identify_machine
 
-        found = machine_of(self.model)
+        found = identify_machine(self.model)
         if found is None:
             raise CommandError(f"{self.path} holds no machine: {type(self.model).__name__}.")
         return found
@@ -228,7 +228,7 @@ def read_model(path: str, kind: str | None, class_name: str | None = None) -> An
 def write_model(model: Any, path: str, kind: str, summary: dict[str, Any]) -> None:
     """Write a model in any format."""
     from lindero import persist
-    from lindero.machines.building import final_estimator
+    from lindero.evaluation.build import unwrap_machine
 
     if kind not in ("bif", "xmlbif") and hasattr(model, "to_bif"):
         raise CommandError(
@@ -238,9 +238,9 @@ def write_model(model: Any, path: str, kind: str, summary: dict[str, Any]) -> No
     if kind == "lin":
         persist.save(model, path, summary=summary or None)
     elif kind == "libsvm":
-        persist.save_libsvm(final_estimator(model), path)
+        persist.save_libsvm(unwrap_machine(model), path)
     elif kind == "svmlight":
-        persist.save_svmlight(final_estimator(model), path)
+        persist.save_svmlight(unwrap_machine(model), path)
     else:
         from lindero.persist.safe_file import write_whole_bytes
 
@@ -298,9 +298,9 @@ def _list_roles(data: DataSource, dataset: Any) -> dict[str, str]:
 
 def describe_convergence(model: Any) -> tuple[dict[str, Any], str]:
     """Whether and how a model converged, as values and as a line."""
-    from lindero.machines.building import final_estimator
+    from lindero.evaluation.build import unwrap_machine
 
-    final = final_estimator(model)
+    final = unwrap_machine(model)
     certificate = getattr(final, "certificate_", None)
     if certificate is not None:
         names = ("status", "kkt_gap", "primal", "dual", "infeasibility", "n_iter")

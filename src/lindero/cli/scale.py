@@ -42,7 +42,7 @@ def command(output: Output, data: DataSource, path: str | None, like: str | None
     elif output.json:
         raise CommandError("--json needs -o, since the scaled rows go to standard output.")
     if like is None:
-        from lindero.machines import TableEncoder
+        from lindero.evaluation import TableEncoder
 
         dataset = data.load()
         X = dataset.X
@@ -60,7 +60,7 @@ def command(output: Output, data: DataSource, path: str | None, like: str | None
 def _load_like(like: str, data: DataSource, output: Output) -> Any:
     """The data, and the encoder of a model."""
     from lindero.cli.saved_model import SavedModel
-    from lindero.machines.building import TABLE_STEP
+    from lindero.evaluation.build import TABLE_STEP
 
     saved = SavedModel.read(like)
     steps = getattr(saved.model, "named_steps", {})

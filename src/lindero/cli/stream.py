@@ -289,8 +289,8 @@ def format_result(stream: Stream, result: PrequentialResult, values: dict[str, A
 
 def write_page(stream: Stream, result: PrequentialResult, path: str, data: str) -> None:
     """Write the HTML report."""
-    from lindero.comparison.curves import error_curves
-    from lindero.comparison.page import figure, heading, page, paragraph
+    from lindero.report.charts import draw_error_curves
+    from lindero.report.page import figure, heading, page, paragraph
     from lindero.persist.safe_file import write_whole_bytes
 
     title = f"{stream.settings.machine} on a stream"
@@ -299,5 +299,5 @@ def write_page(stream: Stream, result: PrequentialResult, path: str, data: str) 
     if len(result.rows):
         curves = {stream.settings.machine: (result.rows + 1, 1.0 - result.curve_accuracy)}
         caption = f"Errors in the last {result.window} rows, each predicted before it was learned."
-        body.append(figure(error_curves(curves), caption))
+        body.append(figure(draw_error_curves(curves), caption))
     write_whole_bytes(path, page(title, body).encode("utf-8", errors="replace"))

@@ -1,4 +1,4 @@
-"""A stream in segments between snapshots, each run by `lindero.data.prequential`.
+"""A stream in segments between snapshots, each run by `lindero.evaluation.prequential`.
 
 A segment ends where a batch ends (and, for machines that are refitted, where a refit is due), so
 that a resumed run has the same batches and refits as an uninterrupted one. Model files restore a
@@ -27,9 +27,9 @@ import numpy as np
 from lindero.cli.options import AUTO
 from lindero.cli.output import CommandError
 from lindero.data import PrequentialResult, prequential
-from lindero.data.stream_input import class_codes, stream_labels
-from lindero.machines.building import TABLE_STEP, final_estimator, make_machine
-from lindero.machines.registry import CLASSIFICATION, Machine, find_machine
+from lindero.evaluation.streams import code_stream_labels, read_stream_labels
+from lindero.evaluation.build import TABLE_STEP, unwrap_machine, make_machine
+from lindero.evaluation.registry import CLASSIFICATION, MachineSpec, find_machine
 
 _ANSWERS = "answers.csv"
 _NAME = "row-{:09d}.lin"
@@ -108,12 +108,14 @@ class Stream:
             found.name, params, batch_size, warm_up, refit_every, refit_on, seed
         )
         model = make_machine(found, params, random_state=seed)
-        if refit_every is None and not hasattr(final_estimator(model), "partial_fit"):
+        if refit_every is None and not hasattr(unwrap_machine(model), "partial_fit"):
             raise CommandError(
                 f"{found.name} cannot learn row by row: use --refit-every 100 to refit it, or a "
                 "machine that can, such as incremental-svc or naive-bayes."
             )
-        return cls(dataset, settings, model, np.unique(stream_labels(dataset.y, dataset.n_rows)))
+        return cls(
+            dataset, settings, model, np.unique(read_stream_labels(dataset.y, dataset.n_rows))
+        )
 
     @classmethod
     def resume(cls, dataset: Any, place: str) -> Stream:
@@ -133,7 +135,7 @@ class Stream:
                 f"The snapshot was taken after {stream.position} rows, but the data have only "
                 f"{dataset.n_rows}: resume with the same data."
             )
-        truth = class_codes(stream_labels(dataset.y, dataset.n_rows), stream.classes)
+        truth = code_stream_labels(read_stream_labels(dataset.y, dataset.n_rows), stream.classes)
         tested = truth[settings.warm_up : stream.position]
         differ = np.flatnonzero(tested != np.array(snapshot.truth[: len(tested)], dtype=int))
         if len(differ):
@@ -146,7 +148,7 @@ class Stream:
         return stream
 
     @property
-    def machine(self) -> Machine:
+    def machine(self) -> MachineSpec:
         return find_machine(self.settings.machine)
 
     @property
@@ -172,7 +174,7 @@ class Stream:
     def _encode_table(self) -> Any:
         """Encode the features, with scales fitted to the first rows."""
         X = self.dataset.X
-        if final_estimator(self.model) is self.model:
+        if unwrap_machine(self.model) is self.model:
             return X
         encoder = self.model.named_steps[TABLE_STEP]
         if self.position == 0:
@@ -183,7 +185,7 @@ class Stream:
     def _run_segment(self, table: Any, start: int, stop: int, progress: Progress) -> None:
         """Predict and learn the rows from `start` to `stop`."""
         settings, beginning = self.settings, self.position == 0
-        machine = final_estimator(self.model)
+        machine = unwrap_machine(self.model)
         # Machines that are refitted need the rows before, and are refitted to them at once, as they
         # were at the end of the segment before.
         first = 0 if beginning or settings.refit_every is not None else start
@@ -216,8 +218,8 @@ class Stream:
     @property
     def truth(self) -> Any:
         """Positions of the true classes of the rows tested so far."""
-        labels = stream_labels(self.dataset.y, self.dataset.n_rows)
-        codes = class_codes(labels, self.classes)
+        labels = read_stream_labels(self.dataset.y, self.dataset.n_rows)
+        codes = code_stream_labels(labels, self.classes)
         return codes[self.settings.warm_up : self.settings.warm_up + len(self.answers)]
 
     def choose_window(self, given: int | None) -> int:
@@ -242,7 +244,7 @@ def sort_by_time(dataset: Any) -> Any:
     return dataset if (np.diff(order) > 0).all() else dataset.rows(order)
 
 
-def _require_classes(machine: Machine, dataset: Any) -> None:
+def _require_classes(machine: MachineSpec, dataset: Any) -> None:
     if machine.task != CLASSIFICATION:
         raise CommandError(f"{machine.name} is for {machine.task}; a stream is for classification.")
     if dataset.task != CLASSIFICATION:

@@ -91,16 +91,16 @@ def _format_title(name: str, assigned: list[str]) -> str:
 
 def _fit(output: Output, machine: Any, dataset: Any, params: dict[str, Any], seed: int) -> Any:
     from lindero.cli.reading import gather_roles
-    from lindero.machines import fit_machine, make_machine
-    from lindero.machines.building import final_estimator
+    from lindero.evaluation import fit_machine, make_machine, scale_to_target
+    from lindero.evaluation.build import unwrap_machine
 
-    model = make_machine(machine, params, random_state=seed)
-    final = final_estimator(model)
+    model = make_machine(scale_to_target(machine, dataset.y), params, random_state=seed)
+    final = unwrap_machine(model)
     if not output.is_live or not hasattr(final, "verbose"):
         with output.showing_status(f"training {machine.name}"):
             return fit_machine(model, dataset.X, **gather_roles(dataset))
     # These machines draw their own progress bar.
     final.set_params(verbose=True)
     fit_machine(model, dataset.X, **gather_roles(dataset))
-    final_estimator(model).set_params(verbose=False)
+    unwrap_machine(model).set_params(verbose=False)
     return model

@@ -105,10 +105,10 @@ def search(
 ) -> Any:
     """Run the search with a progress bar; warn of points that could not be fitted."""
     from lindero.cli.reading import gather_roles
-    from lindero.machines import tuned
+    from lindero.evaluation import tune
 
     with output.showing_progress(f"tuning {machine.name}") as progress:
-        tuning = tuned(
+        tuning = tune(
             machine,
             dataset.X,
             params=params,

@@ -1,4 +1,4 @@
-"""Tables from files of many formats, published data sets, and streams to evaluate models on."""
+"""Tables from files of many formats, published data sets, and generators of streams."""
 
 from typing import Any
 
@@ -12,14 +12,9 @@ from lindero.data.generators import (
     make_xor,
 )
 from lindero.data.loading import load
-from lindero.data.prequential import prequential
-from lindero.data.prequential_result import PrequentialResult
-from lindero.data.stream_progress import StreamProgress
 
 __all__ = [
     "Dataset",
-    "PrequentialResult",
-    "StreamProgress",
     "fetch",
     "list_published",
     "load",
@@ -28,7 +23,6 @@ __all__ = [
     "make_sigmoid",
     "make_sigmoid_grid",
     "make_xor",
-    "prequential",
 ]
 
 _RENAMED = {
@@ -37,8 +31,12 @@ _RENAMED = {
     "tax_table": load_tax_table,
 }
 
+_MOVED = ("PrequentialResult", "StreamProgress", "prequential")
+
 
 def __getattr__(name: str) -> Any:
+    if name in _MOVED:
+        raise AttributeError(f"lindero.data.{name} has moved to lindero.evaluation.{name}.")
     if name not in _RENAMED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from lindero.errors import warn_user

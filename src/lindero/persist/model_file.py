@@ -99,7 +99,7 @@ def save(
     ----------
     estimator : estimator of lindero
         Any of `lindero.svm` and `lindero.bayes` in any state; or a pipeline of ("table",
-        lindero.machines.TableEncoder) and ("machine", one of these).
+        lindero.evaluation.TableEncoder) and ("machine", one of these).
     path : str or path-like
         The file; ``.lin`` is the usual ending.
     summary : dict, default=None

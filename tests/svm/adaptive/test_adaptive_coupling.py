@@ -8,8 +8,10 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from tests.refusals import refused
 
-from lindero.data import make_rotating, prequential
+from lindero.data import make_rotating
 from lindero.solvers.limits import Limits
+from lindero.data import make_rotating
+from lindero.evaluation import prequential
 from lindero.svm import AdaptiveSVC, AdaptiveSVR, progress
 from lindero.svm.adaptive.coupling import COUPLINGS, CouplingTrials
 from lindero.svm.adaptive.path import PathParameters

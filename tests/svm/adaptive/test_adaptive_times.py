@@ -11,7 +11,7 @@ from drifting import off, planes, turning
 from numpy.testing import assert_allclose, assert_array_equal
 from tests.refusals import refused
 
-from lindero.data import prequential
+from lindero.evaluation import prequential
 from lindero.svm import AdaptiveSVC, AdaptiveSVR
 from lindero.svm.adaptive.times import TimeAxis, plain_times
 

@@ -28,7 +28,7 @@ def _pipeline_state(pipeline: Any) -> dict[str, Any]:
     if [name for name, _ in pipeline.steps] != ["table", "machine"]:
         raise TypeError(
             "This model cannot be saved: a pipeline in a model file is ('table', TableEncoder()) "
-            "and ('machine', an estimator of lindero). lindero.machines.make_machine builds it."
+            "and ('machine', an estimator of lindero). lindero.evaluation.make_machine builds it."
         )
     if pipeline.memory is not None:
         raise TypeError(
@@ -80,7 +80,7 @@ def _splitter(name: str) -> Kind:
 
 KINDS: tuple[Kind, ...] = (
     EstimatorKind(
-        "machines.TableEncoder", "lindero.machines.table_encoder:TableEncoder", _check_encoder
+        "machines.TableEncoder", "lindero.evaluation.encoder:TableEncoder", _check_encoder
     ),
     Kind("sklearn.Pipeline", "sklearn.pipeline:Pipeline", _check_pipeline, _pipeline_state,
          _pipeline),

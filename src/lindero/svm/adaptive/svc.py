@@ -138,7 +138,7 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
     --------
     AdaptiveSVR : The same for numbers.
     IncrementalSVC : One hyperplane, to which samples are added and from which they are removed.
-    lindero.data.prequential : Test on a stream, then learn from it.
+    lindero.evaluation.prequential : Test on a stream, then learn from it.
 
     Notes
     -----

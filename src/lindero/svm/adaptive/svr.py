@@ -127,7 +127,7 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     --------
     AdaptiveSVC : The same for classes.
     IncrementalSVR : One hyperplane, to which samples are added and from which they are removed.
-    lindero.data.prequential : Test on a stream, then learn from it.
+    lindero.evaluation.prequential : Test on a stream, then learn from it.
 
     Notes
     -----

@@ -1,0 +1,494 @@
+"""Machines behind a few verbs: make one by its name, fit it, ask it, and explain its answers.
+
+Times, queries and weights of rows: each machine takes these by a name of its own, or not at all;
+here is the one place that knows. C and epsilon of regressions are in units of the target's standard
+deviation where they are not set (`scale_to_target`): prices in thousands and in units are then
+learned alike.
+
+Explanations: Bayesian classifiers take their log-odds apart exactly (`explain`). For the others
+each column is put, in turn, where it says nothing: a number at its mean, a category at none of its
+values. The contribution of a column is what the decision value loses by it:
+
+    contribution_j(x) = f(x) − f(x without column j)
+
+With a linear kernel these are the terms w_j x_j, which sum up to f(x) − b; with others they need
+not.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from lindero.evaluation.encoder import SPARSE, TableEncoder
+from lindero.evaluation.registry import (
+    CLASSIFICATION,
+    RANKING,
+    REGRESSION,
+    MachineSpec,
+    find_closest,
+    find_machine,
+    identify_machine,
+)
+from lindero.runtime.arrays import Array
+
+#: Steps of the pipelines that are built here.
+TABLE_STEP = "table"
+MACHINE_STEP = "machine"
+
+#: Defaults of regressions, in standard deviations of the target.
+_USUAL = {"C": 1.0, "epsilon": 0.1}
+
+#: For explanations the machine is asked once for each column: more would take too long.
+MOST_COLUMNS = 1000
+
+
+# -- making ---------------------------------------------------------------------------------------
+
+
+def make_machine(
+    machine: str | MachineSpec,
+    params: Mapping[str, Any] | None = None,
+    *,
+    random_state: int | None = None,
+) -> Any:
+    """An unfitted estimator for tables with numbers, categories and missing values.
+
+    Parameters
+    ----------
+    machine : str or MachineSpec
+        Its name, one of :data:`~lindero.evaluation.MACHINES`.
+    params : dict or None, default=None
+        Parameters of the estimator, and `categorical_features` of its table encoder.
+    random_state : int or None, default=None
+        Given to estimators that have such a parameter, unless `params` does.
+
+    Returns
+    -------
+    estimator : estimator or Pipeline
+        A Bayesian classifier takes tables as they are; any other comes as a pipeline of a
+        :class:`~lindero.evaluation.TableEncoder`, the step "table", and itself, the step "machine".
+
+    See Also
+    --------
+    fit_machine : Fits it, with times, queries and weights.
+    scale_to_target : C and epsilon of a regression in units of the target.
+
+    Examples
+    --------
+    >>> from lindero.evaluation import make_machine
+    >>> model = make_machine("svc", {"C": 10})
+    >>> rows = [["red", 1.0], ["blue", 2.0], ["red", 4.0], ["blue", None]]
+    >>> model.fit(rows, ["low", "low", "high", "low"]).predict([["red", 4.5]])
+    array(['high'], dtype='<U4')
+    """
+    found = find_machine(machine) if isinstance(machine, str) else machine
+    kind = found.load()
+    given = {**found.preset, **(params or {})}
+    of_table = {name: given.pop(name) for name in list_encoder_parameters(found) if name in given}
+    if random_state is not None and "random_state" in inspect.signature(kind).parameters:
+        given.setdefault("random_state", random_state)
+    estimator = kind(**given)
+    if found.takes_tables:
+        return estimator
+    from sklearn.pipeline import Pipeline
+
+    return Pipeline([(TABLE_STEP, TableEncoder(**of_table)), (MACHINE_STEP, estimator)])
+
+
+def list_encoder_parameters(machine: MachineSpec) -> tuple[str, ...]:
+    """Parameters that go to the table encoder of a machine, where it has one."""
+    return () if machine.takes_tables else ("categorical_features",)
+
+
+def unwrap_machine(model: Any) -> Any:
+    """The machine itself, whether it comes in a pipeline or not."""
+    return getattr(model, "_final_estimator", model)
+
+
+def scale_to_target(machine: str | MachineSpec, y: Any) -> MachineSpec:
+    """A regression with C and epsilon, where they are not set and in its grid, in units of the
+    target's standard deviation.
+
+    Parameters
+    ----------
+    machine : str or MachineSpec
+        Any machine; others than regressions come back as they are.
+    y : array-like or None
+        Targets.
+
+    Returns
+    -------
+    machine : MachineSpec
+        For :func:`make_machine`. :func:`cross_validate` and :func:`tune` do this by themselves.
+
+    See Also
+    --------
+    make_machine : An estimator of the result.
+
+    Examples
+    --------
+    >>> from lindero.evaluation import make_machine, scale_to_target
+    >>> prices = [100_000.0, 300_000.0]
+    >>> make_machine(scale_to_target("svr", prices))["machine"].C
+    100000.0
+    """
+    found = find_machine(machine) if isinstance(machine, str) else machine
+    if found.task != REGRESSION or y is None or "C" not in found.grid:
+        return found
+    values = np.asarray(y)
+    if values.dtype.kind not in "iuf" or len(values) < 2 or not np.isfinite(values).all():
+        return found
+    unit = float(f"{np.std(values):.3g}")
+    if unit == 0.0:
+        return found
+
+    def scale(value: float) -> float:
+        return float(f"{unit * value:.3g}")
+
+    grid = {
+        name: tuple(map(scale, tried)) if name in _USUAL else tried
+        for name, tried in found.grid.items()
+    }
+    usual = {name: scale(value) for name, value in _USUAL.items() if name in found.grid}
+    return replace(found, grid=grid, preset={**usual, **found.preset})
+
+
+# -- parameters as they are typed -----------------------------------------------------------------
+
+_WORDS = {
+    "none": None,
+    "true": True,
+    "false": False,
+    "inf": math.inf,
+    "infinity": math.inf,
+    "nan": math.nan,
+}
+
+#: What only a program can give.
+_NOT_FOR_TYPING = ("callback", "verbose")
+
+
+def parse_settings(pairs: Iterable[str], machine: str | MachineSpec) -> dict[str, Any]:
+    """Parameters of a machine from texts like ``C=10``.
+
+    Parameters
+    ----------
+    pairs : iterable of str
+        Of the form ``name=value``.
+    machine : str or MachineSpec
+        Whose parameters they are.
+
+    Returns
+    -------
+    params : dict
+        Names and values. Which values are allowed is for the estimator to say.
+
+    See Also
+    --------
+    make_machine : Takes them.
+
+    Examples
+    --------
+    >>> from lindero.evaluation import parse_settings
+    >>> parse_settings(["C=10", "gamma=scale", "shrinking=false"], "svc")
+    {'C': 10, 'gamma': 'scale', 'shrinking': False}
+    """
+    known = list_parameters(machine)
+    params: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        name = name.strip()
+        if not equals:
+            raise ValueError(f"{pair!r} is no setting: write name=value, for example C=10.")
+        if name not in known:
+            raise ValueError(_explain_unknown(name, machine, known))
+        params[name] = parse_value(text)
+    return params
+
+
+def list_parameters(machine: str | MachineSpec) -> list[str]:
+    """Parameters that can be typed."""
+    found = find_machine(machine) if isinstance(machine, str) else machine
+    own = inspect.signature(found.load()).parameters
+    return [name for name in (*own, *list_encoder_parameters(found)) if name not in _NOT_FOR_TYPING]
+
+
+def _explain_unknown(name: str, machine: str | MachineSpec, known: list[str]) -> str:
+    title = machine if isinstance(machine, str) else machine.name
+    near = find_closest(name, known)
+    advice = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}."
+    return f"{title} has no parameter {name!r}: {advice}"
+
+
+def parse_value(text: str) -> Any:
+    """A number, a truth value, None, a list, or the text itself.
+
+    Whatever JSON knows is read as that; lists may go without brackets: ``1,10,100``.
+
+    Examples
+    --------
+    >>> from lindero.evaluation.build import parse_value
+    >>> parse_value("1e-3"), parse_value("none"), parse_value("1,scale"), parse_value('"1"')
+    (0.001, None, [1, 'scale'], '1')
+    """
+    text = text.strip()
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    if text[:1] in ("[", "{", '"'):
+        raise ValueError(
+            f"{text!r} cannot be read: lists, mappings and quoted text are written as in JSON, "
+            'for example [1, 10] or {"yes": 5}.'
+        )
+    if "," in text:
+        return [parse_value(part) for part in text.split(",") if part.strip()]
+    sign, word = (-1.0, text[1:].lower()) if text[:1] in "+-" and text else (1.0, text.lower())
+    if word in _WORDS:
+        value = _WORDS[word]
+        return value if isinstance(value, bool) or value is None else sign * value
+    try:  # what JSON does not write: .5, +3, 1_000
+        return int(text) if text.lstrip("+-").isdigit() else float(text)
+    except ValueError:
+        return text
+
+
+# -- fitting and asking ---------------------------------------------------------------------------
+
+
+def fit_machine(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    times: Any = None,
+    qid: Any = None,
+    weights: Any = None,
+) -> Any:
+    """Fit an estimator of :func:`~lindero.evaluation.make_machine` with what it can use.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        From `make_machine`.
+    X : table
+        Rows.
+    y : array-like or None, default=None
+        Labels or targets.
+    times, qid, weights : array-like or None, default=None
+        Time, query and weight of each row. Times are left out for machines that have no use for
+        them; queries and weights are refused where they would be ignored.
+
+    Returns
+    -------
+    model : estimator or Pipeline
+        The fitted model itself.
+
+    See Also
+    --------
+    cross_validate : How well a machine does on unseen rows.
+    tune : Chooses parameters first.
+
+    Examples
+    --------
+    >>> from lindero.evaluation import fit_machine, make_machine
+    >>> model = fit_machine(make_machine("naive-bayes"), [["red"], ["blue"]], ["a", "b"])
+    >>> model.predict([["red"]]).tolist()
+    ['a']
+    """
+    final = unwrap_machine(model)
+    takes = inspect.signature(final.fit).parameters
+    machine = identify_machine(final)
+    title = machine.name if machine is not None else type(final).__name__
+    if machine is not None and machine.has_target:
+        require_target(machine, y)
+    if machine is not None and machine.takes_tables and sp.issparse(X):
+        raise ValueError(
+            f"{title} takes tables, not sparse rows: make them a table first (lindero convert "
+            "rows.svm rows.csv, or X.toarray())."
+        )
+    if machine is not None and machine.task == RANKING and qid is None:
+        raise ValueError(
+            f"{title} ranks rows within a query, but the data have no queries: name their column "
+            "(--qid, qid=)."
+        )
+    given = {"times": times, "qid": qid if "qid" in takes else None, "sample_weight": weights}
+    if weights is not None and "sample_weight" not in takes:
+        raise ValueError(f"{title} takes no weights of rows: leave them out.")
+    more = {name: value for name, value in given.items() if value is not None and name in takes}
+    target = y if machine is None or machine.has_target else None
+    if model is final:
+        return model.fit(X, target, **more)
+    return model.fit(X, target, **{f"{MACHINE_STEP}__{name}": v for name, v in more.items()})
+
+
+def require_target(machine: MachineSpec, y: Any) -> None:
+    """Refuse data without a target, and numbers for classes or classes for numbers."""
+    if y is None:
+        raise ValueError(
+            f"{machine.name} learns to predict a target, but the data have none: name a column "
+            "(--target), or pass y."
+        )
+    values = np.asarray(y)
+    if machine.task == CLASSIFICATION and len(values) and (values == values[0]).all():
+        raise ValueError(
+            f"The target has one value only ({values[0]!s}): {machine.name} needs rows of at least "
+            "two classes."
+        )
+    if machine.task != CLASSIFICATION and values.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{machine.name} predicts numbers, but the target holds {values[0]!r}: name another "
+            "target, or take a machine for classes, such as svc."
+        )
+    if machine.task == CLASSIFICATION and _has_fractions(values):
+        raise ValueError(
+            f"{machine.name} predicts classes, but the target holds numbers such as "
+            f"{values[np.argmax(values % 1.0 != 0.0)]:g}: take a machine for numbers, such as "
+            "svr, or name another target."
+        )
+
+
+def _has_fractions(values: Array) -> bool:
+    return (
+        values.dtype.kind == "f"
+        and bool(np.isfinite(values).all())
+        and bool((values % 1.0 != 0.0).any())
+    )
+
+
+def predict_rows(model: Any, X: Any, *, times: Any = None) -> Array:
+    """Predictions of a fitted machine: a class, a number, a rank, or 1 and −1 for inliers and
+    outliers."""
+    machine = identify_machine(model)
+    if machine is not None and machine.takes_times and times is not None:
+        values: Array = model.predict(X, times=times)
+    else:
+        values = model.predict(X)
+    return values
+
+
+def compute_decisions(model: Any, X: Any, *, times: Any = None) -> Array | None:
+    """Decision values of rows; None for a machine that has none."""
+    final = unwrap_machine(model)
+    if not hasattr(final, "decision_function"):
+        return None
+    encoded = X if model is final else model[:-1].transform(X)
+    machine = identify_machine(model)
+    if machine is not None and machine.takes_times and times is not None:
+        values: Array = final.decision_function(encoded, times=times)
+    else:
+        values = final.decision_function(encoded)
+    return values
+
+
+# -- explaining -----------------------------------------------------------------------------------
+
+
+def explain_rows(model: Any, X: Any, *, times: Any = None, most: int = 5) -> list[str]:
+    """Explain each prediction in a line: its value, and the columns that contribute most.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        Fitted, from :func:`~lindero.evaluation.make_machine`.
+    X : table
+        Rows.
+    times : array-like or None, default=None
+        Their times, for machines that move.
+    most : int, default=5
+        How many columns to name.
+
+    Returns
+    -------
+    sentences : list of str
+        "yes: +1.2 (age +0.8, sex=male +0.5)". What is positive speaks for the class predicted, or
+        for a larger number.
+
+    See Also
+    --------
+    lindero.bayes.NaiveBayes.explain : Exact terms of the log-odds of a Bayesian classifier.
+
+    Examples
+    --------
+    >>> from lindero.evaluation import explain_rows, make_machine
+    >>> model = make_machine("svc", {"kernel": "linear"})
+    >>> model = model.fit([[1.0, 5.0], [3.0, 5.0]], ["low", "high"])
+    >>> explain_rows(model, [[3.0, 5.0]])
+    ['high: +1 (x0 +1)']
+    """
+    final = unwrap_machine(model)
+    if hasattr(final, "explain"):
+        explanation = final.explain(X)
+        return [explanation.sentence(row, most) for row in range(len(explanation.log_odds))]
+    if model is final:
+        raise ValueError(f"{type(final).__name__} cannot be explained without its table encoder.")
+    encoder = model.named_steps[TABLE_STEP]
+    if encoder.n_features_in_ > MOST_COLUMNS:
+        raise ValueError(
+            f"The data have {encoder.n_features_in_} columns, too many to ask about one by one: "
+            f"explanations go up to {MOST_COLUMNS}."
+        )
+    numbers = encoder.transform(X)
+    labels, chosen = _predict_labels(final, numbers, times)
+    value = _evaluate(final, numbers, times, chosen)
+    terms = np.empty((len(value), encoder.n_features_in_))
+    for column, part in enumerate(encoder.parts()):
+        terms[:, column] = value - _evaluate(final, _blank(numbers, part), times, chosen)
+    names = [str(name) for name in getattr(encoder, "feature_names_in_", _number_columns(encoder))]
+    return [
+        _write_line(labels[row], value[row], terms[row], names, most) for row in range(len(terms))
+    ]
+
+
+def _number_columns(encoder: Any) -> list[str]:
+    """Names of columns that have none; files of sparse rows count from 1."""
+    if encoder.form_ == SPARSE:
+        return [f"feature {column}" for column in range(1, encoder.n_features_in_ + 1)]
+    return [f"x{column}" for column in range(encoder.n_features_in_)]
+
+
+def _predict_labels(final: Any, numbers: Any, times: Any) -> tuple[list[Any], Array | None]:
+    """The prediction for each row, and its position among the classes if it is one."""
+    predicted = final.predict(numbers) if times is None else final.predict(numbers, times=times)
+    machine = identify_machine(final)
+    if machine is None or machine.task != CLASSIFICATION:
+        return [None] * len(predicted), None
+    return predicted.tolist(), np.searchsorted(final.classes_, predicted)
+
+
+def _evaluate(final: Any, numbers: Any, times: Any, chosen: Array | None) -> Array:
+    """The decision value of the predicted class, or the predicted number."""
+    more = {} if times is None else {"times": times}
+    ask = getattr(final, "decision_function", final.predict)
+    values = np.asarray(ask(numbers, **more), dtype=np.float64)
+    if chosen is None:
+        return values
+    if values.ndim == 1:
+        return np.where(chosen == 1, values, -values)
+    row_values: Array = values[np.arange(len(values)), chosen]
+    return row_values
+
+
+def _blank(numbers: Any, part: slice) -> Any:
+    """The same rows, with one column of the table set to what says nothing."""
+    changed = numbers.copy()
+    if isinstance(changed, np.ndarray):
+        changed[:, part] = 0.0
+        return changed
+    changed.data[(changed.indices >= part.start) & (changed.indices < part.stop)] = 0.0
+    return changed
+
+
+def _write_line(label: Any, value: float, terms: Array, names: list[str], most: int) -> str:
+    order = np.argsort(-np.abs(terms), kind="stable")[:most]
+    parts = ", ".join(f"{names[j]} {terms[j]:+.3g}" for j in order if terms[j] != 0.0)
+    head = f"{value:+.3g}" if label is None else f"{label}: {value:+.3g}"
+    return f"{head} ({parts})" if parts else head

@@ -1,0 +1,455 @@
+"""One comparison: the same folds for all machines, each tuned inside its training rows.
+
+Folds are taken one after the other, all machines on each, so that a comparison that is cut short
+still compares. A machine that fails is left out of the folds to come, and says why.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from lindero.evaluation.folds import Split, make_outer_folds
+from lindero.evaluation.learning import ComparisonPlan, train_machine
+from lindero.evaluation.measures import (
+    choose_least_cost,
+    read_costs,
+    score_classes,
+    score_numbers,
+)
+from lindero.evaluation.registry import CLASSIFICATION, MachineSpec, choose_contenders
+from lindero.evaluation.results import Comparison, MachineResult
+from lindero.evaluation.rows import EvaluationRows, read_comparison, require_count
+from lindero.labels import class_labels
+from lindero.runtime.arrays import Array
+
+
+@dataclass(frozen=True)
+class ComparisonProgress:
+    """The progress of a comparison, given to the callback before each fit and at the end.
+
+    Attributes
+    ----------
+    n_done, n_total : int
+        Fits of machines to folds, done and in all.
+    running : tuple of (str, int) or None
+        The machine that begins now, and its fold, counted from 0; None when all is done, or where
+        several processes are at work.
+    seconds : float
+        Time since the comparison was begun.
+    comparison : Comparison
+        What is known so far.
+
+    See Also
+    --------
+    compare : Its parameter `progress`.
+    """
+
+    n_done: int
+    n_total: int
+    running: tuple[str, int] | None
+    seconds: float
+    comparison: Comparison
+
+
+#: Called with each report; returning True ends the comparison with what is known by then.
+ComparisonCallback = Callable[[ComparisonProgress], bool | None]
+
+
+def compare(
+    X: Any,
+    y: Any = None,
+    *,
+    machines: Sequence[str] | None = None,
+    costs: Any = None,
+    times: Any = None,
+    sample_weight: Any = None,
+    task: str | None = None,
+    folds: int = 5,
+    repeats: int = 1,
+    inner_folds: int = 3,
+    tuning_rows: int = 2000,
+    random_state: int = 0,
+    n_jobs: int = 1,
+    progress: ComparisonCallback | None = None,
+) -> Comparison:
+    """Compare all machines that suit the data by nested cross-validation.
+
+    Every machine sees the same folds: stratified, or, where rows have times, always trained on
+    earlier rows. Parameters are chosen by inner folds of the training rows alone, and so are the
+    curves that turn decision values of support vector machines into probabilities
+    (:func:`lindero.svm.calibrated` does the same for a single machine).
+
+    Columns of text with different values in most rows, which name the rows, are left out from 50
+    rows on: a warning and the attribute `left_out` say which. C and epsilon of regressions are
+    tried in units of the target's standard deviation. ``lindero compare`` gives the same numbers
+    for the same table.
+
+    Parameters
+    ----------
+    X : Dataset, dataframe, array-like or sparse matrix of shape (n_rows, n_features)
+        A :class:`lindero.data.Dataset`, which brings targets, times and weights; or features.
+    y : array-like of shape (n_rows,), default=None
+        Classes or numbers.
+    machines : list of str or None, default=None
+        Names from :data:`lindero.evaluation.CONTENDERS` or :data:`lindero.evaluation.MACHINES`;
+        None is all that suit the data.
+    costs : mapping or array-like of shape (n_classes, n_classes), default=None
+        What it costs to predict the class of a column where that of a row is true, classes in
+        order; or a mapping from (true, predicted), where errors that are not named cost 1. Machines
+        are then ranked by cost, and those with probabilities answer with the class of least
+        expected cost.
+    times : array-like of shape (n_rows,), default=None
+        When each row was seen. Folds then go forward in time, and adaptive machines take part.
+    sample_weight : array-like of shape (n_rows,), default=None
+        How much each row counts, in fitting and in scores.
+    task : {"classification", "regression"} or None, default=None
+        What y is; None is what it looks like: numbers with fractions, or with more than 20
+        different values, are a regression, as they are in files.
+    folds : int, default=5
+        Number of folds; fewer where the rarest class has fewer rows. With times, blocks that are
+        predicted.
+    repeats : int, default=1
+        Rounds of folds, each shuffled anew; 1 where rows have times.
+    inner_folds : int, default=3
+        Folds inside the training rows, to choose parameters by.
+    tuning_rows : int, default=2000
+        Parameters are chosen by at most so many of the training rows; the machine with the chosen
+        ones is fitted to all of them.
+    random_state : int, default=0
+        Seed of the shuffling.
+    n_jobs : int, default=1
+        Processes that fit at the same time. Times of fits are longer with more of them.
+    progress : callable or None, default=None
+        Called with a :class:`ComparisonProgress`; returning True ends the comparison.
+
+    Returns
+    -------
+    comparison : Comparison
+
+    See Also
+    --------
+    cross_validate : One machine with given parameters.
+    lindero.report.write_report : The result as a page.
+
+    Notes
+    -----
+    Ctrl-C ends the comparison with a KeyboardInterrupt whose attribute `result` is the comparison
+    of what was done until then, with ``complete=False``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from lindero.evaluation import compare
+    >>> X, y = load_iris(return_X_y=True)
+    >>> result = compare(X, y, machines=["naive-bayes", "svc-linear"], folds=3)
+    >>> result["svc-linear"].mean("error") < 0.1
+    True
+    >>> result.recommended.name
+    'naive-bayes'
+    """
+    begun = time.perf_counter()
+    require_count("folds", folds, 2)
+    require_count("repeats", repeats, 1)
+    require_count("inner_folds", inner_folds, 2)
+    require_count("tuning_rows", tuning_rows, 20)
+    data = read_comparison(X, y, times=times, sample_weight=sample_weight, task=task)
+    rows = data.rows
+    classes, truth, matrix = None, rows.y, None
+    if data.task == CLASSIFICATION:
+        classes, truth = class_labels(rows.y)
+        matrix = read_costs(costs, classes)
+    elif costs is not None:
+        raise ValueError("costs are for classes, and the target is a number: leave them out.")
+    splits, notes = make_outer_folds(
+        rows.y,
+        rows.times,
+        classes=classes is not None,
+        folds=folds,
+        repeats=repeats,
+        random_state=random_state,
+    )
+    contenders, more = choose_contenders(
+        machines,
+        data.task,
+        n_classes=0 if classes is None else len(classes),
+        has_costs=matrix is not None,
+        has_times=rows.times is not None,
+        sparse=sp.issparse(rows.X),
+    )
+    plan = ComparisonPlan(classes, matrix, inner_folds, tuning_rows, random_state)
+    board = Scoreboard(
+        contenders=contenders,
+        splits=splits,
+        n_first_round=len(splits) // (1 if rows.times is not None else repeats),
+        truth=truth,
+        plan=plan,
+        data=data.summary or _describe(rows, classes, truth),
+        target=data.target,
+        time_respecting=rows.times is not None,
+        baseline=_score_baseline(rows, truth, splits, plan),
+        notes=(*data.notes, *notes, *more),
+        left_out=data.left_out,
+        begun=begun,
+    )
+    try:
+        _run(board, rows, n_jobs, progress)
+    except KeyboardInterrupt as interrupt:
+        interrupt.result = board.sum_up(complete=False)  # type: ignore[attr-defined]
+        raise
+    return board.sum_up(complete=board.n_done == board.n_total)
+
+
+def _run(
+    board: Scoreboard, rows: EvaluationRows, n_jobs: int, progress: ComparisonCallback | None
+) -> None:
+    """Fill the board, fold by fold."""
+
+    def report(running: tuple[str, int] | None) -> bool:
+        if progress is None:
+            return False
+        now = time.perf_counter() - board.begun
+        known = board.sum_up(complete=board.n_done == board.n_total)
+        state = ComparisonProgress(board.n_done, board.n_total, running, now, known)
+        return bool(progress(state))
+
+    def tasks() -> Iterator[tuple[MachineSpec, int]]:
+        for fold in range(len(board.splits)):
+            for machine in board.contenders:
+                if machine.name not in board.failures:
+                    yield machine, fold
+
+    if n_jobs == 1:
+        for machine, fold in tasks():
+            if report((machine.name, fold)):
+                return
+            result = judge_machine(machine, rows, board.truth, board.splits[fold], board.plan)
+            board.enter(machine.name, fold, result)
+    else:
+        from joblib import Parallel, delayed
+
+        report(None)
+        work = (
+            delayed(_judge_elsewhere)(
+                (machine.name, fold), machine, rows, board.truth, board.splits[fold], board.plan
+            )
+            for machine, fold in tasks()
+        )
+        for (name, fold), result in Parallel(n_jobs, return_as="generator_unordered")(work):
+            board.enter(name, fold, result)
+            if board.n_done < board.n_total and report(None):
+                return
+    report(None)
+
+
+def _judge_elsewhere(
+    place: tuple[str, int],
+    machine: MachineSpec,
+    rows: EvaluationRows,
+    truth: Array,
+    split: Split,
+    plan: ComparisonPlan,
+) -> tuple[tuple[str, int], FoldResult]:
+    return place, judge_machine(machine, rows, truth, split, plan)
+
+
+def judge_machine(
+    machine: MachineSpec, rows: EvaluationRows, truth: Array, split: Split, plan: ComparisonPlan
+) -> FoldResult:
+    """Train a machine on the training rows of a fold, and judge it on the test rows."""
+    train, test = split
+    begun = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            trained = train_machine(machine, rows.take(train), plan)
+            between = time.perf_counter()
+            tested = rows.take(test)
+            answers, probabilities = trained.answer(tested.X, tested.times, plan)
+        except Exception as error:
+            return FoldResult(failure=f"{error}".split("\n")[0] or type(error).__name__)
+    ended = time.perf_counter()
+    if plan.classes is None:
+        scores = score_numbers(truth[test], answers, tested.weights)
+    else:
+        scores = score_classes(truth[test], answers, probabilities, plan.costs, tested.weights)
+    return FoldResult(
+        scores=scores,
+        seconds_learning=between - begun,
+        seconds_predicting=ended - between,
+        parameters=trained.parameters,
+        answers=answers,
+        probabilities=probabilities,
+        warnings=tuple(dict.fromkeys(str(warning.message) for warning in caught)),
+    )
+
+
+# -- the scoreboard -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FoldResult:
+    """A machine on one fold: its scores and predictions, or why there are none."""
+
+    scores: dict[str, float] = field(default_factory=dict)
+    seconds_learning: float = 0.0
+    seconds_predicting: float = 0.0
+    parameters: dict[str, Any] | None = None
+    answers: Array | None = None
+    probabilities: Array | None = None
+    warnings: tuple[str, ...] = ()
+    failure: str | None = None
+
+
+@dataclass
+class Scoreboard:
+    """Results by machine and fold, in whatever order they come in."""
+
+    contenders: Sequence[MachineSpec]
+    splits: Sequence[Split]
+    n_first_round: int
+    truth: Array
+    plan: ComparisonPlan
+    data: str
+    target: str
+    time_respecting: bool
+    baseline: float
+    notes: tuple[str, ...]
+    left_out: tuple[str, ...]
+    begun: float
+    failures: dict[str, str] = field(default_factory=dict)
+    _entries: dict[tuple[str, int], FoldResult] = field(default_factory=dict)
+
+    def enter(self, name: str, fold: int, result: FoldResult) -> None:
+        """Add a result; a machine that fails is out of the running."""
+        if result.failure is not None:
+            self.failures.setdefault(name, f"fold {fold + 1}: {result.failure}")
+        self._entries[name, fold] = result
+
+    @property
+    def n_total(self) -> int:
+        """Fits in all."""
+        return len(self.contenders) * len(self.splits)
+
+    @property
+    def n_done(self) -> int:
+        """Fits done, those that a failure makes needless among them."""
+        running = sum(name not in self.failures for name, _ in self._entries)
+        return running + len(self.failures) * len(self.splits)
+
+    def sum_up(self, *, complete: bool) -> Comparison:
+        """The comparison as known by now."""
+        plan = self.plan
+        regression = plan.classes is None
+        measure = "rmse" if regression else "error" if plan.costs is None else "cost"
+        return Comparison(
+            task="regression" if regression else "classification",
+            measure=measure,
+            data=self.data,
+            target=self.target,
+            classes=plan.classes,
+            costs=plan.costs,
+            n_rows=len(self.truth),
+            fold_sizes=tuple((len(train), len(test)) for train, test in self.splits),
+            time_respecting=self.time_respecting,
+            truth=self.truth,
+            machines=tuple(self._collect(machine) for machine in self.contenders),
+            baseline=self.baseline,
+            notes=self.notes,
+            seconds=time.perf_counter() - self.begun,
+            complete=complete,
+            tuning_rows=plan.tuning_rows,
+            random_state=plan.random_state,
+            left_out=self.left_out,
+        )
+
+    def _collect(self, machine: MachineSpec) -> MachineResult:
+        n_folds, name = len(self.splits), machine.name
+        measures = ("rmse", "mae") if self.plan.classes is None else ("error", "log_loss", "cost")
+        scores = {measure: np.full(n_folds, np.nan) for measure in measures}
+        seconds = np.full((2, n_folds), np.nan)
+        parameters: list[dict[str, Any] | None] = [None] * n_folds
+        warned: dict[str, None] = {}
+        for fold in range(n_folds):
+            entry = self._entries.get((name, fold))
+            if entry is None or entry.failure is not None:
+                continue
+            for measure, value in entry.scores.items():
+                scores[measure][fold] = value
+            seconds[:, fold] = entry.seconds_learning, entry.seconds_predicting
+            parameters[fold] = entry.parameters
+            warned.update(dict.fromkeys(entry.warnings))
+        answers, probabilities = self._join_answers(name)
+        return MachineResult(
+            name=name,
+            machine=machine.variant_of or name,
+            simplicity=machine.simplicity,
+            advantage=machine.advantage,
+            scores=scores,
+            seconds_learning=seconds[0],
+            seconds_predicting=seconds[1],
+            parameters=parameters,
+            answers=answers,
+            probabilities=probabilities,
+            failure=self.failures.get(name),
+            warnings=tuple(warned),
+        )
+
+    def _join_answers(self, name: str) -> tuple[Array, Array | None]:
+        """Answers and probabilities of the rows tested in the first round."""
+        n_rows = len(self.truth)
+        classes = self.plan.classes
+        answers = np.full(n_rows, np.nan) if classes is None else np.full(n_rows, -1)
+        found = None if classes is None else np.full((n_rows, len(classes)), np.nan)
+        known = False
+        for fold, (_, test) in enumerate(self.splits[: self.n_first_round]):
+            entry = self._entries.get((name, fold))
+            if entry is None or entry.answers is None:
+                continue
+            answers[test] = entry.answers
+            if found is not None and entry.probabilities is not None:
+                found[test], known = entry.probabilities, True
+        return answers, found if known else None
+
+
+# -- the baseline, and the data in a line ---------------------------------------------------------
+
+
+def _score_baseline(
+    rows: EvaluationRows, truth: Array, splits: Sequence[Split], plan: ComparisonPlan
+) -> float:
+    """The score of the baseline, which looks at no column: the commonest class, the class of least
+    cost, or the mean."""
+    reached = []
+    for train, test in splits:
+        weights = None if rows.weights is None else rows.weights[test]
+        own = None if rows.weights is None else rows.weights[train]
+        if plan.classes is None:
+            mean = np.average(truth[train], weights=own)
+            scores = score_numbers(truth[test], np.full(len(test), mean), weights)
+            reached.append(scores["rmse"])
+            continue
+        n_classes = len(plan.classes)
+        shares = np.bincount(truth[train], weights=own, minlength=n_classes)
+        costs = 1.0 - np.eye(n_classes) if plan.costs is None else plan.costs
+        answer = choose_least_cost(shares[None, :], costs)
+        scores = score_classes(truth[test], np.repeat(answer, len(test)), None, costs, weights)
+        reached.append(scores["cost"])
+    return float(np.mean(reached))
+
+
+def _describe(rows: EvaluationRows, classes: Array | None, truth: Array) -> str:
+    """Rows, columns and target in a line."""
+    size = f"{len(truth)} rows, {rows.X.shape[1]} columns"
+    if classes is None:
+        return f"{size}; target from {truth.min():.4g} to {truth.max():.4g}"
+    counts = np.bincount(truth, minlength=len(classes))
+    shown = ", ".join(f"{c} {n}" for c, n in zip(classes[:6].tolist(), counts, strict=False))
+    more = f" and {len(classes) - 6} more classes" if len(classes) > 6 else ""
+    return f"{size}; target: {shown}{more}"

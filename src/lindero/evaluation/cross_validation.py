@@ -1,0 +1,180 @@
+"""How well a machine does on rows that it has not seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.utils.validation import _num_samples
+
+from lindero.evaluation.build import fit_machine, make_machine, require_target, scale_to_target
+from lindero.evaluation.folds import make_splits
+from lindero.evaluation.measures import (
+    average_folds,
+    choose_measure,
+    measure_machine,
+    measure_spread,
+)
+from lindero.evaluation.registry import CLUSTERING, MachineSpec
+from lindero.evaluation.rows import EvaluationRows
+
+#: Called with the number of fits done, and of all.
+FitsDone = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """Scores of a machine on each fold, from :func:`cross_validate`.
+
+    Attributes
+    ----------
+    machine : str
+        Its name.
+    params : dict
+        Parameters that were set.
+    measure : str
+        The measure that machines are chosen by.
+    scores : dict of str to list of float
+        Every measure, fold by fold.
+    seconds : list of float
+        Time of each fit.
+
+    See Also
+    --------
+    cross_validate : Where it comes from.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from lindero.evaluation import cross_validate
+    >>> result = cross_validate("naive-bayes", *load_iris(return_X_y=True))
+    >>> sorted(result.scores), result.measure
+    (['accuracy', 'log_loss'], 'accuracy')
+    """
+
+    machine: str
+    params: dict[str, Any]
+    measure: str
+    scores: dict[str, list[float]]
+    seconds: list[float]
+
+    def mean(self, measure: str | None = None) -> float:
+        """Mean of a measure, by default the principal one, over the folds that could be judged."""
+        return average_folds(self.scores[measure or self.measure])
+
+    def std(self, measure: str | None = None) -> float:
+        """Its standard deviation over the folds."""
+        return measure_spread(self.scores[measure or self.measure])
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return {
+            "machine": self.machine,
+            "params": self.params,
+            "measure": self.measure,
+            "mean": {name: self.mean(name) for name in self.scores},
+            "std": {name: self.std(name) for name in self.scores},
+            "folds": self.scores,
+            "seconds": self.seconds,
+        }
+
+
+def cross_validate(
+    machine: str | MachineSpec,
+    X: Any,
+    y: Any = None,
+    *,
+    params: Mapping[str, Any] | None = None,
+    times: Any = None,
+    qid: Any = None,
+    weights: Any = None,
+    folds: int = 5,
+    random_state: int = 0,
+    progress: FitsDone | None = None,
+) -> CrossValidation:
+    """Cross-validate a machine: train it on all folds but one, test it on that one, and so on.
+
+    Scales and categories are learned anew in each fold. Rows of a query stay together. Where rows
+    have times, or the machine takes times, each fold is tested after training on earlier rows.
+    Where C and epsilon of a regression are not set, they are in units of the target's standard
+    deviation.
+
+    Parameters
+    ----------
+    machine : str or MachineSpec
+        Its name, one of :data:`~lindero.evaluation.MACHINES`.
+    X, y : table and array-like
+        Rows and their targets.
+    params : dict or None, default=None
+        Parameters of the machine.
+    times, qid, weights : array-like or None, default=None
+        Time, query and weight of each row.
+    folds : int, default=5
+        Number of folds.
+    random_state : int, default=0
+        Seed of the shuffling.
+    progress : callable or None, default=None
+        Called with the number of fits done and the number of all.
+
+    Returns
+    -------
+    result : CrossValidation
+
+    See Also
+    --------
+    tune : Chooses parameters by cross-validation.
+    compare : Many machines on the same folds.
+
+    Notes
+    -----
+    Ctrl-C ends it with a KeyboardInterrupt whose attribute `result` holds the folds done until
+    then; it has none before the first.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from lindero.evaluation import cross_validate
+    >>> X, y = load_iris(return_X_y=True)
+    >>> result = cross_validate("svc", X, y, params={"C": 10})
+    >>> result.mean() > 0.9, len(result.scores["accuracy"])
+    (True, 5)
+    """
+    found = scale_to_target(machine, y)
+    if found.task == CLUSTERING:
+        raise ValueError(
+            f"{found.name} finds groups without a target, so no fold says how good they are."
+        )
+    if found.has_target:
+        require_target(found, y)
+    splits = make_splits(
+        found,
+        _num_samples(X),
+        y,
+        times=times,
+        qid=qid,
+        folds=folds,
+        random_state=random_state,
+    )
+    model = make_machine(found, params, random_state=random_state)
+    rows = EvaluationRows(X, y, times, qid, weights)
+    result = CrossValidation(found.name, dict(params or {}), choose_measure(found, model), {}, [])
+    try:
+        for done, (train, test) in enumerate(splits, start=1):
+            seen, unseen = rows.take(train), rows.take(test)
+            begun = time.perf_counter()
+            fitted = fit_machine(clone(model), seen.X, **seen.roles())
+            seconds = time.perf_counter() - begun
+            scores = measure_machine(found, fitted, unseen.X, **unseen.roles())
+            result.seconds.append(seconds)
+            for name, value in scores.items():
+                result.scores.setdefault(name, []).append(value)
+            if progress is not None:
+                progress(done, len(splits))
+    except KeyboardInterrupt as interrupt:
+        if result.scores:
+            interrupt.result = result  # type: ignore[attr-defined]
+        raise
+    return result

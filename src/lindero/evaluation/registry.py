@@ -1,0 +1,442 @@
+"""Every machine by name: its class, what it needs, which data it suits, and which values to try.
+
+One list for the command line, for cross-validation, tuning and comparisons. Entries hold where an
+estimator is, not the estimator: reading the list imports nothing heavy, so that help and shell
+completion answer at once.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from importlib import import_module
+from typing import Any
+
+CLASSIFICATION = "classification"
+REGRESSION = "regression"
+RANKING = "ranking"
+NOVELTY = "novelty"
+CLUSTERING = "clustering"
+
+
+class Strategy(Enum):
+    """How a comparison chooses the parameters of a machine inside its training rows."""
+
+    GRID = "every point of a grid, by log-loss, or by error without probabilities"
+    KERNEL = "C and gamma together, by error or squared error"
+    COSTS = "C, gamma and the ratio of margins, by cost"
+    COUPLING = "the coupling, by predicting the next rows"
+
+
+@dataclass(frozen=True)
+class MachineSpec:
+    """An entry of the registry: what is known of a machine before it is imported.
+
+    Attributes
+    ----------
+    name : str
+        Its name in kebab case.
+    path : str
+        Where the class is, ``"module:Class"``.
+    task : {"classification", "regression", "ranking", "novelty", "clustering"}
+        What it learns. The last two have no target.
+    one_line : str
+        What it is for.
+    takes_tables : bool
+        Whether it takes tables with categories and missing values as they are. Others get numbers
+        from a :class:`~lindero.evaluation.TableEncoder`.
+    takes_times : bool
+        Whether `fit` and `predict` take the times of rows.
+    grid : dict of str to tuple
+        Values of parameters that are worth trying.
+    preset : dict
+        Parameters that differ from the defaults of the class.
+    variant_of : str or None
+        The machine that this one is with a fixed kernel; None for a machine of its own.
+    strategy : Strategy
+        How comparisons choose its parameters.
+    inner_grid : dict of str to tuple
+        What comparisons try in the inner folds. A gamma is a multiple of ``"scale"``, and C and
+        epsilon of a regression are multiples of the target's standard deviation.
+    simplicity : int
+        1 for a machine that a sentence explains; larger for others.
+    advantage : str
+        What speaks for it where it is as good as others.
+
+    See Also
+    --------
+    find_machine : The entry of a name.
+    make_machine : An estimator from a name.
+
+    Examples
+    --------
+    >>> from lindero.evaluation import MACHINES
+    >>> MACHINES["svc"].task, MACHINES["svc"].class_name
+    ('classification', 'SVC')
+    """
+
+    name: str
+    path: str
+    task: str
+    one_line: str
+    takes_tables: bool = False
+    takes_times: bool = False
+    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    preset: Mapping[str, Any] = field(default_factory=dict)
+    variant_of: str | None = None
+    strategy: Strategy = Strategy.GRID
+    inner_grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    simplicity: int = 5
+    advantage: str = "you asked for it"
+
+    @property
+    def has_target(self) -> bool:
+        """Whether predictions can be right or wrong."""
+        return self.task not in (NOVELTY, CLUSTERING)
+
+    @property
+    def class_name(self) -> str:
+        """Name of the class."""
+        return self.path.partition(":")[2]
+
+    def load(self) -> Any:
+        """The class itself."""
+        module, _, name = self.path.partition(":")
+        return getattr(import_module(module), name)
+
+
+# -- values to try: of `tune` to the left, of the inner folds of `compare` to the right -----------
+
+_C, _INNER_C = (0.1, 1.0, 10.0, 100.0, 1000.0), tuple(2.0**k for k in range(-5, 10, 2))
+_GAMMA, _INNER_GAMMA = ("scale", 0.001, 0.01, 0.1, 1.0), (1 / 16, 1 / 4, 1.0, 4.0)
+_EPSILON, _INNER_EPSILON = (0.01, 0.1, 0.5), (0.1,)
+_PENALTY, _INNER_PENALTY = ("auto", 0.1, 1.0, 10.0), (0.1, 1.0, 10.0)
+_ALPHA = (0.01, 0.1, 0.5, 1.0, 2.0)
+
+_KERNEL = {"C": _C, "gamma": _GAMMA}
+_NU = {"nu": (0.05, 0.1, 0.2, 0.4, 0.6), "gamma": _GAMMA}
+_TUBE = {"C": _C, "gamma": _GAMMA, "epsilon": _EPSILON}
+_COUPLED = {"C": (0.1, 1.0, 10.0), "coupling": (1.0, 10.0, 100.0, 1000.0, 10000.0)}
+_ALPHA_AND_NUMERIC = {"alpha": _ALPHA, "numeric": ("mdl", "gaussian")}
+_PENALTY_AND_NUMERIC = {"penalty": _PENALTY, "numeric": ("gaussian", "mdl")}
+
+_INNER_KERNEL = {"C": _INNER_C, "gamma": _INNER_GAMMA}
+_INNER_TUBE = {**_INNER_KERNEL, "epsilon": _INNER_EPSILON}
+#: Fewer points, as each of them is a fit of its own.
+_INNER_COSTS = {
+    "C": (0.1, 1.0, 10.0, 100.0), "margin_ratio": (None, 1.0), "gamma": (1 / 4, 1.0, 4.0),
+}  # fmt: skip
+_INNER_COUPLED = {"C": (1.0,), "epsilon": _INNER_EPSILON}
+
+_DISCRIMINATIVE = {"learning": "discriminative"}
+
+# -- what speaks for a machine --------------------------------------------------------------------
+
+_SUM = "its answer is a weighted sum of the columns"
+_CURVED = "its boundary may be curved"
+_COUNTS = "it only counts: it explains each answer, takes gaps and learns new rows at once"
+_TREE = "it counts pairs of columns, and shows which depend on each other"
+_EXPLAINS = "it explains each answer by the columns, as naive Bayes does"
+_FOLLOWS = "it follows changes in time"
+
+
+def _svm(name: str, cls: str, task: str, words: str, **more: Any) -> MachineSpec:
+    return MachineSpec(name, f"lindero.svm:{cls}", task, words, **more)
+
+
+def _bayes(name: str, cls: str, words: str, **more: Any) -> MachineSpec:
+    more.setdefault("task", CLASSIFICATION)
+    return MachineSpec(name, f"lindero.bayes:{cls}", one_line=words, takes_tables=True, **more)
+
+
+def _fix_kernels(machine: MachineSpec, simplicity: int, more: str = "") -> tuple[MachineSpec, ...]:
+    """The machine itself, with a linear kernel, and with a Gaussian one."""
+
+    def fix(word: str, kernel: str, simplicity: int, advantage: str) -> MachineSpec:
+        left_out = "gamma" if kernel == "linear" else ""
+        return replace(
+            machine, name=f"{machine.name}-{word}", variant_of=machine.name,
+            preset={"kernel": kernel}, simplicity=simplicity, advantage=advantage + more,
+            grid={k: v for k, v in machine.grid.items() if k != left_out},
+            inner_grid={k: v for k, v in machine.inner_grid.items() if k != left_out},
+        )  # fmt: skip
+
+    linear = fix("linear", "linear", simplicity, _SUM)
+    return machine, linear, fix("gaussian", "rbf", simplicity + 3, _CURVED)
+
+
+_ALL = (
+    *_fix_kernels(
+        _svm(
+            "svc", "SVC", CLASSIFICATION, "Support vector classification.", grid=_KERNEL,
+            strategy=Strategy.KERNEL, inner_grid=_INNER_KERNEL,
+        ),
+        simplicity=2,
+    ),
+    _svm("nu-svc", "NuSVC", CLASSIFICATION, "With nu, a share of errors, for C.", grid=_NU),
+    *_fix_kernels(
+        _svm(
+            "cost-sensitive-svc", "CostSensitiveSVC", CLASSIFICATION,
+            "For mistakes that cost more one way than the other.", grid=_KERNEL,
+            strategy=Strategy.COSTS, inner_grid=_INNER_COSTS,
+        ),
+        simplicity=3,
+        more=", with the costs inside",
+    ),
+    _svm(
+        "incremental-svc", "IncrementalSVC", CLASSIFICATION,
+        "Learns and forgets single rows, exactly.",
+        grid={"C": _C, "gamma": ("auto", 0.001, 0.01, 0.1, 1.0)},
+    ),
+    _svm(
+        "adaptive-svc", "AdaptiveSVC", CLASSIFICATION, "A boundary that moves as time goes by.",
+        takes_times=True, grid=_COUPLED, strategy=Strategy.COUPLING, simplicity=4,
+        advantage=_FOLLOWS,
+    ),
+    _svm("svc-cv", "SVCCV", CLASSIFICATION, "SVC that chooses C and gamma itself."),
+    *_fix_kernels(
+        _svm(
+            "svr", "SVR", REGRESSION, "Support vector regression.", grid=_TUBE,
+            strategy=Strategy.KERNEL, inner_grid=_INNER_TUBE,
+        ),
+        simplicity=2,
+    ),
+    _svm(
+        "nu-svr", "NuSVR", REGRESSION,
+        "With nu, the share of rows outside the tube, for its width.",
+        grid={"C": _C, "gamma": _GAMMA, "nu": (0.25, 0.5, 0.75)},
+    ),
+    _svm(
+        "incremental-svr", "IncrementalSVR", REGRESSION,
+        "Regression that learns and forgets single rows, exactly.",
+        grid={**_TUBE, "gamma": ("auto", 0.001, 0.01, 0.1, 1.0)},
+    ),
+    _svm(
+        "adaptive-svr", "AdaptiveSVR", REGRESSION, "Regression that moves as time goes by.",
+        takes_times=True, grid=_COUPLED, strategy=Strategy.COUPLING, inner_grid=_INNER_COUPLED,
+        simplicity=4, advantage=_FOLLOWS,
+    ),
+    _svm("svr-cv", "SVRCV", REGRESSION, "SVR that chooses C and gamma itself."),
+    _svm(
+        "rank-svm", "RankSVM", RANKING, "The best first, within each query (--qid).",
+        grid={"C": (0.001, 0.01, 0.1, 1.0, 10.0)},
+    ),
+    _svm("one-class-svm", "OneClassSVM", NOVELTY, "What is unlike the rows it was shown."),
+    _svm(
+        "incremental-one-class-svm", "IncrementalOneClassSVM", NOVELTY,
+        "The same, learning and forgetting single rows.",
+    ),
+    _bayes(
+        "naive-bayes", "NaiveBayes", "Fast, explains itself, takes any table.",
+        grid=_ALPHA_AND_NUMERIC, simplicity=1, advantage=_COUNTS,
+    ),
+    _bayes(
+        "naive-bayes-tm", "NaiveBayes", "Naive Bayes learned to predict the class best.",
+        grid=_PENALTY_AND_NUMERIC, preset=_DISCRIMINATIVE,
+        inner_grid={"penalty": _INNER_PENALTY}, simplicity=3, advantage=_EXPLAINS,
+    ),
+    _bayes(
+        "tan", "TAN", "Naive Bayes with a tree between the columns.", grid=_ALPHA_AND_NUMERIC,
+        simplicity=3, advantage=_TREE,
+    ),
+    _bayes(
+        "tan-tm", "TAN", "TAN learned to predict the class best.", grid=_PENALTY_AND_NUMERIC,
+        preset=_DISCRIMINATIVE, inner_grid={"penalty": _INNER_PENALTY}, simplicity=4,
+        advantage=_TREE,
+    ),
+    _bayes("kdb", "KDB", "Each column with k others.", grid={"k": (1, 2, 3), "alpha": _ALPHA}),
+    _bayes("aode", "AODE", "An average of networks, one for each column.", grid={"alpha": _ALPHA}),
+    _bayes(
+        "structural-tm", "StructuralTM",
+        "A network whose arcs are chosen to predict the class best.",
+        grid={"max_parents": (1, 2), "penalty": ("auto", 1.0)}, advantage=_TREE,
+    ),
+    _bayes(
+        "network-classifier", "NetworkClassifier", "A network whose arcs you give.",
+        grid=_ALPHA_AND_NUMERIC,
+    ),
+    _bayes(
+        "tm-clustering", "TMClustering", "Groups of rows that are alike, without any target.",
+        task=CLUSTERING,
+    ),
+)  # fmt: skip
+
+_BY_NAME = {machine.name: machine for machine in _ALL}
+
+#: Every machine by its name.
+MACHINES: dict[str, MachineSpec] = {
+    name: machine for name, machine in _BY_NAME.items() if machine.variant_of is None
+}
+
+#: The machines that a comparison takes where none are named, in the order in which they run;
+#: kernels are told apart.
+CONTENDERS: dict[str, MachineSpec] = {
+    name: _BY_NAME[name]
+    for name in (
+        "naive-bayes", "naive-bayes-tm", "tan", "tan-tm", "structural-tm", "svc-linear",
+        "svc-gaussian", "cost-sensitive-svc-linear", "cost-sensitive-svc-gaussian",
+        "adaptive-svc", "svr-linear", "svr-gaussian", "adaptive-svr",
+    )
+}  # fmt: skip
+
+
+# -- finding machines -----------------------------------------------------------------------------
+
+
+def find_machine(name: str) -> MachineSpec:
+    """The entry of a machine, or an error that says which there are.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`~lindero.evaluation.MACHINES`, or of a machine with a fixed kernel, such as
+        "svc-linear".
+
+    Returns
+    -------
+    machine : MachineSpec
+
+    See Also
+    --------
+    identify_machine : The entry of an estimator.
+
+    Examples
+    --------
+    >>> from lindero.evaluation import find_machine
+    >>> find_machine("svc-linear").preset
+    {'kernel': 'linear'}
+    """
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    raise ValueError(_explain_unknown(name, MACHINES, MACHINES))
+
+
+def find_contenders(name: str) -> list[MachineSpec]:
+    """The machines of a name that can be compared: one, or its variants."""
+    if name in CONTENDERS:
+        return [CONTENDERS[name]]
+    variants = [machine for machine in CONTENDERS.values() if machine.variant_of == name]
+    if variants:
+        return variants
+    if name not in MACHINES:
+        raise ValueError(_explain_unknown(name, [*CONTENDERS, *MACHINES], CONTENDERS))
+    machine = MACHINES[name]
+    if machine.task not in (CLASSIFICATION, REGRESSION):
+        raise ValueError(
+            f"{name} is for {machine.task}, which is not compared: only classification and "
+            "regression are."
+        )
+    return [machine]
+
+
+def choose_contenders(
+    names: Sequence[str] | None,
+    task: str,
+    *,
+    n_classes: int,
+    has_costs: bool,
+    has_times: bool,
+    sparse: bool,
+) -> tuple[list[MachineSpec], list[str]]:
+    """The machines that were named, or all that suit the data; and why others are left out."""
+    if names is not None:
+        return _choose_named(names, task, has_costs=has_costs, has_times=has_times), []
+    chosen = [
+        machine
+        for machine in CONTENDERS.values()
+        if machine.task == task
+        and (has_times or not machine.takes_times)
+        and (machine.strategy is not Strategy.COSTS or (has_costs and n_classes == 2))
+        and not (machine.takes_tables and sparse)
+    ]
+    notes = []
+    if has_costs and n_classes > 2:
+        notes.append(
+            f"The cost-sensitive machine is for two classes, and there are {n_classes}: the others "
+            "take the class of least expected cost."
+        )
+    if sparse and task == CLASSIFICATION:
+        notes.append(
+            "Bayesian machines are left out: the table is sparse, and they need a full one."
+        )
+    return chosen, notes
+
+
+def _choose_named(
+    names: Sequence[str], task: str, *, has_costs: bool, has_times: bool
+) -> list[MachineSpec]:
+    chosen: dict[str, MachineSpec] = {}
+    for name in [names] if isinstance(names, str) else names:
+        for machine in find_contenders(name):
+            if machine.task != task:
+                raise ValueError(
+                    f"{name} is for {machine.task}, and the target asks for {task}: leave it out."
+                )
+            if machine.strategy is Strategy.COSTS and not has_costs:
+                raise ValueError(f"{name} needs costs: say what errors cost, or leave it out.")
+            if machine.strategy is Strategy.COUPLING and not has_times:
+                raise ValueError(f"{name} needs times: name the column of times, or leave it out.")
+            chosen[machine.name] = machine
+    if not chosen:
+        raise ValueError("machines is empty: name at least one, or leave it out for all.")
+    return list(chosen.values())
+
+
+def _explain_unknown(name: str, known: Iterable[str], listed: Iterable[str]) -> str:
+    near = find_closest(name, known)
+    advice = f"did you mean {near!r}?" if near else f"there are {', '.join(listed)}."
+    return f"There is no machine {name!r}: {advice}"
+
+
+def identify_machine(estimator: Any) -> MachineSpec | None:
+    """The entry of an estimator, or of the last step of a pipeline.
+
+    Parameters
+    ----------
+    estimator : estimator or Pipeline
+        Fitted or not.
+
+    Returns
+    -------
+    machine : MachineSpec or None
+        None for an estimator of another library.
+
+    See Also
+    --------
+    find_machine : The entry of a name.
+    """
+    final = getattr(estimator, "_final_estimator", estimator)
+    kind = type(final)
+    if kind.__module__.partition(".")[0] != "lindero":  # scikit-learn has an SVC too
+        return None
+    candidates = [machine for machine in MACHINES.values() if machine.class_name == kind.__name__]
+    # Of those whose preset it has, the one with most of it.
+    candidates.sort(key=lambda machine: -len(machine.preset))
+    return next((machine for machine in candidates if _has_preset(final, machine)), None)
+
+
+def _has_preset(estimator: Any, machine: MachineSpec) -> bool:
+    return all(getattr(estimator, name, None) == value for name, value in machine.preset.items())
+
+
+def find_closest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that a mistyped one is most likely meant to be; None if none is near."""
+    of_lower = {other.lower().replace("_", "-"): other for other in known}
+    typed = name.lower().replace("_", "-")
+    if typed in of_lower:
+        return of_lower[typed]
+    found = difflib.get_close_matches(typed, of_lower, n=5, cutoff=0.6)
+    if not found:
+        return None
+
+    def unlike(other: str) -> tuple[bool, int, bool]:
+        same_letters = sorted(other) == sorted(typed)
+        return (
+            not same_letters,
+            abs(len(other) - len(typed)),
+            not of_lower[other].startswith(name),
+        )
+
+    return of_lower[min(found, key=unlike)]

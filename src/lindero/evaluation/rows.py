@@ -1,0 +1,270 @@
+"""The rows that machines are judged on: read from whatever was passed, and what is left out.
+
+Text columns whose values differ in most rows (names, numbers of customers, dates) are left out of
+comparisons: machines learn nothing from them, slowly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import column_or_1d
+
+from lindero.errors import warn_user
+from lindero.evaluation.folds import take_rows
+from lindero.evaluation.registry import CLASSIFICATION, REGRESSION
+from lindero.labels import missing_values, plain_labels, require_labels
+from lindero.runtime.arrays import Array
+from lindero.svm.time_axis import plain_times
+
+#: Whole numbers are classes up to so many different ones, as in files (`lindero.data.load`).
+_MOST_CLASSES = 20
+
+#: Text with more different values than this share of the rows, from so many rows on, names them.
+_OWN_VALUES, _FEWEST_ROWS = 0.5, 50
+
+
+@dataclass(frozen=True)
+class EvaluationRows:
+    """Some rows: features, targets, and what else is known of each.
+
+    Attributes
+    ----------
+    X : dataframe, ndarray or csr_array
+        Features.
+    y : ndarray or None
+        Classes or numbers.
+    times, qid, weights : ndarray or None
+        Time and query of each row, and how much it counts.
+    """
+
+    X: Any
+    y: Any
+    times: Any = None
+    qid: Any = None
+    weights: Any = None
+
+    def take(self, indices: Array) -> EvaluationRows:
+        """These rows, in this order."""
+        return EvaluationRows(*(take_rows(part, indices) for part in vars(self).values()))
+
+    def roles(self) -> dict[str, Any]:
+        """Everything but the features, as keyword arguments of `fit_machine`."""
+        return {name: value for name, value in vars(self).items() if name != "X"}
+
+
+@dataclass(frozen=True)
+class ComparisonData:
+    """What a comparison is about.
+
+    Attributes
+    ----------
+    rows : EvaluationRows
+        The rows, without the columns of `left_out`.
+    task : {"classification", "regression"}
+        What is learned.
+    target : str
+        Name of the target.
+    summary : str or None
+        The data in a line, where a data set says it.
+    left_out : tuple of str
+        Names of columns that name the rows.
+    notes : tuple of str
+        What else there is to say of the data.
+    """
+
+    rows: EvaluationRows
+    task: str
+    target: str
+    summary: str | None
+    left_out: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def read_comparison(
+    X: Any, y: Any, *, times: Any, sample_weight: Any, task: str | None
+) -> ComparisonData:
+    """The rows of a comparison, from a data set or from a table and its targets."""
+    if y is None and hasattr(X, "summary") and hasattr(X, "target"):
+        return _read_dataset(X, times, sample_weight, task)
+    rows = _read_rows(X, y, times, sample_weight)
+    table, left_out = leave_out_row_names(rows.X)
+    return _finish(replace(rows, X=table), task, "y", None, left_out)
+
+
+def _read_dataset(dataset: Any, times: Any, weights: Any, task: str | None) -> ComparisonData:
+    if dataset.y is None:
+        raise ValueError(
+            "The data have no target, so nothing says which machine is right: name the column "
+            "that is to be predicted (target)."
+        )
+    if dataset.qid is not None:
+        raise ValueError(
+            "The data are queries to be ranked (qid), which are not compared: there is one machine "
+            "for them, rank-svm."
+        )
+    table, left_out = leave_out_row_names(dataset.X)
+    if left_out:
+        kinds = {name: kind for name, kind in dataset.kinds.items() if name not in left_out}
+        dataset = replace(dataset, X=table, kinds=kinds)
+    rows = _read_rows(
+        table,
+        dataset.y,
+        dataset.times if times is None else times,
+        dataset.weights if weights is None else weights,
+    )
+    task = dataset.task if task is None else task
+    return _finish(rows, task, dataset.target or "y", dataset.summary(), left_out)
+
+
+def _finish(
+    rows: EvaluationRows,
+    task: str | None,
+    target: str,
+    summary: str | None,
+    left_out: tuple[str, ...],
+) -> ComparisonData:
+    chosen = choose_task(rows.y, task)
+    notes: tuple[str, ...] = ()
+    if chosen == REGRESSION:
+        if task is None and rows.y.dtype.kind in "iu":
+            notes = (
+                f"The target has {len(np.unique(rows.y))} different whole numbers, so it is "
+                f"predicted as a number; if they are classes, say task={CLASSIFICATION!r}.",
+            )
+        rows = replace(rows, y=rows.y.astype(np.float64))
+    if left_out:
+        warn_user(
+            f"Left out: {', '.join(map(repr, left_out))}, with different values in most rows, as "
+            "names, numbers of customers and dates have. Machines learn nothing from such columns.",
+            UserWarning,
+        )
+    return ComparisonData(rows, chosen, target, summary, left_out, notes)
+
+
+# -- columns that name the rows -------------------------------------------------------------------
+
+
+def leave_out_row_names(X: Any) -> tuple[Any, tuple[str, ...]]:
+    """A table without the columns of text that name its rows, and the names of these columns.
+
+    Tables of fewer than 50 rows stay as they are, and so do those that have no other column.
+    """
+    frame = nw.from_native(X, pass_through=True, eager_only=True)
+    if isinstance(frame, nw.DataFrame):
+        columns = frame.columns
+        different = [_count_texts(column) for column in frame.iter_columns()]
+    elif isinstance(X, np.ndarray) and X.dtype.kind in "OU":
+        columns = [f"x{place}" for place in range(X.shape[1])]
+        different = [_count_texts(column) for column in X.T]
+    else:
+        return X, ()
+    n_rows = X.shape[0]
+    named = [count > _OWN_VALUES * n_rows for count in different]
+    if n_rows < _FEWEST_ROWS or not any(named) or all(named):
+        return X, ()
+    left_out = tuple(str(name) for name, gone in zip(columns, named, strict=True) if gone)
+    if isinstance(frame, nw.DataFrame):
+        kept = [name for name, gone in zip(columns, named, strict=True) if not gone]
+        return frame.select(kept).to_native(), left_out
+    return X[:, ~np.array(named)], left_out
+
+
+def _count_texts(column: Any) -> int:
+    """How many different texts a column holds; 0 where it holds anything else."""
+    if isinstance(column, nw.Series):
+        text = column.dtype in (nw.String, nw.Categorical, nw.Enum)
+        return int(column.drop_nulls().n_unique()) if text else 0
+    values = column[~missing_values(column)].tolist()
+    return len(set(values)) if all(isinstance(value, str) for value in values) else 0
+
+
+# -- checks ---------------------------------------------------------------------------------------
+
+
+def require_count(name: str, value: Any, least: int) -> int:
+    """Refuse what is no whole number, or too small a one."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}; it is {value!r}.")
+    return int(value)
+
+
+def _read_rows(X: Any, y: Any, times: Any, weights: Any) -> EvaluationRows:
+    """What a user passed, as rows; or an error that says what is wrong with it."""
+    frame = nw.from_native(X, pass_through=True, eager_only=True)
+    table = X
+    if not isinstance(frame, nw.DataFrame):
+        table = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+        if table.dtype.kind in "US" and not isinstance(X, np.ndarray):
+            table = np.asarray(X, dtype=object)  # lists in which numbers are not to become text
+        if table.ndim != 2:
+            raise ValueError(
+                f"X must be a table of rows and columns, but its shape is {table.shape}."
+            )
+    n_rows = int(table.shape[0])
+    if y is None:
+        raise ValueError("y is needed: the class, or the number, that each row is about.")
+    require_labels(y)
+    targets = plain_labels(column_or_1d(y))
+    require_one_each("y", targets, n_rows)
+    instants = None if times is None else read_times(times, n_rows)
+    return EvaluationRows(table, targets, instants, weights=_read_weights(weights, n_rows))
+
+
+def read_times(times: Any, n_rows: int) -> Array:
+    """Times as a vector, none missing."""
+    instants = plain_times(np.atleast_1d(times))
+    require_one_each("times", instants, n_rows)
+    gone = np.isnat(instants) if instants.dtype.kind in "mM" else instants != instants
+    if np.any(gone):
+        raise ValueError(f"times[{int(np.argmax(gone))}] is missing: give every row its time.")
+    return instants
+
+
+def _read_weights(weights: Any, n_rows: int) -> Array | None:
+    if weights is None:
+        return None
+    factors: Array = np.asarray(column_or_1d(weights), dtype=np.float64)
+    require_one_each("sample_weight", factors, n_rows)
+    if not np.isfinite(factors).all() or (factors < 0).any() or not factors.any():
+        raise ValueError(
+            "sample_weight must be finite numbers of at least 0, and some must be above it."
+        )
+    return factors
+
+
+def require_one_each(name: str, values: Array, n_rows: int) -> None:
+    """Refuse what has not one value for each row."""
+    if len(values) != n_rows:
+        raise ValueError(
+            f"{name} has {len(values)} values, but X has {n_rows} rows: pass one for each."
+        )
+
+
+def choose_task(y: Array, task: str | None) -> str:
+    """Whether targets are classes or numbers, as the user says or as they look."""
+    if task is None:
+        fractions = type_of_target(y).startswith("continuous")
+        return REGRESSION if fractions or _has_many_values(y) else CLASSIFICATION
+    if task not in (CLASSIFICATION, REGRESSION):
+        raise ValueError(
+            f"Machines are compared on {CLASSIFICATION} or {REGRESSION}; the task is {task!r}."
+        )
+    if task == REGRESSION and y.dtype.kind not in "iufb":
+        raise ValueError(
+            "A regression needs numbers as targets, and these are of type "
+            f"{y.dtype}: pass task={CLASSIFICATION!r}, or another target."
+        )
+    return task
+
+
+def _has_many_values(y: Array) -> bool:
+    """Whether numbers are too many for classes, each of which comes twice on average; two are
+    always few."""
+    most = min(_MOST_CLASSES, max(2, len(y) // 2))
+    return y.dtype.kind in "iuf" and len(np.unique(y)) > most

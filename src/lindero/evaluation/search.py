@@ -1,0 +1,382 @@
+"""Parameters of a machine, chosen by cross-validation: one loop over grids for `tune` and for the
+inner folds of `compare`.
+
+C and gamma of support vector classification and regression are searched by `SVCCV` and `SVRCV`,
+which share work between points and are many times faster. Everything else is fitted point by point
+on the same folds: scikit-learn's search has no way for times and queries to reach the scoring.
+Points that cannot be fitted (a nu that the labels of a fold do not allow, say) are left out, and
+say why.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils.validation import _num_samples
+
+from lindero.evaluation.build import (
+    fit_machine,
+    list_encoder_parameters,
+    make_machine,
+    require_target,
+    scale_to_target,
+)
+from lindero.evaluation.cross_validation import FitsDone
+from lindero.evaluation.encoder import TableEncoder
+from lindero.evaluation.folds import Split, make_splits
+from lindero.evaluation.measures import (
+    LESS_IS_BETTER,
+    average_folds,
+    choose_measure,
+    measure_machine,
+    measure_spread,
+    require_one_cost,
+)
+from lindero.evaluation.registry import MachineSpec
+from lindero.evaluation.rows import EvaluationRows
+from lindero.runtime.arrays import Array
+
+#: Kernels without the parameter gamma.
+WITHOUT_GAMMA = ("linear", "precomputed")
+
+#: Searches that share work between points, by the class whose C and gamma they search.
+_SEARCHES = {"SVC": "SVCCV", "SVR": "SVRCV"}
+
+
+# -- the loop over a grid -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One point of a grid: its parameters, and mean and deviation of its score over the folds."""
+
+    params: dict[str, Any]
+    mean: float
+    std: float
+    failure: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain values; no score where the point could not be fitted."""
+        known = self.failure is None
+        return {
+            "params": self.params,
+            "mean": self.mean if known else None,
+            "std": self.std if known else None,
+            "failure": self.failure,
+        }
+
+
+def try_points(
+    points: Sequence[dict[str, Any]],
+    fit: Callable[[dict[str, Any], Array], Any],
+    judge: Callable[[Any, Array], float],
+    splits: Sequence[Split],
+    progress: FitsDone | None = None,
+) -> Iterator[Trial]:
+    """Fit every point to the training rows of every fold, and judge it on the test rows."""
+    total = len(points) * len(splits)
+    for number, point in enumerate(points):
+        done, scores = number * len(splits), []
+        try:
+            for fold, (train, test) in enumerate(splits, start=1):
+                with warnings.catch_warnings():
+                    # The score says what a point is worth; only the chosen one may warn.
+                    warnings.simplefilter("ignore")
+                    scores.append(judge(fit(point, train), test))
+                if progress is not None:
+                    progress(done + fold, total)
+        except (ValueError, TypeError) as error:
+            if progress is not None:
+                progress(done + len(splits), total)
+            yield Trial(point, math.nan, math.nan, str(error).split("\n")[0])
+        else:
+            yield Trial(point, average_folds(scores), measure_spread(scores))
+
+
+def rank_trials(trials: Iterable[Trial], *, less_is_better: bool = True) -> list[Trial]:
+    """The best first, of equals the first of the grid; those without a score last."""
+    sign = 1.0 if less_is_better else -1.0
+
+    def key(trial: Trial) -> float:
+        return math.inf if math.isnan(trial.mean) else sign * trial.mean
+
+    return sorted(trials, key=key)
+
+
+def search_kernel(
+    class_name: str,
+    X: Any,
+    y: Any,
+    weights: Any,
+    splits: Sequence[Split],
+    *,
+    Cs: Sequence[float],
+    gammas: Sequence[Any] | None,
+    fixed: Mapping[str, Any],
+    callback: Callable[[Any], None] | None = None,
+) -> Any:
+    """The fitted `SVCCV` or `SVRCV`, without a refit; `gammas` is None for a kernel without it."""
+    import lindero.svm
+
+    kind = getattr(lindero.svm, _SEARCHES[class_name])
+    search = kind(Cs=Cs, gammas=gammas, cv=list(splits), refit=False, callback=callback, **fixed)
+    return search.fit(X, y, weights)
+
+
+# -- tuning ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The best parameters of a machine, and all that were tried, from :func:`tune`.
+
+    Attributes
+    ----------
+    machine : str
+        Name of the machine.
+    params : dict
+        The best parameters, with those that were given.
+    best : Trial
+        The best point of the grid.
+    measure : str
+        What points were compared by.
+    trials : list of Trial
+        All points, the best first.
+    model : estimator or Pipeline
+        Fitted to all rows with the best parameters; None where the search was interrupted.
+
+    See Also
+    --------
+    tune : Where it comes from.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from lindero.evaluation import tune
+    >>> result = tune("kdb", *load_iris(return_X_y=True), grid={"k": [0, 1]}, folds=3)
+    >>> len(result.trials), result.measure
+    (2, 'accuracy')
+    """
+
+    machine: str
+    params: dict[str, Any]
+    best: Trial
+    measure: str
+    trials: list[Trial]
+    model: Any
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but the model as plain values."""
+        return {
+            "machine": self.machine,
+            "params": self.params,
+            "measure": self.measure,
+            "best": self.best.to_dict(),
+            "trials": [trial.to_dict() for trial in self.trials],
+        }
+
+
+def tune(
+    machine: str | MachineSpec,
+    X: Any,
+    y: Any = None,
+    *,
+    params: Mapping[str, Any] | None = None,
+    grid: Mapping[str, Any] | None = None,
+    times: Any = None,
+    qid: Any = None,
+    weights: Any = None,
+    folds: int = 5,
+    random_state: int = 0,
+    progress: FitsDone | None = None,
+) -> Tuning:
+    """Choose parameters by cross-validation, and fit the best to all rows.
+
+    C and epsilon of a regression, in its usual grid and where they are not set, are in units of
+    the target's standard deviation.
+
+    Parameters
+    ----------
+    machine : str or MachineSpec
+        Its name, one of :data:`~lindero.evaluation.MACHINES`.
+    X, y : table and array-like
+        Rows and their targets.
+    params : dict or None, default=None
+        Parameters that are not to be searched.
+    grid : dict or None, default=None
+        Values to try of each parameter; those of the machine's entry by default.
+    times, qid, weights : array-like or None, default=None
+        Time, query and weight of each row.
+    folds : int, default=5
+        Number of folds.
+    random_state : int, default=0
+        Seed of the shuffling.
+    progress : callable or None, default=None
+        Called with the number of fits done and the number of all.
+
+    Returns
+    -------
+    result : Tuning
+        Of points with the same score the first of the grid is taken.
+
+    See Also
+    --------
+    cross_validate : Scores of given parameters.
+    compare : Many machines, each tuned inside its training rows.
+    lindero.svm.SVCCV : The search of C and gamma as an estimator.
+
+    Notes
+    -----
+    Ctrl-C ends the search with a KeyboardInterrupt whose attribute `result` holds the points done
+    until then, without a model; it has none where C and gamma were searched together.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from lindero.evaluation import tune
+    >>> X, y = load_iris(return_X_y=True)
+    >>> result = tune("svc", X, y, grid={"C": [0.001, 10]})
+    >>> result.params
+    {'C': 10.0}
+    """
+    found = scale_to_target(machine, y)
+    given = dict(params or {})
+    searched = _choose_grid(found, given, grid)
+    if found.has_target:
+        require_target(found, y)
+    splits = make_splits(
+        found,
+        _num_samples(X),
+        y,
+        times=times,
+        qid=qid,
+        folds=folds,
+        random_state=random_state,
+    )
+    rows = EvaluationRows(X, y, times, qid, weights)
+    require_one_cost(found, given, searched)
+    first = {name: values[0] for name, values in searched.items() if values}
+    measure = choose_measure(found, make_machine(found, {**given, **first}))
+
+    def fit(point: dict[str, Any], train: Array) -> Any:
+        part = rows.take(train)
+        return fit_machine(make_machine(found, {**given, **point}), part.X, **part.roles())
+
+    def judge(model: Any, test: Array) -> float:
+        part = rows.take(test)
+        return measure_machine(found, model, part.X, **part.roles())[measure]
+
+    trials: list[Trial] = []
+    try:
+        if _can_share_work(found, given, searched):
+            trials += _search_together(found, given, searched, rows, splits, progress)
+        else:
+            for trial in try_points(list(ParameterGrid(searched)), fit, judge, splits, progress):
+                trials.append(trial)
+        result = _sum_up(found, given, measure, trials)
+        model = make_machine(found, result.params, random_state=random_state)
+        return replace(result, model=fit_machine(model, X, **rows.roles()))
+    except KeyboardInterrupt as interrupt:
+        if any(trial.failure is None for trial in trials):
+            interrupt.result = _sum_up(found, given, measure, trials)  # type: ignore[attr-defined]
+        raise
+
+
+def _sum_up(
+    machine: MachineSpec, given: Mapping[str, Any], measure: str, trials: list[Trial]
+) -> Tuning:
+    """The result of some trials, without a model."""
+    ordered = rank_trials(trials, less_is_better=measure in LESS_IS_BETTER)
+    best = ordered[0]
+    if best.failure is not None:
+        raise ValueError(f"No point of the grid could be fitted. The first said: {best.failure}")
+    return Tuning(machine.name, {**given, **best.params}, best, measure, ordered, None)
+
+
+def _choose_grid(
+    machine: MachineSpec, given: Mapping[str, Any], grid: Mapping[str, Any] | None
+) -> dict[str, list[Any]]:
+    """Values of the parameters that are searched."""
+    values = {**machine.preset, **given}
+    searched = {
+        name: list(found) if isinstance(found, (list, tuple, np.ndarray)) else [found]
+        for name, found in (machine.grid if grid is None else grid).items()
+        if name not in given
+    }
+    kernel = values.get("kernel")
+    if grid is None and (kernel in WITHOUT_GAMMA or callable(kernel)):
+        searched.pop("gamma", None)
+    if not searched:
+        if not machine.has_target:
+            raise ValueError(
+                f"There is nothing to tune in {machine.name}: it has no target, so no score says "
+                "what is best."
+            )
+        raise ValueError(
+            f"There is nothing to tune in {machine.name}: all of its usual grid is set, or it has "
+            "none. Say which values to try: grid=, or --grid name=value,value."
+        )
+    return searched
+
+
+def _can_share_work(
+    machine: MachineSpec, given: Mapping[str, Any], searched: Mapping[str, list[Any]]
+) -> bool:
+    """Whether `SVCCV` or `SVRCV` knows everything that is asked for."""
+    if machine.variant_of or machine.class_name not in _SEARCHES or "C" not in searched:
+        return False
+    import lindero.svm
+
+    kind = getattr(lindero.svm, _SEARCHES[machine.class_name])
+    known = {*inspect.signature(kind).parameters, "gamma", *list_encoder_parameters(machine)}
+    return set(given) <= known and set(searched) <= {"C", "gamma", "epsilon"}
+
+
+def _search_together(
+    machine: MachineSpec,
+    given: Mapping[str, Any],
+    searched: Mapping[str, list[Any]],
+    rows: EvaluationRows,
+    splits: Sequence[Split],
+    progress: FitsDone | None,
+) -> list[Trial]:
+    """C and gamma by `SVCCV` or `SVRCV`. The table is encoded once, by all rows: scales, which
+    know nothing of the target, are those of the whole."""
+    of_table = {name: given[name] for name in list_encoder_parameters(machine) if name in given}
+    numbers = TableEncoder(**of_table).fit_transform(rows.X)
+    others = {name: values for name, values in searched.items() if name not in ("C", "gamma")}
+    usual = {**machine.preset, **given}
+    apart = {"gamma", *of_table, *searched}
+    fixed = {name: value for name, value in usual.items() if name not in apart}
+    gammas = searched.get("gamma", [usual.get("gamma", "scale")])
+    has_gamma = usual.get("kernel", "rbf") not in WITHOUT_GAMMA
+    rounds = list(ParameterGrid(others)) if others else [{}]
+    trials = []
+    for number, point in enumerate(rounds):
+
+        def report(search: Any, number: int = number) -> None:
+            if progress is not None:
+                progress(number * search.n_total + search.n_done, len(rounds) * search.n_total)
+
+        table = search_kernel(
+            machine.class_name, numbers, rows.y, rows.weights, splits, Cs=searched["C"],
+            gammas=gammas if has_gamma else None, fixed={**fixed, **point}, callback=report,
+        ).cv_results_  # fmt: skip
+        trials += [
+            Trial(
+                {name: value for name, value in found.items() if name in searched} | point,
+                float(mean),
+                float(std),
+            )
+            for found, mean, std in zip(
+                table["params"], table["mean_test_score"], table["std_test_score"], strict=True
+            )
+        ]
+    return trials

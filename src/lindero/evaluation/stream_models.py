@@ -1,0 +1,211 @@
+"""Models of lindero, scikit-learn and river behind two verbs: predict rows of a stream, learn them.
+
+A model is known by its methods: `learn_one` and `predict_one` (river, which is not imported here),
+`partial_fit` and `predict` (scikit-learn and lindero), or `fit` and `predict`, which is fitted
+again every so many rows.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone, is_regressor
+
+from lindero.runtime.arrays import Array
+
+
+class StreamTable:
+    """The rows of X, an array, a sparse matrix or a dataframe, in the order they arrive."""
+
+    def __init__(self, X: Any) -> None:
+        frame = nw.from_native(X, pass_through=True, eager_only=True)
+        self._frame = frame if isinstance(frame, nw.DataFrame) else None
+        if self._frame is None:
+            self._rows: Any = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+            if self._rows.ndim != 2:
+                raise ValueError(
+                    f"X must be a table of rows and columns, but its shape is {self._rows.shape}."
+                )
+        self.n_rows = int((self._rows if self._frame is None else self._frame).shape[0])
+
+    def rows(self, start: int, stop: int) -> Any:
+        """Rows of the same kind as X."""
+        if self._frame is not None:
+            return self._frame[start:stop].to_native()
+        return self._rows[start:stop]
+
+    def dicts(self, start: int, stop: int) -> Iterator[dict[Any, Any]]:
+        """Rows as dictionaries from columns, by name or number, to plain values; those of a
+        sparse matrix hold what is stored."""
+        if self._frame is not None:
+            yield from self._frame[start:stop].iter_rows(named=True)
+        elif sp.issparse(self._rows):
+            of = self._rows[start:stop]
+            for first, last in zip(of.indptr[:-1], of.indptr[1:], strict=True):
+                pair = of.indices[first:last].tolist(), of.data[first:last].tolist()
+                yield dict(zip(*pair, strict=True))
+        else:
+            for values in self._rows[start:stop].tolist():
+                yield dict(enumerate(values))
+
+
+class OneByOne:
+    """A river model: a row is a dictionary, and there may be no answer yet (None)."""
+
+    def __init__(self, model: Any, table: StreamTable, y: Array) -> None:
+        self.model = model
+        self._table = table
+        self._y = y.tolist()
+
+    def predict(self, start: int, stop: int) -> list[Any]:
+        return [self.model.predict_one(x) for x in self._table.dicts(start, stop)]
+
+    def learn(self, start: int, stop: int) -> None:
+        pairs = zip(self._table.dicts(start, stop), self._y[start:stop], strict=True)
+        for x, label in pairs:
+            self.model.learn_one(x, label)
+
+
+class InBatches:
+    """A model with `partial_fit`; one that has to see some rows before it can begin, such as an
+    adaptive machine that chooses its coupling, is fitted to the first ones."""
+
+    def __init__(
+        self, model: Any, table: StreamTable, y: Array, times: Array | None, classes: Array
+    ) -> None:
+        self.model = model
+        self._table = table
+        self._y = y
+        self._times = times
+        # scikit-learn wants to know all classes in the first call; a model that has learned before
+        # knows them.
+        known = hasattr(model, "classes_") or not _takes(model.partial_fit, "classes")
+        self._declared = {} if known else {"classes": classes}
+        _require_times(model, times, "partial_fit")
+
+    def _at(self, start: int, stop: int) -> dict[str, Any]:
+        return {} if self._times is None else {"times": self._times[start:stop]}
+
+    def predict(self, start: int, stop: int) -> list[Any]:
+        answer = self.model.predict(self._table.rows(start, stop), **self._at(start, stop))
+        labels: list[Any] = np.asarray(answer).ravel().tolist()
+        return labels
+
+    def learn(self, start: int, stop: int) -> None:
+        rows, labels = self._table.rows(start, stop), self._y[start:stop]
+        if getattr(self.model, "_begins_with_fit", False):
+            self.model.fit(rows, labels, **self._at(start, stop))
+        else:
+            self.model.partial_fit(rows, labels, **self._declared, **self._at(start, stop))
+        self._declared = {}
+
+
+class FittedAgain(InBatches):
+    """Any model with `fit`, fitted anew to the last `last` rows (all, if None) once `every` rows
+    have come in."""
+
+    def __init__(
+        self,
+        model: Any,
+        table: StreamTable,
+        y: Array,
+        times: Array | None,
+        every: int,
+        last: int | None,
+    ) -> None:
+        self.model = model
+        self._table = table
+        self._y = y
+        self._times = times
+        self._every = every
+        self._last = last
+        self._fitted_at: int | None = None
+        _require_times(model, times, "fit")
+
+    def learn(self, start: int, stop: int) -> None:
+        if self._fitted_at is not None and stop - self._fitted_at < self._every:
+            return
+        first = 0 if self._last is None else max(0, stop - self._last)
+        rows, labels = self._table.rows(first, stop), self._y[first:stop]
+        self.model.fit(rows, labels, **self._at(first, stop))
+        self._fitted_at = stop
+
+
+def adapt_model(
+    model: Any,
+    table: StreamTable,
+    y: Array,
+    times: Array | None,
+    classes: Array,
+    refit_every: int | None,
+    refit_on: int | None,
+) -> OneByOne | InBatches:
+    """The adapter for a model, or an error that says which method is missing."""
+    name = type(model).__name__
+    if is_river(model):
+        if refit_every is not None or refit_on is not None:
+            raise ValueError(
+                f"refit_every and refit_on are for models that are fitted anew; {name} learns row "
+                "by row: leave them out."
+            )
+        if times is not None:
+            raise ValueError(f"times was given, but {name} takes no times: leave them out.")
+        return OneByOne(model, table, y)
+    if not hasattr(model, "predict"):
+        raise ValueError(
+            f"{name} has neither predict nor predict_one: pass a classifier of lindero, "
+            "scikit-learn or river."
+        )
+    if hasattr(model, "__sklearn_tags__") and is_regressor(model):
+        raise ValueError(f"{name} is a regression; accuracy and κ need a classifier.")
+    if refit_every is not None:
+        return FittedAgain(model, table, y, times, refit_every, refit_on)
+    if refit_on is not None:
+        raise ValueError("refit_on says what to fit anew, but refit_every, how often, is missing.")
+    if not hasattr(model, "partial_fit"):
+        raise ValueError(
+            f"{name} has no partial_fit, so it cannot learn as the stream goes on. Pass "
+            "refit_every= to have it fitted anew every so many rows."
+        )
+    return InBatches(model, table, y, times, classes)
+
+
+def is_river(model: Any) -> bool:
+    """Whether a model learns and predicts one row at a time."""
+    return hasattr(model, "learn_one") and hasattr(model, "predict_one")
+
+
+def copy_untrained(model: Any) -> Any:
+    """A copy with the same parameters that has learned nothing."""
+    if isinstance(model, type):
+        raise ValueError(
+            f"model is the class {model.__name__}: pass an object, {model.__name__}()."
+        )
+    if is_river(model) and hasattr(model, "clone"):
+        return model.clone()
+    if hasattr(model, "get_params"):
+        return clone(model)
+    raise ValueError(
+        f"{type(model).__name__} has neither clone nor get_params, so no untrained copy of it can "
+        "be made. Pass fresh=False to evaluate the object itself."
+    )
+
+
+def _takes(method: Any, name: str) -> bool:
+    return name in inspect.signature(method).parameters
+
+
+def _require_times(model: Any, times: Array | None, learn: str) -> None:
+    if times is None:
+        return
+    for method in (learn, "predict"):
+        if not _takes(getattr(model, method), "times"):
+            raise ValueError(
+                f"times was given, but {method} of {type(model).__name__} takes no times: leave "
+                "them out."
+            )
