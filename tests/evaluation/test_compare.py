@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
 from lindero.bayes import TAN
-from lindero.data import make_rotating, tax_table
+from lindero.data import make_rotating
+from lindero.data.generators import load_tax_table
 from lindero.evaluation import CONTENDERS, compare
 from lindero.evaluation.comparison import judge_machine
 from lindero.evaluation.folds import make_class_folds

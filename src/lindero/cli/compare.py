@@ -63,6 +63,7 @@ _WIDE = 80
 
 _COST_EXAMPLE = "write --cost TRUE:PREDICTED=COST, for example --cost ill:healthy=20"
 
+
 @click.command(epilog=_EXAMPLES)
 @data_options
 @click.option(

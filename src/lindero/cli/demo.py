@@ -190,7 +190,7 @@ def follow_boundary() -> FollowedBoundary:
     """Compare an adaptive machine with plain ones that are fitted again and again."""
     import numpy as np
 
-    from lindero.data import prequential
+    from lindero.evaluation.streams import prequential
     from lindero.svm import SVC, AdaptiveSVC
 
     X, y = make_moving_rows()
@@ -276,10 +276,10 @@ def write_demo_page(
     path: str, comparison: Comparison, moving: FollowedBoundary, changed: ForgottenRow
 ) -> None:
     """Write the report."""
-    from lindero.report.charts import draw_error_curves
-    from lindero.report.page import code, figure, heading, page, paragraph
-    from lindero.report.comparison import make_body
     from lindero.persist.safe_file import write_whole_bytes
+    from lindero.report.charts import draw_error_curves
+    from lindero.report.comparison import make_body
+    from lindero.report.page import code, figure, heading, page, paragraph
 
     title = "What lindero can do"
     body = [

@@ -8,7 +8,7 @@ from typing import Any
 
 from lindero.cli.options import AUTO, USUAL_MACHINES, DataSource
 from lindero.cli.output import Output
-from lindero.evaluation.registry import REGRESSION, MachineSpec, find_machine
+from lindero.evaluation.registry import MachineSpec, find_machine
 
 
 def read_dataset(path: str, options: dict[str, Any], machine: str = AUTO) -> Any:

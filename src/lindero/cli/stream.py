@@ -28,7 +28,7 @@ from lindero.cli.output import INTERRUPTED, Output
 
 if TYPE_CHECKING:
     from lindero.cli.streaming import Stream
-    from lindero.data import PrequentialResult
+    from lindero.evaluation.streams import PrequentialResult
 
 
 _EXAMPLES = """\b
@@ -289,9 +289,9 @@ def format_result(stream: Stream, result: PrequentialResult, values: dict[str, A
 
 def write_page(stream: Stream, result: PrequentialResult, path: str, data: str) -> None:
     """Write the HTML report."""
+    from lindero.persist.safe_file import write_whole_bytes
     from lindero.report.charts import draw_error_curves
     from lindero.report.page import figure, heading, page, paragraph
-    from lindero.persist.safe_file import write_whole_bytes
 
     title = f"{stream.settings.machine} on a stream"
     body = [heading(title, 1), paragraph(data, "muted")]

@@ -26,10 +26,14 @@ import numpy as np
 
 from lindero.cli.options import AUTO
 from lindero.cli.output import CommandError
-from lindero.data import PrequentialResult, prequential
-from lindero.evaluation.streams import code_stream_labels, read_stream_labels
-from lindero.evaluation.build import TABLE_STEP, unwrap_machine, make_machine
+from lindero.evaluation.build import TABLE_STEP, make_machine, unwrap_machine
 from lindero.evaluation.registry import CLASSIFICATION, MachineSpec, find_machine
+from lindero.evaluation.streams import (
+    PrequentialResult,
+    code_stream_labels,
+    prequential,
+    read_stream_labels,
+)
 
 _ANSWERS = "answers.csv"
 _NAME = "row-{:09d}.lin"

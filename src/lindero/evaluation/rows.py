@@ -20,7 +20,7 @@ from lindero.evaluation.folds import take_rows
 from lindero.evaluation.registry import CLASSIFICATION, REGRESSION
 from lindero.labels import missing_values, plain_labels, require_labels
 from lindero.runtime.arrays import Array
-from lindero.svm.time_axis import plain_times
+from lindero.svm.adaptive.times import plain_times
 
 #: Whole numbers are classes up to so many different ones, as in files (`lindero.data.load`).
 _MOST_CLASSES = 20

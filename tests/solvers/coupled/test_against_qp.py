@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from lindero.graphs.graph import Graph
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import kernel_operator
+from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
 from lindero.solvers.solution import Status

@@ -8,8 +8,7 @@ import lindero.solvers.coupled.interior_point as interior
 from lindero.graphs.graph import Chain, Graph
 from lindero.problems.coupled import Anchor
 from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
-from lindero.solvers.limits import Limits
-from lindero.solvers.solution import Status
+from lindero.solvers.solution import Limits, Status
 from lindero.svm import SVC, SVR
 from tests.coupled_bank import coupled_margin, coupled_tube, neighbours, turning
 from tests.naive import coupled as naive

@@ -9,9 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from tests.refusals import refused
 
 from lindero.data import make_rotating
-from lindero.solvers.limits import Limits
-from lindero.data import make_rotating
 from lindero.evaluation import prequential
+from lindero.solvers.solution import Limits
 from lindero.svm import AdaptiveSVC, AdaptiveSVR, progress
 from lindero.svm.adaptive.coupling import COUPLINGS, CouplingTrials
 from lindero.svm.adaptive.path import PathParameters

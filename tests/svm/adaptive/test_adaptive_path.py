@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from lindero.solvers.coupled.follower import ChainFollower
 from lindero.solvers.coupled.trail import Trail
-from lindero.solvers.limits import Limits
+from lindero.solvers.solution import Limits
 from lindero.svm import AdaptiveSVC, AdaptiveSVR
 from lindero.svm.adaptive.path import CoupledPath, PathSamples
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from lindero.persist.fields import Fields
-from lindero.persist.kinds import EstimatorKind, Kind, estimator_state, set_state
-from lindero.persist.kinds_svm import check_classes, check_width
+from lindero.persist.kinds.svm import check_classes, check_width
+from lindero.persist.registry import EstimatorKind, Kind, estimator_state, set_state
 from lindero.solvers.coupled.follower import FULL, IDLE, SPACING, ChainFollower
 from lindero.svm.adaptive.path import CoupledPath, PathSamples
 

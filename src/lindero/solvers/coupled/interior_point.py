@@ -44,8 +44,7 @@ from lindero.runtime.compilation import EXACT
 from lindero.runtime.threads import TileThreads
 from lindero.solvers.coupled.chain import ChainSystem, split_nodes
 from lindero.solvers.coupled.graph import GraphSystem
-from lindero.solvers.limits import Limits
-from lindero.solvers.solution import Progress, Status
+from lindero.solvers.solution import Limits, Progress, Status
 
 #: Problems of fewer parameters than this are solved before threads have started.
 _THREADS_FROM = 2**14

@@ -15,8 +15,7 @@ from lindero.problems.coupled import CoupledProblem
 from lindero.runtime.arrays import Array
 from lindero.solvers.coupled.follower import SPACING, ChainFollower, FollowStatus
 from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
-from lindero.solvers.limits import Limits
-from lindero.solvers.solution import Status
+from lindero.solvers.solution import Limits, Status
 
 #: The share of `lag_tol` that is left to movements not made. Rows of older nodes whose state they
 #: would change have the rest.

@@ -28,8 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
-from lindero.solvers.limits import Limits
-from lindero.solvers.solution import Progress
+from lindero.solvers.solution import Limits, Progress
 from lindero.svm.adaptive.path import CoupledPath, Effort, PathParameters, decide
 
 #: What is tried.

@@ -20,8 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lindero.problems.coupled import CoupledMargin, CoupledTube
 from lindero.runtime.arrays import Array
-from lindero.solvers.limits import Limits
-from lindero.solvers.solution import Certificate
+from lindero.solvers.solution import Certificate, Limits
 from lindero.svm.adaptive.coupling import COUPLINGS, CouplingTrials
 from lindero.svm.adaptive.path import CoupledPath, Effort, PathParameters
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS

@@ -37,8 +37,7 @@ from sklearn.neighbors import NearestNeighbors
 from lindero.errors import warn_user
 from lindero.graphs.graph import Chain, Graph, find_typical_gap, link_times
 from lindero.kernels.coupled import CoupledKernel
-from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import kernel_operator
+from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.models.coupled_machine import CoupledKernelMachine, HyperplaneField
 from lindero.problems.coupled import Anchor, CoupledMargin, CoupledProblem, CoupledTube
 from lindero.problems.dual_qp import Judgement
@@ -46,8 +45,7 @@ from lindero.runtime.arrays import Array, dense
 from lindero.solvers.choose import SMALL_FIT_ROWS
 from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
 from lindero.solvers.coupled.trail import Extension, Trail
-from lindero.solvers.limits import Limits
-from lindero.solvers.solution import Certificate, Status
+from lindero.solvers.solution import Certificate, Limits, Status
 from lindero.solvers.working_set import WorkingSetSolver
 from lindero.svm.adaptive.times import ROW_NUMBERS, TimeAxis
 from lindero.svm.margin_machine import warn_if_indefinite
