@@ -73,7 +73,7 @@ class CouplingTrials:
         n_nodes = self._path.n_nodes
         if n_nodes < _LEAST_ROWS:
             raise ValueError(
-                f"coupling='auto' needs {_LEAST_ROWS} rows at least to choose by, but n_samples = "
+                f"coupling='auto' needs at least {_LEAST_ROWS} rows to choose by, but n_samples = "
                 f"{n_nodes}. Give coupling a number."
             )
         predict = self.predict_in_order if self._path.kind == "time" else self.predict_folds

@@ -289,7 +289,7 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         if not isinstance(k, Integral) or not 1 <= k < n_nodes:
             raise ValueError(
                 f"k={k!r} must be a whole number between 1 and {n_nodes - 1}, one less than the "
-                "rows."
+                "number of rows."
             )
         if separation is not None and (not isinstance(separation, Integral) or separation < 1):
             raise ValueError(

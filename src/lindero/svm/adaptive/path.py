@@ -644,7 +644,7 @@ def _require_plain_graph(parameters: PathParameters, times: Any, linear: bool, n
         )
     if parameters.blend > n_rows:
         raise ValueError(
-            f"blend={parameters.blend} is more than the rows there are: n_samples = {n_rows}."
+            f"blend={parameters.blend} is more than the number of rows: n_samples = {n_rows}."
         )
 
 

@@ -259,7 +259,7 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         if not np.array_equal(given, self.classes_):
             raise ValueError(
                 f"classes={given.tolist()} differs from the {self.classes_.tolist()} of the first "
-                "call. Call fit to begin anew."
+                "call. Call fit to start over."
             )
 
     # -- what the base asks for ---------------------------------------------------------------
@@ -281,7 +281,7 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
     def _code(self, y: Array) -> Array:
         """The position of each label among the classes."""
         advice = (
-            "Call fit with all samples to begin anew, or name all classes as classes= in the first "
+            "Call fit with all samples to start over, or name all classes as classes= in the first "
             "call of partial_fit."
         )
         return label_codes(y, self.classes_, advice).astype(np.float64)

@@ -206,7 +206,7 @@ def _require_all(bad: Array, what: str, advice: str = "") -> None:
         row = int(np.flatnonzero(np.atleast_1d(bad))[0])
         advice = advice or "Leave such rows out, or give them a time."
         raise ValueError(
-            f"times must all be known and within reach, but that of row {row} is {what}. {advice}"
+            f"times must be known and within range, but that of row {row} is {what}. {advice}"
         )
 
 
