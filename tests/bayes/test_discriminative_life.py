@@ -272,3 +272,19 @@ def test_columns_without_use(name):
     assert np.isfinite(model.predict_log_proba(X)).all()
     assert model.convergence_.is_converged
     assert model.explain(X[:3]) is not None
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_the_old_name_of_max_iter_still_works(name):
+    with pytest.warns(FutureWarning, match=f"'max_passes' of {name} is now called 'max_iter'"):
+        model = MAKERS[name](max_passes=7)
+    assert model.get_params()["max_iter"] == 7
+    with pytest.warns(FutureWarning, match="max_passes"):
+        assert model.set_params(max_passes=8).max_passes == 8
+
+
+def test_the_number_of_iterations_is_told():
+    X, y = soft(8, 100)
+    assert NaiveBayes().fit(X, y).n_iter_ == 1
+    found = discriminative("NaiveBayes", penalty=3.0).fit(X, y)
+    assert found.n_iter_ == found.convergence_.n_passes > 1

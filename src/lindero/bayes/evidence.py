@@ -100,6 +100,8 @@ class Evidence:
         Such a column was counted as an attribute without values, whose only slot is that of missing
         values: nothing is lost as it is taken out.
         """
+        if not self.attributes.plans:  # all kinds were known
+            return self
         before: list[int] = self.attributes.coded_columns.tolist()
         after: list[int] = new.coded_columns.tolist()
         gone = sorted(set(before).difference(after))

@@ -68,7 +68,7 @@ class StructureLearner(ABC):
         return self.find_families(counts, attributes).estimate(alpha, prior)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Learner:
     """A structure and a way to its parameters, with what both need to know: classes, parts that
     numbers are cut into, pseudo-counts, probabilities of the classes (None takes their shares),
