@@ -99,11 +99,5 @@ __getattr__, __dir__ = load_lazily(
         "scale_to_target": ".build",
         "tune": ".search",
     },
-    others=(
-        "CONTENDERS",
-        "MACHINES",
-        "MachineSpec",
-        "find_machine",
-        "identify_machine",
-    ),
+    others=("CONTENDERS", "MACHINES", "MachineSpec", "find_machine", "identify_machine"),
 )

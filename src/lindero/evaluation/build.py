@@ -265,13 +265,7 @@ def parse_value(text: str) -> Any:
 
 
 def fit_machine(
-    model: Any,
-    X: Any,
-    y: Any = None,
-    *,
-    times: Any = None,
-    qid: Any = None,
-    weights: Any = None,
+    model: Any, X: Any, y: Any = None, *, times: Any = None, qid: Any = None, weights: Any = None
 ) -> Any:
     """Fit an estimator of :func:`~lindero.evaluation.make_machine` with what it can use.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,7 @@ import scipy.sparse as sp
 
 from lindero.evaluation.folds import Split, make_outer_folds
 from lindero.evaluation.learning import ComparisonPlan, train_machine
-from lindero.evaluation.measures import (
-    choose_least_cost,
-    read_costs,
-    score_classes,
-    score_numbers,
-)
+from lindero.evaluation.measures import choose_least_cost, read_costs, score_classes, score_numbers
 from lindero.evaluation.registry import CLASSIFICATION, MachineSpec, choose_contenders
 from lindero.evaluation.results import Comparison, MachineResult
 from lindero.evaluation.rows import EvaluationRows, read_comparison, require_count
@@ -167,43 +162,44 @@ def compare(
         matrix = read_costs(costs, classes)
     elif costs is not None:
         raise ValueError("costs are for classes, and the target is a number: leave them out.")
+    has_times = rows.times is not None
     splits, notes = make_outer_folds(
-        rows.y,
-        rows.times,
-        classes=classes is not None,
-        folds=folds,
-        repeats=repeats,
+        rows.y, rows.times, classes=classes is not None, folds=folds, repeats=repeats,
         random_state=random_state,
-    )
+    )  # fmt: skip
     contenders, more = choose_contenders(
-        machines,
-        data.task,
-        n_classes=0 if classes is None else len(classes),
-        has_costs=matrix is not None,
-        has_times=rows.times is not None,
-        sparse=sp.issparse(rows.X),
-    )
+        machines, data.task, n_classes=0 if classes is None else len(classes),
+        has_costs=matrix is not None, has_times=has_times, sparse=sp.issparse(rows.X),
+    )  # fmt: skip
     plan = ComparisonPlan(classes, matrix, inner_folds, tuning_rows, random_state)
-    board = Scoreboard(
-        contenders=contenders,
-        splits=splits,
-        n_first_round=len(splits) // (1 if rows.times is not None else repeats),
-        truth=truth,
-        plan=plan,
+    start = Comparison(
+        task=data.task,
+        measure="rmse" if classes is None else "error" if matrix is None else "cost",
         data=data.summary or _describe(rows, classes, truth),
         target=data.target,
-        time_respecting=rows.times is not None,
+        classes=classes,
+        costs=matrix,
+        n_rows=len(truth),
+        fold_sizes=tuple((len(train), len(test)) for train, test in splits),
+        time_respecting=has_times,
+        truth=truth,
+        machines=(),
         baseline=_score_baseline(rows, truth, splits, plan),
         notes=(*data.notes, *notes, *more),
+        seconds=0.0,
+        complete=False,
+        tuning_rows=tuning_rows,
+        random_state=random_state,
         left_out=data.left_out,
-        begun=begun,
     )
+    n_first_round = len(splits) // (1 if has_times else repeats)
+    board = Scoreboard(start, contenders, splits, n_first_round, plan, begun)
     try:
         _run(board, rows, n_jobs, progress)
     except KeyboardInterrupt as interrupt:
         interrupt.result = board.sum_up(complete=False)  # type: ignore[attr-defined]
         raise
-    return board.sum_up(complete=board.n_done == board.n_total)
+    return board.sum_up()
 
 
 def _run(
@@ -215,8 +211,7 @@ def _run(
         if progress is None:
             return False
         now = time.perf_counter() - board.begun
-        known = board.sum_up(complete=board.n_done == board.n_total)
-        state = ComparisonProgress(board.n_done, board.n_total, running, now, known)
+        state = ComparisonProgress(board.n_done, board.n_total, running, now, board.sum_up())
         return bool(progress(state))
 
     def tasks() -> Iterator[tuple[MachineSpec, int]]:
@@ -229,7 +224,7 @@ def _run(
         for machine, fold in tasks():
             if report((machine.name, fold)):
                 return
-            result = judge_machine(machine, rows, board.truth, board.splits[fold], board.plan)
+            result = judge_machine(machine, rows, board.start.truth, board.splits[fold], board.plan)
             board.enter(machine.name, fold, result)
     else:
         from joblib import Parallel, delayed
@@ -237,7 +232,12 @@ def _run(
         report(None)
         work = (
             delayed(_judge_elsewhere)(
-                (machine.name, fold), machine, rows, board.truth, board.splits[fold], board.plan
+                (machine.name, fold),
+                machine,
+                rows,
+                board.start.truth,
+                board.splits[fold],
+                board.plan,
             )
             for machine, fold in tasks()
         )
@@ -309,19 +309,14 @@ class FoldResult:
 
 @dataclass
 class Scoreboard:
-    """Results by machine and fold, in whatever order they come in."""
+    """Results by machine and fold, in whatever order they come in; `start` is the comparison
+    without any."""
 
+    start: Comparison
     contenders: Sequence[MachineSpec]
     splits: Sequence[Split]
     n_first_round: int
-    truth: Array
     plan: ComparisonPlan
-    data: str
-    target: str
-    time_respecting: bool
-    baseline: float
-    notes: tuple[str, ...]
-    left_out: tuple[str, ...]
     begun: float
     failures: dict[str, str] = field(default_factory=dict)
     _entries: dict[tuple[str, int], FoldResult] = field(default_factory=dict)
@@ -343,30 +338,13 @@ class Scoreboard:
         running = sum(name not in self.failures for name, _ in self._entries)
         return running + len(self.failures) * len(self.splits)
 
-    def sum_up(self, *, complete: bool) -> Comparison:
+    def sum_up(self, *, complete: bool | None = None) -> Comparison:
         """The comparison as known by now."""
-        plan = self.plan
-        regression = plan.classes is None
-        measure = "rmse" if regression else "error" if plan.costs is None else "cost"
-        return Comparison(
-            task="regression" if regression else "classification",
-            measure=measure,
-            data=self.data,
-            target=self.target,
-            classes=plan.classes,
-            costs=plan.costs,
-            n_rows=len(self.truth),
-            fold_sizes=tuple((len(train), len(test)) for train, test in self.splits),
-            time_respecting=self.time_respecting,
-            truth=self.truth,
+        return replace(
+            self.start,
             machines=tuple(self._collect(machine) for machine in self.contenders),
-            baseline=self.baseline,
-            notes=self.notes,
             seconds=time.perf_counter() - self.begun,
-            complete=complete,
-            tuning_rows=plan.tuning_rows,
-            random_state=plan.random_state,
-            left_out=self.left_out,
+            complete=self.n_done == self.n_total if complete is None else complete,
         )
 
     def _collect(self, machine: MachineSpec) -> MachineResult:
@@ -403,7 +381,7 @@ class Scoreboard:
 
     def _join_answers(self, name: str) -> tuple[Array, Array | None]:
         """Answers and probabilities of the rows tested in the first round."""
-        n_rows = len(self.truth)
+        n_rows = self.start.n_rows
         classes = self.plan.classes
         answers = np.full(n_rows, np.nan) if classes is None else np.full(n_rows, -1)
         found = None if classes is None else np.full((n_rows, len(classes)), np.nan)

@@ -150,13 +150,7 @@ def cross_validate(
     if found.has_target:
         require_target(found, y)
     splits = make_splits(
-        found,
-        _num_samples(X),
-        y,
-        times=times,
-        qid=qid,
-        folds=folds,
-        random_state=random_state,
+        found, _num_samples(X), y, times=times, qid=qid, folds=folds, random_state=random_state
     )
     model = make_machine(found, params, random_state=random_state)
     rows = EvaluationRows(X, y, times, qid, weights)

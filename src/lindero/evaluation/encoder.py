@@ -89,7 +89,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "categorical_features": ["array-like", str, None],
+        "categorical_features": ["array-like", str, None]
     }
 
     def __init__(self, *, categorical_features: Any = None) -> None:

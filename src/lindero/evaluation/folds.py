@@ -131,13 +131,7 @@ def _require_enough(found: int, folds: int, what: str) -> None:
 
 
 def make_outer_folds(
-    y: Array,
-    times: Array | None,
-    *,
-    classes: bool,
-    folds: int,
-    repeats: int,
-    random_state: int,
+    y: Array, times: Array | None, *, classes: bool, folds: int, repeats: int, random_state: int
 ) -> tuple[list[Split], list[str]]:
     """The folds that all machines of a comparison are judged on, and notes on them."""
     if times is not None:

@@ -60,23 +60,8 @@ class EvaluationRows:
 
 @dataclass(frozen=True)
 class ComparisonData:
-    """What a comparison is about.
-
-    Attributes
-    ----------
-    rows : EvaluationRows
-        The rows, without the columns of `left_out`.
-    task : {"classification", "regression"}
-        What is learned.
-    target : str
-        Name of the target.
-    summary : str or None
-        The data in a line, where a data set says it.
-    left_out : tuple of str
-        Names of columns that name the rows.
-    notes : tuple of str
-        What else there is to say of the data.
-    """
+    """What a comparison is about: rows without the columns of `left_out`, which name them; and
+    `summary`, the data in a line, where a data set says it."""
 
     rows: EvaluationRows
     task: str

@@ -252,13 +252,7 @@ def tune(
     if found.has_target:
         require_target(found, y)
     splits = make_splits(
-        found,
-        _num_samples(X),
-        y,
-        times=times,
-        qid=qid,
-        folds=folds,
-        random_state=random_state,
+        found, _num_samples(X), y, times=times, qid=qid, folds=folds, random_state=random_state
     )
     rows = EvaluationRows(X, y, times, qid, weights)
     require_one_cost(found, given, searched)
