@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from lindero.kernels.functions import KernelFunction
 from lindero.kernels.operator import PrecomputedKernel, kernel_operator
 from lindero.kernels.row_matrix import MatrixKernel
-from lindero.problems.margin import margin_problem
-from lindero.problems.tube import tube_problem
+from lindero.problems.margin import Margin
+from lindero.problems.tube import Tube
 from lindero.solvers import path as path_solver
 from lindero.solvers.limits import Limits
 from lindero.solvers.path import PathSolver, on_active_set
@@ -24,11 +24,11 @@ def matrix_of(X, gamma):
 
 
 def classes(kernel, y, C):
-    return margin_problem(kernel, np.where(y > 0, 1.0, -1.0), np.full(len(y), C))
+    return Margin(C).state(kernel, np.where(y > 0, 1.0, -1.0), np.full(len(y), C))
 
 
 def tube(kernel, y, C):
-    return tube_problem(kernel, y.astype(float), np.full(len(y), C), 0.1)
+    return Tube(C, 0.1).state(kernel, y.astype(float), np.full(len(y), C))
 
 
 @pytest.mark.parametrize("state", [classes, tube])

@@ -7,9 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.kernels.functions import KernelFunction
 from lindero.kernels.row_matrix import RowMatrix, side_by_side
-from lindero.svm import SVC
-from lindero.svm.search import SVCCV
-from lindero.svm.search_regression import SVRCV
+from lindero.svm import SVC, SVCCV, SVRCV
 from lindero.svm.svr import SVR
 
 #: Megabytes too few for any matrix: kernels are then computed block by block.

@@ -21,9 +21,9 @@ from lindero.bayes.tables.schema import Schema
 from lindero.bayes.tables.table import Table
 from lindero.bayes.tables.user_table import UserTable, computed
 from lindero.errors import warn_user
-from lindero.labels import class_labels, declared_classes, label_codes, require_labels
+from lindero.labels import declared_classes, label_codes, require_labels
 from lindero.runtime.arrays import Array
-from lindero.validation import row_factors
+from lindero.validation import class_labels, row_factors
 
 
 def first_sample(

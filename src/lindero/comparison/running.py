@@ -27,7 +27,6 @@ from lindero.comparison.results import Comparison
 from lindero.comparison.rows import CLASSIFICATION, REGRESSION, Rows, rows_of, task_of
 from lindero.comparison.scoreboard import Judgement, Scoreboard
 from lindero.comparison.tuning import Setting
-from lindero.labels import class_labels
 from lindero.machines.folds import Split
 from lindero.machines.scoring import (
     class_scores,
@@ -35,6 +34,7 @@ from lindero.machines.scoring import (
     number_scores,
 )
 from lindero.runtime.arrays import Array
+from lindero.validation import class_labels
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,7 @@ from functools import cached_property
 
 import numpy as np
 
-from lindero.problems.conditions import snapped
-from lindero.problems.dual_qp import Judgement
+from lindero.problems.dual_qp import Judgement, snapped
 from lindero.problems.node_graphs import Chain, Graph
 from lindero.problems.node_rows import component_biases, outputs, pulls
 from lindero.runtime.arrays import Array

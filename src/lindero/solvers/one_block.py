@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from lindero.problems.conditions import centred_gap
-from lindero.problems.dual_qp import DualQP
+from lindero.problems.dual_qp import DualQP, centred_gap
 from lindero.runtime.compilation import EXACT, FAST
 from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.face import inside, solve_on_face

@@ -26,8 +26,7 @@ import numpy as np
 from lindero.kernels.blocks import kernel_among, kernel_product, kernel_tile, tile_bounds
 from lindero.kernels.cache import RowCache
 from lindero.kernels.operator import KernelOperator
-from lindero.problems.conditions import centred_gap
-from lindero.problems.dual_qp import DualQP
+from lindero.problems.dual_qp import DualQP, centred_gap
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
 from lindero.solvers.coarse_start import coarse_start

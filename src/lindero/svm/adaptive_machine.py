@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.kernels.coupled import CoupledKernel
 from lindero.problems.coupled import Anchor, CoupledProblem
-from lindero.problems.dual_qp import DualQP
+from lindero.problems.dual_qp import DualQP, upper_bounds
 from lindero.problems.node_graphs import Chain, Graph
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
@@ -32,7 +32,7 @@ from lindero.svm.adaptive_graphs import (
 from lindero.svm.adaptive_insight import AdaptiveInsight
 from lindero.svm.adaptive_path import AdaptivePath
 from lindero.svm.adaptive_solving import AdaptiveSolving
-from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS, upper_bounds
+from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import reporting
 from lindero.svm.time_axis import TimeAxis
 from lindero.svm.transaction import unfitted_copy

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from lindero.errors import warn_user
 from lindero.kernels.coupled import CoupledKernel
 from lindero.kernels.operator import kernel_operator
-from lindero.problems.dual_qp import Judgement
+from lindero.problems.dual_qp import Judgement, upper_bounds
 from lindero.runtime.arrays import Array
 from lindero.solvers.choose import SMALL_FIT_ROWS
 from lindero.solvers.coupled_interior_point import CoupledInteriorPointSolver
@@ -22,8 +22,7 @@ from lindero.solvers.solution import Callback, Certificate, Status
 from lindero.solvers.working_set import WorkingSetSolver
 from lindero.svm.adaptive_graphs import time_links
 from lindero.svm.adaptive_trail import Trail
-from lindero.svm.margin_machine import warn_if_indefinite
-from lindero.svm.parameters import upper_bounds
+from lindero.svm.fitting import warn_if_indefinite
 from lindero.svm.progress import reporting
 from lindero.validation import scale_advice
 

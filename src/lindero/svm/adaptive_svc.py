@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from lindero.kernels.coupled import CoupledKernel
-from lindero.labels import class_labels, declared_classes, label_codes, require_one_kind
+from lindero.labels import declared_classes, label_codes, require_one_kind
 from lindero.problems.coupled import CoupledProblem
 from lindero.problems.coupled_dual import coupled_margin_dual
 from lindero.problems.coupled_losses import coupled_margin
@@ -21,7 +21,7 @@ from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
 from lindero.svm.adaptive_machine import ADAPTIVE_CONSTRAINTS, AdaptiveMachine
 from lindero.svm.adaptive_online import begin_or_go_on, can_go_on
-from lindero.validation import further_table, require_every_class, training_table
+from lindero.validation import class_labels, further_table, require_every_class, training_table
 
 
 class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]

@@ -4,6 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+CALIBRATION = (
+    "Support vector machines give decision values, not probabilities. For probabilities wrap the "
+    "estimator: lindero.svm.calibrated(estimator), which is sklearn's CalibratedClassifierCV."
+)
+
+
+class RefusedMethod:
+    """A method that is not there, and says what to use instead."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        raise AttributeError(f"{owner.__name__} has no {self.name}. {CALIBRATION}")
+
 
 def calibrated(estimator: Any, *, method: str = "sigmoid", cv: Any = None) -> Any:
     """A classifier with probabilities: `estimator`, and a curve from decision values to them.

@@ -17,7 +17,7 @@ from lindero.kernels.functions import KernelFunction
 from lindero.kernels.growing import GrowingKernel
 from lindero.kernels.operator import origin
 from lindero.models.kernel_machine import linear_weights
-from lindero.problems.conditions import bias_at
+from lindero.problems.dual_qp import bias_at
 from lindero.runtime.arrays import Array
 from lindero.solvers.active_set import ActiveSet
 from lindero.solvers.solution import Certificate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
@@ -11,25 +12,16 @@ from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
 from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import KernelOperator
-from lindero.problems.dual_qp import DualQP
-from lindero.problems.novelty import novelty_problem
+from lindero.problems.novelty import Novelty
 from lindero.runtime.arrays import Array
 from lindero.solvers.scaled import ScaledSolver
-from lindero.solvers.solution import Callback, Certificate, Solution, Solver
-from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS, upper_bounds
-from lindero.svm.single_machine import SingleMachine
-from lindero.validation import unlabelled_table
-
-#: The offset is lowered by this share of what its sum may be, so that samples on the boundary stay
-#: inside it.
-_ROUNDING = 1e-12
-
-#: Rows of kernel values computed at once.
-_ROWS = 256
+from lindero.solvers.solution import Callback, Certificate, Solver
+from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
+from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
+from lindero.validation import kernel_function, sample_weights, unlabelled_table
 
 
-class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]
+class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     """Where the data are: a region that holds all but a share ν of them.
 
     The parameters and fitted attributes are those of :class:`sklearn.svm.OneClassSVM`, with those
@@ -112,6 +104,8 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]
     array([ 1, -1])
     """
 
+    _formulation = Novelty
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
         **KERNEL_MACHINE_CONSTRAINTS,
@@ -169,49 +163,21 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]
         """
         return self._fit_aside(X, None, sample_weight)
 
-    def _table(self, X: Any, y: Any) -> tuple[Any, Array | None]:
-        return unlabelled_table(self, X), None
+    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
+        begun = time.perf_counter()
+        X = unlabelled_table(self, X)
+        weights = sample_weights(sample_weight, X)
+        function = kernel_function(self, X, weights)
+        novelty = Novelty(self.nu)
+        training = TrainingSet.of(novelty, X, function, weights)
+        trained = self._train(novelty, training, begun, last)
+        self.offset_ = -trained.functions[0].intercept
+        return trained.interrupted
 
-    def _targets(self, y: Any) -> Array | None:
-        return None
-
-    def _bounds(self, weights: Array) -> Array:
-        return upper_bounds(1.0, weights)
-
-    def _origin(self, X: Any, function: KernelFunction) -> Array | None:
-        """Distances from the origin are what a linear kernel is about here: it stays."""
-        return None
-
-    def _problem(self, kernel: KernelOperator, y: Array | None, bounds: Array) -> DualQP:
-        self._fitted_nu = getattr(self, "_fitted_nu", self.nu)
-        return novelty_problem(kernel, bounds, self._fitted_nu)
-
-    def _solver(self, function: KernelFunction, shape: tuple[int, int]) -> Callable[..., Solver]:
+    def _choose_solver(
+        self, function: KernelFunction, shape: tuple[int, int]
+    ) -> Callable[..., Solver]:
         return ScaledSolver
-
-    def _adopt_bias(self, problem: DualQP, solution: Solution) -> float:
-        bias = self._bias_with_boundary(problem, solution)
-        self.offset_ = -bias
-        return bias
-
-    def _bias_with_boundary(self, problem: DualQP, solution: Solution) -> float:
-        """Only samples at their bound may lie outside: the offset is no more than the least value
-        of all others, where the mean over the boundary might be, by the tolerance."""
-        bias = float(solution.bias)
-        others = np.flatnonzero(solution.a < problem.u)
-        if len(others) == 0:
-            return bias
-        # The values at hand may carry rounding: compute those again that may be the least.
-        values = solution.f[others]
-        others = others[values <= values.min() + self.tol * max(1.0, abs(values.min()))]
-        kernel, held = problem.kernel.astype(np.float64), np.flatnonzero(solution.a)
-        support, least = kernel.probe(held), np.inf
-        for start in range(0, len(others), _ROWS):
-            block = kernel.cross(kernel.probe(others[start : start + _ROWS]), support)
-            least = min(least, float((block @ solution.a[held]).min()))
-        # By as much as the order in which a sum is taken may change it.
-        largest = float(np.abs(kernel.diagonal()).max()) * float(solution.a.sum())
-        return max(bias, -least + _ROUNDING * largest)
 
     # -- decisions ----------------------------------------------------------------------------
 
@@ -271,4 +237,5 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]
         -------
         certificate : Certificate
         """
-        return self._certify(X, None, sample_weight)
+        X, _ = self._read_again(X, None, None)
+        return self._certify(X, None, sample_weights(sample_weight, X))

@@ -24,7 +24,7 @@ from lindero.solvers.limits import Limits
 from lindero.solvers.ranking_newton import RankingNewtonSolver
 from lindero.solvers.ranking_pairs import RankingPairsSolver
 from lindero.solvers.solution import Callback, Certificate, Status
-from lindero.svm.margin_machine import warn_if_indefinite
+from lindero.svm.fitting import warn_if_indefinite
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import reporting
 from lindero.svm.rank_input import query_starts, relevances, require_pairs

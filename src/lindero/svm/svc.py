@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import _fit_context
+from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lindero.kernels.operator import KernelOperator
-from lindero.problems.dual_qp import DualQP
-from lindero.problems.margin import margin_problem
+from lindero.kernels.functions import KernelFunction
+from lindero.problems.margin import Margin
 from lindero.runtime.arrays import Array
-from lindero.solvers.choose import SOLVERS
-from lindero.solvers.solution import Callback
-from lindero.svm.multiclass import BinaryTask
+from lindero.solvers.choose import SOLVERS, choose_solver
+from lindero.solvers.solution import Callback, Certificate, Solver
+from lindero.svm.calibration import RefusedMethod
+from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet, require_consistent
+from lindero.svm.multiclass import pick_classes, shape_decisions
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.svm.penalty_classifier import PenaltyClassifier
+from lindero.validation import (
+    class_labels,
+    kernel_function,
+    require_every_class,
+    sample_weights,
+    training_table,
+    weigh_classes,
+)
 
 
-class SVC(PenaltyClassifier):
+class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """Support vector classification with any kernel, and a certificate of optimality.
 
     The parameters, fitted attributes, class order and signs are those of
@@ -131,6 +140,8 @@ class SVC(PenaltyClassifier):
     'Optimal: the KKT gap is within tol.'
     """
 
+    _formulation = Margin
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KERNEL_MACHINE_CONSTRAINTS,
         "C": [Interval(Real, 0.0, np.inf, closed="right")],
@@ -209,8 +220,112 @@ class SVC(PenaltyClassifier):
             The fitted estimator. A call that fails leaves it as it was; one that is interrupted
             (Ctrl-C) leaves the best model so far.
         """
-        self._require_consistent()
+        require_consistent(self.probability, self.break_ties, self.decision_function_shape)
         return self._fit_aside(X, y, sample_weight)
 
-    def _problem(self, kernel: KernelOperator, task: BinaryTask, bounds: Array) -> DualQP:
-        return margin_problem(kernel, task.signs, bounds)
+    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
+        begun = time.perf_counter()
+        X, y = training_table(self, X, y)
+        self.classes_, codes = class_labels(y)
+        weights = sample_weights(sample_weight, X)
+        require_every_class("sample_weight", weights, codes, self.classes_)
+        function = kernel_function(self, X, weights)
+        self.class_weight_, weights = weigh_classes(
+            self.class_weight, self.classes_, codes, y, weights
+        )
+        margin, n_classes = Margin(self.C), len(self.classes_)
+        training = TrainingSet.of(margin, X, function, weights, codes, n_classes, self.multiclass)
+        return self._train(margin, training, begun, last).interrupted
+
+    def _choose_solver(
+        self, function: KernelFunction, shape: tuple[int, int]
+    ) -> Callable[..., Solver]:
+        return choose_solver(self.solver, function, shape, hard=bool(np.isinf(self.C)))
+
+    # -- decisions ----------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> Array:
+        """Signed distance-like values: how far each row is on a class's side.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to judge; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        values : ndarray
+            Shape (n_samples,) for two classes. With more, one column per class, or per pair of
+            classes if ``decision_function_shape="ovo"`` (and ``multiclass="ovo"``).
+        """
+        return self._shape(self._values(X))
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        values, scheme = self._values(X), self._machines_.scheme
+        labels: Array = self.classes_[
+            pick_classes(values, len(self.classes_), scheme, self.break_ties)
+        ]
+        return labels
+
+    def _shape(self, values: Array) -> Array:
+        scheme, shape = self._machines_.scheme, self.decision_function_shape
+        return shape_decisions(values, len(self.classes_), scheme, shape)
+
+    predict_proba = RefusedMethod("predict_proba")
+    predict_log_proba = RefusedMethod("predict_log_proba")
+
+    # -- judging ------------------------------------------------------------------------------
+
+    def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+        """Recompute the certificate from scratch, in float64, from the coefficients alone.
+
+        Nothing of the solver's state is used: the problem is stated again from the training data
+        and judges the fitted coefficients.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The data given to `fit`.
+
+        Returns
+        -------
+        certificate : Certificate
+        """
+        return self._certify(*self._read_training_data(X, y, sample_weight))
+
+    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """Decision values of each training row from a machine trained without that row. Exact.
+
+        Rows that are not support vectors need no work: the machine is the same without them. All
+        parameters of the fit are kept, those derived from data (``gamma="scale"``,
+        ``class_weight="balanced"``) included, and so are `max_iter` and `time_limit`. Solutions
+        go to a thousandth of `tol`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The data given to `fit`.
+
+        Returns
+        -------
+        values : ndarray
+            In the shape of `decision_function`. For two classes, their signs are the predictions,
+            and ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
+        """
+        return self._shape(self._leave_one_out(*self._read_training_data(X, y, sample_weight)))
+
+    def _read_training_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
+        """Rows, codes of the classes and weights, once more."""
+        X, codes = self._read_labels_again(X, y)
+        return X, codes, sample_weights(sample_weight, X) * self.class_weight_[codes]

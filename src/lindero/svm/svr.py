@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
-from sklearn.base import _fit_context
+from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.kernels.functions import KernelFunction
-from lindero.kernels.operator import KernelOperator
-from lindero.problems.dual_qp import DualQP
-from lindero.problems.tube import tube_problem
+from lindero.problems.tube import Tube
 from lindero.runtime.arrays import Array
 from lindero.solvers.choose import SOLVERS, choose_solver
-from lindero.solvers.solution import Callback, Solver
-from lindero.svm.kernel_regressor import KernelRegressor
-from lindero.svm.leave_one_out import left_out_values
+from lindero.solvers.solution import Callback, Certificate, Solver
+from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.svm.progress import reporting
-from lindero.validation import sample_weights
+from lindero.validation import kernel_function, numeric_targets, sample_weights, training_table
 
 
-class SVR(KernelRegressor):
+class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     """Support vector regression: a function within ε of the targets, as flat as possible.
 
     The parameters and fitted attributes are those of :class:`sklearn.svm.SVR`, with those of
@@ -108,6 +104,8 @@ class SVR(KernelRegressor):
     True
     """
 
+    _formulation = Tube
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
@@ -171,13 +169,48 @@ class SVR(KernelRegressor):
         """
         return self._fit_aside(X, y, sample_weight)
 
-    def _problem(self, kernel: KernelOperator, y: Array | None, bounds: Array) -> DualQP:
-        assert y is not None
-        self._fitted_epsilon = getattr(self, "_fitted_epsilon", self.epsilon)
-        return tube_problem(kernel, y, bounds, self._fitted_epsilon)
+    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
+        begun = time.perf_counter()
+        X, y = training_table(self, X, y, y_numeric=True)
+        weights = sample_weights(sample_weight, X)
+        function = kernel_function(self, X, weights)
+        tube = Tube(self.C, self.epsilon)
+        training = TrainingSet.of(tube, X, function, weights, y)
+        return self._train(tube, training, begun, last).interrupted
 
-    def _solver(self, function: KernelFunction, shape: tuple[int, int]) -> Callable[..., Solver]:
+    def _choose_solver(
+        self, function: KernelFunction, shape: tuple[int, int]
+    ) -> Callable[..., Solver]:
         return choose_solver(self.solver, function, shape, hard=False)
+
+    def predict(self, X: Any) -> Array:
+        """The value of the regression at each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+        """
+        return self._values(X)[:, 0]
+
+    def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+        """Recompute the certificate from scratch, in float64, from the coefficients alone.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The data given to `fit`.
+
+        Returns
+        -------
+        certificate : Certificate
+        """
+        X, y = self._read_again(X, y, numeric_targets)
+        return self._certify(X, y, sample_weights(sample_weight, X))
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Predictions for each training row by a machine trained without that row. Exact.
@@ -195,15 +228,5 @@ class SVR(KernelRegressor):
         -------
         values : ndarray of shape (n_samples,)
         """
-        problem, a, _ = self._stated(X, y, sample_weight)
-        if problem.kernel.n_samples < 2:
-            raise ValueError("leave_one_out needs two samples of positive weight at least.")
-        values = self.predict(X)
-        rows = np.flatnonzero(sample_weights(sample_weight, values) > 0)
-        make_solver = self._solver(self._function, (len(rows), self.n_features_in_))
-        with reporting(bool(self.verbose), self.callback) as callback:
-            limits = self._limits(callback, len(self.support_))
-            values[rows] = left_out_values(
-                problem, a, make_solver, self.tol, self.cache_size, limits
-            )
-        return values
+        X, y = self._read_again(X, y, numeric_targets)
+        return self._leave_one_out(X, y, sample_weights(sample_weight, X))[:, 0]
