@@ -116,5 +116,7 @@ def label_codes(y: Array, classes: Array, advice: str) -> Array:
 
 def known_codes(y: Any, classes: Array) -> Array:
     """The position of each label among the classes of a fitted model."""
+    if y is None:
+        raise ValueError("y is needed: the labels given to fit.")
     require_labels(y)
     return label_codes(column_or_1d(y), classes, "Such labels were not in the data given to fit.")

@@ -106,6 +106,7 @@ class NuMargin(Formulation):
     nu: float
 
     positives_first: ClassVar[bool] = True
+    scale_free: ClassVar[bool] = True
 
     def bounds(self, weights: Array) -> Array:
         """Weights over their mean: the machine does not depend on their scale, and neither should

@@ -37,6 +37,8 @@ class Novelty(Formulation):
 
     nu: float
 
+    scale_free: ClassVar[bool] = True
+
     # Distances from the origin are what a linear kernel is about here: it stays.
     movable_origin: ClassVar[bool] = False
 

@@ -13,12 +13,11 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import type_of_target
 
-from lindero.kernels.functions import KernelFunction
 from lindero.labels import require_labels
 from lindero.problems.margin import CostMargin
 from lindero.runtime.arrays import Array
-from lindero.solvers.choose import SOLVERS, choose_solver
-from lindero.solvers.solution import Callback, Certificate, Solver
+from lindero.solvers.choose import SOLVERS
+from lindero.solvers.solution import Callback, Certificate
 from lindero.svm.calibration import RefusedMethod
 from lindero.svm.costs import class_terms, require_two
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
@@ -245,11 +244,11 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             require_two(np.unique(y))
         return self._fit_aside(X, y, (sample_weight, sample_cost))
 
-    def _fit(self, X: Any, y: Any, given: Any, last: FittedMachines | None) -> bool:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
         begun = time.perf_counter()
         X, y = training_table(self, X, y)
         self.classes_, codes = class_labels(y)
-        counts, weights = _read_weights(X, *given)
+        counts, weights = _read_weights(X, *sample_weight)
         require_every_class("sample_weight times sample_cost", weights, codes, self.classes_)
         function = kernel_function(self, X, counts)
         self.margins_, self.class_weight_ = class_terms(
@@ -260,11 +259,6 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         margin = CostMargin(self.C, self.margins_)
         training = TrainingSet.of(margin, X, function, weights, codes, n_classes=2)
         return self._train(margin, training, begun, last).interrupted
-
-    def _choose_solver(
-        self, function: KernelFunction, shape: tuple[int, int]
-    ) -> Callable[..., Solver]:
-        return choose_solver(self.solver, function, shape, hard=bool(np.isinf(self.C)))
 
     # -- decisions ----------------------------------------------------------------------------
 
@@ -294,7 +288,8 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         -------
         labels : ndarray of shape (n_samples,)
         """
-        labels: Array = self.classes_[(self.decision_function(X) >= 0).astype(np.intp)]
+        codes = (self.decision_function(X) >= 0).astype(np.intp)
+        labels: Array = self.classes_[codes]
         return labels
 
     predict_proba = RefusedMethod("predict_proba")
@@ -303,7 +298,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     # -- judging ------------------------------------------------------------------------------
 
     def certify(
-        self, X: Any, y: Any, sample_weight: Any = None, sample_cost: Any = None
+        self, X: Any, y: Any = None, sample_weight: Any = None, sample_cost: Any = None
     ) -> Certificate:
         """Recompute the certificate from scratch, in float64, from the coefficients alone.
 
@@ -319,7 +314,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         -------
         certificate : Certificate
         """
-        return self._certify(*self._read_training_data(X, y, sample_weight, sample_cost))
+        return self._certify(*self._read_again(X, y, (sample_weight, sample_cost)))
 
     def leave_one_out(
         self, X: Any, y: Any, sample_weight: Any = None, sample_cost: Any = None
@@ -341,15 +336,11 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             Their signs are the predictions, and
             ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
         """
-        data = self._read_training_data(X, y, sample_weight, sample_cost)
-        return self._leave_one_out(*data)[:, 0]
+        return self._leave_one_out(*self._read_again(X, y, (sample_weight, sample_cost)))[:, 0]
 
-    def _read_training_data(
-        self, X: Any, y: Any, sample_weight: Any, sample_cost: Any
-    ) -> tuple[Any, Array, Array]:
-        """Rows, codes of the classes and weights, once more."""
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
         X, codes = self._read_labels_again(X, y)
-        _, weights = _read_weights(X, sample_weight, sample_cost)
+        _, weights = _read_weights(X, *sample_weight)
         return X, codes, weights * self.class_weight_[codes]
 
     # -- for scikit-learn ---------------------------------------------------------------------

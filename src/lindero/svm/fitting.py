@@ -36,17 +36,18 @@ from lindero.problems.dual_qp import DualQP, Judgement
 from lindero.problems.formulation import Formulation, KernelExpansion, Task
 from lindero.runtime.arrays import Array, dense
 from lindero.runtime.threads import TileThreads, single_threaded_blas
-from lindero.solvers.choose import SMALL_FIT_ROWS
+from lindero.solvers.choose import SMALL_FIT_ROWS, choose_solver
 from lindero.solvers.hard_margin import HardMarginSolver, not_separable_message
 from lindero.solvers.limits import Limits
 from lindero.solvers.path import PathSolver
+from lindero.solvers.scaled import ScaledSolver
 from lindero.solvers.solution import Callback, Certificate, Solution, Solver, Status
 from lindero.solvers.working_set import WorkingSetSolver
 from lindero.svm.calibration import CALIBRATION
 from lindero.svm.multiclass import join_machines, split_classes, take_apart
 from lindero.svm.progress import reporting
 from lindero.svm.transaction import fitting_aside
-from lindero.validation import new_table, scale_advice
+from lindero.validation import new_table, numeric_targets, sample_weights, scale_advice
 
 #: Tasks of at most this many rows run side by side, one thread each; larger ones one by one.
 SIDE_BY_SIDE_ROWS = 20_000
@@ -367,8 +368,8 @@ class Training(NamedTuple):
 
 
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
-    """Abstract. Estimators write `_fit`, which reads a table and calls `_train`, and
-    `_choose_solver`."""
+    """Abstract. Estimators write `_fit`, which reads a table and calls `_train`, and `_read_again`,
+    which reads the same table for a certificate."""
 
     kernel: Any
     tol: float
@@ -393,10 +394,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         goes on from."""
         raise NotImplementedError
 
-    def _choose_solver(
-        self, function: KernelFunction, shape: tuple[int, int]
-    ) -> Callable[..., Solver]:
-        """A constructor of solvers for problems of `shape` at the most."""
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Array]:
+        """Rows, targets and weights of the fit, given once more."""
         raise NotImplementedError
 
     def _fit_aside(self, X: Any, y: Any, sample_weight: Any) -> Self:
@@ -417,7 +416,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         the fit was."""
         tasks, X = training.tasks, training.X
         shape = (max(len(task.rows) for task in tasks), X.shape[1])
-        make_solver = self._choose_solver(training.function, shape)
+        make_solver = self._choose_solver(formulation, training.function, shape)
         with self._reporting() as callback:
             limits = self._limits(callback, len(tasks))
             solved = fit_machines(
@@ -431,6 +430,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             self._warn_unfinished(X, n_unfinished, len(solved))
         warn_if_indefinite(training.function, X, self.support_)
         return Training(functions, solved, limits.interrupted)
+
+    def _choose_solver(
+        self, formulation: Formulation, function: KernelFunction, shape: tuple[int, int]
+    ) -> Callable[..., Solver]:
+        """A constructor of solvers for problems of `shape` at the most."""
+        if formulation.scale_free:
+            return ScaledSolver
+        hard = bool(np.isinf(getattr(formulation, "C", 1.0)))
+        return choose_solver(getattr(self, "solver", "working_set"), function, shape, hard)
 
     def _limits(self, callback: Callback | None, n_problems: int) -> Limits:
         return Limits(
@@ -508,51 +516,67 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     # -- judging ------------------------------------------------------------------------------
 
-    def _certify(
-        self, X: Any, targets: Any, weights: Array, widths: Iterable[float] = ()
-    ) -> Certificate:
-        """The certificate from scratch, for the data of the fit; `widths` are what ν-machines
-        found."""
+    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+        """Recompute the certificate from scratch, in float64, from the coefficients alone.
+
+        Nothing of the solver's state is used: the problem is stated again from the training data
+        and judges the fitted coefficients.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The data given to `fit`.
+
+        Returns
+        -------
+        certificate : Certificate
+        """
+        return self._certify(*self._read_again(X, y, sample_weight))
+
+    def _certify(self, X: Any, targets: Any, weights: Array) -> Certificate:
         begun = time.perf_counter()
-        n_iter = np.atleast_1d(self.n_iter_)
+        restated = self._restate(X, targets, weights)
         parts = [
-            certify_from_scratch(problem, a, bias, int(n_iter[number]), self.tol)
-            for number, (_, problem, a, bias) in enumerate(
-                self._restate(X, targets, weights, widths)
+            certify_from_scratch(problem, a, bias, int(n_iter), self.tol)
+            for (_, problem, a, bias), n_iter in zip(
+                restated, np.atleast_1d(self.n_iter_), strict=True
             )
         ]
         return Certificate.joined(parts, time.perf_counter() - begun)
+
+    def _find_widths(self, weights: Array) -> Iterable[float]:
+        """What ν-machines found besides their functions (see `KernelExpansion`)."""
+        return np.zeros(len(self.intercept_))
 
     def _leave_one_out(self, X: Any, targets: Array, weights: Array) -> Array:
         """The output of each machine at each row, trained without that row."""
         restated = self._restate(X, targets, weights)
         machines = self._machines_
         for _, problem, _, _ in restated:
-            if machines.n_support is None and problem.kernel.n_samples < 2:
-                raise ValueError("leave_one_out needs two samples of positive weight at least.")
-            if (
-                machines.n_support is not None
-                and min((problem.s > 0).sum(), (problem.s < 0).sum()) < 2
-            ):
+            if machines.n_support is None:
+                if problem.kernel.n_samples < 2:
+                    raise ValueError("leave_one_out needs two samples of positive weight at least.")
+            elif min((problem.s > 0).sum(), (problem.s < 0).sum()) < 2:
                 raise ValueError(
                     "leave_one_out needs two samples of each class at least: a class has a single "
                     "sample of positive weight, and no machine can be trained without it."
                 )
-        assert machines.formulation is not None
-        tol = self.tol * machines.formulation.unit
+        formulation = machines.formulation
+        assert formulation is not None
+        tol = self.tol * formulation.unit
         values = self._values(X)
         with self._reporting() as callback:
             limits = self._limits(callback, len(self.support_))
             for number, (task, problem, a, _) in enumerate(restated):
                 shape = (len(task.rows), self.n_features_in_)
-                make_solver = self._choose_solver(machines.function, shape)
+                make_solver = self._choose_solver(formulation, machines.function, shape)
                 values[task.rows, number] = leave_one_out(
                     problem, a, make_solver, tol, self.cache_size, limits
                 )
         return values
 
     def _restate(
-        self, X: Any, targets: Any, weights: Array, widths: Iterable[float] = ()
+        self, X: Any, targets: Any, weights: Array
     ) -> list[tuple[Task, DualQP, Array, Any]]:
         """The task and problem of each machine, stated again from the training data, and the fitted
         dual variables and bias."""
@@ -571,19 +595,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         else:
             expansions = take_apart(tasks, self.support_, joined, X.shape[0], n_classes, scheme)
         intercepts = self.intercept_ + machines.shift_biases(training.shift)
-        kernel, found = training.kernel(), list(widths) or [0.0] * len(tasks)
-        restated = []
-        for task, *function in zip(tasks, expansions, intercepts, found, strict=True):
+        kernel, widths, restated = training.kernel(), self._find_widths(weights), []
+        for task, *function in zip(tasks, expansions, intercepts, widths, strict=True):
             problem = training.state(formulation, kernel, task)
             a, bias = formulation.restore(problem, KernelExpansion(*function))
             restated.append((task, problem, a, bias))
         return restated
 
-    def _read_again(self, X: Any, y: Any, read: Callable[[Any], Array] | None) -> tuple[Any, Any]:
-        """The table of the fit once more, as far as its size tells; `read` is for targets."""
-        check_is_fitted(self)
-        X = new_table(self, X)
-        targets = None if read is None else read(y)
+    def _require_fitted_rows(self, X: Any, targets: Any = None) -> None:
+        """Refuse other data than those of the fit, as far as their number tells."""
         n_fitted = self.shape_fit_[0]
         if n_fitted == 0:
             raise ValueError(
@@ -595,11 +615,20 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 f"The data given to fit are needed: {n_fitted} rows, but X has {X.shape[0]}"
                 + ("." if targets is None else f" and y has {len(targets)}.")
             )
-        return X, targets
 
     def _read_labels_again(self, X: Any, y: Any) -> tuple[Any, Array]:
-        """The same with the labels of classes, as codes."""
-        return self._read_again(X, y, lambda labels: known_codes(labels, self.classes_))
+        """Rows and codes of the classes, given once more."""
+        check_is_fitted(self)
+        X, codes = new_table(self, X), known_codes(y, self.classes_)
+        self._require_fitted_rows(X, codes)
+        return X, codes
+
+    def _read_targets_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
+        """Rows, targets of a regression and weights, given once more."""
+        check_is_fitted(self)
+        X, targets = new_table(self, X), numeric_targets(y)
+        self._require_fitted_rows(X, targets)
+        return X, targets, sample_weights(sample_weight, X)
 
     # -- for scikit-learn ---------------------------------------------------------------------
 
@@ -756,7 +785,7 @@ def export_state(estimator: KernelEstimator) -> dict[str, Any]:
     machines = getattr(estimator, "_machines_", None)
     if machines is None:
         return state
-    state |= {"_function": machines.function, "_gamma": machines.function.gamma}
+    state = {"_function": machines.function, "_gamma": machines.function.gamma} | state
     if machines.weights is not None:
         state["_weights"] = machines.weights
     if machines.n_support is not None:
@@ -787,7 +816,9 @@ def import_state(estimator: KernelEstimator, state: dict[str, Any]) -> None:
         rest.pop(name, None)
     estimator.__dict__.update(rest)
     if function is not None:
-        formulation = None if None in fitted.values() else estimator._formulation(**fitted)
+        formulation = None
+        if all(value is not None for value in fitted.values()):
+            formulation = estimator._formulation(**fitted)
         estimator._machines_ = FittedMachines(
             function, formulation, weights, n_support, scheme, solved
         )

@@ -14,12 +14,10 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.errors import warn_user
-from lindero.kernels.functions import KernelFunction
 from lindero.problems.dual_qp import ROUNDING
 from lindero.problems.margin import NuMargin, largest_nu, margin_of
 from lindero.runtime.arrays import Array
-from lindero.solvers.scaled import ScaledSolver
-from lindero.solvers.solution import Callback, Certificate, Solver, Status
+from lindero.solvers.solution import Callback, Status
 from lindero.svm.calibration import RefusedMethod
 from lindero.svm.fitting import (
     FittedMachines,
@@ -278,11 +276,6 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
                 UserWarning,
             )
 
-    def _choose_solver(
-        self, function: KernelFunction, shape: tuple[int, int]
-    ) -> Callable[..., Solver]:
-        return ScaledSolver
-
     # -- decisions ----------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> Array:
@@ -326,26 +319,12 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")
 
-    # -- judging ------------------------------------------------------------------------------
-
-    def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-        """Recompute the certificate from scratch, in float64, from the coefficients alone.
-
-        Nothing of the solver's state is used: the problem is stated again from the training data
-        and judges the fitted coefficients.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            The data given to `fit`.
-
-        Returns
-        -------
-        certificate : Certificate
-        """
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
         X, codes = self._read_labels_again(X, y)
-        weights = sample_weights(sample_weight, X)
-        return self._certify(X, codes, weights, self.rho_ / _mean_weight(weights))
+        return X, codes, sample_weights(sample_weight, X)
+
+    def _find_widths(self, weights: Array) -> Array:
+        return self.rho_ / _mean_weight(weights)
 
 
 def _mean_weight(weights: Array) -> float:

@@ -10,14 +10,12 @@ from typing import Any, ClassVar
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
-from lindero.kernels.functions import KernelFunction
 from lindero.problems.tube import NuTube
 from lindero.runtime.arrays import Array
-from lindero.solvers.solution import Callback, Certificate, Solver
-from lindero.solvers.working_set import WorkingSetSolver
+from lindero.solvers.solution import Callback
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.validation import kernel_function, numeric_targets, sample_weights, training_table
+from lindero.validation import kernel_function, sample_weights, training_table
 
 
 class NuSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
@@ -180,11 +178,6 @@ class NuSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         self.epsilon_ = trained.functions[0].width
         return trained.interrupted
 
-    def _choose_solver(
-        self, function: KernelFunction, shape: tuple[int, int]
-    ) -> Callable[..., Solver]:
-        return WorkingSetSolver
-
     def predict(self, X: Any) -> Array:
         """The value of the regression at each row.
 
@@ -199,17 +192,8 @@ class NuSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         """
         return self._values(X)[:, 0]
 
-    def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-        """Recompute the certificate from scratch, in float64, from the coefficients alone.
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
+        return self._read_targets_again(X, y, sample_weight)
 
-        Parameters
-        ----------
-        X, y, sample_weight
-            The data given to `fit`.
-
-        Returns
-        -------
-        certificate : Certificate
-        """
-        X, y = self._read_again(X, y, numeric_targets)
-        return self._certify(X, y, sample_weights(sample_weight, X), [self.epsilon_])
+    def _find_widths(self, weights: Array) -> list[float]:
+        return [self.epsilon_]

@@ -10,15 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
-from lindero.kernels.functions import KernelFunction
 from lindero.problems.novelty import Novelty
 from lindero.runtime.arrays import Array
-from lindero.solvers.scaled import ScaledSolver
-from lindero.solvers.solution import Callback, Certificate, Solver
+from lindero.solvers.solution import Callback
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.validation import kernel_function, sample_weights, unlabelled_table
+from lindero.validation import kernel_function, new_table, sample_weights, unlabelled_table
 
 
 class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
@@ -174,11 +173,6 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         self.offset_ = -trained.functions[0].intercept
         return trained.interrupted
 
-    def _choose_solver(
-        self, function: KernelFunction, shape: tuple[int, int]
-    ) -> Callable[..., Solver]:
-        return ScaledSolver
-
     # -- decisions ----------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> Array:
@@ -223,19 +217,8 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         """
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
-    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
-        """Recompute the certificate from scratch, in float64, from the coefficients alone.
-
-        Parameters
-        ----------
-        X, sample_weight
-            The data given to `fit`.
-        y : Ignored
-            Present for the sake of scikit-learn's conventions.
-
-        Returns
-        -------
-        certificate : Certificate
-        """
-        X, _ = self._read_again(X, None, None)
-        return self._certify(X, None, sample_weights(sample_weight, X))
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, None, Array]:
+        check_is_fitted(self)
+        X = new_table(self, X)
+        self._require_fitted_rows(X)
+        return X, None, sample_weights(sample_weight, X)

@@ -11,11 +11,10 @@ import numpy as np
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lindero.kernels.functions import KernelFunction
 from lindero.problems.margin import Margin
 from lindero.runtime.arrays import Array
-from lindero.solvers.choose import SOLVERS, choose_solver
-from lindero.solvers.solution import Callback, Certificate, Solver
+from lindero.solvers.choose import SOLVERS
+from lindero.solvers.solution import Callback
 from lindero.svm.calibration import RefusedMethod
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet, require_consistent
 from lindero.svm.multiclass import pick_classes, shape_decisions
@@ -237,11 +236,6 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         training = TrainingSet.of(margin, X, function, weights, codes, n_classes, self.multiclass)
         return self._train(margin, training, begun, last).interrupted
 
-    def _choose_solver(
-        self, function: KernelFunction, shape: tuple[int, int]
-    ) -> Callable[..., Solver]:
-        return choose_solver(self.solver, function, shape, hard=bool(np.isinf(self.C)))
-
     # -- decisions ----------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> Array:
@@ -287,23 +281,6 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
     # -- judging ------------------------------------------------------------------------------
 
-    def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-        """Recompute the certificate from scratch, in float64, from the coefficients alone.
-
-        Nothing of the solver's state is used: the problem is stated again from the training data
-        and judges the fitted coefficients.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            The data given to `fit`.
-
-        Returns
-        -------
-        certificate : Certificate
-        """
-        return self._certify(*self._read_training_data(X, y, sample_weight))
-
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Decision values of each training row from a machine trained without that row. Exact.
 
@@ -323,9 +300,8 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             In the shape of `decision_function`. For two classes, their signs are the predictions,
             and ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
         """
-        return self._shape(self._leave_one_out(*self._read_training_data(X, y, sample_weight)))
+        return self._shape(self._leave_one_out(*self._read_again(X, y, sample_weight)))
 
-    def _read_training_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        """Rows, codes of the classes and weights, once more."""
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
         X, codes = self._read_labels_again(X, y)
         return X, codes, sample_weights(sample_weight, X) * self.class_weight_[codes]

@@ -10,14 +10,13 @@ from typing import Any, ClassVar
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lindero.kernels.functions import KernelFunction
 from lindero.problems.tube import Tube
 from lindero.runtime.arrays import Array
-from lindero.solvers.choose import SOLVERS, choose_solver
-from lindero.solvers.solution import Callback, Certificate, Solver
+from lindero.solvers.choose import SOLVERS
+from lindero.solvers.solution import Callback
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.validation import kernel_function, numeric_targets, sample_weights, training_table
+from lindero.validation import kernel_function, sample_weights, training_table
 
 
 class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
@@ -178,11 +177,6 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         training = TrainingSet.of(tube, X, function, weights, y)
         return self._train(tube, training, begun, last).interrupted
 
-    def _choose_solver(
-        self, function: KernelFunction, shape: tuple[int, int]
-    ) -> Callable[..., Solver]:
-        return choose_solver(self.solver, function, shape, hard=False)
-
     def predict(self, X: Any) -> Array:
         """The value of the regression at each row.
 
@@ -196,21 +190,6 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         values : ndarray of shape (n_samples,)
         """
         return self._values(X)[:, 0]
-
-    def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-        """Recompute the certificate from scratch, in float64, from the coefficients alone.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            The data given to `fit`.
-
-        Returns
-        -------
-        certificate : Certificate
-        """
-        X, y = self._read_again(X, y, numeric_targets)
-        return self._certify(X, y, sample_weights(sample_weight, X))
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Predictions for each training row by a machine trained without that row. Exact.
@@ -228,5 +207,7 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         -------
         values : ndarray of shape (n_samples,)
         """
-        X, y = self._read_again(X, y, numeric_targets)
-        return self._leave_one_out(X, y, sample_weights(sample_weight, X))[:, 0]
+        return self._leave_one_out(*self._read_again(X, y, sample_weight))[:, 0]
+
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
+        return self._read_targets_again(X, y, sample_weight)
