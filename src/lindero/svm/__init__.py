@@ -9,6 +9,7 @@ from lindero.lazy import load_lazily
 if TYPE_CHECKING:
     from lindero.svm.adaptive_svc import AdaptiveSVC as AdaptiveSVC
     from lindero.svm.adaptive_svr import AdaptiveSVR as AdaptiveSVR
+    from lindero.svm.calibration import calibrate as calibrate
     from lindero.svm.calibration import calibrated as calibrated
     from lindero.svm.cost_sensitive_svc import CostSensitiveSVC as CostSensitiveSVC
     from lindero.svm.costs import costs_from_matrix as costs_from_matrix
@@ -39,6 +40,7 @@ __all__ = [
     "NuSVR",
     "OneClassSVM",
     "RankSVM",
+    "calibrate",
     "calibrated",
     "costs_from_matrix",
 ]
@@ -60,6 +62,7 @@ __getattr__, __dir__ = load_lazily(
         "SVCCV": ".search.svc_cv",
         "SVR": ".svr",
         "SVRCV": ".search.svr_cv",
+        "calibrate": ".calibration",
         "calibrated": ".calibration",
         "costs_from_matrix": ".costs",
     },

@@ -81,7 +81,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         Limit on the steps of the solver; -1 is none.
     solver : {"auto", "working_set", "interior_point"}, default="auto"
         ``"working_set"`` is decomposition, for any kernel. ``"interior_point"`` is for the linear
-        kernel with up to some thousand features, and takes a score of steps whatever C is.
+        kernel with up to some thousand features, and takes about 20 iterations whatever C is.
         ``"auto"`` takes the latter where it applies.
     warm_start : bool, default=False
         Go on from the last fit where that has the same rows and classes: after a stop, or with

@@ -135,6 +135,19 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
 
+    See Also
+    --------
+    SVC : A penalty of errors instead of their share.
+    NuSVR : The same for regression.
+
+    References
+    ----------
+    B. Schölkopf, A. J. Smola, R. C. Williamson and P. L. Bartlett, "New support vector algorithms",
+    Neural Computation 12(5), 2000.
+
+    C.-C. Chang and C.-J. Lin, "LIBSVM: a library for support vector machines", ACM Transactions on
+    Intelligent Systems and Technology 2(3), 2011.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

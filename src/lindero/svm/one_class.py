@@ -94,6 +94,15 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
 
+    See Also
+    --------
+    IncrementalOneClassSVM : Learns and forgets sample by sample.
+
+    References
+    ----------
+    B. Schölkopf, J. C. Platt, J. Shawe-Taylor, A. J. Smola and R. C. Williamson, "Estimating the
+    support of a high-dimensional distribution", Neural Computation 13(7), 2001.
+
     Examples
     --------
     >>> import numpy as np

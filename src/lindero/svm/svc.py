@@ -33,7 +33,8 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """Support vector classification with any kernel, and a certificate of optimality.
 
     The parameters, fitted attributes, class order and signs are those of
-    :class:`sklearn.svm.SVC`; what is added is listed first.
+    :class:`sklearn.svm.SVC`; `solver`, `multiclass`, `warm_start`, `time_limit` and `callback` are
+    added.
 
     Parameters
     ----------
@@ -41,21 +42,6 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         Penalty of errors. ``float("inf")`` asks for the hard margin: no errors at all. Data that
         no boundary of the kernel separates then raise
         :class:`~lindero.errors.NotSeparableError`, which names samples on the wrong side.
-    solver : {"auto", "working_set", "interior_point"}, default="auto"
-        ``"working_set"`` is decomposition, for any kernel. ``"interior_point"`` is for the linear
-        kernel with up to some thousand features, and takes a score of steps whatever C is.
-        ``"auto"`` takes the latter where it applies.
-    multiclass : {"ovo", "ovr"}, default="ovo"
-        Train one machine per pair of classes (as scikit-learn does), or one per class against the
-        rest.
-    warm_start : bool, default=False
-        Go on from the last fit where that has the same rows and classes: after a stop, or with
-        other values of the parameters.
-    time_limit : float or None, default=None
-        Seconds after which fitting stops with the best model so far and a warning.
-    callback : callable or None, default=None
-        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
-        True stops it.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
         A callable takes two arrays of rows and returns the kernel matrix between them; it is asked
         for blocks of that matrix.
@@ -88,6 +74,21 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         votes, so that `predict` and `decision_function` cannot differ.
     random_state : int, RandomState or None, default=None
         Accepted for compatibility; nothing here is random.
+    solver : {"auto", "working_set", "interior_point"}, default="auto"
+        ``"working_set"`` is decomposition, for any kernel. ``"interior_point"`` is for the linear
+        kernel with up to some thousand features, and takes about 20 iterations whatever C is.
+        ``"auto"`` takes the latter where it applies.
+    multiclass : {"ovo", "ovr"}, default="ovo"
+        Train one machine per pair of classes (as scikit-learn does), or one per class against the
+        rest.
+    warm_start : bool, default=False
+        Go on from the last fit where that has the same rows and classes: after a stop, or with
+        other values of the parameters.
+    time_limit : float or None, default=None
+        Seconds after which fitting stops with the best model so far and a warning.
+    callback : callable or None, default=None
+        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
+        True stops it.
 
     Attributes
     ----------
@@ -125,6 +126,21 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
+
+    See Also
+    --------
+    SVCCV : C and gamma chosen by cross-validation.
+    NuSVC : A share of errors instead of their penalty.
+    CostSensitiveSVC : Errors on one of two classes cost more.
+    IncrementalSVC : Learns and forgets sample by sample.
+    calibrate : Probabilities.
+
+    References
+    ----------
+    C. Cortes and V. Vapnik, "Support-vector networks", Machine Learning 20(3), 1995.
+
+    C.-C. Chang and C.-J. Lin, "LIBSVM: a library for support vector machines", ACM Transactions on
+    Intelligent Systems and Technology 2(3), 2011.
 
     Examples
     --------

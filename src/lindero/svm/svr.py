@@ -93,6 +93,20 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
 
+    See Also
+    --------
+    SVRCV : C and gamma chosen by cross-validation.
+    NuSVR : A tube that finds its own width.
+    IncrementalSVR : Learns and forgets sample by sample.
+
+    References
+    ----------
+    A. J. Smola and B. Schölkopf, "A tutorial on support vector regression", Statistics and
+    Computing 14(3), 2004.
+
+    C.-C. Chang and C.-J. Lin, "LIBSVM: a library for support vector machines", ACM Transactions on
+    Intelligent Systems and Technology 2(3), 2011.
+
     Examples
     --------
     >>> import numpy as np

@@ -115,6 +115,16 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
 
+    See Also
+    --------
+    SVC : The machine that is fitted.
+    SVRCV : The same for regression.
+
+    References
+    ----------
+    C.-W. Hsu, C.-C. Chang and C.-J. Lin, "A practical guide to support vector classification",
+    National Taiwan University, 2003: the grid.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

@@ -93,6 +93,16 @@ class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
 
+    See Also
+    --------
+    SVR : The machine that is fitted.
+    SVCCV : The same for classification.
+
+    References
+    ----------
+    C.-W. Hsu, C.-C. Chang and C.-J. Lin, "A practical guide to support vector classification",
+    National Taiwan University, 2003: the grid.
+
     Examples
     --------
     >>> import numpy as np
