@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lindero.kernels.operator import KernelOperator
-from lindero.problems.dual_qp import DualQP, upper_bounds
+from lindero.problems.dual_qp import ROUNDING, DualQP, upper_bounds
 from lindero.problems.formulation import DualPoint, Formulation, KernelExpansion
 from lindero.runtime.arrays import Array
 
@@ -26,8 +26,11 @@ from lindero.runtime.arrays import Array
 def tube_terms(y: Array, bounds: Array, epsilon: float) -> tuple[Array, Array, Array]:
     """s, p and u of samples with targets y, each of shape (2, n): a row for the variables that pull
     the function up, one for those that pull it down."""
-    s = np.repeat([[1.0], [-1.0]], len(y), axis=1)
-    return s, np.stack([epsilon - y, epsilon + y]), np.stack([bounds, bounds])
+    s, p, u = np.empty((3, 2, len(y)))
+    s[0], s[1] = 1.0, -1.0
+    p[0], p[1] = epsilon - y, epsilon + y
+    u[:] = bounds
+    return s, p, u
 
 
 @dataclass(frozen=True)
@@ -81,14 +84,17 @@ class NuTube(Formulation):
         function, in equal parts to both."""
         a, b, epsilon = _pulls(problem, function), function.intercept, function.width
         n = len(a) // 2
-        missing = float(problem.delta[0]) - float(a[:n].sum())
+        biases, total = np.array([b + epsilon, b - epsilon]), float(problem.delta[0])
+        missing = total - float(a[:n].sum())
+        if missing <= ROUNDING * total:  # else rounding would pull some row both ways
+            return a, biases
         room = np.minimum(problem.u - a, np.roll(problem.u - a, n))[:n]
         v = problem.scores(problem.kernel_sums(a))
         order = np.argsort(np.abs(v[:n] + b), kind="stable")
         before = np.cumsum(room[order]) - room[order]
         more = np.zeros(n)
         more[order] = np.clip(missing - before, 0.0, room[order])
-        return a + np.tile(more, 2), np.array([b + epsilon, b - epsilon])
+        return a + np.tile(more, 2), biases
 
 
 def _state(kernel: KernelOperator, y: Array, bounds: Array, epsilon: float, **sums: Any) -> DualQP:
