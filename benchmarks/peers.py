@@ -11,8 +11,9 @@ import sklearn.svm
 
 import lindero.svm
 from lindero.kernels.operator import KernelFunction, kernel_operator
-from lindero.problems.margin import margin_problem
-from lindero.svm.multiclass import binary_tasks, split
+from lindero.problems.margin import Margin
+from lindero.svm.fitting import make_tasks
+from lindero.svm.multiclass import take_apart
 
 CACHE_MB = 200
 
@@ -85,15 +86,15 @@ def dual_objective(
     """The dual objective (to be maximised) of a model's coefficients, in float64."""
     classes, codes = np.unique(y, return_inverse=True)
     support, coefficients = expansion
-    tasks = binary_tasks(codes, len(classes), "ovo", np.ones(len(y), dtype=bool))
-    alphas = split(tasks, support, coefficients, len(y), len(classes), "ovo")
+    tasks = make_tasks(np.arange(len(y)), codes, len(classes))
+    signed = take_apart(tasks, support, coefficients, len(y), len(classes), "ovo")
     operator = kernel_operator(X, kernel)
     total = 0.0
-    for task, a in zip(tasks, alphas, strict=True):
-        held = np.flatnonzero(a)
+    for task, z in zip(tasks, signed, strict=True):
+        held = np.flatnonzero(z)
         over = operator.subset(task.rows[held])
-        problem = margin_problem(over, task.signs[held], np.full(len(held), C))
-        total += problem.judge(a[held]).dual
+        problem = Margin(C).state(over, task.targets[held], np.full(len(held), C))
+        total += problem.judge(problem.s * z[held]).dual
     return total
 
 

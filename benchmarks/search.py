@@ -24,9 +24,8 @@ from sklearn.preprocessing import StandardScaler
 
 import lindero.svm
 from data_sets import synthetic
-from lindero.svm.search import SVCCV
-from lindero.svm.search_grid import DEFAULT_CS, DEFAULT_GAMMAS
-from lindero.svm.search_regression import SVRCV
+from lindero.svm import SVCCV, SVRCV
+from lindero.svm.search.kernel_search import DEFAULT_CS, DEFAULT_GAMMAS
 from svc import machine, table
 
 #: Where most users look: gamma around 1/(number of features), C over six decades.

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 
 from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.problems.dual_qp import DualQP
-from lindero.problems.margin import margin_problem, nu_margin_problem
-from lindero.problems.novelty import novelty_problem
-from lindero.problems.tube import nu_tube_problem, tube_problem
+from lindero.problems.margin import Margin, NuMargin
+from lindero.problems.novelty import Novelty
+from lindero.problems.tube import NuTube, Tube
 from lindero.solvers.choose import GeneralSolver, LinearSolver
 from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.wrappers import HardMarginSolver
@@ -45,24 +45,25 @@ def two_clouds(n, n_features=3, distance=1.0, seed=0, positives=0.5):
 
 
 def margin(X, y, kernel, C=1.0):
-    return margin_problem(kernel_operator(X, kernel), y, np.broadcast_to(C, len(y)).astype(float))
+    bounds = np.broadcast_to(C, len(y)).astype(float)
+    return Margin(1.0).state(kernel_operator(X, kernel), y, bounds)
 
 
 def tube(X, y, kernel, C, epsilon):
-    return tube_problem(kernel_operator(X, kernel), y, np.full(len(y), float(C)), epsilon)
+    return Tube(C, epsilon).state(kernel_operator(X, kernel), y, np.full(len(y), float(C)))
 
 
 def nu_tube(X, y, kernel, C, nu):
-    return nu_tube_problem(kernel_operator(X, kernel), y, np.full(len(y), float(C)), nu)
+    return NuTube(C, nu).state(kernel_operator(X, kernel), y, np.full(len(y), float(C)))
 
 
 def nu_margin(X, y, kernel, nu, weights=1.0):
     bounds = np.broadcast_to(weights, len(y)).astype(float)
-    return nu_margin_problem(kernel_operator(X, kernel), y, bounds, nu)
+    return NuMargin(nu).state(kernel_operator(X, kernel), y, bounds)
 
 
 def one_class(X, kernel, share):
-    return novelty_problem(kernel_operator(X, kernel), np.ones(len(X)), share)
+    return Novelty(share).state(kernel_operator(X, kernel), None, np.ones(len(X)))
 
 
 def xor(C):

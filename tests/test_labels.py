@@ -6,7 +6,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from lindero.labels import (
-    class_labels,
     declared_classes,
     known_codes,
     label_codes,
@@ -16,30 +15,6 @@ from lindero.labels import (
 from lindero.svm import SVC, SVCCV, AdaptiveSVC, CostSensitiveSVC, IncrementalSVC, NuSVC
 
 TEXT = ["ill", "fine", "ill", "fine", "ill", "fine"]
-
-
-@pytest.mark.parametrize(
-    ("labels", "classes", "codes"),
-    [
-        ([3, 1, 3], [1, 3], [1, 0, 1]),
-        (["b", "a", "c"], ["a", "b", "c"], [1, 0, 2]),
-        ([True, False], [False, True], [1, 0]),
-    ],
-)
-def test_classes_are_sorted_and_labels_numbered(labels, classes, codes):
-    found, numbers = class_labels(np.array(labels))
-    assert_array_equal(found, classes)
-    assert_array_equal(numbers, codes)
-
-
-def test_a_single_class_is_named():
-    with pytest.raises(ValueError, match=r"only one class.*'spam'"):
-        class_labels(np.array(["spam", "spam"]))
-
-
-def test_continuous_labels_are_refused():
-    with pytest.raises(ValueError, match="continuous"):
-        class_labels(np.array([0.1, 0.2, 0.3]))
 
 
 # -- missing labels -------------------------------------------------------------------------------

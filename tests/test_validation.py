@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from lindero.kernels.operator import KernelFunction
 from lindero.svm import SVC
 from lindero.validation import (
+    class_labels,
     class_weights,
     is_plain,
     kernel_function,
@@ -204,3 +205,27 @@ def test_the_place_of_a_missing_value_of_pandas_is_named():
         new_table(whole, frame)
     with pytest.raises(ValueError, match=r"Input X contains NaN\..*row 7, column 1\."):
         training_table(SVC(), frame.to_numpy(dtype=object), Y)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "codes"),
+    [
+        ([3, 1, 3], [1, 3], [1, 0, 1]),
+        (["b", "a", "c"], ["a", "b", "c"], [1, 0, 2]),
+        ([True, False], [False, True], [1, 0]),
+    ],
+)
+def test_classes_are_sorted_and_labels_numbered(labels, classes, codes):
+    found, numbers = class_labels(np.array(labels))
+    assert_array_equal(found, classes)
+    assert_array_equal(numbers, codes)
+
+
+def test_a_single_class_is_named():
+    with pytest.raises(ValueError, match=r"only one class.*'spam'"):
+        class_labels(np.array(["spam", "spam"]))
+
+
+def test_continuous_labels_are_refused():
+    with pytest.raises(ValueError, match="continuous"):
+        class_labels(np.array([0.1, 0.2, 0.3]))

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from lindero.runtime.arrays import Array
@@ -78,36 +77,6 @@ def require_one_kind(labels: Array) -> None:
         )
 
 
-#: Whole numbers that are spread no wider than this, or than there are rows, are close together.
-_CLOSE = 1024
-
-
-def class_labels(y: Array) -> tuple[Array, Array]:
-    """The classes in order, and the position of each label among them."""
-    require_one_kind(y)
-    if y.dtype.kind not in "biuUS":  # these are labels by their type, others need a closer look
-        check_classification_targets(y)
-    classes, codes = _distinct(y)
-    if len(classes) < 2:
-        raise ValueError(
-            f"y has only one class ('{classes[0]}'); a classifier needs samples of at least two "
-            "classes. The number of classes has to be greater than one."
-        )
-    return classes, codes
-
-
-def _distinct(y: Array) -> tuple[Array, Array]:
-    """What `np.unique` gives with the inverse; whole numbers close together need no sorting."""
-    if y.dtype.kind in "iu" and len(y):
-        least, most = int(y.min()), int(y.max())
-        if most - least < len(y) + _CLOSE and most <= np.iinfo(np.intp).max:
-            shifted = y.astype(np.intp, copy=False) - least
-            present = np.bincount(shifted, minlength=most - least + 1) > 0
-            places = np.cumsum(present) - 1
-            return (np.flatnonzero(present) + least).astype(y.dtype), places[shifted]
-    return np.unique(y, return_inverse=True)
-
-
 def declared_classes(classes: Any) -> Array:
     """The classes that a user says there are, in order."""
     if missing_values(_as_given(classes)).any():
@@ -147,5 +116,7 @@ def label_codes(y: Array, classes: Array, advice: str) -> Array:
 
 def known_codes(y: Any, classes: Array) -> Array:
     """The position of each label among the classes of a fitted model."""
+    if y is None:
+        raise ValueError("y is needed: the labels given to fit.")
     require_labels(y)
     return label_codes(column_or_1d(y), classes, "Such labels were not in the data given to fit.")

@@ -14,6 +14,7 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array, compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
     _num_samples,
@@ -22,10 +23,13 @@ from sklearn.utils.validation import (
 )
 
 from lindero.kernels.operator import NAMED_KERNELS, KernelFunction
-from lindero.labels import missing_values, require_labels
+from lindero.labels import missing_values, require_labels, require_one_kind
 from lindero.runtime.arrays import Array
 
 _BLOCK_NUMBERS = 2**18
+
+#: Whole numbers that are spread no wider than this, or than there are rows, are close together.
+_CLOSE = 1024
 
 
 def training_table(estimator: Any, X: Any, y: Any, y_numeric: bool = False) -> tuple[Any, Array]:
@@ -221,6 +225,33 @@ def _plain(X: Any) -> Any:
     return X
 
 
+def class_labels(y: Array) -> tuple[Array, Array]:
+    """The classes in order, and the position of each label among them."""
+    if y.dtype == object:
+        require_one_kind(y)
+    if y.dtype.kind not in "biuUS":  # these are labels by their type, others need a closer look
+        check_classification_targets(y)
+    classes, codes = _distinct(y)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has only one class ('{classes[0]}'); a classifier needs samples of at least two "
+            "classes. The number of classes has to be greater than one."
+        )
+    return classes, codes
+
+
+def _distinct(y: Array) -> tuple[Array, Array]:
+    """What `np.unique` gives with the inverse; whole numbers close together need no sorting."""
+    if y.dtype.kind in "iu" and len(y):
+        least, most = int(y.min()), int(y.max())
+        if most - least < len(y) + _CLOSE and most <= np.iinfo(np.intp).max:
+            shifted = y.astype(np.intp, copy=False) - least
+            present = np.bincount(shifted, minlength=most - least + 1) > 0
+            places = np.cumsum(present) - 1
+            return (np.flatnonzero(present) + least).astype(y.dtype), places[shifted]
+    return np.unique(y, return_inverse=True)
+
+
 def numeric_targets(y: Any) -> Array:
     """Targets of a fitted regression, given again."""
     if y is None:
@@ -283,6 +314,18 @@ def class_weights(class_weight: Any, classes: Array, y: Array, weights: Array) -
     if (factors < 0).any() or not np.isfinite(factors).all():
         raise ValueError(f"class_weight must be finite and not negative, got {class_weight!r}.")
     return factors
+
+
+def weigh_classes(
+    class_weight: Any, classes: Array, codes: Array, y: Array, weights: Array
+) -> tuple[Array, Array]:
+    """The factor of C of each class, and the weights of the rows times those."""
+    factors = class_weights(class_weight, classes, y, weights)
+    if class_weight is None:
+        return factors, weights
+    weights = weights * factors[codes]
+    require_every_class("class_weight", weights, codes, classes)
+    return factors, weights
 
 
 def kernel_function(estimator: Any, X: Any, weights: Array) -> KernelFunction:

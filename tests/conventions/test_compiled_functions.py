@@ -9,7 +9,7 @@ from numba import njit
 from numba.core.dispatcher import Dispatcher
 
 import lindero
-from lindero.problems.conditions import centred_gap
+from lindero.problems.dual_qp import centred_gap
 from lindero.runtime.compilation import EXACT, FAST, FINITE
 
 MODULES = [module.name for module in pkgutil.walk_packages(lindero.__path__, prefix="lindero.")]

@@ -16,6 +16,7 @@ from lindero.errors import ModelFileError
 from lindero.persist import container, load, save
 from lindero.persist.container import pack, unpack
 from lindero.svm import SVC, AdaptiveSVC, IncrementalSVC
+from lindero.svm.fitting import export_state
 from tests.persist.model_bank import WORDS, Y2, X
 
 REPOSITORY = Path(__file__).parents[2]
@@ -104,7 +105,7 @@ def test_one_large_array_is_not_looked_at_again_and_again(path):
 
 def test_what_is_shared_by_many_is_no_harm(path):
     model = SVC(multiclass="ovr", warm_start=True).fit(X, WORDS)
-    task = model._last_solutions[0][0]
+    task = export_state(model)["_last_solutions"][0][0]
     model.notes = [[task] * 20 for _ in range(20)]
     save(model, path)
     again = load(path)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.problems.dual_qp import DualQP
-from lindero.problems.margin import margin_problem
+from lindero.problems.margin import Margin
 from tests.naive import dual_qp as naive
 from tests.problem_bank import BANK, LINEAR_KERNEL, SMALL, margin, two_clouds
 
@@ -84,7 +84,8 @@ class TestInfiniteBounds:
     X, y = np.array([[-1.0], [1.0]]), np.array([-1.0, 1.0])
 
     def problem(self):
-        return margin_problem(kernel_operator(self.X, LINEAR_KERNEL), self.y, np.full(2, np.inf))
+        kernel = kernel_operator(self.X, LINEAR_KERNEL)
+        return Margin(np.inf).state(kernel, self.y, np.full(2, np.inf))
 
     def test_the_optimum_has_no_gap_at_all(self):
         judgement = self.problem().judge(np.array([0.5, 0.5]))

@@ -5,7 +5,7 @@ import pytest
 
 from lindero.kernels.operator import kernel_operator
 from lindero.models.kernel_machine import KernelMachine
-from lindero.problems.margin import margin_problem
+from lindero.problems.margin import Margin
 from lindero.solvers.choose import GeneralSolver
 from lindero.solvers.small import OneBlockSolver
 from lindero.solvers.wrappers import HardMarginSolver
@@ -14,7 +14,7 @@ from tests.problem_bank import LINEAR_KERNEL, XOR_KERNEL, xor
 
 def test_the_problem_has_unit_costs_the_labels_and_the_given_bounds():
     y, bounds = np.array([1.0, -1.0, 1.0]), np.array([1.0, 2.0, 3.0])
-    problem = margin_problem(kernel_operator(np.eye(3), LINEAR_KERNEL), y, bounds)
+    problem = Margin(1.0).state(kernel_operator(np.eye(3), LINEAR_KERNEL), y, bounds)
     assert (problem.p == -1).all()
     assert (problem.s == y).all()
     assert (problem.u == bounds).all()

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import lindero.svm
 from lindero.kernels.operator import KernelFunction, kernel_operator
-from lindero.problems.margin import margin_problem
+from lindero.problems.margin import Margin
 from tests.naive.functions import kernel_matrix
 
 powers = st.floats(-6, 6).map(lambda power: 10.0**power)
@@ -80,6 +80,6 @@ def test_objective_is_never_worse_than_that_of_libsvm(problem):
         peer = sklearn.svm.SVC(C=C, kernel="precomputed", max_iter=100_000)
         peer.fit(K, y, sample_weight=weights)
     kernel = kernel_operator(K, KernelFunction("precomputed"))
-    stated = margin_problem(kernel, y.astype(float), C * weights)
+    stated = Margin(C).state(kernel, y.astype(float), C * weights)
     best = objective(stated, peer, K)
     assert objective(stated, ours, K) <= best + 1e-6 * abs(best)

@@ -6,9 +6,9 @@ import pytest
 import scipy.sparse as sp
 
 from lindero.kernels.operator import KernelFunction, kernel_operator
-from lindero.problems.margin import largest_nu, margin_problem, nu_margin_problem
-from lindero.problems.novelty import novelty_problem
-from lindero.problems.tube import nu_tube_problem, tube_problem
+from lindero.problems.margin import Margin, NuMargin, largest_nu
+from lindero.problems.novelty import Novelty
+from lindero.problems.tube import NuTube, Tube
 from lindero.solvers.choose import GeneralSolver
 from lindero.solvers.solution import Status
 from tests.naive.dual_qp import dense_kernel, objective
@@ -39,31 +39,33 @@ def targets(rng, X):
 
 def soft_margin(rng):
     kernel, X, weights = data(rng)
-    return margin_problem(kernel, signs(rng, len(X)), 10.0 ** rng.uniform(-2, 2) * weights)
+    return Margin(1.0).state(kernel, signs(rng, len(X)), 10.0 ** rng.uniform(-2, 2) * weights)
 
 
 def nu_margin(rng):
     kernel, X, weights = data(rng)
     y = signs(rng, len(X))
     share = rng.choice([0.05, 0.5, 0.95, 1.0])
-    return nu_margin_problem(kernel, y, weights, share * largest_nu(y, weights))
+    return NuMargin(share * largest_nu(y, weights)).state(kernel, y, weights)
 
 
 def tube(rng):
     kernel, X, weights = data(rng)
     epsilon = rng.choice([0.0, 0.1, 1.0])
-    return tube_problem(kernel, targets(rng, X), 10.0 ** rng.uniform(-2, 2) * weights, epsilon)
+    y, bounds = targets(rng, X), 10.0 ** rng.uniform(-2, 2) * weights
+    return Tube(1.0, epsilon).state(kernel, y, bounds)
 
 
 def nu_tube(rng):
     kernel, X, weights = data(rng)
     nu = rng.choice([0.05, 0.5, 1.0])
-    return nu_tube_problem(kernel, targets(rng, X), 10.0 ** rng.uniform(-2, 1) * weights, nu)
+    y, bounds = targets(rng, X), 10.0 ** rng.uniform(-2, 1) * weights
+    return NuTube(1.0, nu).state(kernel, y, bounds)
 
 
 def novelty(rng):
     kernel, _, weights = data(rng)
-    return novelty_problem(kernel, weights, rng.choice([0.01, 0.3, 0.9, 1.0]))
+    return Novelty(rng.choice([0.01, 0.3, 0.9, 1.0])).state(kernel, None, weights)
 
 
 FORMULATIONS = [soft_margin, nu_margin, tube, nu_tube, novelty]

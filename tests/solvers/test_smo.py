@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lindero.problems.conditions import centred_gap
+from lindero.problems.dual_qp import centred_gap
 from lindero.solvers.smo import LANES, add_rows, heights, smo_block
 from tests.naive import smo as naive
 

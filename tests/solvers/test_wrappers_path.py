@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.kernels.operator import KernelFunction, PrecomputedKernel, kernel_operator
 from lindero.kernels.special import MatrixKernel
-from lindero.problems.margin import margin_problem
-from lindero.problems.tube import tube_problem
+from lindero.problems.margin import Margin
+from lindero.problems.tube import Tube
 from lindero.solvers import wrappers
 from lindero.solvers.choose import GeneralSolver
 from lindero.solvers.solution import Limits, Status
@@ -22,11 +22,11 @@ def matrix_of(X, gamma):
 
 
 def classes(kernel, y, C):
-    return margin_problem(kernel, np.where(y > 0, 1.0, -1.0), np.full(len(y), C))
+    return Margin(C).state(kernel, np.where(y > 0, 1.0, -1.0), np.full(len(y), C))
 
 
 def tube(kernel, y, C):
-    return tube_problem(kernel, y.astype(float), np.full(len(y), C), 0.1)
+    return Tube(C, 0.1).state(kernel, y.astype(float), np.full(len(y), C))
 
 
 @pytest.mark.parametrize("state", [classes, tube])

@@ -11,8 +11,7 @@ from sklearn.model_selection import KFold
 from tests.naming import steady
 from tests.refusals import refused
 
-from lindero.svm.search import SVCCV
-from lindero.svm.search_regression import SVRCV
+from lindero.svm import SVCCV, SVRCV
 
 
 @pytest.mark.parametrize("kind", [SVCCV, SVRCV])

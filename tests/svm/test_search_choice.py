@@ -12,10 +12,8 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from lindero.svm import SVC
-from lindero.svm.search import SVCCV
-from lindero.svm.search_grid import DEFAULT_CS, DEFAULT_GAMMAS
-from lindero.svm.search_regression import SVRCV
+from lindero.svm import SVC, SVCCV, SVRCV
+from lindero.svm.search.kernel_search import DEFAULT_CS, DEFAULT_GAMMAS
 
 CS = [0.03, 1.0, 30.0]
 GAMMAS = [0.02, 0.3, 5.0]

@@ -2,8 +2,7 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lindero.svm.search import SVCCV
-from lindero.svm.search_regression import SVRCV
+from lindero.svm import SVCCV, SVRCV
 
 GRID = {"Cs": [0.1, 10], "gammas": ["scale", 1.0], "cv": 2}
 LINE = {"Cs": [0.1, 10], "cv": 2}

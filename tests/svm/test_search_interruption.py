@@ -15,9 +15,7 @@ from numpy.testing import assert_array_equal
 from tests.refusals import refused
 from threadpoolctl import threadpool_info
 
-from lindero.svm import search_progress
-from lindero.svm.search import SVCCV
-from lindero.svm.search_regression import SVRCV
+from lindero.svm import SVCCV, SVRCV, progress
 
 NO_MATRIX = 1e-3
 
@@ -44,7 +42,7 @@ def test_an_interrupted_search_raises_and_leaves_the_estimator_as_it_was(kind, c
 PROGRAM = """
     import signal, threading
     import numpy as np
-    from lindero.svm.search import SVCCV
+    from lindero.svm import SVCCV
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     X, y = np.random.default_rng(0).normal(size=(3000, 20)), np.arange(3000) % 2
@@ -110,7 +108,7 @@ def test_an_end_before_any_point_is_complete_is_an_error():
 
 @pytest.mark.parametrize("cache_size", [1000, NO_MATRIX])
 def test_a_search_that_lasts_shows_its_progress_on_standard_error(monkeypatch, capsys, cache_size):
-    monkeypatch.setattr(search_progress, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "_PATIENCE_SECONDS", 0.0)
     X, y = two_clouds(n_samples=60)
     grid = {"Cs": [1.0, 2.0, 3.0], "gammas": [0.1], "cv": 3, "cache_size": cache_size}
     SVCCV(**grid, verbose=True).fit(X, y)
@@ -122,7 +120,7 @@ def test_a_search_that_lasts_shows_its_progress_on_standard_error(monkeypatch, c
 
 
 def test_a_short_search_shows_nothing(monkeypatch, capsys):
-    monkeypatch.setattr(search_progress, "_PATIENCE_SECONDS", np.inf)
+    monkeypatch.setattr(progress, "_PATIENCE_SECONDS", np.inf)
     X, y = two_clouds(n_samples=60)
     SVCCV(Cs=[1.0], gammas=[0.1], cv=2, verbose=True).fit(X, y)
     assert capsys.readouterr().err == ""

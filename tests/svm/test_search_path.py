@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from lindero.kernels.operator import KernelFunction
 from lindero.kernels.special import RowMatrix, side_by_side
 from lindero.svm import SVC
-from lindero.svm.search import SVCCV
-from lindero.svm.search_regression import SVRCV
+from lindero.svm.search.svc_cv import SVCCV
+from lindero.svm.search.svr_cv import SVRCV
 from lindero.svm.svr import SVR
 
 #: Megabytes too few for any matrix: kernels are then computed block by block.

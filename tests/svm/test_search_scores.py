@@ -11,9 +11,7 @@ from sklearn.metrics import accuracy_score, get_scorer, make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit
 from tests.naming import steady
 
-from lindero.svm import SVC
-from lindero.svm.search import SVCCV
-from lindero.svm.search_regression import SVRCV
+from lindero.svm import SVC, SVCCV, SVRCV
 from lindero.svm.svr import SVR
 
 CS = [0.03, 1.0, 30.0]

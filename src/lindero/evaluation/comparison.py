@@ -21,8 +21,8 @@ from lindero.evaluation.measures import choose_least_cost, read_costs, score_cla
 from lindero.evaluation.registry import CLASSIFICATION, MachineSpec, choose_contenders
 from lindero.evaluation.results import Comparison, MachineResult
 from lindero.evaluation.rows import EvaluationRows, read_comparison, require_count
-from lindero.labels import class_labels
 from lindero.runtime.arrays import Array
+from lindero.validation import class_labels
 
 
 @dataclass(frozen=True)

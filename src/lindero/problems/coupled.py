@@ -45,8 +45,7 @@ from numba import njit
 from lindero.errors import SolverError
 from lindero.graphs.graph import Chain, Graph
 from lindero.kernels.coupled import CoupledKernel
-from lindero.problems.conditions import snapped
-from lindero.problems.dual_qp import DualQP, Judgement
+from lindero.problems.dual_qp import DualQP, Judgement, snapped
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT, FAST
 

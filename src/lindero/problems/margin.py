@@ -31,42 +31,120 @@ gives a machine of margin 1, the one that C = 1/ρ would give.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
 import numpy as np
 
 from lindero.kernels.operator import KernelOperator
-from lindero.problems.dual_qp import DualQP
+from lindero.problems.dual_qp import ROUNDING, DualQP, upper_bounds
+from lindero.problems.formulation import DualPoint, Formulation, KernelExpansion
 from lindero.runtime.arrays import Array
 
 
-def margin_problem(
-    kernel: KernelOperator, signs: Array, bounds: Array, margins: Array | None = None
-) -> DualQP:
-    """State the problem for labels `signs` = ±1, upper bounds `bounds`, and `margins` Ω, all 1
-    unless given."""
-    p = -np.ones(len(signs)) if margins is None else -margins
-    return DualQP(kernel=kernel, p=p, s=signs, u=bounds)
+def margin_terms(
+    signs: Array, bounds: Array, margins: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """s, p and u of samples with these signs and upper bounds; `margins` are the Ω of the negative
+    and of the positive samples, 1 unless given."""
+    if margins is None:
+        return signs, -np.ones(len(signs)), bounds
+    return signs, -margins[(signs > 0).astype(np.intp)], bounds
+
+
+@dataclass(frozen=True)
+class Margin(Formulation):
+    """The soft margin, and the hard one where C is infinite. Targets are the signs."""
+
+    C: float
+
+    def bounds(self, weights: Array) -> Array:
+        return upper_bounds(self.C, weights)
+
+    def state(self, kernel: KernelOperator, targets: Array, bounds: Array) -> DualQP:
+        s, p, u = margin_terms(targets, bounds)
+        return DualQP(kernel=kernel, p=p, s=s, u=u)
+
+    def recover(self, problem: DualQP, point: DualPoint, tol: float) -> KernelExpansion:
+        return KernelExpansion(problem.s * point.a, point.bias)
+
+    def restore(self, problem: DualQP, function: KernelExpansion) -> tuple[Array, Any]:
+        return problem.s * function.coefficients, function.intercept
+
+
+@dataclass(frozen=True)
+class CostMargin(Formulation):
+    """The cost-sensitive margin: `margins` are the Ω of the negative and of the positive samples.
+    What errors weigh is part of the weights."""
+
+    C: float
+    margins: Array
+
+    @property
+    def unit(self) -> float:  # type: ignore[override]
+        # The boundary is as near to a class as its margin: a gap of that size would misplace it.
+        return float(min(1.0, self.margins.min()))
+
+    def bounds(self, weights: Array) -> Array:
+        return upper_bounds(self.C, weights)
+
+    def state(self, kernel: KernelOperator, targets: Array, bounds: Array) -> DualQP:
+        s, p, u = margin_terms(targets, bounds, self.margins)
+        return DualQP(kernel=kernel, p=p, s=s, u=u)
+
+    def recover(self, problem: DualQP, point: DualPoint, tol: float) -> KernelExpansion:
+        return KernelExpansion(problem.s * point.a, point.bias)
+
+    def restore(self, problem: DualQP, function: KernelExpansion) -> tuple[Array, Any]:
+        return problem.s * function.coefficients, function.intercept
+
+
+@dataclass(frozen=True)
+class NuMargin(Formulation):
+    """The ν-machine, scaled to margin 1. Targets are the signs, those of the positives first."""
+
+    nu: float
+
+    positives_first: ClassVar[bool] = True
+    scale_free: ClassVar[bool] = True
+
+    def bounds(self, weights: Array) -> Array:
+        """Weights over their mean: the machine does not depend on their scale, and neither should
+        what is taken for a margin of nothing."""
+        weights = upper_bounds(1.0, weights)
+        return weights / float(weights[weights > 0].mean())
+
+    def state(self, kernel: KernelOperator, targets: Array, bounds: Array) -> DualQP:
+        n_positive = int((targets > 0).sum())
+        half = 0.5 * self.nu * float(bounds.sum())
+        return DualQP(
+            kernel=kernel,
+            p=np.zeros(len(targets)),
+            s=targets,
+            u=bounds,
+            delta=np.array([half, -half]),
+            group_sizes=(n_positive, len(targets) - n_positive),
+        )
+
+    def recover(self, problem: DualQP, point: DualPoint, tol: float) -> KernelExpansion:
+        """Where there is no margin (w = 0, or a fit stopped too early) the scale stays as it is."""
+        bias, rho = margin_of(point.bias)
+        rho = rho if rho > 0 else 1.0
+        return KernelExpansion(problem.s * (point.a / rho), bias / rho, rho)
+
+    def restore(self, problem: DualQP, function: KernelExpansion) -> tuple[Array, Any]:
+        rho, u = function.width, problem.u
+        a, bias = problem.s * function.coefficients * rho, function.intercept * rho
+        at_bound = np.abs(a - u) <= ROUNDING * u  # lost in scaling there and back
+        return np.where(at_bound, u, a), np.array([bias - rho, bias + rho])
+
+
+def margin_of(biases: Array) -> tuple[float, float]:
+    """b and ρ of a solved ν-problem."""
+    return float(biases[0] + biases[1]) / 2, float(biases[1] - biases[0]) / 2
 
 
 def largest_nu(signs: Array, bounds: Array) -> float:
     """The ν above which the ν-problem has no feasible point."""
     weight = [float(bounds[signs > 0].sum()), float(bounds[signs < 0].sum())]
     return 2.0 * min(weight) / sum(weight)
-
-
-def nu_margin_problem(kernel: KernelOperator, signs: Array, bounds: Array, nu: float) -> DualQP:
-    """State the ν-problem for samples of which the positive ones come first."""
-    n_positive = int((signs > 0).sum())
-    half = 0.5 * nu * float(bounds.sum())
-    return DualQP(
-        kernel=kernel,
-        p=np.zeros(len(signs)),
-        s=signs,
-        u=bounds,
-        delta=np.array([half, -half]),
-        group_sizes=(n_positive, len(signs) - n_positive),
-    )
-
-
-def margin_of(biases: Array) -> tuple[float, float]:
-    """b and ρ of a solved ν-problem."""
-    return float(biases[0] + biases[1]) / 2, float(biases[1] - biases[0]) / 2

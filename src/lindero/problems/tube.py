@@ -12,40 +12,97 @@ to ν Σu / 2. With the biases b₁ = b + ε and b₂ = b − ε of the two halv
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
 import numpy as np
 
 from lindero.kernels.operator import KernelOperator
-from lindero.problems.dual_qp import DualQP
+from lindero.problems.dual_qp import ROUNDING, DualQP, upper_bounds
+from lindero.problems.formulation import DualPoint, Formulation, KernelExpansion
 from lindero.runtime.arrays import Array
 
 
-def tube_problem(kernel: KernelOperator, y: Array, bounds: Array, epsilon: float) -> DualQP:
-    """State the problem for targets y, upper bounds and a tube of half-width `epsilon`."""
-    n = len(y)
-    return DualQP(
-        kernel=kernel,
-        p=np.concatenate([epsilon - y, epsilon + y]),
-        s=np.repeat([1.0, -1.0], n),
-        u=np.tile(bounds, 2),
-        sample_of=np.tile(np.arange(n), 2),
-    )
+def tube_terms(y: Array, bounds: Array, epsilon: float) -> tuple[Array, Array, Array]:
+    """s, p and u of samples with targets y, each of shape (2, n): a row for the variables that pull
+    the function up, one for those that pull it down."""
+    s, p, u = np.empty((3, 2, len(y)))
+    s[0], s[1] = 1.0, -1.0
+    p[0], p[1] = epsilon - y, epsilon + y
+    u[:] = bounds
+    return s, p, u
 
 
-def nu_tube_problem(kernel: KernelOperator, y: Array, bounds: Array, nu: float) -> DualQP:
-    """State the problem whose tube leaves at most a share ν of the weight outside."""
-    n = len(y)
-    half = 0.5 * nu * float(bounds.sum())
-    return DualQP(
-        kernel=kernel,
-        p=np.concatenate([-y, y]),
-        s=np.repeat([1.0, -1.0], n),
-        u=np.tile(bounds, 2),
-        delta=np.array([half, -half]),
-        sample_of=np.tile(np.arange(n), 2),
-        group_sizes=(n, n),
-    )
+@dataclass(frozen=True)
+class Tube(Formulation):
+    """A tube of half-width ε."""
+
+    C: float
+    epsilon: float
+
+    per_sample: ClassVar[int] = 2
+
+    def bounds(self, weights: Array) -> Array:
+        return upper_bounds(self.C, weights)
+
+    def state(self, kernel: KernelOperator, targets: Array, bounds: Array) -> DualQP:
+        return _state(kernel, targets, bounds, self.epsilon)
+
+    def recover(self, problem: DualQP, point: DualPoint, tol: float) -> KernelExpansion:
+        return KernelExpansion(problem.at_samples(problem.s * point.a), point.bias)
+
+    def restore(self, problem: DualQP, function: KernelExpansion) -> tuple[Array, Any]:
+        return _pulls(problem, function), function.intercept
 
 
-def tube_of(biases: Array) -> tuple[float, float]:
-    """b and ε of a solved ν-problem."""
-    return float(biases[0] + biases[1]) / 2, float(biases[0] - biases[1]) / 2
+@dataclass(frozen=True)
+class NuTube(Formulation):
+    """A tube that leaves at most a share ν of the weight outside, and finds its own width."""
+
+    C: float
+    nu: float
+
+    per_sample: ClassVar[int] = 2
+
+    def bounds(self, weights: Array) -> Array:
+        return upper_bounds(self.C, weights)
+
+    def state(self, kernel: KernelOperator, targets: Array, bounds: Array) -> DualQP:
+        n, half = len(targets), 0.5 * self.nu * float(bounds.sum())
+        halves = {"delta": np.array([half, -half]), "group_sizes": (n, n)}
+        return _state(kernel, targets, bounds, 0.0, **halves)
+
+    def recover(self, problem: DualQP, point: DualPoint, tol: float) -> KernelExpansion:
+        intercept = float(point.bias[0] + point.bias[1]) / 2
+        epsilon = float(point.bias[0] - point.bias[1]) / 2
+        coefficients = problem.at_samples(problem.s * point.a)
+        return KernelExpansion(coefficients, intercept, max(0.0, epsilon))
+
+    def restore(self, problem: DualQP, function: KernelExpansion) -> tuple[Array, Any]:
+        """Where the tube has no width, both variables of a row may be positive, and coefficients
+        tell only their difference. What is missing from the sums goes to the rows nearest to the
+        function, in equal parts to both."""
+        a, b, epsilon = _pulls(problem, function), function.intercept, function.width
+        n = len(a) // 2
+        biases, total = np.array([b + epsilon, b - epsilon]), float(problem.delta[0])
+        missing = total - float(a[:n].sum())
+        if missing <= ROUNDING * total:  # else rounding would pull some row both ways
+            return a, biases
+        room = np.minimum(problem.u - a, np.roll(problem.u - a, n))[:n]
+        v = problem.scores(problem.kernel_sums(a))
+        order = np.argsort(np.abs(v[:n] + b), kind="stable")
+        before = np.cumsum(room[order]) - room[order]
+        more = np.zeros(n)
+        more[order] = np.clip(missing - before, 0.0, room[order])
+        return a + np.tile(more, 2), biases
+
+
+def _state(kernel: KernelOperator, y: Array, bounds: Array, epsilon: float, **sums: Any) -> DualQP:
+    s, p, u = (terms.ravel() for terms in tube_terms(y, bounds, epsilon))
+    return DualQP(kernel=kernel, p=p, s=s, u=u, sample_of=np.tile(np.arange(len(y)), 2), **sums)
+
+
+def _pulls(problem: DualQP, function: KernelExpansion) -> Array:
+    """Dual variables of which no sample has two."""
+    pulls: Array = np.maximum(0.0, problem.s * function.coefficients[problem.sample_of])
+    return pulls

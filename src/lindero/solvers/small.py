@@ -26,8 +26,7 @@ from scipy.linalg import lapack
 
 from lindero.kernels.operator import KernelFunction, KernelOperator, ProductKernel
 from lindero.kernels.products import DenseProducts
-from lindero.problems.conditions import centred_gap
-from lindero.problems.dual_qp import DualQP
+from lindero.problems.dual_qp import DualQP, centred_gap
 from lindero.runtime.compilation import EXACT, FAST
 from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.face import inside, solve_on_face

@@ -31,8 +31,7 @@ import numpy as np
 
 from lindero.kernels.blocks import RowCache, kernel_among, kernel_product, kernel_tile, tile_bounds
 from lindero.kernels.operator import KernelOperator
-from lindero.problems.conditions import centred_gap
-from lindero.problems.dual_qp import DualQP
+from lindero.problems.dual_qp import DualQP, centred_gap
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
 from lindero.solvers.smo import LANES, add_rows, heights, smo_block

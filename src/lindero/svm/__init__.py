@@ -9,18 +9,19 @@ from lindero.lazy import load_lazily
 if TYPE_CHECKING:
     from lindero.svm.adaptive.svc import AdaptiveSVC as AdaptiveSVC
     from lindero.svm.adaptive.svr import AdaptiveSVR as AdaptiveSVR
+    from lindero.svm.calibration import calibrate as calibrate
     from lindero.svm.calibration import calibrated as calibrated
     from lindero.svm.cost_sensitive_svc import CostSensitiveSVC as CostSensitiveSVC
+    from lindero.svm.costs import costs_from_matrix as costs_from_matrix
     from lindero.svm.incremental_one_class import IncrementalOneClassSVM as IncrementalOneClassSVM
     from lindero.svm.incremental_svc import IncrementalSVC as IncrementalSVC
     from lindero.svm.incremental_svr import IncrementalSVR as IncrementalSVR
-    from lindero.svm.misclassification_costs import costs_from_matrix as costs_from_matrix
     from lindero.svm.nu_svc import NuSVC as NuSVC
     from lindero.svm.nu_svr import NuSVR as NuSVR
     from lindero.svm.one_class import OneClassSVM as OneClassSVM
     from lindero.svm.rank_svm import RankSVM as RankSVM
-    from lindero.svm.search import SVCCV as SVCCV
-    from lindero.svm.search_regression import SVRCV as SVRCV
+    from lindero.svm.search.svc_cv import SVCCV as SVCCV
+    from lindero.svm.search.svr_cv import SVRCV as SVRCV
     from lindero.svm.svc import SVC as SVC
     from lindero.svm.svr import SVR as SVR
 
@@ -39,6 +40,7 @@ __all__ = [
     "NuSVR",
     "OneClassSVM",
     "RankSVM",
+    "calibrate",
     "calibrated",
     "costs_from_matrix",
 ]
@@ -57,10 +59,11 @@ __getattr__, __dir__ = load_lazily(
         "OneClassSVM": ".one_class",
         "RankSVM": ".rank_svm",
         "SVC": ".svc",
-        "SVCCV": ".search",
+        "SVCCV": ".search.svc_cv",
         "SVR": ".svr",
-        "SVRCV": ".search_regression",
+        "SVRCV": ".search.svr_cv",
+        "calibrate": ".calibration",
         "calibrated": ".calibration",
-        "costs_from_matrix": ".misclassification_costs",
+        "costs_from_matrix": ".costs",
     },
 )

@@ -4,8 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from lindero.errors import warn_user
 
-def calibrated(estimator: Any, *, method: str = "sigmoid", cv: Any = None) -> Any:
+CALIBRATION = (
+    "Support vector machines give decision values, not probabilities. For probabilities wrap the "
+    "estimator: lindero.svm.calibrate(estimator), which is sklearn's CalibratedClassifierCV."
+)
+
+
+class RefusedMethod:
+    """A method that is not there, and says what to use instead."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        raise AttributeError(f"{owner.__name__} has no {self.name}. {CALIBRATION}")
+
+
+def calibrate(estimator: Any, *, method: str = "sigmoid", cv: Any = None) -> Any:
     """A classifier with probabilities: `estimator`, and a curve from decision values to them.
 
     The curve is fitted to decision values that cross-validation gives for samples left out, so
@@ -32,18 +49,24 @@ def calibrated(estimator: Any, *, method: str = "sigmoid", cv: Any = None) -> An
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from lindero.svm import SVC, calibrated
+    >>> from lindero.svm import SVC, calibrate
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = calibrated(SVC()).fit(X, y)
+    >>> model = calibrate(SVC()).fit(X, y)
     >>> bool((model.classes_[model.predict_proba(X).argmax(axis=1)] == model.predict(X)).all())
     True
     """
     machine = getattr(estimator, "_final_estimator", estimator)  # of a pipeline
     if getattr(machine, "decision_function_shape", None) == "ovo":
         raise ValueError(
-            "calibrated needs one decision value for each class: set decision_function_shape='ovr' "
+            "calibrate needs one decision value for each class: set decision_function_shape='ovr' "
             "(values for pairs of classes would be taken for those of classes)."
         )
     from sklearn.calibration import CalibratedClassifierCV  # which imports half of scikit-learn
 
     return CalibratedClassifierCV(estimator, method=method, cv=cv, ensemble=False)
+
+
+def calibrated(estimator: Any, *, method: str = "sigmoid", cv: Any = None) -> Any:
+    """The former name of :func:`calibrate`."""
+    warn_user("lindero.svm.calibrated is now called calibrate.", FutureWarning)
+    return calibrate(estimator, method=method, cv=cv)

@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import _fit_context
+from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import type_of_target
 
-from lindero.kernels.operator import KernelOperator
 from lindero.labels import require_labels
-from lindero.problems.dual_qp import DualQP
-from lindero.problems.margin import margin_problem
+from lindero.problems.margin import CostMargin
 from lindero.runtime.arrays import Array
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback, Certificate
-from lindero.svm.misclassification_costs import class_terms, require_two
-from lindero.svm.multiclass import BinaryTask
+from lindero.svm.calibration import RefusedMethod
+from lindero.svm.costs import class_terms, require_two
+from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.svm.penalty_classifier import PenaltyClassifier
-from lindero.validation import row_factors, sample_weights
+from lindero.validation import (
+    class_labels,
+    kernel_function,
+    require_every_class,
+    row_factors,
+    sample_weights,
+    training_table,
+)
 
 
-class RowFactors(NamedTuple):
-    """What `fit` was told of the rows."""
-
-    sample_weight: Any
-    sample_cost: Any
-
-
-class CostSensitiveSVC(PenaltyClassifier):
+class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """Binary classification with costs, by the cost-sensitive hinge loss.
 
     Errors on the positive class are weighed by `cost_positive`, those on the other one by
@@ -82,7 +81,7 @@ class CostSensitiveSVC(PenaltyClassifier):
         Limit on the steps of the solver; -1 is none.
     solver : {"auto", "working_set", "interior_point"}, default="auto"
         ``"working_set"`` is decomposition, for any kernel. ``"interior_point"`` is for the linear
-        kernel with up to some thousand features, and takes a score of steps whatever C is.
+        kernel with up to some thousand features, and takes about 20 iterations whatever C is.
         ``"auto"`` takes the latter where it applies.
     warm_start : bool, default=False
         Go on from the last fit where that has the same rows and classes: after a stop, or with
@@ -157,14 +156,7 @@ class CostSensitiveSVC(PenaltyClassifier):
     array([-0.333,  0.333,  1.   ])
     """
 
-    # What SVC lets users choose for several classes is settled for two.
-    class_weight = None
-    probability = False
-    multiclass = "ovo"
-    decision_function_shape = "ovr"
-    break_ties = False
-
-    _row_weights_name = "sample_weight times sample_cost"
+    _formulation = CostMargin
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
         **{
@@ -250,34 +242,63 @@ class CostSensitiveSVC(PenaltyClassifier):
             several = y is not None and type_of_target(y) == "multiclass"
         if several:
             require_two(np.unique(y))
-        return self._fit_aside(X, y, RowFactors(sample_weight, sample_cost))
+        return self._fit_aside(X, y, (sample_weight, sample_cost))
 
-    def _row_weights(self, given: RowFactors, X: Any) -> tuple[Array, Array]:
-        weights = sample_weights(given.sample_weight, X)
-        costs = row_factors(given.sample_cost, X.shape[0], "sample_cost")
+    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
+        begun = time.perf_counter()
+        X, y = training_table(self, X, y)
+        self.classes_, codes = class_labels(y)
+        counts, weights = _read_weights(X, *sample_weight)
+        require_every_class("sample_weight times sample_cost", weights, codes, self.classes_)
+        function = kernel_function(self, X, counts)
+        self.margins_, self.class_weight_ = class_terms(
+            self.classes_, self.positive_class, self.cost_positive, self.cost_negative
+        )
         with np.errstate(over="ignore"):
-            return weights * (costs > 0), weights * costs
+            weights = weights * self.class_weight_[codes]
+        margin = CostMargin(self.C, self.margins_)
+        training = TrainingSet.of(margin, X, function, weights, codes, n_classes=2)
+        return self._train(margin, training, begun, last).interrupted
 
-    def _weighed(self, weights: Array, classes: Array, codes: Array, y: Array) -> Array:
-        terms = class_terms(classes, self.positive_class, self.cost_positive, self.cost_negative)
-        self.margins_, self.class_weight_ = terms
-        with np.errstate(over="ignore"):
-            weighed: Array = weights * self.class_weight_[codes]
-        return weighed
+    # -- decisions ----------------------------------------------------------------------------
 
-    def _problem(self, kernel: KernelOperator, task: BinaryTask, bounds: Array) -> DualQP:
-        margins = self.margins_[(task.signs > 0).astype(np.intp)]
-        return margin_problem(kernel, task.signs, bounds, margins)
+    def decision_function(self, X: Any) -> Array:
+        """Signed distance-like values: positive on the side of ``classes_[1]``.
 
-    @property
-    def _fine_gap(self) -> float:
-        # The boundary is as near to a class as its margin: a gap of that size would misplace it.
-        return float(self.tol * min(1.0, self.margins_.min()))
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to judge; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+        """
+        return self._values(X)[:, 0]
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        codes = (self.decision_function(X) >= 0).astype(np.intp)
+        labels: Array = self.classes_[codes]
+        return labels
+
+    predict_proba = RefusedMethod("predict_proba")
+    predict_log_proba = RefusedMethod("predict_log_proba")
 
     # -- judging ------------------------------------------------------------------------------
 
     def certify(
-        self, X: Any, y: Any, sample_weight: Any = None, sample_cost: Any = None
+        self, X: Any, y: Any = None, sample_weight: Any = None, sample_cost: Any = None
     ) -> Certificate:
         """Recompute the certificate from scratch, in float64, from the coefficients alone.
 
@@ -293,7 +314,7 @@ class CostSensitiveSVC(PenaltyClassifier):
         -------
         certificate : Certificate
         """
-        return super().certify(X, y, RowFactors(sample_weight, sample_cost))
+        return self._certify(*self._read_again(X, y, (sample_weight, sample_cost)))
 
     def leave_one_out(
         self, X: Any, y: Any, sample_weight: Any = None, sample_cost: Any = None
@@ -315,7 +336,12 @@ class CostSensitiveSVC(PenaltyClassifier):
             Their signs are the predictions, and
             ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
         """
-        return super().leave_one_out(X, y, RowFactors(sample_weight, sample_cost))
+        return self._leave_one_out(*self._read_again(X, y, (sample_weight, sample_cost)))[:, 0]
+
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
+        X, codes = self._read_labels_again(X, y)
+        _, weights = _read_weights(X, *sample_weight)
+        return X, codes, weights * self.class_weight_[codes]
 
     # -- for scikit-learn ---------------------------------------------------------------------
 
@@ -323,3 +349,11 @@ class CostSensitiveSVC(PenaltyClassifier):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def _read_weights(X: Any, sample_weight: Any, sample_cost: Any) -> tuple[Array, Array]:
+    """How many rows each row counts for, and its factor of C."""
+    weights = sample_weights(sample_weight, X)
+    costs = row_factors(sample_cost, X.shape[0], "sample_cost")
+    with np.errstate(over="ignore"):
+        return weights * (costs > 0), weights * costs

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from lindero.kernels.growing import GrowingKernel
 from lindero.kernels.operator import KernelFunction, origin
 from lindero.models.kernel_machine import linear_weights
-from lindero.problems.conditions import bias_at
+from lindero.problems.dual_qp import bias_at
 from lindero.runtime.arrays import Array
 from lindero.solvers.active_set import ActiveSet
 from lindero.solvers.solution import Certificate

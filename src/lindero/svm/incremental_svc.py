@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
+from lindero.problems.dual_qp import upper_bounds
 from lindero.runtime.arrays import Array
+from lindero.svm.costs import class_terms, require_two
 from lindero.svm.exact_insight import PenaltyInsight
 from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS
-from lindero.svm.kernel_classifier import KernelClassifier
 from lindero.svm.label_coding import LabelCoding
-from lindero.svm.misclassification_costs import class_terms, require_two
-from lindero.svm.parameters import upper_bounds
+from lindero.svm.margin_machine import KernelClassifier
 from lindero.svm.transaction import unfitted_copy
 from lindero.validation import further_table, row_factors, sample_weights, training_table
 

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
+from lindero.problems.dual_qp import upper_bounds
 from lindero.runtime.arrays import Array
 from lindero.svm.exact_insight import PenaltyInsight
 from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS
-from lindero.svm.parameters import upper_bounds
 from lindero.svm.transaction import unfitted_copy
 from lindero.validation import (
     further_table,

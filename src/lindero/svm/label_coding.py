@@ -16,7 +16,7 @@ from lindero.labels import (
     require_same_kind,
 )
 from lindero.runtime.arrays import Array
-from lindero.svm.misclassification_costs import require_two
+from lindero.svm.costs import require_two
 
 
 @dataclass(frozen=True)

@@ -1,45 +1,29 @@
 """Several classes as several binary problems, and their coefficients put together again.
 
 `one-vs-one` trains a machine for each pair of classes on the rows of the two; `one-vs-rest` one for
-each class on all rows. With two classes both are the same single problem, in which the second class
-is positive, as in scikit-learn.
+each class on all rows. (With two classes both are the same single problem, in which the second
+class is positive, as in scikit-learn.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from sklearn.utils.multiclass import _ovr_decision_function
 
+from lindero.problems.formulation import Task
 from lindero.runtime.arrays import Array
 
 
-@dataclass(frozen=True)
-class BinaryTask:
-    """One binary problem: its rows of the training data, and the sign of each."""
-
-    rows: Array
-    signs: Array
-    in_order: bool = True
-
-    def positives_first(self) -> BinaryTask:
-        """The same with its rows sorted by sign."""
-        order = np.argsort(-self.signs, kind="stable")
-        return BinaryTask(self.rows[order], self.signs[order], in_order=False)
-
-
-def binary_tasks(codes: Array, n_classes: int, multiclass: str, used: Array) -> list[BinaryTask]:
-    """The problems of a fit over the rows where `used` is true."""
-    rows = np.flatnonzero(used)
-    if n_classes == 2:
-        return [BinaryTask(rows, np.where(codes[rows] == 1, 1.0, -1.0))]
-    if multiclass == "ovr":
-        return [BinaryTask(rows, np.where(codes[rows] == c, 1.0, -1.0)) for c in range(n_classes)]
+def split_classes(codes: Array, n_classes: int, scheme: str, rows: Array) -> list[Task]:
+    """The binary problems of more than two classes over these rows."""
+    if scheme == "ovr":
+        return [Task(rows, np.where(codes[rows] == c, 1.0, -1.0)) for c in range(n_classes)]
     members = [rows[codes[rows] == c] for c in range(n_classes)]
     return [
-        BinaryTask(
+        Task(
             np.concatenate([members[i], members[j]]),
             np.concatenate([np.ones(len(members[i])), -np.ones(len(members[j]))]),
         )
@@ -47,24 +31,16 @@ def binary_tasks(codes: Array, n_classes: int, multiclass: str, used: Array) -> 
     ]
 
 
-@dataclass(frozen=True)
-class Expansion:
-    """Support rows grouped by class, and the coefficients of all machines over them."""
-
-    support: Array
-    n_support: Array
-    coefficients: Array
-
-
-def join(
-    tasks: Sequence[BinaryTask],
-    alphas: Sequence[Array],
+def join_machines(
+    tasks: Sequence[Task],
+    expansions: Sequence[Array],
     codes: Array,
     n_classes: int,
-    multiclass: str,
-) -> Expansion:
-    """Coefficients of all tasks in scikit-learn's layout (see `models.kernel_machine`)."""
-    held = [np.flatnonzero(a) for a in alphas]
+    scheme: str,
+) -> tuple[Array, Array]:
+    """Support rows grouped by class, and the coefficients of all machines over them in
+    scikit-learn's layout (see `models.kernel_machine`), from the coefficients of each task."""
+    held = [np.flatnonzero(coefficients) for coefficients in expansions]
     used = np.zeros(len(codes), dtype=bool)
     for task, inside in zip(tasks, held, strict=True):
         used[task.rows[inside]] = True
@@ -72,50 +48,65 @@ def join(
     support = support[np.argsort(codes[support], kind="stable")]
     place = np.empty(len(codes), dtype=np.intp)
     place[support] = np.arange(len(support))
-    paired = n_classes > 2 and multiclass == "ovo"
-    coefficients = np.zeros((n_classes - 1 if paired else len(tasks), len(support)))
-    pairs = list(combinations(range(n_classes), 2))
-    for k, (task, a, inside) in enumerate(zip(tasks, alphas, held, strict=True)):
-        signs = task.signs[inside]
-        lines: Array | int = k
-        if paired:
-            i, j = pairs[k]
-            # a sample of class i keeps its coefficient against j in row j − 1, and j's in row i
-            lines = np.where(signs > 0, j - 1, i)
-        coefficients[lines, place[task.rows[inside]]] = signs * a[inside]
-    n_support = np.bincount(codes[support], minlength=n_classes).astype(np.int32)
-    return Expansion(support, n_support, coefficients)
+    joined = np.zeros((n_classes - 1 if scheme == "ovo" else len(tasks), len(support)))
+    for k, (task, inside) in enumerate(zip(tasks, held, strict=True)):
+        lines = _lines(k, task.targets[inside], n_classes, scheme)
+        joined[lines, place[task.rows[inside]]] = expansions[k][inside]
+    return support, joined
 
 
-def split(
-    tasks: Sequence[BinaryTask],
+def take_apart(
+    tasks: Sequence[Task],
     support: Array,
-    coefficients: Array,
+    joined: Array,
     n_rows: int,
     n_classes: int,
-    multiclass: str,
+    scheme: str,
 ) -> list[Array]:
-    """The inverse of `join`: the dual variables of each task."""
+    """The inverse of `join_machines`: the coefficients of each task."""
     place = np.full(n_rows, -1)
     place[support] = np.arange(len(support))
-    paired = n_classes > 2 and multiclass == "ovo"
-    pairs = list(combinations(range(n_classes), 2))
-    alphas = []
+    expansions = []
     for k, task in enumerate(tasks):
         columns = place[task.rows]
         held = columns >= 0
-        if paired:
-            i, j = pairs[k]
-            lines = np.where(task.signs > 0, j - 1, i)
-        else:
-            lines = np.full(len(columns), k)
-        a = np.zeros(len(task.rows))
-        a[held] = task.signs[held] * coefficients[lines[held], columns[held]]
-        alphas.append(a)
-    return alphas
+        coefficients = np.zeros(len(task.rows))
+        lines = _lines(k, task.targets[held], n_classes, scheme)
+        coefficients[held] = joined[lines, columns[held]]
+        expansions.append(coefficients)
+    return expansions
 
 
-def votes(decisions: Array, n_classes: int) -> Array:
+def _lines(machine: int, signs: Array, n_classes: int, scheme: str) -> Array | int:
+    """The row of the joined coefficients where samples of these signs have that of a machine."""
+    if scheme == "ovr":
+        return machine
+    i, j = list(combinations(range(n_classes), 2))[machine]
+    # a sample of class i keeps its coefficient against j in row j − 1, and j's in row i
+    return np.where(signs > 0, j - 1, i)
+
+
+def shape_decisions(values: Array, n_classes: int, scheme: str, shape: str) -> Array:
+    """Values of all machines as `decision_function` gives them."""
+    if n_classes == 2:
+        return values[:, 0]
+    if scheme == "ovo" and shape == "ovr":
+        shaped: Array = _ovr_decision_function(values < 0, -values, n_classes)
+        return shaped
+    return values
+
+
+def pick_classes(values: Array, n_classes: int, scheme: str, break_ties: bool) -> Array:
+    """The code of the class that the machines decide for."""
+    if n_classes == 2:
+        return (values[:, 0] >= 0).astype(np.intp)
+    if scheme == "ovo" and not break_ties:
+        return count_votes(values, n_classes)
+    winners: Array = np.argmax(shape_decisions(values, n_classes, scheme, "ovr"), axis=1)
+    return winners
+
+
+def count_votes(decisions: Array, n_classes: int) -> Array:
     """The class that wins most pairs; ties go to the first, as in LIBSVM."""
     counts = np.zeros((len(decisions), n_classes), dtype=np.int32)
     for k, (i, j) in enumerate(combinations(range(n_classes), 2)):

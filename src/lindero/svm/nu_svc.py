@@ -3,32 +3,44 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 from itertools import combinations
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import _fit_context
+from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lindero.kernels.operator import KernelFunction, KernelOperator
-from lindero.problems.conditions import ROUNDING
-from lindero.problems.dual_qp import DualQP
-from lindero.problems.margin import largest_nu, margin_of, nu_margin_problem
+from lindero.errors import warn_user
+from lindero.problems.dual_qp import ROUNDING
+from lindero.problems.margin import NuMargin, largest_nu, margin_of
 from lindero.runtime.arrays import Array
-from lindero.solvers.solution import Callback, Solution, Solver, Status
-from lindero.solvers.wrappers import ScaledSolver
-from lindero.svm.margin_classifier import MarginClassifier
-from lindero.svm.multiclass import BinaryTask
-from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS, upper_bounds
+from lindero.solvers.solution import Callback, Status
+from lindero.svm.calibration import RefusedMethod
+from lindero.svm.fitting import (
+    FittedMachines,
+    KernelEstimator,
+    Training,
+    TrainingSet,
+    require_consistent,
+)
+from lindero.svm.multiclass import pick_classes, shape_decisions
+from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
+from lindero.validation import (
+    class_labels,
+    kernel_function,
+    require_every_class,
+    sample_weights,
+    training_table,
+)
 
 #: Margins below this share of the bias are nothing but rounding.
 _NO_MARGIN = 1e-9
 
 
-class NuSVC(MarginClassifier):
+class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """Support vector classification that takes a share of errors instead of their penalty.
 
     The parameters, fitted attributes, class order and signs are those of
@@ -123,6 +135,19 @@ class NuSVC(MarginClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
 
+    See Also
+    --------
+    SVC : A penalty of errors instead of their share.
+    NuSVR : The same for regression.
+
+    References
+    ----------
+    B. Schölkopf, A. J. Smola, R. C. Williamson and P. L. Bartlett, "New support vector algorithms",
+    Neural Computation 12(5), 2000.
+
+    C.-C. Chang and C.-J. Lin, "LIBSVM: a library for support vector machines", ACM Transactions on
+    Intelligent Systems and Technology 2(3), 2011.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -133,7 +158,7 @@ class NuSVC(MarginClassifier):
     array([0, 1, 2])
     """
 
-    class_weight = None
+    _formulation = NuMargin
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KERNEL_MACHINE_CONSTRAINTS,
@@ -205,83 +230,122 @@ class NuSVC(MarginClassifier):
             The fitted estimator. A call that fails leaves it as it was; one that is interrupted
             (Ctrl-C) leaves the best model so far.
         """
-        self._require_consistent()
+        require_consistent(self.probability, self.break_ties, self.decision_function_shape)
         return self._fit_aside(X, y, sample_weight)
 
-    def _bounds(self, weights: Array) -> Array:
-        """Weights over their mean: the machine does not depend on their scale, and neither should
-        what is taken for a margin of nothing."""
-        weights = upper_bounds(1.0, weights)
-        self._mean_weight = float(weights[weights > 0].mean())
-        return weights / self._mean_weight
+    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
+        begun = time.perf_counter()
+        X, y = training_table(self, X, y)
+        self.classes_, codes = class_labels(y)
+        weights = sample_weights(sample_weight, X)
+        require_every_class("sample_weight", weights, codes, self.classes_)
+        function = kernel_function(self, X, weights)
+        self.class_weight_ = np.ones(len(self.classes_))
+        margin, n_classes = NuMargin(self.nu), len(self.classes_)
+        training = TrainingSet.of(margin, X, function, weights, codes, n_classes, self.multiclass)
+        self._require_feasible(training)
+        trained = self._train(margin, training, begun, last)
+        self.rho_ = np.array([f.width for f in trained.functions]) * _mean_weight(weights)
+        self._warn_if_no_margin(trained)
+        return trained.interrupted
 
-    def _tasks(self, codes: Array, n_classes: int, scheme: str, used: Array) -> list[BinaryTask]:
-        tasks = super()._tasks(codes, n_classes, scheme, used)
-        return [task.positives_first() for task in tasks]
-
-    def _require_feasible(self, tasks: Sequence[BinaryTask], bounds: Array, classes: Array) -> None:
-        limits = [largest_nu(task.signs, bounds[task.rows]) for task in tasks]
+    def _require_feasible(self, training: TrainingSet) -> None:
+        """Refuse a share that no solution can meet, before any work is done."""
+        classes = self.classes_
+        limits = [largest_nu(task.targets, training.bounds[task.rows]) for task in training.tasks]
         tightest = int(np.argmin(limits))
         if self.nu <= limits[tightest] * (1.0 + ROUNDING):
             return
         between = f"classes {classes[0]} and {classes[1]}"
-        if len(tasks) > 1 and self.multiclass == "ovo":
+        if len(training.tasks) > 1 and training.scheme == "ovo":
             first, second = list(combinations(classes, 2))[tightest]
             between = f"classes {first} and {second}"
-        elif len(tasks) > 1:
+        elif len(training.tasks) > 1:
             between = f"class {classes[tightest]} and the others"
         advice = ""
-        if len(tasks) == 1 or self.multiclass == "ovo":
+        if len(training.tasks) == 1 or training.scheme == "ovo":
             advice = (
                 ", or weights that balance the classes, sample_weight="
                 "sklearn.utils.class_weight.compute_sample_weight('balanced', y)"
             )
         raise ValueError(
             f"nu={self.nu:g} is infeasible: one of {between} has too little weight to hold its "
-            f"half of that share. The largest feasible nu is {rounded_down(limits[tightest])}; use "
+            f"half of that share. The largest feasible nu is {_round_down(limits[tightest])}; use "
             f"at most that{advice}. (specified nu is infeasible)"
         )
 
-    def _problem(self, kernel: KernelOperator, task: BinaryTask, bounds: Array) -> DualQP:
-        self._fitted_nu = getattr(self, "_fitted_nu", self.nu)
-        return nu_margin_problem(kernel, task.signs, bounds, self._fitted_nu)
-
-    def _solver(self, function: KernelFunction, shape: tuple[int, int]) -> Callable[..., Solver]:
-        return ScaledSolver
-
-    def _recovered(self, solved: Sequence[tuple[DualQP, Solution]]) -> tuple[list[Array], Array]:
-        """Machines scaled to margin 1. Where there is none (w = 0, or a fit stopped too early) the
-        scale is left as it is."""
-        found = [margin_of(solution.bias) for _, solution in solved]
-        biases = np.array([bias for bias, _ in found])
-        margins = np.array([rho for _, rho in found])
-        finished = [s.status is Status.OPTIMAL for _, s in solved]
-        gaps = [problem.judge(s.a, s.f, s.bias).kkt_gap for problem, s in solved]
-        least = np.maximum(gaps, _NO_MARGIN * (1.0 + np.abs(biases)))
-        unknown = int(((margins <= least) & finished).sum())
+    def _warn_if_no_margin(self, trained: Training) -> None:
+        unknown = 0
+        for problem, solution in trained.solved:
+            bias, rho = margin_of(solution.bias)
+            gap = problem.judge(solution.a, solution.f, solution.bias).kkt_gap
+            least = max(gap, _NO_MARGIN * (1.0 + abs(bias)))
+            unknown += solution.status is Status.OPTIMAL and rho <= least
         if unknown:
-            warnings.warn(
-                f"{unknown} of {len(found)} machines have no margin at nu={self.nu:g} that can be "
-                f"told from zero with tol={self.tol:g}: boundaries of this kernel with so few "
-                "errors hardly exist, and theirs mean little. Raise nu, or lower tol.",
+            warn_user(
+                f"{unknown} of {len(trained.solved)} machines have no margin at nu={self.nu:g} "
+                f"that can be told from zero with tol={self.tol:g}: boundaries of this kernel with "
+                "so few errors hardly exist, and theirs mean little. Raise nu, or lower tol.",
                 UserWarning,
-                stacklevel=6,
             )
-        scales = np.where(margins > 0, margins, 1.0)
-        self.rho_ = scales * self._mean_weight
-        alphas = [s.a / scale for (_, s), scale in zip(solved, scales, strict=True)]
-        return alphas, biases / scales
 
-    def _solution_of(
-        self, problem: DualQP, number: int, a: Array, intercept: float
-    ) -> tuple[Array, Any]:
-        rho = float(self.rho_[number]) / self._mean_weight
-        a, bias = a * rho, intercept * rho
-        at_bound = np.abs(a - problem.u) <= ROUNDING * problem.u  # lost in scaling there and back
-        return np.where(at_bound, problem.u, a), np.array([bias - rho, bias + rho])
+    # -- decisions ----------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> Array:
+        """Signed distance-like values: how far each row is on a class's side.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to judge; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        values : ndarray
+            Shape (n_samples,) for two classes. With more, one column per class, or per pair of
+            classes if ``decision_function_shape="ovo"`` (and ``multiclass="ovo"``).
+        """
+        return self._shape(self._values(X))
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        values, scheme = self._values(X), self._machines_.scheme
+        labels: Array = self.classes_[
+            pick_classes(values, len(self.classes_), scheme, self.break_ties)
+        ]
+        return labels
+
+    def _shape(self, values: Array) -> Array:
+        scheme, shape = self._machines_.scheme, self.decision_function_shape
+        return shape_decisions(values, len(self.classes_), scheme, shape)
+
+    predict_proba = RefusedMethod("predict_proba")
+    predict_log_proba = RefusedMethod("predict_log_proba")
+
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
+        X, codes = self._read_labels_again(X, y)
+        return X, codes, sample_weights(sample_weight, X)
+
+    def _find_widths(self, weights: Array) -> Array:
+        return self.rho_ / _mean_weight(weights)
 
 
-def rounded_down(limit: float) -> str:
+def _mean_weight(weights: Array) -> float:
+    """What bounds are weights in units of: ρ is found in these units, too."""
+    return float(weights[weights > 0].mean())
+
+
+def _round_down(limit: float) -> str:
     """Six digits, none of which is more than the limit."""
     unit = 10.0 ** (math.floor(math.log10(limit)) - 5)
     return f"{math.floor(limit / unit) * unit:.6g}"

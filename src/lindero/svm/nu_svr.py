@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
-from sklearn.base import _fit_context
+from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
-from lindero.kernels.operator import KernelFunction, KernelOperator
-from lindero.problems.dual_qp import DualQP
-from lindero.problems.tube import nu_tube_problem, tube_of
+from lindero.kernels.operator import KernelFunction
+from lindero.problems.tube import NuTube
 from lindero.runtime.arrays import Array
 from lindero.solvers.choose import GeneralSolver
-from lindero.solvers.solution import Callback, Solution, Solver
-from lindero.svm.kernel_regressor import KernelRegressor
+from lindero.solvers.solution import Callback, Solver
+from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
+from lindero.validation import kernel_function, sample_weights, training_table
 
 
-class NuSVR(KernelRegressor):
+class NuSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     """Support vector regression whose tube finds its own width.
 
     The parameters and fitted attributes are those of :class:`sklearn.svm.NuSVR`, with those of
@@ -95,6 +95,19 @@ class NuSVR(KernelRegressor):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
 
+    See Also
+    --------
+    SVR : A tube of given width.
+    NuSVC : The same for classification.
+
+    References
+    ----------
+    B. Schölkopf, A. J. Smola, R. C. Williamson and P. L. Bartlett, "New support vector algorithms",
+    Neural Computation 12(5), 2000.
+
+    C.-C. Chang and C.-J. Lin, "LIBSVM: a library for support vector machines", ACM Transactions on
+    Intelligent Systems and Technology 2(3), 2011.
+
     Examples
     --------
     >>> import numpy as np
@@ -106,6 +119,8 @@ class NuSVR(KernelRegressor):
     >>> bool(outside.mean() <= 0.2 <= len(model.support_) / 61)
     True
     """
+
+    _formulation = NuTube
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
@@ -167,32 +182,36 @@ class NuSVR(KernelRegressor):
         """
         return self._fit_aside(X, y, sample_weight)
 
-    def _problem(self, kernel: KernelOperator, y: Array | None, bounds: Array) -> DualQP:
-        assert y is not None
-        self._fitted_nu = getattr(self, "_fitted_nu", self.nu)
-        return nu_tube_problem(kernel, y, bounds, self._fitted_nu)
+    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
+        begun = time.perf_counter()
+        X, y = training_table(self, X, y, y_numeric=True)
+        weights = sample_weights(sample_weight, X)
+        function = kernel_function(self, X, weights)
+        tube = NuTube(self.C, self.nu)
+        training = TrainingSet.of(tube, X, function, weights, y)
+        trained = self._train(tube, training, begun, last)
+        self.epsilon_ = trained.functions[0].width
+        return trained.interrupted
 
     def _solver(self, function: KernelFunction, shape: tuple[int, int]) -> Callable[..., Solver]:
         return GeneralSolver
 
-    def _adopt_bias(self, problem: DualQP, solution: Solution) -> float:
-        intercept, epsilon = tube_of(solution.bias)
-        self.epsilon_ = max(0.0, epsilon)
-        return intercept
+    def predict(self, X: Any) -> Array:
+        """The value of the regression at each row.
 
-    def _completed(self, problem: DualQP, a: Array) -> Array:
-        """Where the tube has no width, both variables of a row may be positive, and coefficients
-        tell only their difference. What is missing from the sums goes to the rows nearest to the
-        function, in equal parts to both."""
-        n = len(a) // 2
-        missing = float(problem.delta[0]) - float(a[:n].sum())
-        room = np.minimum(problem.u - a, np.roll(problem.u - a, n))[:n]
-        v = problem.scores(problem.kernel_sums(a))
-        order = np.argsort(np.abs(v[:n] + float(self.intercept_[0])), kind="stable")
-        before = np.cumsum(room[order]) - room[order]
-        more = np.zeros(n)
-        more[order] = np.clip(missing - before, 0.0, room[order])
-        return a + np.tile(more, 2)
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows; of shape (n_samples, n_training_rows) if the kernel is precomputed.
 
-    def _bias_of(self, intercept: float) -> Any:
-        return np.array([intercept + self.epsilon_, intercept - self.epsilon_])
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+        """
+        return self._values(X)[:, 0]
+
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
+        return self._read_targets_again(X, y, sample_weight)
+
+    def _find_widths(self, weights: Array) -> list[float]:
+        return [self.epsilon_]

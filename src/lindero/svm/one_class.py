@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
@@ -9,26 +10,23 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
-from lindero.kernels.operator import KernelFunction, KernelOperator
-from lindero.problems.dual_qp import DualQP
-from lindero.problems.novelty import novelty_problem
 from lindero.runtime.arrays import Array
-from lindero.solvers.solution import Callback, Certificate, Solution, Solver
-from lindero.solvers.wrappers import ScaledSolver
-from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS, upper_bounds
-from lindero.svm.single_machine import SingleMachine
+from lindero.solvers.solution import Callback
+from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import unlabelled_table
 
 #: The offset is lowered by this share of what its sum may be, so that samples on the boundary stay
 #: inside it.
 _ROUNDING = 1e-12
 
-#: Rows of kernel values computed at once.
-_ROWS = 256
+from lindero.problems.novelty import Novelty
+from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
+from lindero.validation import kernel_function, new_table, sample_weights
 
 
-class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]
+class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     """Where the data are: a region that holds all but a share ν of them.
 
     The parameters and fitted attributes are those of :class:`sklearn.svm.OneClassSVM`, with those
@@ -102,6 +100,15 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
 
+    See Also
+    --------
+    IncrementalOneClassSVM : Learns and forgets sample by sample.
+
+    References
+    ----------
+    B. Schölkopf, J. C. Platt, J. Shawe-Taylor, A. J. Smola and R. C. Williamson, "Estimating the
+    support of a high-dimensional distribution", Neural Computation 13(7), 2001.
+
     Examples
     --------
     >>> import numpy as np
@@ -110,6 +117,8 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]
     >>> OneClassSVM(gamma="auto", nu=0.5).fit(X).predict([[0.45], [3.0]])
     array([ 1, -1])
     """
+
+    _formulation = Novelty
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
@@ -168,49 +177,16 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]
         """
         return self._fit_aside(X, None, sample_weight)
 
-    def _table(self, X: Any, y: Any) -> tuple[Any, Array | None]:
-        return unlabelled_table(self, X), None
-
-    def _targets(self, y: Any) -> Array | None:
-        return None
-
-    def _bounds(self, weights: Array) -> Array:
-        return upper_bounds(1.0, weights)
-
-    def _origin(self, X: Any, function: KernelFunction) -> Array | None:
-        """Distances from the origin are what a linear kernel is about here: it stays."""
-        return None
-
-    def _problem(self, kernel: KernelOperator, y: Array | None, bounds: Array) -> DualQP:
-        self._fitted_nu = getattr(self, "_fitted_nu", self.nu)
-        return novelty_problem(kernel, bounds, self._fitted_nu)
-
-    def _solver(self, function: KernelFunction, shape: tuple[int, int]) -> Callable[..., Solver]:
-        return ScaledSolver
-
-    def _adopt_bias(self, problem: DualQP, solution: Solution) -> float:
-        bias = self._bias_with_boundary(problem, solution)
-        self.offset_ = -bias
-        return bias
-
-    def _bias_with_boundary(self, problem: DualQP, solution: Solution) -> float:
-        """Only samples at their bound may lie outside: the offset is no more than the least value
-        of all others, where the mean over the boundary might be, by the tolerance."""
-        bias = float(solution.bias)
-        others = np.flatnonzero(solution.a < problem.u)
-        if len(others) == 0:
-            return bias
-        # The values at hand may carry rounding: compute those again that may be the least.
-        values = solution.f[others]
-        others = others[values <= values.min() + self.tol * max(1.0, abs(values.min()))]
-        kernel, held = problem.kernel.astype(np.float64), np.flatnonzero(solution.a)
-        support, least = kernel.probe(held), np.inf
-        for start in range(0, len(others), _ROWS):
-            block = kernel.cross(kernel.probe(others[start : start + _ROWS]), support)
-            least = min(least, float((block @ solution.a[held]).min()))
-        # By as much as the order in which a sum is taken may change it.
-        largest = float(np.abs(kernel.diagonal()).max()) * float(solution.a.sum())
-        return max(bias, -least + _ROUNDING * largest)
+    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
+        begun = time.perf_counter()
+        X = unlabelled_table(self, X)
+        weights = sample_weights(sample_weight, X)
+        function = kernel_function(self, X, weights)
+        novelty = Novelty(self.nu)
+        training = TrainingSet.of(novelty, X, function, weights)
+        trained = self._train(novelty, training, begun, last)
+        self.offset_ = -trained.functions[0].intercept
+        return trained.interrupted
 
     # -- decisions ----------------------------------------------------------------------------
 
@@ -256,18 +232,8 @@ class OneClassSVM(OutlierMixin, SingleMachine):  # type: ignore[misc]
         """
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
-    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
-        """Recompute the certificate from scratch, in float64, from the coefficients alone.
-
-        Parameters
-        ----------
-        X, sample_weight
-            The data given to `fit`.
-        y : Ignored
-            Present for the sake of scikit-learn's conventions.
-
-        Returns
-        -------
-        certificate : Certificate
-        """
-        return self._certify(X, None, sample_weight)
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, None, Array]:
+        check_is_fitted(self)
+        X = new_table(self, X)
+        self._require_fitted_rows(X)
+        return X, None, sample_weights(sample_weight, X)

@@ -1,15 +1,13 @@
-"""What the parameters that all kernel machines share may be, and what C means for each row."""
+"""What the parameters that all kernel machines share may be."""
 
 from __future__ import annotations
 
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.kernels.operator import NAMED_KERNELS
-from lindero.runtime.arrays import Array
 
 KERNEL_MACHINE_CONSTRAINTS: dict[str, list[Any]] = {
     "kernel": [StrOptions(set(NAMED_KERNELS)), callable],
@@ -25,16 +23,3 @@ KERNEL_MACHINE_CONSTRAINTS: dict[str, list[Any]] = {
     "time_limit": [Interval(Real, 0.0, None, closed="neither"), None],
     "callback": [callable, None],
 }
-
-
-def upper_bounds(C: float, weights: Array) -> Array:
-    """Upper bounds of the dual variables; zero where a row takes no part."""
-    bounds = np.zeros_like(weights)
-    with np.errstate(over="ignore", under="ignore"):
-        bounds[weights > 0] = C * weights[weights > 0]
-        total = bounds.sum()
-    if np.isfinite(C) and not np.isfinite(total):
-        raise ValueError(
-            f"C={C:g} times the sum of the weights overflows: use a smaller C or smaller weights."
-        )
-    return bounds

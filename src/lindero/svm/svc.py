@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import _fit_context
+from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lindero.kernels.operator import KernelOperator
-from lindero.problems.dual_qp import DualQP
-from lindero.problems.margin import margin_problem
+from lindero.problems.margin import Margin
 from lindero.runtime.arrays import Array
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
-from lindero.svm.multiclass import BinaryTask
+from lindero.svm.calibration import RefusedMethod
+from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet, require_consistent
+from lindero.svm.multiclass import pick_classes, shape_decisions
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.svm.penalty_classifier import PenaltyClassifier
+from lindero.validation import (
+    class_labels,
+    kernel_function,
+    require_every_class,
+    sample_weights,
+    training_table,
+    weigh_classes,
+)
 
 
-class SVC(PenaltyClassifier):
+class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """Support vector classification with any kernel, and a certificate of optimality.
 
     The parameters, fitted attributes, class order and signs are those of
-    :class:`sklearn.svm.SVC`; what is added is listed first.
+    :class:`sklearn.svm.SVC`; `solver`, `multiclass`, `warm_start`, `time_limit` and `callback` are
+    added.
 
     Parameters
     ----------
@@ -33,21 +42,6 @@ class SVC(PenaltyClassifier):
         Penalty of errors. ``float("inf")`` asks for the hard margin: no errors at all. Data that
         no boundary of the kernel separates then raise
         :class:`~lindero.errors.NotSeparableError`, which names samples on the wrong side.
-    solver : {"auto", "working_set", "interior_point"}, default="auto"
-        ``"working_set"`` is decomposition, for any kernel. ``"interior_point"`` is for the linear
-        kernel with up to some thousand features, and takes a score of steps whatever C is.
-        ``"auto"`` takes the latter where it applies.
-    multiclass : {"ovo", "ovr"}, default="ovo"
-        Train one machine per pair of classes (as scikit-learn does), or one per class against the
-        rest.
-    warm_start : bool, default=False
-        Go on from the last fit where that has the same rows and classes: after a stop, or with
-        other values of the parameters.
-    time_limit : float or None, default=None
-        Seconds after which fitting stops with the best model so far and a warning.
-    callback : callable or None, default=None
-        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
-        True stops it.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
         A callable takes two arrays of rows and returns the kernel matrix between them; it is asked
         for blocks of that matrix.
@@ -80,6 +74,21 @@ class SVC(PenaltyClassifier):
         votes, so that `predict` and `decision_function` cannot differ.
     random_state : int, RandomState or None, default=None
         Accepted for compatibility; nothing here is random.
+    solver : {"auto", "working_set", "interior_point"}, default="auto"
+        ``"working_set"`` is decomposition, for any kernel. ``"interior_point"`` is for the linear
+        kernel with up to some thousand features, and takes about 20 iterations whatever C is.
+        ``"auto"`` takes the latter where it applies.
+    multiclass : {"ovo", "ovr"}, default="ovo"
+        Train one machine per pair of classes (as scikit-learn does), or one per class against the
+        rest.
+    warm_start : bool, default=False
+        Go on from the last fit where that has the same rows and classes: after a stop, or with
+        other values of the parameters.
+    time_limit : float or None, default=None
+        Seconds after which fitting stops with the best model so far and a warning.
+    callback : callable or None, default=None
+        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
+        True stops it.
 
     Attributes
     ----------
@@ -118,6 +127,21 @@ class SVC(PenaltyClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
 
+    See Also
+    --------
+    SVCCV : C and gamma chosen by cross-validation.
+    NuSVC : A share of errors instead of their penalty.
+    CostSensitiveSVC : Errors on one of two classes cost more.
+    IncrementalSVC : Learns and forgets sample by sample.
+    calibrate : Probabilities.
+
+    References
+    ----------
+    C. Cortes and V. Vapnik, "Support-vector networks", Machine Learning 20(3), 1995.
+
+    C.-C. Chang and C.-J. Lin, "LIBSVM: a library for support vector machines", ACM Transactions on
+    Intelligent Systems and Technology 2(3), 2011.
+
     Examples
     --------
     >>> import numpy as np
@@ -130,6 +154,8 @@ class SVC(PenaltyClassifier):
     >>> model.certificate_.status
     'Optimal: the KKT gap is within tol.'
     """
+
+    _formulation = Margin
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KERNEL_MACHINE_CONSTRAINTS,
@@ -209,8 +235,89 @@ class SVC(PenaltyClassifier):
             The fitted estimator. A call that fails leaves it as it was; one that is interrupted
             (Ctrl-C) leaves the best model so far.
         """
-        self._require_consistent()
+        require_consistent(self.probability, self.break_ties, self.decision_function_shape)
         return self._fit_aside(X, y, sample_weight)
 
-    def _problem(self, kernel: KernelOperator, task: BinaryTask, bounds: Array) -> DualQP:
-        return margin_problem(kernel, task.signs, bounds)
+    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
+        begun = time.perf_counter()
+        X, y = training_table(self, X, y)
+        self.classes_, codes = class_labels(y)
+        weights = sample_weights(sample_weight, X)
+        require_every_class("sample_weight", weights, codes, self.classes_)
+        function = kernel_function(self, X, weights)
+        self.class_weight_, weights = weigh_classes(
+            self.class_weight, self.classes_, codes, y, weights
+        )
+        margin, n_classes = Margin(self.C), len(self.classes_)
+        training = TrainingSet.of(margin, X, function, weights, codes, n_classes, self.multiclass)
+        return self._train(margin, training, begun, last).interrupted
+
+    # -- decisions ----------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> Array:
+        """Signed distance-like values: how far each row is on a class's side.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to judge; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        values : ndarray
+            Shape (n_samples,) for two classes. With more, one column per class, or per pair of
+            classes if ``decision_function_shape="ovo"`` (and ``multiclass="ovo"``).
+        """
+        return self._shape(self._values(X))
+
+    def predict(self, X: Any) -> Array:
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        values, scheme = self._values(X), self._machines_.scheme
+        labels: Array = self.classes_[
+            pick_classes(values, len(self.classes_), scheme, self.break_ties)
+        ]
+        return labels
+
+    def _shape(self, values: Array) -> Array:
+        scheme, shape = self._machines_.scheme, self.decision_function_shape
+        return shape_decisions(values, len(self.classes_), scheme, shape)
+
+    predict_proba = RefusedMethod("predict_proba")
+    predict_log_proba = RefusedMethod("predict_log_proba")
+
+    # -- judging ------------------------------------------------------------------------------
+
+    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """Decision values of each training row from a machine trained without that row. Exact.
+
+        Rows that are not support vectors need no work: the machine is the same without them. All
+        parameters of the fit are kept, those derived from data (``gamma="scale"``,
+        ``class_weight="balanced"``) included, and so are `max_iter` and `time_limit`. Solutions
+        go to a thousandth of `tol`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The data given to `fit`.
+
+        Returns
+        -------
+        values : ndarray
+            In the shape of `decision_function`. For two classes, their signs are the predictions,
+            and ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
+        """
+        return self._shape(self._leave_one_out(*self._read_again(X, y, sample_weight)))
+
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
+        X, codes = self._read_labels_again(X, y)
+        return X, codes, sample_weights(sample_weight, X) * self.class_weight_[codes]

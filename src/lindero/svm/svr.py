@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
-from sklearn.base import _fit_context
+from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from lindero.kernels.operator import KernelFunction, KernelOperator
-from lindero.problems.dual_qp import DualQP
-from lindero.problems.tube import tube_problem
+from lindero.problems.tube import Tube
 from lindero.runtime.arrays import Array
-from lindero.solvers.choose import SOLVERS, choose_solver
-from lindero.solvers.solution import Callback, Solver
-from lindero.svm.kernel_regressor import KernelRegressor
-from lindero.svm.leave_one_out import left_out_values
+from lindero.solvers.choose import SOLVERS
+from lindero.solvers.solution import Callback
+from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.svm.progress import reporting
-from lindero.validation import sample_weights
+from lindero.validation import kernel_function, sample_weights, training_table
 
 
-class SVR(KernelRegressor):
+class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     """Support vector regression: a function within ε of the targets, as flat as possible.
 
     The parameters and fitted attributes are those of :class:`sklearn.svm.SVR`, with those of
@@ -97,6 +93,20 @@ class SVR(KernelRegressor):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
 
+    See Also
+    --------
+    SVRCV : C and gamma chosen by cross-validation.
+    NuSVR : A tube that finds its own width.
+    IncrementalSVR : Learns and forgets sample by sample.
+
+    References
+    ----------
+    A. J. Smola and B. Schölkopf, "A tutorial on support vector regression", Statistics and
+    Computing 14(3), 2004.
+
+    C.-C. Chang and C.-J. Lin, "LIBSVM: a library for support vector machines", ACM Transactions on
+    Intelligent Systems and Technology 2(3), 2011.
+
     Examples
     --------
     >>> import numpy as np
@@ -106,6 +116,8 @@ class SVR(KernelRegressor):
     >>> bool(np.abs(model.predict(X) - np.sin(X[:, 0])).max() < 0.06)
     True
     """
+
+    _formulation = Tube
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0.0, None, closed="neither")],
@@ -170,13 +182,28 @@ class SVR(KernelRegressor):
         """
         return self._fit_aside(X, y, sample_weight)
 
-    def _problem(self, kernel: KernelOperator, y: Array | None, bounds: Array) -> DualQP:
-        assert y is not None
-        self._fitted_epsilon = getattr(self, "_fitted_epsilon", self.epsilon)
-        return tube_problem(kernel, y, bounds, self._fitted_epsilon)
+    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
+        begun = time.perf_counter()
+        X, y = training_table(self, X, y, y_numeric=True)
+        weights = sample_weights(sample_weight, X)
+        function = kernel_function(self, X, weights)
+        tube = Tube(self.C, self.epsilon)
+        training = TrainingSet.of(tube, X, function, weights, y)
+        return self._train(tube, training, begun, last).interrupted
 
-    def _solver(self, function: KernelFunction, shape: tuple[int, int]) -> Callable[..., Solver]:
-        return choose_solver(self.solver, function, shape, hard=False)
+    def predict(self, X: Any) -> Array:
+        """The value of the regression at each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+        """
+        return self._values(X)[:, 0]
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Predictions for each training row by a machine trained without that row. Exact.
@@ -194,15 +221,7 @@ class SVR(KernelRegressor):
         -------
         values : ndarray of shape (n_samples,)
         """
-        problem, a, _ = self._stated(X, y, sample_weight)
-        if problem.kernel.n_samples < 2:
-            raise ValueError("leave_one_out needs two samples of positive weight at least.")
-        values = self.predict(X)
-        rows = np.flatnonzero(sample_weights(sample_weight, values) > 0)
-        make_solver = self._solver(self._function, (len(rows), self.n_features_in_))
-        with reporting(bool(self.verbose), self.callback) as callback:
-            limits = self._limits(callback, len(self.support_))
-            values[rows] = left_out_values(
-                problem, a, make_solver, self.tol, self.cache_size, limits
-            )
-        return values
+        return self._leave_one_out(*self._read_again(X, y, sample_weight))[:, 0]
+
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
+        return self._read_targets_again(X, y, sample_weight)

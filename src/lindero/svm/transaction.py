@@ -14,12 +14,6 @@ from typing import Any, Generic, TypeVar
 
 Estimator = TypeVar("Estimator")
 
-#: Fitted attributes whose names do not end in an underscore.
-_PRIVATE = (
-    "_fitted_C", "_fitted_epsilon", "_fitted_nu", "_function", "_gamma", "_mean_weight",
-    "_n_support", "_scheme", "_weights",
-)  # fmt: skip
-
 
 @dataclass
 class Attempt(Generic[Estimator]):
@@ -56,5 +50,6 @@ def unfitted_copy(estimator: Estimator) -> Estimator:
 
 
 def is_fitted_attribute(name: str) -> bool:
-    """Whether an attribute is one that fitting sets (parameters and foreign ones are not)."""
-    return (name.endswith("_") and not name.startswith("_")) or name in _PRIVATE
+    """Whether an attribute is one that fitting sets: by scikit-learn's convention its name then
+    ends in an underscore. Parameters do not, nor what others keep on an estimator."""
+    return name.endswith("_") and not name.startswith("__")

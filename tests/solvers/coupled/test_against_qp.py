@@ -8,6 +8,7 @@ import pytest
 from lindero.graphs.graph import Graph
 from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.problems.dual_qp import DualQP
+from lindero.solvers.choose import GeneralSolver
 from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
 from lindero.solvers.solution import Status
 from tests.coupled_bank import GRAPHS, random_problem

@@ -10,7 +10,9 @@ import scipy.sparse as sp
 from lindero.kernels.operator import NAMED_KERNELS, KernelFunction
 from lindero.persist.fields import LABELS, MOST, Fields
 from lindero.persist.registry import EstimatorKind, Kind
+from lindero.problems.formulation import Task
 from lindero.solvers.solution import Status
+from lindero.svm.fitting import export_state, import_state
 
 #: Largest power of a polynomial kernel: it is computed by repeated squaring.
 _MOST_DEGREE = 2**31
@@ -32,6 +34,14 @@ def check_certificate(given: Fields) -> None:
     given.text("status")
     for part in given.items("parts", tuple):
         given.require("parts", type(part).__name__ == "Certificate", "must be certificates")
+
+
+def _task_state(task: Task) -> dict[str, Any]:
+    return {"rows": task.rows, "signs": task.targets, "in_order": task.in_order}
+
+
+def _task(kind: Any, values: dict[str, Any]) -> Task:
+    return Task(values["rows"], values["signs"], values["in_order"])
 
 
 def check_task(given: Fields) -> None:
@@ -151,7 +161,7 @@ def check_classifier(given: Fields) -> None:
 def _check_last_solutions(given: Fields, n_machines: int) -> None:
     for pair in given.items("_last_solutions", list, n_machines, tuple):
         names = [type(part).__name__ for part in pair]
-        sound = names == ["BinaryTask", "Solution"] and len(pair[0].rows) == len(pair[1].a)
+        sound = names == ["Task", "Solution"] and len(pair[0].rows) == len(pair[1].a)
         given.require("_last_solutions", sound, "must be tasks with their solutions")
 
 
@@ -232,18 +242,25 @@ def _of_svm(name: str, module: str, check: Any) -> EstimatorKind:
     return EstimatorKind(f"svm.{name}", f"lindero.svm.{module}:{name}", check)
 
 
+def _of_kernel(name: str, module: str, check: Any) -> EstimatorKind:
+    return EstimatorKind(
+        f"svm.{name}", f"lindero.svm.{module}:{name}", check,
+        state=export_state, adopt=import_state,
+    )  # fmt: skip
+
+
 KINDS: tuple[Kind, ...] = (
     Kind("KernelFunction", "lindero.kernels.operator:KernelFunction", check_kernel_function),
     Kind("Certificate", "lindero.solvers.solution:Certificate", check_certificate),
     Kind("Solution", "lindero.solvers.solution:Solution", check_solution),
-    Kind("BinaryTask", "lindero.svm.multiclass:BinaryTask", check_task),
-    _of_svm("SVC", "svc", check_classifier),
-    _of_svm("NuSVC", "nu_svc", check_classifier),
-    _of_svm("CostSensitiveSVC", "cost_sensitive_svc", check_classifier),
-    _of_svm("SVR", "svr", check_single),
-    _of_svm("NuSVR", "nu_svr", check_single),
-    _of_svm("OneClassSVM", "one_class", check_one_class),
+    Kind("BinaryTask", "lindero.problems.formulation:Task", check_task, _task_state, _task),
+    _of_kernel("SVC", "svc", check_classifier),
+    _of_kernel("NuSVC", "nu_svc", check_classifier),
+    _of_kernel("CostSensitiveSVC", "cost_sensitive_svc", check_classifier),
+    _of_kernel("SVR", "svr", check_single),
+    _of_kernel("NuSVR", "nu_svr", check_single),
+    _of_kernel("OneClassSVM", "one_class", check_one_class),
     _of_svm("RankSVM", "rank_svm", check_ranking),
-    _of_svm("SVCCV", "search", check_class_search),
-    _of_svm("SVRCV", "search_regression", check_value_search),
+    _of_svm("SVCCV", "search.svc_cv", check_class_search),
+    _of_svm("SVRCV", "search.svr_cv", check_value_search),
 )

@@ -31,6 +31,7 @@ from lindero.persist.text.libsvm import KERNELS as LIBSVM_KERNELS
 from lindero.persist.text.lines import LARGEST_INDEX, ModelText
 from lindero.persist.text.svmlight import KERNELS, SvmlightModel, format_svmlight, read_svmlight
 from lindero.runtime.arrays import Array, dense
+from lindero.svm.fitting import FittedMachines, adopt_machines, kernel_of
 
 #: Types of LIBSVM and the estimators of `lindero.svm` that are the same machine.
 _ESTIMATORS = {
@@ -132,12 +133,20 @@ def _make_estimator(name: str, machine: TextMachine, text: ModelText, trusted_wi
     parameters = {name: getattr(function, name) for name in _PARAMETERS[function.name]}
     estimator = getattr(lindero.svm, name)(kernel=function.name, **parameters)
     estimator.n_features_in_ = machine.n_features
+    n_support = None
     if machine.classes is not None and machine.n_support is not None:
-        estimator._adopt_classes(machine.classes, machine.n_support.astype(np.int32), "ovo")
+        estimator.classes_ = machine.classes
+        n_support = machine.n_support.astype(np.int32)
     # Nothing is known of the training rows: as none, `certify` refuses to judge by others.
     shape = (0, machine.n_features)
-    estimator._adopt_vectors(
-        function, vectors, support, machine.coefficients, machine.intercepts, shape
+    adopt_machines(
+        estimator,
+        FittedMachines(function, n_support=n_support),
+        vectors,
+        support,
+        machine.coefficients,
+        machine.intercepts,
+        shape,
     )
     if name == "OneClassSVM":
         estimator.offset_ = -float(machine.intercepts[0])
@@ -186,7 +195,7 @@ def to_libsvm(estimator: Any) -> LibsvmModel:
     if hasattr(estimator, "classes_"):
         labels = _integer_labels(estimator.classes_)
         counts = np.asarray(estimator.n_support_)
-        if len(labels) > 2 and estimator._scheme == "ovr":
+        if len(labels) == len(coefficients) > 2:
             raise ValueError(
                 "LIBSVM has machines for pairs of classes only, but this model has one for each "
                 "class against the rest. Fit it with multiclass='ovo' to save it, or keep it with "
@@ -213,7 +222,7 @@ def to_svmlight(estimator: Any) -> SvmlightModel:
     """What a file of SVMlight says of a fitted estimator with one output."""
     estimator = getattr(estimator, "best_estimator_", estimator)
     check_is_fitted(estimator)
-    if hasattr(estimator, "_function") and hasattr(estimator, "support_vectors_"):
+    if kernel_of(estimator) is not None and hasattr(estimator, "support_vectors_"):
         function = _named_kernel(estimator, "SVMlight")
         if function.name not in KERNELS:
             raise ValueError(
@@ -249,7 +258,8 @@ def to_svmlight(estimator: Any) -> SvmlightModel:
 
 
 def _named_kernel(estimator: Any, program: str) -> KernelFunction:
-    function: KernelFunction = estimator._function
+    function = kernel_of(estimator)
+    assert function is not None
     if function.call is not None:
         raise ValueError(
             f"A file of {program} names its kernel, and cannot hold a callable. Fit with a named "

@@ -40,7 +40,7 @@ from lindero.kernels.coupled import CoupledKernel
 from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.models.coupled_machine import CoupledKernelMachine, HyperplaneField
 from lindero.problems.coupled import Anchor, CoupledMargin, CoupledProblem, CoupledTube
-from lindero.problems.dual_qp import Judgement
+from lindero.problems.dual_qp import Judgement, upper_bounds
 from lindero.runtime.arrays import Array, dense
 from lindero.solvers.choose import SMALL_FIT_ROWS
 from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
@@ -48,8 +48,7 @@ from lindero.solvers.coupled.trail import Extension, Trail
 from lindero.solvers.solution import Certificate, Limits, Status
 from lindero.solvers.working_set import WorkingSetSolver
 from lindero.svm.adaptive.times import ROW_NUMBERS, TimeAxis
-from lindero.svm.margin_machine import warn_if_indefinite
-from lindero.svm.parameters import upper_bounds
+from lindero.svm.fitting import warn_if_indefinite
 from lindero.validation import kernel_function, scale_advice
 
 #: What to do where a fit stopped early, if not to allow more; who stops it by a callback knows.

@@ -10,13 +10,13 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from lindero.labels import class_labels, declared_classes, label_codes, require_one_kind
+from lindero.labels import declared_classes, label_codes, require_one_kind
 from lindero.problems.coupled import CoupledMargin
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
 from lindero.svm.adaptive.machine import AdaptiveMachine
 from lindero.svm.adaptive.path import decide, make_margins
-from lindero.validation import further_table, require_every_class, training_table
+from lindero.validation import class_labels, further_table, require_every_class, training_table
 
 
 class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]

@@ -2,7 +2,7 @@
 
 A grid of C × gamma is scored on every fold, and the best point is fitted to all rows. The scores
 are those of ``GridSearchCV`` over the same estimator; the work is shared between points (see
-`row_matrix`, `fold_path` and `search_run`), which makes it many times faster.
+`folds`), which makes it many times faster.
 """
 
 from __future__ import annotations
@@ -10,19 +10,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from lindero.labels import class_labels
+from lindero.problems.margin import Margin
 from lindero.runtime.arrays import Array
-from lindero.svm.fold_machines import ClassifierFold, FoldSVC
-from lindero.svm.fold_path import Fold, Split
-from lindero.svm.kernel_search import SEARCH_CONSTRAINTS, KernelSearch, has_model
-from lindero.svm.search_progress import SearchCallback
+from lindero.svm.fitting import make_tasks, require_consistent
+from lindero.svm.progress import SearchCallback
+from lindero.svm.search.folds import SearchFold, Split, cut_rows
+from lindero.svm.search.kernel_search import SEARCH_CONSTRAINTS, KernelSearch, has_model
 from lindero.svm.svc import SVC
-from lindero.validation import require_every_class, sample_weights, training_table
+from lindero.validation import (
+    class_labels,
+    require_every_class,
+    sample_weights,
+    training_table,
+    weigh_classes,
+)
 
 
 class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -72,7 +79,7 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     verbose : bool, default=False
         Show a progress bar on searches that take longer than a second.
     callback : callable or None, default=None
-        Called with a :class:`~lindero.svm.search_progress.SearchProgress` for each score. Returning
+        Called with a :class:`~lindero.svm.progress.SearchProgress` for each score. Returning
         True ends the search: points not scored on all folds by then have the score NaN.
 
     Attributes
@@ -108,6 +115,16 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
 
+    See Also
+    --------
+    SVC : The machine that is fitted.
+    SVRCV : The same for regression.
+
+    References
+    ----------
+    C.-W. Hsu, C.-C. Chang and C.-J. Lin, "A practical guide to support vector classification",
+    National Taiwan University, 2003: the grid.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -121,7 +138,6 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _kind = SVC
-    _fold_kind = FoldSVC
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SEARCH_CONSTRAINTS,
@@ -201,7 +217,30 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _folds(
         self, template: Any, X: Any, y: Array, weights: Array, splits: Sequence[Split]
-    ) -> Sequence[Fold]:
-        template._require_consistent()
-        classes, codes = class_labels(y)
-        return [ClassifierFold(template, X, y, weights, classes, codes, split) for split in splits]
+    ) -> Sequence[SearchFold]:
+        require_consistent(False, self.break_ties, self.decision_function_shape)
+        codes = class_labels(y)[1]
+        return [self._fold(template, X, y, weights, codes, split) for split in splits]
+
+    def _fold(
+        self, template: Any, X: Any, y: Array, weights: Array, codes: Array, split: Split
+    ) -> SearchFold:
+        number, train, test = split
+        classes, counts, codes = self.classes_, weights[train], codes[train]
+        missing = np.bincount(codes, minlength=len(classes)) == 0
+        if missing.any():
+            raise ValueError(
+                f"Fold {number} of cv has no training row of class "
+                f"{classes[int(np.argmax(missing))]!s}. Use fewer folds, or a splitter that keeps "
+                "the shares of the classes (sklearn.model_selection.StratifiedKFold), or leave "
+                "classes of very few rows out."
+            )
+        where = f"In the training rows of fold {number} of cv, sample_weight"
+        require_every_class(where, counts, codes, classes)
+        factors, weights = weigh_classes(self.class_weight, classes, codes, y[train], counts)
+        rows = np.flatnonzero(weights > 0)
+        return SearchFold(
+            template, Margin(1.0), train, test, *cut_rows(X, train, test, self.kernel),
+            counts, weights, make_tasks(rows, codes, len(classes), self.multiclass),
+            codes, len(classes), self.multiclass, {"classes_": classes, "class_weight_": factors},
+        )  # fmt: skip

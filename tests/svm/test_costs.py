@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.svm import CostSensitiveSVC, costs_from_matrix
-from lindero.svm.misclassification_costs import class_terms
+from lindero.svm.costs import class_terms
 from lindero.validation import row_factors
 
 NAN, INFINITY = float("nan"), float("inf")

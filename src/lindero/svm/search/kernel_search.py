@@ -1,14 +1,22 @@
-"""What every search over C and gamma does, whatever it fits."""
+"""What every search over C and gamma does, whatever it fits: the grid, its scores, the refit.
+
+Points are laid out as scikit-learn's ``ParameterGrid`` does: C outside, gamma inside. Where points
+have the same mean score, the smaller C wins (the stronger regularisation), then the smaller gamma
+(the smoother kernel). Means are exact sums divided by the number of folds, so that the same scores
+in another order of folds are a tie and not a matter of rounding.
+"""
 
 from __future__ import annotations
 
 import inspect
-import warnings
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn import get_config
 from sklearn.base import _fit_context, is_classifier
 from sklearn.exceptions import ConvergenceWarning
@@ -20,16 +28,21 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
-from lindero.svm.fold_machines import at
-from lindero.svm.fold_path import Fold, Split
-from lindero.svm.kernel_classifier import CALIBRATION
+from lindero.svm.calibration import CALIBRATION
+from lindero.svm.fitting import KernelEstimator
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.svm.search_grid import best_of, grid_of, tabulated
-from lindero.svm.search_progress import SearchCallback
-from lindero.svm.search_run import Outcome, Search
-from lindero.svm.transaction import unfitted_copy
+from lindero.svm.progress import SearchCallback
+from lindero.svm.search.folds import Search, SearchFold, SearchScores, Split, set_point
+from lindero.svm.transaction import become, unfitted_copy
 from lindero.validation import kernel_function
+
+#: C = 2⁻⁵, 2⁻³, …, 2¹⁵
+DEFAULT_CS = tuple(2.0**k for k in range(-5, 16, 2))
+
+#: gamma = 1/(2σ²) for σ = 2⁻¹⁵, 2⁻¹³, …, 2³
+DEFAULT_GAMMAS = tuple(0.5 / 4.0**k for k in range(-15, 4, 2))
 
 SEARCH_CONSTRAINTS: dict[str, list[Any]] = {
     "Cs": ["array-like", None],
@@ -75,9 +88,8 @@ class KernelSearch:
     verbose: bool
     callback: SearchCallback | None
 
-    #: The estimator to refit, and the one that folds are fitted with.
-    _kind: ClassVar[Any]
-    _fold_kind: ClassVar[Any]
+    #: The estimator that folds are fitted with, and that is refitted.
+    _kind: ClassVar[type[KernelEstimator]]
 
     def _own_parameters(self) -> dict[str, Any]:
         """Parameters of the estimator besides C, gamma and those that all of them have."""
@@ -89,7 +101,7 @@ class KernelSearch:
 
     def _folds(
         self, template: Any, X: Any, y: Array, weights: Array, splits: Sequence[Split]
-    ) -> Sequence[Fold]:
+    ) -> Sequence[SearchFold]:
         raise NotImplementedError
 
     def _parameters(self) -> dict[str, Any]:
@@ -127,13 +139,13 @@ class KernelSearch:
             raise KeyboardInterrupt(
                 "The search was interrupted. The estimator is as it was before fit."
             ) from None
-        self.__dict__ = fitted.__dict__
+        become(self, fitted)
         return self
 
     def _search(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         """Set all fitted attributes."""
-        grid = grid_of(self.Cs, self.gammas, self.kernel)
-        template = self._fold_kind(**self._parameters())
+        grid = read_grid(self.Cs, self.gammas, self.kernel)
+        template = self._kind(**self._parameters())
         scorer = self._scorer(template)
         table, targets, weights = self._table(X, y, sample_weight)
         splitter = check_cv(self.cv, targets, classifier=is_classifier(self))
@@ -153,7 +165,8 @@ class KernelSearch:
             return _number(scorer(model, folds[k].X_test, targets[test], **more))
 
         outcome = Search(
-            grid=grid,
+            Cs=grid.Cs,
+            gammas=grid.gammas,
             folds=folds,
             X=table,
             score=score,
@@ -168,12 +181,13 @@ class KernelSearch:
         self.Cs_ = np.array(grid.Cs)
         self.gammas_ = np.array(grid.gammas, dtype=None if _all_numbers(grid.gammas) else object)
         self.scores_ = outcome.scores
-        self.cv_results_ = tabulated(grid, outcome.scores, outcome.fit_times, outcome.score_times)
+        self.cv_results_ = tabulate(grid, outcome.scores, outcome.fit_times, outcome.score_times)
         numbers = [
-            kernel_function(at(template, 1.0, gamma), table, weights).gamma for gamma in grid.gammas
+            kernel_function(set_point(template, 1.0, gamma), table, weights).gamma
+            for gamma in grid.gammas
         ]
         means = self.cv_results_["mean_test_score"]
-        self.best_index_ = best_of(grid, means, numbers)
+        self.best_index_ = find_best(grid, means, numbers)
         self.best_score_ = float(means[self.best_index_])
         self.best_params_ = grid.params[self.best_index_]
         self.C_ = self.best_params_["C"]
@@ -190,14 +204,13 @@ class KernelSearch:
             raise ValueError(f"scoring={self.scoring!r} needs probabilities. {CALIBRATION}")
         return scorer
 
-    def _warn_unfinished(self, outcome: Outcome) -> None:
+    def _warn_unfinished(self, outcome: SearchScores) -> None:
         if outcome.n_unfinished:
-            warnings.warn(
+            warn_user(
                 f"{outcome.n_unfinished} of {outcome.n_done} fits of the search stopped before the "
                 f"KKT gap was within tol; the largest gap left is {outcome.worst_gap:.3g}, tol is "
                 f"{self.tol:.3g}. Raise max_iter or tol, scale X, or leave the largest Cs out.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
     # -- the refitted estimator ---------------------------------------------------------------
@@ -283,3 +296,111 @@ def _number(score: Any) -> float:
 
 def _all_numbers(values: tuple[Any, ...]) -> bool:
     return all(isinstance(value, float) for value in values)
+
+
+# -- the grid -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SearchGrid:
+    """Values of C and gamma to try; `gammas` is (None,) for a kernel that has none."""
+
+    Cs: tuple[float, ...]
+    gammas: tuple[Any, ...]
+
+    @property
+    def params(self) -> list[dict[str, Any]]:
+        """The points, in the order of all results."""
+        if self.gammas == (None,):
+            return [{"C": C} for C in self.Cs]
+        return [{"C": C, "gamma": gamma} for C in self.Cs for gamma in self.gammas]
+
+
+def read_grid(Cs: Any, gammas: Any, kernel: Any) -> SearchGrid:
+    """The grid that the parameters of a search describe."""
+    chosen = DEFAULT_CS if Cs is None else tuple(Cs)
+    _require_some("Cs", chosen)
+    for C in chosen:
+        if not isinstance(C, Real) or not 0 < float(C) < math.inf:
+            raise ValueError(
+                f"Cs holds {C!r}: every C must be a finite number above 0. (A hard margin, C=inf, "
+                "has no solution on folds that are not separable; a large C is nearly the same.)"
+            )
+    if callable(kernel) or kernel in ("linear", "precomputed"):
+        if gammas is not None:
+            name = "a callable kernel" if callable(kernel) else f"kernel={kernel!r}"
+            raise ValueError(f"gammas has no effect with {name}, which has no gamma: leave it out.")
+        return SearchGrid(tuple(float(C) for C in chosen), (None,))
+    if gammas is None:
+        values: tuple[Any, ...] = DEFAULT_GAMMAS if kernel == "rbf" else ("scale",)
+    else:
+        values = tuple(gammas)
+    _require_some("gammas", values)
+    return SearchGrid(
+        tuple(float(C) for C in chosen), tuple(_read_gamma(value) for value in values)
+    )
+
+
+def _read_gamma(value: Any) -> Any:
+    if isinstance(value, str) and value in ("scale", "auto"):
+        return str(value)
+    if not isinstance(value, Real) or not 0 <= float(value) < math.inf:
+        raise ValueError(
+            f"gammas holds {value!r}: every gamma must be a finite number, 0 or more, or 'scale' "
+            "or 'auto'."
+        )
+    return float(value)
+
+
+def _require_some(name: str, values: Sequence[Any]) -> None:
+    if len(values) == 0:
+        raise ValueError(f"{name} is empty: give at least one value, or None for the default grid.")
+
+
+def tabulate(
+    grid: SearchGrid, scores: Array, fit_times: Array, score_times: Array
+) -> dict[str, Any]:
+    """``cv_results_`` from arrays of shape (n_gammas, n_Cs, n_splits)."""
+    table: dict[str, Any] = {}
+    for name, values in (("fit_time", fit_times), ("score_time", score_times)):
+        flat = _by_point(values)
+        table[f"mean_{name}"], table[f"std_{name}"] = flat.mean(axis=1), flat.std(axis=1)
+    table["param_C"] = np.ma.array([point["C"] for point in grid.params])
+    if grid.gammas != (None,):
+        mixed = any(isinstance(gamma, str) for gamma in grid.gammas)
+        given = [point["gamma"] for point in grid.params]
+        table["param_gamma"] = np.ma.array(given, dtype=object if mixed else float)
+    table["params"] = grid.params
+    flat = _by_point(scores)
+    for k in range(flat.shape[1]):
+        table[f"split{k}_test_score"] = flat[:, k]
+    means = np.array([_mean(row) for row in flat])
+    table["mean_test_score"] = means
+    table["std_test_score"] = flat.std(axis=1)
+    # Points without a score come last.
+    unknown = np.isnan(means)
+    ranks = rankdata(np.where(unknown, np.inf, -means), method="min")
+    table["rank_test_score"] = ranks.astype(np.int32)
+    return table
+
+
+def find_best(grid: SearchGrid, means: Array, gamma_values: Sequence[float]) -> int:
+    """The position of the best point. `gamma_values` are the gammas as numbers."""
+    if np.isnan(means).all():
+        raise ValueError(
+            "No point of the grid has a score: all are NaN. Look at what scoring returns for the "
+            "validation rows of each fold."
+        )
+    tied = np.flatnonzero(means == np.nanmax(means))
+    values = [(C, gamma) for C in grid.Cs for gamma in gamma_values]
+    return int(min(tied, key=lambda index: values[index]))
+
+
+def _by_point(values: Array) -> Array:
+    return values.transpose(1, 0, 2).reshape(-1, values.shape[2])
+
+
+def _mean(scores: Array) -> float:
+    if not np.isfinite(scores).all():
+        return float(scores.mean())
+    return math.fsum(scores) / len(scores)

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils._param_validation import Interval
 
+from lindero.problems.tube import Tube
 from lindero.runtime.arrays import Array
-from lindero.svm.fold_machines import FoldSVR, RegressorFold
-from lindero.svm.fold_path import Fold, Split
-from lindero.svm.kernel_search import SEARCH_CONSTRAINTS, KernelSearch
-from lindero.svm.search_progress import SearchCallback
+from lindero.svm.fitting import make_tasks
+from lindero.svm.progress import SearchCallback
+from lindero.svm.search.folds import SearchFold, Split, cut_rows
+from lindero.svm.search.kernel_search import SEARCH_CONSTRAINTS, KernelSearch
 from lindero.svm.svr import SVR
 from lindero.validation import sample_weights, training_table
 
@@ -57,7 +59,7 @@ class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     verbose : bool, default=False
         Show a progress bar on searches that take longer than a second.
     callback : callable or None, default=None
-        Called with a :class:`~lindero.svm.search_progress.SearchProgress` for each score. Returning
+        Called with a :class:`~lindero.svm.progress.SearchProgress` for each score. Returning
         True ends the search: points not scored on all folds by then have the score NaN.
 
     Attributes
@@ -91,6 +93,16 @@ class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
 
+    See Also
+    --------
+    SVR : The machine that is fitted.
+    SVCCV : The same for classification.
+
+    References
+    ----------
+    C.-W. Hsu, C.-C. Chang and C.-J. Lin, "A practical guide to support vector classification",
+    National Taiwan University, 2003: the grid.
+
     Examples
     --------
     >>> import numpy as np
@@ -104,7 +116,6 @@ class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _kind = SVR
-    _fold_kind = FoldSVR
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SEARCH_CONSTRAINTS,
@@ -153,5 +164,19 @@ class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _folds(
         self, template: Any, X: Any, y: Array, weights: Array, splits: Sequence[Split]
-    ) -> Sequence[Fold]:
-        return [RegressorFold(template, X, y, weights, split) for split in splits]
+    ) -> Sequence[SearchFold]:
+        return [self._fold(template, X, y, weights, split) for split in splits]
+
+    def _fold(self, template: Any, X: Any, y: Array, weights: Array, split: Split) -> SearchFold:
+        number, train, test = split
+        weights = weights[train]
+        rows = np.flatnonzero(weights > 0)
+        if len(rows) == 0:
+            raise ValueError(
+                f"sample_weight is zero for all training rows of fold {number} of cv. Use other "
+                "folds, or leave rows of weight zero out."
+            )
+        return SearchFold(
+            template, Tube(1.0, self.epsilon), train, test, *cut_rows(X, train, test, self.kernel),
+            weights, weights, make_tasks(rows, y[train]),
+        )  # fmt: skip

@@ -1,0 +1,830 @@
+"""How support vector machines are fitted, certified and tried without single samples: one way for
+all of them.
+
+    rows, targets, weights  →  TrainingSet  →  fit_machines  →  fitted attributes
+
+A `Formulation` says what the problem is. A fit is a list of tasks, each one problem over some of
+the rows: one for each pair of classes, or a single one for two classes, a regression or a region.
+Estimators read their tables, choose a formulation and a solver, and leave the rest to
+`KernelEstimator`, their only base. The file is long so that the whole way of a fit, and back from
+it, is in one place.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, fields, replace
+from functools import cache, partial
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import lapack
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from lindero.errors import NotSeparableError, warn_user
+from lindero.kernels.operator import KernelFunction, KernelOperator, kernel_operator, origin
+from lindero.kernels.special import MatrixKernel
+from lindero.labels import known_codes
+from lindero.models.kernel_machine import KernelMachine, linear_weights
+from lindero.problems.dual_qp import DualQP, Judgement
+from lindero.problems.formulation import Formulation, KernelExpansion, Task
+from lindero.runtime.arrays import Array, dense
+from lindero.runtime.threads import TileThreads, single_threaded_blas
+from lindero.solvers.choose import SMALL_FIT_ROWS, GeneralSolver, choose_solver
+from lindero.solvers.solution import Callback, Certificate, Limits, Solution, Solver, Status
+from lindero.solvers.wrappers import (
+    HardMarginSolver,
+    PathSolver,
+    ScaledSolver,
+    not_separable_message,
+)
+from lindero.svm.calibration import CALIBRATION
+from lindero.svm.multiclass import join_machines, split_classes, take_apart
+from lindero.svm.progress import reporting
+from lindero.svm.transaction import fitting_aside
+from lindero.validation import new_table, numeric_targets, sample_weights, scale_advice
+
+#: Tasks of at most this many rows run side by side, one thread each; larger ones one by one.
+SIDE_BY_SIDE_ROWS = 20_000
+
+#: Support vectors among which a kernel is looked at for negative directions.
+_CHECKED_VECTORS = 200
+
+#: Up to this many samples the kernel matrix is computed once for all solutions without one of them.
+_MOST_SAMPLES = 5_000
+
+#: Those solutions start so near to their ends that `tol` itself would be met at once.
+_SHARE_OF_TOL = 1e-3
+
+Solved = list[tuple[DualQP, Solution]]
+
+
+# -- from rows to problems ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """The rows of a fit, and its tasks: `bounds` are those of the dual variables of each row,
+    `codes` the classes of rows (None without classes), `shift` the origin of a linear kernel."""
+
+    X: Any
+    function: KernelFunction
+    bounds: Array
+    tasks: Sequence[Task]
+    codes: Array | None
+    n_classes: int
+    scheme: str
+    shift: Array | None
+
+    @classmethod
+    def of(
+        cls,
+        formulation: Formulation,
+        X: Any,
+        function: KernelFunction,
+        weights: Array,
+        targets: Any = None,
+        n_classes: int = 0,
+        scheme: str = "ovo",
+    ) -> TrainingSet:
+        """The tasks that a formulation has over rows of these weights. Targets are codes of classes
+        if there are `n_classes`, and numbers if not."""
+        bounds = formulation.bounds(weights)
+        tasks = make_tasks(np.flatnonzero(bounds > 0), targets, n_classes, scheme)
+        if formulation.positives_first:
+            tasks = [task.sort_by_sign() for task in tasks]
+        shift = origin(X, function) if formulation.movable_origin else None
+        codes = targets if n_classes else None
+        return cls(X, function, bounds, tasks, codes, n_classes, scheme, shift)
+
+    def kernel(self) -> KernelOperator:
+        return kernel_operator(self.X, self.function, shift=self.shift)
+
+    def state(self, formulation: Formulation, kernel: KernelOperator, task: Task) -> DualQP:
+        """The problem of a task; `kernel` is that of all rows."""
+        whole = len(task.rows) == len(self.bounds) and task.in_order
+        over = kernel if whole else kernel.subset(task.rows)
+        return formulation.state(over, task.targets, self.bounds[task.rows])
+
+
+def make_tasks(rows: Array, targets: Any, n_classes: int = 0, scheme: str = "ovo") -> list[Task]:
+    """The tasks of a fit to these rows."""
+    if n_classes > 2:
+        return split_classes(targets, n_classes, scheme, rows)
+    if n_classes == 2:
+        return [Task(rows, np.where(targets[rows] == 1, 1.0, -1.0))]
+    return [Task(rows, None if targets is None else targets[rows])]
+
+
+# -- from problems to solutions -------------------------------------------------------------------
+
+
+def fit_machines(
+    formulation: Formulation,
+    training: TrainingSet,
+    make_solver: Callable[..., Solver],
+    tol: float,
+    cache_size: float,
+    starts: Sequence[Solution | None],
+    limits: Limits,
+) -> Solved:
+    """Solve each task, stated only when its turn comes. After an interruption the ones left get the
+    zero solution, so that what was solved is not lost."""
+    tasks, kernel = training.tasks, training.kernel()
+    solved: list[Any] = [None] * len(tasks)
+
+    def work(number: int, n_threads: int | None, share: float) -> None:
+        problem = training.state(formulation, kernel, tasks[number])
+        if limits.interrupted:
+            solved[number] = (problem, _nothing(problem))
+            return
+        solver = make_solver(tol=tol, cache_size=cache_size * share, n_threads=n_threads)
+        try:
+            solved[number] = (problem, solver.solve(problem, starts[number], limits, number))
+        except KeyboardInterrupt:
+            limits.interrupt()
+            if training.codes is None:
+                raise
+            solved[number] = (problem, _nothing(problem))
+        except NotSeparableError as error:
+            limits.interrupt()
+            rows = tasks[number].rows[list(error.samples)]
+            raise NotSeparableError(not_separable_message(rows), rows.tolist()) from None
+        except BaseException:
+            limits.interrupt()  # no use in going on with the others
+            raise
+
+    sizes = [len(task.rows) * formulation.per_sample for task in tasks]
+    if sum(sizes) < SMALL_FIT_ROWS:
+        with single_threaded_blas:
+            for number in range(len(tasks)):
+                work(number, 1, 1.0)
+        return solved
+    if len(tasks) == 1 or max(sizes) > SIDE_BY_SIDE_ROWS:
+        for number in range(len(tasks)):
+            work(number, None, 1.0)
+        return solved
+    with TileThreads() as threads:
+        try:
+            threads.map(partial(work, n_threads=1, share=1 / threads.n_threads), range(len(tasks)))
+        except KeyboardInterrupt:
+            limits.interrupt()
+    for number, done in enumerate(solved):
+        if done is None:
+            work(number, 1, 1.0)
+    return solved
+
+
+def _nothing(problem: DualQP) -> Solution:
+    a, f = np.zeros(problem.n_variables), np.zeros(problem.kernel.n_samples)
+    bias = 0.0 if problem.group_sizes is None else np.zeros(problem.n_groups)
+    return Solution(a, f, bias, Status.INTERRUPTED, 0, 0.0)
+
+
+# -- certificates ---------------------------------------------------------------------------------
+
+
+def certify_solutions(solved: Solved, seconds: float) -> Certificate:
+    """What the problems of a fit say of their solutions, from the solvers' final states."""
+    parts = [
+        Certificate.of(
+            _judge(problem, solution), solution.n_iter, solution.seconds, solution.status.value
+        )
+        for problem, solution in solved
+    ]
+    return Certificate.joined(parts, seconds)
+
+
+def _judge(problem: DualQP, solution: Solution) -> Judgement:
+    """Of a problem that was never begun, and whose zeros are not feasible, the gap is not known."""
+    judgement = problem.judge(solution.a, solution.f, solution.bias)
+    if not problem.starts_at_zero and not solution.a.any():
+        return replace(judgement, kkt_gap=float("inf"))
+    return judgement
+
+
+def certify_from_scratch(
+    problem: DualQP, a: Array, bias: Any, n_iter: int, tol: float
+) -> Certificate:
+    """What a problem says of dual variables and a bias, in double precision."""
+    judgement = problem.judge(a, bias=bias)
+    if judgement.infeasibility > 1e-6 * max(1.0, float(a.max(initial=0.0))):
+        found = "the coefficients break a constraint."
+    elif judgement.kkt_gap > tol:
+        found = "the KKT gap is above tol (are these the rows, labels and weights given to fit?)."
+    else:
+        found = "the KKT gap is within tol."
+    return Certificate.of(judgement, n_iter, 0.0, "Recomputed in double precision: " + found)
+
+
+# -- without single samples -----------------------------------------------------------------------
+
+
+def leave_one_out(
+    problem: DualQP,
+    a: Array,
+    make_solver: Callable[..., Solver],
+    tol: float,
+    cache_size: float,
+    limits: Limits,
+) -> Array:
+    """The output at each sample of the machine trained without it; `a` is the solution with all of
+    them, or nearly, and `make_solver` the constructor of the solver that found it.
+
+    Leaving out a sample that is not a support vector leaves the solution as it is. Its bias too,
+    unless no variable is free: then it is the middle of an interval whose ends may be that sample.
+    For a support vector the problem is solved again without it, from the solution that is known.
+    Nothing is approximated.
+    """
+    tol = _SHARE_OF_TOL * tol
+    by_decomposition = make_solver in (GeneralSolver, HardMarginSolver)
+    solver: Solver = GeneralSolver(tol, cache_size, n_threads=1)
+    if not by_decomposition:
+        solver = make_solver(tol=tol, cache_size=cache_size, n_threads=1)
+    elif problem.kernel.n_samples <= _MOST_SAMPLES:
+        rows = np.arange(problem.kernel.n_samples)
+        matrix = problem.kernel.astype(np.float64).matrix(rows, len(rows))
+        problem = replace(problem, kernel=MatrixKernel(matrix))
+        solver = PathSolver(tol)
+    # First with all samples: what the fit left open within its tolerance would otherwise be done
+    # over and over again.
+    known = solver.solve(problem, _at(a), limits)
+    if limits.interrupted:
+        raise KeyboardInterrupt
+    sample_of = np.arange(len(a)) if problem.sample_of is None else problem.sample_of
+    support = np.unique(sample_of[known.a > 0])
+    values: Array = known.f + known.bias
+    if not ((known.a > 0) & (known.a < problem.u)).any():
+        for sample in np.setdiff1d(sample_of, support):
+            absent = replace(problem, u=np.where(sample_of == sample, 0.0, problem.u))
+            values[sample] = known.f[sample] + absent.bias(known.a, known.f)
+    unfinished = [known.status is not Status.OPTIMAL]
+
+    def work(number: int) -> None:
+        sample = support[number]
+        left_out = sample_of == sample
+        if by_decomposition:
+            absent = replace(problem, u=np.where(left_out, 0.0, problem.u))
+            solution = solver.solve(absent, _at(np.where(left_out, 0.0, known.a)), limits, number)
+            values[sample] = solution.f[sample] + solution.bias
+        else:
+            rest = _remove_sample(problem, sample, left_out)
+            solution = solver.solve(rest, _at(known.a[~left_out]), limits, number)
+            values[sample] = _value_at(problem, sample, rest, solution)
+        unfinished.append(solution.status is not Status.OPTIMAL)
+
+    with TileThreads() as threads:
+        try:
+            threads.map(work, range(len(support)))
+        except KeyboardInterrupt:
+            limits.interrupt()
+    if limits.interrupted:
+        raise KeyboardInterrupt
+    if any(unfinished):
+        warn_user(
+            f"{sum(unfinished)} of {len(unfinished)} solutions of leave_one_out stopped before "
+            f"their KKT gaps were within {tol:.0e}: their values are approximate. Raise max_iter "
+            "or time_limit, or scale the features (sklearn.preprocessing.StandardScaler).",
+            ConvergenceWarning,
+        )
+    return values
+
+
+def _remove_sample(problem: DualQP, sample: int, left_out: Array) -> DualQP:
+    """The problem of all other samples, for solvers that need u > 0."""
+    sample_of = None
+    if problem.sample_of is not None:
+        kept = problem.sample_of[~left_out]
+        sample_of = kept - (kept > sample)
+    return replace(
+        problem,
+        kernel=problem.kernel.subset(np.delete(np.arange(problem.kernel.n_samples), sample)),
+        p=problem.p[~left_out],
+        s=problem.s[~left_out],
+        u=problem.u[~left_out],
+        sample_of=sample_of,
+    )
+
+
+def _value_at(problem: DualQP, sample: int, rest: DualQP, solution: Solution) -> float:
+    """The output at a sample of the machine over all others."""
+    z = rest.at_samples(rest.s * solution.a)
+    held = np.flatnonzero(z)
+    others = np.delete(np.arange(problem.kernel.n_samples), sample)
+    kernel = problem.kernel.astype(np.float64)
+    row = kernel.cross(kernel.probe(np.array([sample])), kernel.probe(others[held]))
+    return float(row[0] @ z[held]) + float(solution.bias)
+
+
+def _at(a: Array) -> Solution:
+    """A point to start from."""
+    return Solution(a, np.empty(0), 0.0, Status.OPTIMAL, 0, 0.0)
+
+
+# -- estimators -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FittedMachines:
+    """What a fitted estimator holds besides its public attributes.
+
+    `formulation` has the parameters of the fit, which may be changed after it (None in a model of
+    another program); `weights` are those of the features, with the linear kernel; `n_support` are
+    the support vectors of each class, `scheme` how machines belong to classes; `solved` is for a
+    warm start; `known` are rows whose outputs are known, and these.
+    """
+
+    function: KernelFunction
+    formulation: Formulation | None = None
+    weights: Array | None = None
+    n_support: Array | None = None
+    scheme: str = "ovo"
+    solved: list[tuple[Task, Solution]] | None = None
+    known: tuple[Any, Array] | None = None
+
+    @property
+    def group_sizes(self) -> tuple[int, ...] | None:
+        """Support vectors of each class, where machines are pairs of classes."""
+        if self.n_support is None or len(self.n_support) == 2 or self.scheme == "ovr":
+            return None
+        return tuple(int(k) for k in self.n_support)
+
+    def shift_biases(self, shift: Array | None) -> Any:
+        """w·origin of each machine: what moving the origin of a linear kernel adds to its bias."""
+        return 0.0 if shift is None or self.weights is None else self.weights @ shift
+
+
+class Training(NamedTuple):
+    """What came of a fit: the function and the solution of each task."""
+
+    functions: list[KernelExpansion]
+    solved: Solved
+    interrupted: bool
+
+
+class KernelEstimator(BaseEstimator):  # type: ignore[misc]
+    """Abstract. Estimators write `_fit`, which reads a table and calls `_train`, and `_read_again`,
+    which reads the same table for a certificate."""
+
+    kernel: Any
+    tol: float
+    cache_size: float
+    max_iter: int
+    time_limit: float | None
+    callback: Callback | None
+    verbose: bool
+    warm_start: bool
+    certificate_: Certificate
+    classes_: Array
+    n_iter_: Any
+    _machines_: FittedMachines
+
+    #: The formulation that it solves.
+    _formulation: ClassVar[type[Formulation]]
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
+        """Set all fitted attributes; whether the fit was interrupted. `last` is where a warm start
+        goes on from."""
+        raise NotImplementedError
+
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Array]:
+        """Rows, targets and weights of the fit, given once more."""
+        raise NotImplementedError
+
+    def _fit_aside(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Fit a copy, and become it."""
+        last = getattr(self, "_machines_", None) if self.warm_start else None
+        with fitting_aside(self) as attempt:
+            attempt.interrupted = attempt.estimator._fit(X, y, sample_weight, last)
+        return self
+
+    def _train(
+        self,
+        formulation: Formulation,
+        training: TrainingSet,
+        begun: float,
+        last: FittedMachines | None,
+    ) -> Training:
+        """Solve the tasks of a fit and set the attributes that all estimators have; `begun` is when
+        the fit was."""
+        tasks, X = training.tasks, training.X
+        shape = (max(len(task.rows) for task in tasks), X.shape[1])
+        make_solver = self._choose_solver(formulation, training.function, shape)
+        with self._reporting() as callback:
+            limits = self._limits(callback, len(tasks))
+            solved = fit_machines(
+                formulation, training, make_solver, self.tol * formulation.unit, self.cache_size,
+                _find_starts(tasks, formulation, last), limits,
+            )  # fmt: skip
+        functions = adopt_solutions(self, formulation, training, solved)
+        self.certificate_ = certify_solutions(solved, time.perf_counter() - begun)
+        n_unfinished = sum(solution.status is not Status.OPTIMAL for _, solution in solved)
+        if n_unfinished and not limits.interrupted:
+            self._warn_unfinished(X, n_unfinished, len(solved))
+        warn_if_indefinite(training.function, X, self.support_)
+        return Training(functions, solved, limits.interrupted)
+
+    def _choose_solver(
+        self, formulation: Formulation, function: KernelFunction, shape: tuple[int, int]
+    ) -> Callable[..., Solver]:
+        """A constructor of solvers for problems of `shape` at the most."""
+        if formulation.scale_free:
+            return ScaledSolver
+        hard = bool(np.isinf(getattr(formulation, "C", 1.0)))
+        return choose_solver(getattr(self, "solver", "working_set"), function, shape, hard)
+
+    def _limits(self, callback: Callback | None, n_problems: int) -> Limits:
+        return Limits(
+            max_iter=None if self.max_iter < 0 else self.max_iter,
+            time_limit=self.time_limit,
+            callback=callback,
+            n_problems=n_problems,
+        )
+
+    def _reporting(self) -> AbstractContextManager[Callback | None]:
+        """The user's callback, with a progress bar added if it is wanted."""
+        return reporting(True, self.callback) if self.verbose else nullcontext(self.callback)
+
+    def _warn_unfinished(self, X: Any, n_unfinished: int, n_machines: int) -> None:
+        certificate = self.certificate_
+        which = f" ({n_unfinished} of {n_machines} machines)" if n_machines > 1 else ""
+        if certificate.status == Status.PRECISION.value:
+            advice = "Lower C, or raise tol." if hasattr(self, "C") else "Raise tol."
+        else:
+            advice = (
+                "Raise max_iter or time_limit (warm_start=True goes on from here), or raise tol."
+            )
+        warn_user(
+            f"{certificate.status}{which} The gap left is {certificate.kkt_gap:.3g}, tol is "
+            f"{self.tol:.3g}. {advice}" + scale_advice(X, self._machines_.function),
+            ConvergenceWarning,
+        )
+
+    # -- the model ----------------------------------------------------------------------------
+
+    def _values(self, X: Any) -> Array:
+        """The output of each machine for each row of X: (n_rows, n_machines)."""
+        check_is_fitted(self)
+        machines = self._machines_
+        if machines.known is not None and X is machines.known[0]:
+            return machines.known[1]
+        X = new_table(self, X)
+        if machines.weights is not None:
+            return np.asarray(X @ machines.weights.T + self.intercept_, dtype=np.float64)
+        vectors, function = self.support_vectors_, machines.function
+        if function.name == "precomputed":
+            X = vectors = X[:, self.support_]
+        machine = KernelMachine(
+            kernel=kernel_operator(vectors, function, shift=origin(vectors, function)),
+            coefficients=dense(self.dual_coef_),
+            intercepts=self.intercept_,
+            group_sizes=machines.group_sizes,
+        )
+        return machine.decision_values(X)
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features, one row per machine; for the linear kernel only."""
+        machines = getattr(self, "_machines_", None)
+        kernel = machines.function.name if machines else self.kernel
+        if kernel != "linear":
+            raise AttributeError(
+                f"coef_ is only available when kernel='linear', not kernel={kernel!r}."
+            )
+        check_is_fitted(self)
+        weights = self._machines_.weights
+        return sp.csr_array(weights) if sp.issparse(self.dual_coef_) else weights
+
+    @property
+    def n_support_(self) -> Array:
+        """Number of support vectors, of each class if there are classes."""
+        check_is_fitted(self)
+        of_classes = self._machines_.n_support
+        return np.array([len(self.support_)], dtype=np.int32) if of_classes is None else of_classes
+
+    @property
+    def _gamma(self) -> float:
+        """The number that gamma was in the fit, where scikit-learn has it as well."""
+        return self._machines_.function.gamma
+
+    # -- judging ------------------------------------------------------------------------------
+
+    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+        """Recompute the certificate from scratch, in float64, from the coefficients alone.
+
+        Nothing of the solver's state is used: the problem is stated again from the training data
+        and judges the fitted coefficients.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The data given to `fit`.
+
+        Returns
+        -------
+        certificate : Certificate
+        """
+        return self._certify(*self._read_again(X, y, sample_weight))
+
+    def _certify(self, X: Any, targets: Any, weights: Array) -> Certificate:
+        begun = time.perf_counter()
+        restated = self._restate(X, targets, weights)
+        parts = [
+            certify_from_scratch(problem, a, bias, int(n_iter), self.tol)
+            for (_, problem, a, bias), n_iter in zip(
+                restated, np.atleast_1d(self.n_iter_), strict=True
+            )
+        ]
+        return Certificate.joined(parts, time.perf_counter() - begun)
+
+    def _find_widths(self, weights: Array) -> Iterable[float]:
+        """What ν-machines found besides their functions (see `KernelExpansion`)."""
+        return np.zeros(len(self.intercept_))
+
+    def _leave_one_out(self, X: Any, targets: Array, weights: Array) -> Array:
+        """The output of each machine at each row, trained without that row."""
+        restated = self._restate(X, targets, weights)
+        machines = self._machines_
+        for _, problem, _, _ in restated:
+            if machines.n_support is None:
+                if problem.kernel.n_samples < 2:
+                    raise ValueError("leave_one_out needs two samples of positive weight at least.")
+            elif min((problem.s > 0).sum(), (problem.s < 0).sum()) < 2:
+                raise ValueError(
+                    "leave_one_out needs two samples of each class at least: a class has a single "
+                    "sample of positive weight, and no machine can be trained without it."
+                )
+        formulation = machines.formulation
+        assert formulation is not None
+        tol = self.tol * formulation.unit
+        values = self._values(X)
+        with self._reporting() as callback:
+            limits = self._limits(callback, len(self.support_))
+            for number, (task, problem, a, _) in enumerate(restated):
+                shape = (len(task.rows), self.n_features_in_)
+                make_solver = self._choose_solver(formulation, machines.function, shape)
+                values[task.rows, number] = leave_one_out(
+                    problem, a, make_solver, tol, self.cache_size, limits
+                )
+        return values
+
+    def _restate(
+        self, X: Any, targets: Any, weights: Array
+    ) -> list[tuple[Task, DualQP, Array, Any]]:
+        """The task and problem of each machine, stated again from the training data, and the fitted
+        dual variables and bias."""
+        machines, scheme = self._machines_, self._machines_.scheme
+        formulation = machines.formulation
+        assert formulation is not None
+        n_classes = 0 if machines.n_support is None else len(machines.n_support)
+        training = TrainingSet.of(
+            formulation, X, machines.function, weights, targets, n_classes, scheme
+        )
+        joined, tasks = dense(self.dual_coef_), training.tasks
+        if len(tasks) == 1:
+            coefficients = np.zeros(X.shape[0])
+            coefficients[self.support_] = joined[0]
+            expansions = [coefficients[tasks[0].rows]]
+        else:
+            expansions = take_apart(tasks, self.support_, joined, X.shape[0], n_classes, scheme)
+        intercepts = self.intercept_ + machines.shift_biases(training.shift)
+        kernel, widths, restated = training.kernel(), self._find_widths(weights), []
+        for task, *function in zip(tasks, expansions, intercepts, widths, strict=True):
+            problem = training.state(formulation, kernel, task)
+            a, bias = formulation.restore(problem, KernelExpansion(*function))
+            restated.append((task, problem, a, bias))
+        return restated
+
+    def _require_fitted_rows(self, X: Any, targets: Any = None) -> None:
+        """Refuse other data than those of the fit, as far as their number tells."""
+        n_fitted = self.shape_fit_[0]
+        if n_fitted == 0:
+            raise ValueError(
+                f"This {type(self).__name__} was read from a model file, which does not say what "
+                "it was trained with: it can predict, but not be judged."
+            )
+        if X.shape[0] != n_fitted or (targets is not None and len(targets) != n_fitted):
+            raise ValueError(
+                f"The data given to fit are needed: {n_fitted} rows, but X has {X.shape[0]}"
+                + ("." if targets is None else f" and y has {len(targets)}.")
+            )
+
+    def _read_labels_again(self, X: Any, y: Any) -> tuple[Any, Array]:
+        """Rows and codes of the classes, given once more."""
+        check_is_fitted(self)
+        X, codes = new_table(self, X), known_codes(y, self.classes_)
+        self._require_fitted_rows(X, codes)
+        return X, codes
+
+    def _read_targets_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
+        """Rows, targets of a regression and weights, given once more."""
+        check_is_fitted(self)
+        X, targets = new_table(self, X), numeric_targets(y)
+        self._require_fitted_rows(X, targets)
+        return X, targets, sample_weights(sample_weight, X)
+
+    # -- for scikit-learn ---------------------------------------------------------------------
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> Any:
+        """Names of the parameters, read from the signature once: a small fit is shorter than
+        looking at it."""
+        return super()._get_param_names()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+
+def adopt_solutions(
+    estimator: KernelEstimator, formulation: Formulation, training: TrainingSet, solved: Solved
+) -> list[KernelExpansion]:
+    """Set the attributes that solutions of all tasks determine; the functions they stand for."""
+    functions = [formulation.recover(*pair, estimator.tol) for pair in solved]
+    X, tasks, codes = training.X, training.tasks, training.codes
+    n_support = None
+    if len(tasks) == 1:
+        coefficients = functions[0].coefficients
+        held = np.flatnonzero(coefficients)
+        support = tasks[0].rows[held]
+        if codes is not None:
+            order = np.argsort(codes[support], kind="stable")
+            held, support = held[order], support[order]
+        joined = coefficients[None, held]
+    else:
+        assert codes is not None
+        support, joined = join_machines(
+            tasks, [function.coefficients for function in functions],
+            codes, training.n_classes, training.scheme,
+        )  # fmt: skip
+    if codes is not None:
+        n_support = np.bincount(codes[support], minlength=training.n_classes).astype(np.int32)
+    warm = [(task, s) for task, (_, s) in zip(tasks, solved, strict=True)]
+    machines = FittedMachines(
+        training.function, formulation, None, n_support, training.scheme,
+        warm if estimator.warm_start else None,
+    )  # fmt: skip
+    intercepts = np.array([function.intercept for function in functions])
+    precomputed = training.function.name == "precomputed"
+    vectors = X[:0] if precomputed else X[support]
+    adopt_machines(
+        estimator, machines, vectors, support, joined, intercepts, X.shape, training.shift
+    )
+    estimator.n_iter_ = np.array([solution.n_iter for _, solution in solved], dtype=np.int32)
+    if codes is None:
+        estimator.n_iter_ = solved[0][1].n_iter
+    estimator.fit_status_ = int(any(s.status is not Status.OPTIMAL for _, s in solved))
+    bounded = np.zeros(X.shape[0], dtype=bool)
+    for task, (problem, solution) in zip(tasks, solved, strict=True):
+        at_bound = solution.a >= problem.u  # u > 0 for the rows of a task
+        if problem.sample_of is not None:
+            at_bound = problem.sample_of[at_bound]
+        bounded[task.rows[at_bound]] = True
+    estimator.bounded_support_ = estimator.support_[bounded[estimator.support_]]
+    estimator.free_support_ = estimator.support_[~bounded[estimator.support_]]
+    return functions
+
+
+def adopt_machines(
+    estimator: KernelEstimator,
+    machines: FittedMachines,
+    vectors: Any,
+    support: Array,
+    coefficients: Array,
+    intercepts: Array,
+    shape: tuple[int, int],
+    shift: Array | None = None,
+) -> None:
+    """Set the attributes that predictions need: `coefficients` (a row per machine, or one-vs-one
+    as in `models.kernel_machine`) of `vectors`, which are the rows `support` of training data of
+    `shape`. `shift` is the origin they were trained with."""
+    estimator.shape_fit_ = shape
+    estimator.support_ = support.astype(np.int32)
+    precomputed = machines.function.name == "precomputed"
+    estimator.support_vectors_ = np.empty((0, 0)) if precomputed else vectors
+    estimator.dual_coef_ = sp.csr_array(coefficients) if sp.issparse(vectors) else coefficients
+    if machines.function.name == "linear":
+        weights = linear_weights(vectors, coefficients, machines.group_sizes)
+        machines = replace(machines, weights=weights)
+        intercepts = intercepts - machines.shift_biases(shift)
+    estimator.intercept_ = intercepts
+    estimator._machines_ = machines
+
+
+def remember_values(estimator: KernelEstimator, X: Any, values: Array) -> None:
+    """Have a fitted estimator know its outputs for the rows of X."""
+    estimator._machines_ = replace(estimator._machines_, known=(X, values))
+
+
+def _find_starts(
+    tasks: Sequence[Task], formulation: Formulation, last: FittedMachines | None
+) -> Sequence[Solution | None]:
+    """Solutions of the last fit: for classes of the same rows and signs, else of as many
+    variables."""
+    solved = None if last is None else last.solved
+    if solved is None or len(solved) != len(tasks):
+        return [None] * len(tasks)
+    if last is not None and last.n_support is None:
+        solution = solved[0][1]
+        same = len(solution.a) == len(tasks[0].rows) * formulation.per_sample
+        return [solution if same else None]
+    return [
+        solution
+        if np.array_equal(task.rows, old.rows) and np.array_equal(task.targets, old.targets)
+        else None
+        for task, (old, solution) in zip(tasks, solved, strict=True)
+    ]
+
+
+def warn_if_indefinite(function: KernelFunction, X: Any, support: Array) -> None:
+    """Say so when a kernel is not positive semi-definite on (some of) the support vectors."""
+    if function.name in ("linear", "poly", "rbf") or len(support) == 0:
+        return
+    kernel = kernel_operator(X, function)
+    probe = kernel.probe(support[:_CHECKED_VECTORS])
+    matrix = kernel.cross(probe, probe)
+    matrix = 0.5 * (matrix + matrix.T)
+    ridge = 1e-8 * float(np.abs(matrix).max())
+    _, failed = lapack.dpotrf(matrix + ridge * np.eye(len(matrix)), lower=1)
+    if failed:
+        warn_user(
+            f"The {function.name} kernel is not positive semi-definite on these data: the problem "
+            "has no single optimum, and the certificate speaks of a stationary point only.",
+            UserWarning,
+        )
+
+
+def require_consistent(probability: Any, break_ties: bool, decision_function_shape: str) -> None:
+    """Refuse options of a classifier that contradict each other."""
+    if probability not in (False, "deprecated"):
+        raise ValueError("probability=True is not supported. " + CALIBRATION)
+    if break_ties and decision_function_shape == "ovo":
+        raise ValueError(
+            "break_ties must be False when decision_function_shape is 'ovo': ties between "
+            "classes are broken by the values of decision_function_shape='ovr'."
+        )
+
+
+# -- for model files ------------------------------------------------------------------------------
+
+
+def export_state(estimator: KernelEstimator) -> dict[str, Any]:
+    """What an estimator holds besides its parameters, by the names that model files have for it."""
+    left_out = {"_machines_", *estimator._get_param_names()}
+    state = {name: value for name, value in vars(estimator).items() if name not in left_out}
+    machines = getattr(estimator, "_machines_", None)
+    if machines is None:
+        return state
+    state = {"_function": machines.function, "_gamma": machines.function.gamma} | state
+    if machines.weights is not None:
+        state["_weights"] = machines.weights
+    if machines.n_support is not None:
+        state |= {"_n_support": machines.n_support, "_scheme": machines.scheme}
+    if machines.formulation is not None:
+        if machines.n_support is not None:
+            state["_last_solutions"] = machines.solved
+        else:
+            state["_last_solution"] = machines.solved[0][1] if machines.solved else None
+        for field in fields(machines.formulation):
+            if f"{field.name}_" not in state:
+                state[f"_fitted_{field.name}"] = getattr(machines.formulation, field.name)
+    return state
+
+
+def import_state(estimator: KernelEstimator, state: dict[str, Any]) -> None:
+    """The inverse."""
+    rest = dict(state)
+    function = rest.pop("_function", None)
+    names = [field.name for field in fields(estimator._formulation)]
+    fitted = {name: rest.pop(f"_fitted_{name}", state.get(f"{name}_")) for name in names}
+    weights, n_support = rest.pop("_weights", None), rest.pop("_n_support", None)
+    scheme, solved = rest.pop("_scheme", "ovo"), rest.pop("_last_solutions", None)
+    solution = rest.pop("_last_solution", None)
+    if solution is not None:
+        solved = [(Task(np.empty(0, dtype=np.intp), None), solution)]
+    for name in ("_gamma", "_mean_weight"):
+        rest.pop(name, None)
+    estimator.__dict__.update(rest)
+    if function is not None:
+        formulation = None
+        if all(value is not None for value in fitted.values()):
+            formulation = estimator._formulation(**fitted)
+        estimator._machines_ = FittedMachines(
+            function, formulation, weights, n_support, scheme, solved
+        )
+
+
+def kernel_of(estimator: Any) -> KernelFunction | None:
+    """The kernel that a fitted machine has, with the numbers of its fit."""
+    machines = getattr(estimator, "_machines_", None)
+    return getattr(estimator, "_function", None) if machines is None else machines.function

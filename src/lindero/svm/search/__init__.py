@@ -1,0 +1,1 @@
+"""Searches over C and gamma by cross-validation."""

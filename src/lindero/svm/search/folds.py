@@ -1,0 +1,349 @@
+"""The folds of a search: each with its machines for all C and gamma, side by side in threads.
+
+What is done to the training rows of a fold is what `fit` of the estimator does to a table, so that
+the models are the same; only the solving is shared.
+
+A path is one gamma on one fold, along ascending C. From one solution a of the dual problem (bounds
+u) to the next (bounds u' > u):
+
+    start   coefficients at their bound are put to the new one, the others stay; the sum is then
+            mended by the free ones. Most rows inside the margin stay there when C grows.
+    end     where a < u everywhere, no bound acts: a solves the problem for every larger C as well,
+            with the same bias and the same gap. The rest of the path costs nothing, exactly.
+
+With the kernel matrix of the fold at hand, the decision values of the validation rows are one
+product. They are put into the fitted estimators that a scorer is given.
+
+Threads solve paths (compiled code and BLAS release Python's lock); the scoring is done in the
+thread that called `fit`, since a user's scorer need not be thread-safe and scikit-learn's settings
+belong to a thread. Paths of small gammas go first: those kernels are the smoothest, their problems
+take longest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from lindero.kernels.operator import KernelFunction, KernelOperator, kernel_operator, origin
+from lindero.kernels.special import MatrixKernel, RowMatrix, side_by_side
+from lindero.problems.dual_qp import DualQP
+from lindero.problems.formulation import Formulation, Task
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import available_threads, single_threaded_blas
+from lindero.solvers.choose import GeneralSolver, choose_solver
+from lindero.solvers.solution import Limits, Solution, Solver, Status
+from lindero.solvers.wrappers import PathSolver
+from lindero.svm.fitting import (
+    SIDE_BY_SIDE_ROWS,
+    KernelEstimator,
+    Solved,
+    TrainingSet,
+    adopt_solutions,
+    certify_solutions,
+    remember_values,
+)
+from lindero.svm.progress import SearchCallback, SearchProgress, counting_fits
+from lindero.validation import kernel_function
+
+#: Number, training rows and validation rows of a fold.
+Split = tuple[int, Array, Array]
+
+
+# -- a fold ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SearchFold:
+    """The training and validation part of one split, as a formulation sees them.
+
+    `train` and `test` are rows of the whole table; `counts` how many rows each training row counts
+    for, `weights` their factors of C; `codes` are the classes of training rows, if there are any.
+    `template` is the unfitted estimator, `attributes` what its fits have besides
+    what the solutions say.
+    """
+
+    template: KernelEstimator
+    formulation: Formulation
+    train: Array
+    test: Array
+    X_train: Any
+    X_test: Any
+    counts: Array
+    weights: Array
+    tasks: Sequence[Task]
+    codes: Array | None = None
+    n_classes: int = 0
+    scheme: str = "ovo"
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    def function(self, gamma: Any) -> KernelFunction:
+        return kernel_function(set_point(self.template, 1.0, gamma), self.X_train, self.counts)
+
+    def formulate(self, C: float) -> Formulation:
+        return replace(self.formulation, C=C)  # type: ignore[call-arg]
+
+    def adopt(self, C: float, gamma: Any, training: TrainingSet, solved: Solved) -> KernelEstimator:
+        """The estimator that fitting the training part with these parameters gives."""
+        model = set_point(self.template, C, gamma)
+        model.__dict__.update(self.attributes, n_features_in_=self.X_train.shape[1])
+        adopt_solutions(model, self.formulate(C), training, solved)
+        model.certificate_ = certify_solutions(solved, sum(s.seconds for _, s in solved))
+        return model
+
+
+def cut_rows(X: Any, train: Array, test: Array, kernel: Any) -> tuple[Any, Any]:
+    """Training and validation rows; of a kernel matrix only the columns of training rows."""
+    if isinstance(kernel, str) and kernel == "precomputed":
+        return X[np.ix_(train, train)], X[np.ix_(test, train)]
+    return X[train], X[test]
+
+
+def set_point(template: KernelEstimator, C: float, gamma: Any) -> KernelEstimator:
+    """A copy of an unfitted estimator at a point of the grid, without the checks of `set_params`:
+    a search makes thousands."""
+    copied = object.__new__(type(template))
+    copied.__dict__ = {**vars(template), "C": C}
+    if gamma is not None:
+        copied.__dict__["gamma"] = gamma
+    return copied
+
+
+# -- a path ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PathSettings:
+    """What is the same for all paths of a search; `n_threads` is for each solver."""
+
+    tol: float
+    cache_size: float
+    n_threads: int | None
+    limits: Limits
+    report: Callable[[float], None]
+
+
+def fit_path(
+    fold: SearchFold,
+    gamma: Any,
+    Cs: Sequence[float],
+    matrix: RowMatrix | None,
+    settings: PathSettings,
+) -> list[KernelEstimator]:
+    """A fitted estimator for each of the ascending Cs."""
+    function, tasks = fold.function(gamma), fold.tasks
+    make_solver = choose_solver("auto", function, _shape(fold), hard=False)
+    if make_solver is not GeneralSolver:
+        matrix = None  # interior points want the features
+    solver: Solver = PathSolver(settings.tol)
+    if matrix is None:
+        solver = make_solver(
+            tol=settings.tol, cache_size=settings.cache_size, n_threads=settings.n_threads
+        )
+    shift = origin(fold.X_train, function) if matrix is None else matrix.shift
+    training = TrainingSet(
+        fold.X_train, function, fold.weights, tasks, fold.codes, fold.n_classes, fold.scheme, shift
+    )
+    n_rows = len(fold.train)
+    over: KernelOperator | None = None
+    paths = []
+    for task in tasks:
+        if over is None or len(task.rows) < n_rows:
+            over = _kernel_of(fold, task.rows, function, matrix, shift)
+        paths.append(_follow(fold, task, over, Cs, solver, settings, 1 / len(tasks)))
+    solved = [[path[i] for path in paths] for i in range(len(Cs))]
+    models = [fold.adopt(C, gamma, training, solved[i]) for i, C in enumerate(Cs)]
+    if matrix is not None:
+        cross = matrix.between(fold.test, fold.train, function)
+        for model, machines in zip(models, solved, strict=True):
+            z = np.zeros((n_rows, len(paths)))
+            for k, (task, (problem, solution)) in enumerate(zip(tasks, machines, strict=True)):
+                z[task.rows, k] = problem.at_samples(problem.s * solution.a)
+            biases = np.array([solution.bias for _, solution in machines])
+            remember_values(model, fold.X_test, cross @ z + biases)
+    return models
+
+
+def _shape(fold: SearchFold) -> tuple[int, int]:
+    return max(len(task.rows) for task in fold.tasks), fold.X_train.shape[1]
+
+
+def _kernel_of(
+    fold: SearchFold,
+    rows: Array,
+    function: KernelFunction,
+    matrix: RowMatrix | None,
+    shift: Array | None,
+) -> KernelOperator:
+    if matrix is not None:
+        return MatrixKernel(matrix.among(fold.train[rows], function))
+    kernel = kernel_operator(fold.X_train, function, shift=shift)
+    return kernel if len(rows) == kernel.n_samples else kernel.subset(rows)
+
+
+def _follow(
+    fold: SearchFold,
+    task: Task,
+    kernel: KernelOperator,
+    Cs: Sequence[float],
+    solver: Solver,
+    settings: PathSettings,
+    share: float,
+) -> Solved:
+    """The problem of a task and its solution for each C."""
+    solved: Solved = []
+    for C in Cs:
+        formulation = fold.formulate(C)
+        bounds = formulation.bounds(fold.weights)[task.rows]
+        problem = formulation.state(kernel, task.targets, bounds)
+        solution = _go_on(problem, solved[-1] if solved else None, solver, settings.limits)
+        if settings.limits.interrupted:
+            raise KeyboardInterrupt
+        solved.append((problem, solution))
+        settings.report(share)
+    return solved
+
+
+def _go_on(
+    problem: DualQP, last: tuple[DualQP, Solution] | None, solver: Solver, limits: Limits
+) -> Solution:
+    if last is None:
+        return solver.solve(problem, None, limits)
+    old, solution = last
+    at_bound = (solution.a >= old.u) & (old.u > 0)
+    if solution.status is Status.OPTIMAL and not at_bound.any():
+        return replace(solution, n_iter=0, seconds=0.0)
+    start = replace(solution, a=np.where(at_bound, problem.u, solution.a))
+    return solver.solve(problem, start, limits)
+
+
+# -- all paths ------------------------------------------------------------------------------------
+
+
+@dataclass
+class SearchScores:
+    """Arrays of shape (n_gammas, n_Cs, n_splits); NaN where the callback ended the search."""
+
+    scores: Array
+    fit_times: Array
+    score_times: Array
+    n_done: int = 0
+    n_unfinished: int = 0
+    worst_gap: float = 0.0
+
+
+@dataclass(frozen=True)
+class Search:
+    """A grid of C × gamma, the folds it is tried on, and how a model is scored on one of them."""
+
+    Cs: Sequence[float]
+    gammas: Sequence[Any]
+    folds: Sequence[SearchFold]
+    X: Any
+    score: Callable[[Any, int], float]
+    tol: float
+    cache_size: float
+    max_iter: int | None
+    verbose: bool
+    callback: SearchCallback | None
+
+    def run(self) -> SearchScores:
+        """Score every point on every fold."""
+        shape = (len(self.gammas), len(self.Cs), len(self.folds))
+        outcome = SearchScores(np.full(shape, np.nan), np.zeros(shape), np.zeros(shape))
+        order = np.argsort(self.Cs, kind="stable")
+        ascending = [self.Cs[c] for c in order]
+        gammas = sorted(range(shape[0]), key=lambda g: _as_number(self.gammas[g]))
+        jobs = [(g, k) for g in gammas for k in range(len(self.folds))]
+        limits = Limits(max_iter=self.max_iter)
+        begun = time.perf_counter()
+        with single_threaded_blas, counting_fits(self.verbose, outcome.scores.size) as report:
+            n_workers, matrix = self._plan(len(jobs))
+            cache_size = self.cache_size / max(1, n_workers)
+            n_threads = 1 if n_workers else None
+            settings = PathSettings(self.tol, cache_size, n_threads, limits, report)
+
+            def solve(job: tuple[int, int]) -> list[Any]:
+                g, k = job
+                return fit_path(self.folds[k], self.gammas[g], ascending, matrix, settings)
+
+            with closing(_complete(solve, jobs, n_workers, limits)) as ended:
+                for (g, k), models in ended:
+                    for c, model in zip(order, models, strict=True):
+                        self._enter(outcome, (g, int(c), k), model)
+                        if self._report(outcome, (g, int(c), k), time.perf_counter() - begun):
+                            return outcome
+        return outcome
+
+    def _enter(self, outcome: SearchScores, place: tuple[int, int, int], model: Any) -> None:
+        """Score a model and write down what it took."""
+        begun = time.perf_counter()
+        outcome.scores[place] = self.score(model, place[2])
+        outcome.score_times[place] = time.perf_counter() - begun
+        outcome.fit_times[place] = model.certificate_.seconds
+        outcome.n_done += 1
+        if model.fit_status_:
+            outcome.n_unfinished += 1
+            outcome.worst_gap = max(outcome.worst_gap, model.certificate_.kkt_gap)
+
+    def _report(self, outcome: SearchScores, place: tuple[int, int, int], seconds: float) -> bool:
+        """Tell the callback; whether it wants the search to end."""
+        if self.callback is None:
+            return False
+        g, c, k = place
+        return bool(
+            self.callback(
+                SearchProgress(
+                    C=self.Cs[c],
+                    gamma=self.gammas[g],
+                    fold=k,
+                    score=float(outcome.scores[place]),
+                    n_done=outcome.n_done,
+                    n_total=outcome.scores.size,
+                    seconds=seconds,
+                )
+            )
+        )
+
+    def _plan(self, n_jobs: int) -> tuple[int, RowMatrix | None]:
+        """Threads for jobs side by side (0: one after another, each with all threads), and the
+        matrix they share if it fits."""
+        function = self.folds[0].function(self.gammas[0])
+        n_rows = self.X.shape[0]
+        longest = max(len(fold.train) for fold in self.folds)
+        at_most = min(available_threads(), n_jobs)
+        shapes = {_shape(fold) for fold in self.folds}
+        solvers = {choose_solver("auto", function, shape, hard=False) for shape in shapes}
+        if GeneralSolver in solvers:
+            fitting = side_by_side(n_rows, longest, self.cache_size, at_most)
+            return fitting, RowMatrix(self.X, function) if fitting else None
+        return at_most if longest <= SIDE_BY_SIDE_ROWS else 0, None
+
+
+def _as_number(gamma: Any) -> float:
+    return gamma if isinstance(gamma, float) else 0.0
+
+
+def _complete(
+    work: Callable[[Any], Any], jobs: Sequence[Any], n_workers: int, limits: Limits
+) -> Generator[tuple[Any, Any]]:
+    """Jobs with what `work` returned for them, in the order in which they end."""
+    if n_workers == 0:
+        for job in jobs:
+            yield job, work(job)
+        return
+    pool = ThreadPoolExecutor(n_workers, thread_name_prefix="lindero")
+    try:
+        waiting = {pool.submit(work, job): job for job in jobs}
+        for future in as_completed(waiting):
+            yield waiting.pop(future), future.result()
+    finally:
+        # After an interruption, an error or a stop: solvers notice within a few steps.
+        limits.interrupt()
+        pool.shutdown(wait=True, cancel_futures=True)
