@@ -1,6 +1,6 @@
 """Random sequences of additions, removals and changes for incremental machines, and streams.
 
-    python -m tests.svm.incremental_machines --sequences 20000 --first-seed 0
+    python -m tests.svm.incremental.machines --sequences 20000 --first-seed 0
 
 A sequence is known by its seed alone, so that one that fails can be lived again.
 """
@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from tests.svm.incremental_life import KERNELS, KINDS, Life, Worst, laplacian
+from tests.svm.incremental.life import KERNELS, KINDS, Life, Worst, laplacian
 
 from lindero.svm import CostSensitiveSVC, IncrementalSVC
 
@@ -27,7 +27,7 @@ WEIGHTLESS = ("svc", "svr", "one class")
 
 KERNEL_PARAMS = {
     "linear": {"kernel": "linear"},
-    "poly": {"kernel": "poly", "degree": 2, "coef0": 1.0},
+    "poly": {"kernel": "poly", "degree": 2, "coef0": 1.0, "gamma": "auto"},
     "rbf": {"kernel": "rbf", "gamma": 0.4},
     "callable": {"kernel": laplacian},
 }
@@ -45,7 +45,7 @@ def batch(X, y, sample_cost=None, **params):
 
 
 def one_by_one(X, y, sample_cost=None, **params):
-    model = IncrementalSVC(**params)
+    model = IncrementalSVC(**{"gamma": "auto", **params})
     for i in range(X.shape[0]):
         cost = None if sample_cost is None else sample_cost[i : i + 1]
         model.partial_fit(X[i : i + 1], y[i : i + 1], sample_cost=cost)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -11,10 +12,15 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
 from lindero.runtime.arrays import Array
-from lindero.svm.exact_insight import PenaltyInsight
-from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS
+from lindero.svm.incremental.estimator import (
+    INCREMENTAL_CONSTRAINTS,
+    IncrementalEstimator,
+    give_each,
+)
+from lindero.svm.incremental.insight import PenaltyPath, follow_penalty, leave_one_out
+from lindero.svm.incremental.machine import OnlineFormulation
 from lindero.svm.parameters import upper_bounds
-from lindero.svm.transaction import unfitted_copy
+from lindero.svm.transaction import become, unfitted_copy
 from lindero.validation import (
     further_table,
     numeric_targets,
@@ -24,11 +30,32 @@ from lindero.validation import (
 )
 
 
-class IncrementalSVR(RegressorMixin, PenaltyInsight):  # type: ignore[misc]
+def tube_terms(y: Array, factors: Array, C: float, epsilon: float) -> tuple[Array, Array, Array]:
+    """s, p and u of samples, two variables each: one pulls the function up to y, one down."""
+    signs = np.tile([1.0, -1.0], len(y))
+    p = np.column_stack([epsilon - y, epsilon + y]).ravel()
+    return signs, p, np.repeat(upper_bounds(C, factors), 2)
+
+
+@dataclass(frozen=True)
+class OnlineTube(OnlineFormulation):
+    """The tube of `problems.tube`, sample by sample."""
+
+    C: float
+    epsilon: float
+
+    FIELDS: ClassVar[dict[str, str]] = {"C": "_fitted_C", "epsilon": "_fitted_epsilon"}
+    per_sample: ClassVar[int] = 2
+
+    def state_samples(self, targets: Array, factors: Array) -> tuple[Array, Array, Array]:
+        return tube_terms(targets, factors, self.C, self.epsilon)
+
+
+class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc]
     """Regression inside a tube that learns and forgets single samples, exactly.
 
-    After every call the model is the one that :class:`SVR` would find for the samples held, to
-    rounding.
+    After every call the model is the one that :class:`SVR` with the same `gamma` would find for the
+    samples held, to rounding.
 
     Parameters
     ----------
@@ -41,9 +68,11 @@ class IncrementalSVR(RegressorMixin, PenaltyInsight):  # type: ignore[misc]
         exact for kernels that are positive semi-definite.
     degree : int, default=3
         Degree of the polynomial kernel.
-    gamma : {"auto", "scale"} or float, default="auto"
-        Factor in the rbf, poly and sigmoid kernels. ``"auto"`` is ``1 / n_features``. ``"scale"``
-        is ``1 / (n_features * X.var())`` of the rows of the first call, and stays what it was.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Factor in the rbf, poly and sigmoid kernels. ``"scale"`` is ``1 / (n_features * X.var())``
+        of the rows of the first call, and stays what it was: neither learning nor forgetting
+        changes it. Where these rows do not vary, as a single one does not, it is that of
+        ``"auto"``, ``1 / n_features``, with a warning.
     coef0 : float, default=0.0
         Constant in the poly and sigmoid kernels.
     window : int or None, default=None
@@ -85,6 +114,20 @@ class IncrementalSVR(RegressorMixin, PenaltyInsight):  # type: ignore[misc]
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
 
+    See Also
+    --------
+    SVR : The same machine, fitted to all samples at once.
+    IncrementalSVC : Classification that learns and forgets single samples.
+    AdaptiveSVR : Regression for data that drift, with a model for every instant.
+
+    References
+    ----------
+    J. Ma, J. Theiler and S. Perkins, "Accurate on-line support vector regression", Neural
+    Computation 15(11), 2683-2703, 2003.
+
+    P. Laskov, C. Gehl, S. Krüger and K.-R. Müller, "Incremental support vector learning: analysis,
+    implementation and applications", Journal of Machine Learning Research 7, 1909-1936, 2006.
+
     Examples
     --------
     >>> from lindero.svm import IncrementalSVR
@@ -95,7 +138,7 @@ class IncrementalSVR(RegressorMixin, PenaltyInsight):  # type: ignore[misc]
     array([3.])
     """
 
-    _per_sample = 2
+    _formulation = OnlineTube
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **INCREMENTAL_CONSTRAINTS,
@@ -150,10 +193,9 @@ class IncrementalSVR(RegressorMixin, PenaltyInsight):  # type: ignore[misc]
         X, y = training_table(fitted, X, y, y_numeric=True)
         weights = sample_weights(sample_weight, X)
         upper_bounds(self.C, weights)
-        fitted._fitted_C, fitted._fitted_epsilon = self.C, self.epsilon
-        fitted._begin(X, weights)
-        fitted._learn(X, y, weights)
-        self.__dict__ = fitted.__dict__
+        fitted._begin(X, weights, OnlineTube(self.C, self.epsilon))
+        fitted._machine.learn(X, y, weights)
+        become(self, fitted)
         return self
 
     # Not decorated: parameters count in the first call only, and checking them costs as much as
@@ -178,23 +220,16 @@ class IncrementalSVR(RegressorMixin, PenaltyInsight):  # type: ignore[misc]
         self : IncrementalSVR
             A call that fails or is interrupted changes nothing at all.
         """
-        if not hasattr(self, "_engine"):
+        if not hasattr(self, "_machine"):
             fitted: IncrementalSVR = self.fit(X, y, sample_weight)
             return fitted
         X, y = further_table(self, X, y, y_numeric=True)
         weights = row_factors(sample_weight, X.shape[0], "sample_weight")
-        upper_bounds(self._fitted_C, weights)
-        self._learn(X, y, weights)
+        upper_bounds(self._machine.formulation.C, weights)
+        self._machine.learn(X, y, weights)
         return self
 
-    def _stated_for(self, C: float, targets: Array, factors: Array) -> tuple[Array, Array, Array]:
-        up_and_down = np.column_stack(
-            [self._fitted_epsilon - targets, self._fitted_epsilon + targets]
-        )
-        signs = np.tile([1.0, -1.0], len(targets))
-        return signs, up_and_down.ravel(), np.repeat(upper_bounds(C, factors), 2)
-
-    # -- forgetting and changing --------------------------------------------------------------
+    # -- changing -----------------------------------------------------------------------------
 
     def replace(self, ids: Any, y: Any = None, sample_weight: Any = None) -> IncrementalSVR:
         """Change the target or the weight of samples that are held.
@@ -213,16 +248,16 @@ class IncrementalSVR(RegressorMixin, PenaltyInsight):  # type: ignore[misc]
         self : IncrementalSVR
             A call that fails changes nothing at all.
         """
-        self._require_fitted()
-        slots = self._samples.find(ids)
-        targets, factors = self._samples.targets[slots], self._samples.factors[slots]
+        machine = self._fitted()
+        slots = machine.samples.find(ids)
+        targets, factors = machine.samples.targets[slots], machine.samples.factors[slots]
         if y is not None:
-            targets = numeric_targets(self._one_each(y, slots, "y"))
+            targets = numeric_targets(give_each(y, slots, "y"))
         if sample_weight is not None:
-            given = self._one_each(sample_weight, slots, "sample_weight")
+            given = give_each(sample_weight, slots, "sample_weight")
             factors = row_factors(given, len(slots), "sample_weight")
-            upper_bounds(self._fitted_C, factors)
-        self._replace(slots, targets, factors)
+            upper_bounds(machine.formulation.C, factors)
+        machine.change(slots, targets, factors)
         return self
 
     # -- insight and predictions --------------------------------------------------------------
@@ -235,10 +270,24 @@ class IncrementalSVR(RegressorMixin, PenaltyInsight):  # type: ignore[misc]
         values : ndarray of shape (n_held,)
             In the order of `sample_ids_`.
         """
-        self._require_fitted()
-        if len(self._samples.slots) < 2:
-            raise ValueError("leave_one_out needs two samples at least.")
-        return self._left_out()
+        return leave_one_out(self._fitted())
+
+    def path(self, C_from: float, C_to: float) -> PenaltyPath:
+        """The solutions for all values of C between two, exactly.
+
+        Coefficients and intercept are piecewise linear in C; the path has a row for each
+        breakpoint. The model itself stays as it is.
+
+        Parameters
+        ----------
+        C_from, C_to : float
+            The ends, positive and finite.
+
+        Returns
+        -------
+        path : PenaltyPath
+        """
+        return follow_penalty(self._fitted(), C_from, C_to)
 
     def predict(self, X: Any) -> Array:
         """The value of the regression at each row.
@@ -252,4 +301,4 @@ class IncrementalSVR(RegressorMixin, PenaltyInsight):  # type: ignore[misc]
         -------
         values : ndarray of shape (n_samples,)
         """
-        return self._values(X)[:, 0]
+        return self._decide(X)

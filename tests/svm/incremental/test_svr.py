@@ -11,13 +11,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from tests.svm.incremental_life import laplacian
+from tests.svm.incremental.life import laplacian
 
 from lindero.svm import SVR, IncrementalSVR
 
 KERNELS = {
     "linear": {"kernel": "linear"},
-    "poly": {"kernel": "poly", "degree": 2, "coef0": 1.0},
+    "poly": {"kernel": "poly", "degree": 2, "coef0": 1.0, "gamma": "auto"},
     "rbf": {"kernel": "rbf", "gamma": 0.4},
     "callable": {"kernel": laplacian},
 }
@@ -105,7 +105,7 @@ def test_a_window_holds_the_last_samples(at_once):
     model = IncrementalSVR(**params).fit(X, y) if at_once else one_by_one(X, y, **params)
     assert model.sample_ids_.tolist() == list(range(275, 300))
     assert_same(model, batch(X[275:], y[275:], **params), X)
-    assert at_once or model._samples.n_slots <= 25 + 64 + 2
+    assert at_once or model._machine.samples.n_slots <= 25 + 64 + 2
 
 
 def test_one_sample_is_its_own_regression():

@@ -1,33 +1,152 @@
-"""A cost-sensitive classifier that learns and forgets single samples exactly."""
+"""A cost-sensitive classifier that learns and forgets single samples exactly.
+
+Beside the estimator: what a sample becomes in the dual problem, and the two classes that become
+known as labels come.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import _fit_context
+from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.multiclass import check_classification_targets
 
+from lindero.labels import (
+    declared_classes,
+    plain_labels,
+    require_labels,
+    require_one_kind,
+    require_same_kind,
+)
 from lindero.runtime.arrays import Array
-from lindero.svm.exact_insight import PenaltyInsight
-from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS
-from lindero.svm.kernel_classifier import KernelClassifier
-from lindero.svm.label_coding import LabelCoding
+from lindero.svm.incremental.estimator import (
+    INCREMENTAL_CONSTRAINTS,
+    IncrementalEstimator,
+    give_each,
+)
+from lindero.svm.incremental.insight import PenaltyPath, follow_penalty, leave_one_out
+from lindero.svm.incremental.machine import OnlineFormulation
+from lindero.svm.kernel_classifier import _Refused
 from lindero.svm.misclassification_costs import class_terms, require_two
 from lindero.svm.parameters import upper_bounds
-from lindero.svm.transaction import unfitted_copy
+from lindero.svm.transaction import become, unfitted_copy
 from lindero.validation import further_table, row_factors, sample_weights, training_table
 
+# -- what a sample becomes ------------------------------------------------------------------------
 
-class IncrementalSVC(PenaltyInsight, KernelClassifier):
+
+def margin_terms(
+    codes: Array, factors: Array, C: float, margins: Array, weights: Array
+) -> tuple[Array, Array, Array]:
+    """s, p and u of samples of class 0 or 1, with the margins and weights of the classes."""
+    weighed = factors * weights[codes]
+    if weighed.min() > 0.0 and C * float(weighed.sum()) < np.inf:
+        bounds = C * weighed
+    else:  # infinite, zero, or to be refused
+        bounds = upper_bounds(C, weighed)
+    return np.where(codes == 1, 1.0, -1.0), -margins[codes], bounds
+
+
+@dataclass(frozen=True)
+class OnlineMargin(OnlineFormulation):
+    """The soft, hard or cost-sensitive margin of `problems.margin`, sample by sample; `terms` are
+    margins and weights of the two classes."""
+
+    C: float
+    terms: tuple[Array, Array]
+
+    FIELDS: ClassVar[dict[str, str]] = {"C": "_fitted_C", "terms": "_terms"}
+    by_class: ClassVar[bool] = True
+
+    def state_samples(self, targets: Array, factors: Array) -> tuple[Array, Array, Array]:
+        return margin_terms(targets.astype(np.intp), factors, self.C, *self.terms)
+
+
+# -- classes --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LabelCoding:
+    """The classes known so far, in order; `declared` if no others may come."""
+
+    classes: Array
+    declared: bool
+
+    @classmethod
+    def begin(cls, y: Array, classes: Any) -> LabelCoding:
+        """From the labels of a first call, and the classes it declares, if any."""
+        require_one_kind(y)
+        check_classification_targets(y)
+        if classes is None:
+            return cls(np.unique(y), False)
+        declared = declared_classes(classes)
+        require_two(declared)
+        return cls(declared, True)
+
+    def declare(self, classes: Any) -> LabelCoding:
+        """With classes declared in a later call, which must agree with what is known."""
+        given = declared_classes(classes)
+        require_two(given)
+        known, labels = plain_labels(self.classes), plain_labels(given)
+        agrees = np.isin(known, labels).all()
+        if not agrees or (len(known) == 2 and not np.isin(labels, known).all()):
+            raise ValueError(
+                f"classes={given.tolist()} differs from the {self.classes.tolist()} known so far. "
+                "Call fit to begin anew."
+            )
+        return LabelCoding(self.classes if len(known) == 2 else given, True)
+
+    def extend(self, y: Array) -> LabelCoding:
+        """With the labels of y, which may be the first of a second class."""
+        require_labels(y)
+        known, labels = plain_labels(self.classes), plain_labels(y)
+        require_same_kind(labels, known, "Call fit to begin anew.")
+        unknown = np.flatnonzero(~np.isin(labels, known))
+        if len(unknown) == 0:
+            return self
+        room = 0 if self.declared else 2 - len(known)
+        _, first = np.unique(labels[unknown], return_index=True)
+        rows = unknown[np.sort(first)]  # where each new class comes first
+        classes = np.unique(np.concatenate([known, labels[rows[:room]]]))
+        if len(rows) > room:
+            raise ValueError(
+                f"y holds the label {labels.tolist()[rows[room]]!r} in row {rows[room]}, but the "
+                f"classes are {classes.tolist()}"
+                + (" as declared" if self.declared else "")
+                + ". Only two classes can be told apart. Call fit to begin anew, or wrap the "
+                "machine in sklearn.multiclass.OneVsRestClassifier."
+            )
+        check_classification_targets(y)
+        objects = self.classes.dtype == object
+        return LabelCoding(classes.astype(object) if objects else classes, False)
+
+    def encode(self, y: Array) -> Array:
+        """The position of each label among the classes, all of which are known."""
+        return np.searchsorted(plain_labels(self.classes), plain_labels(y)).astype(np.float64)
+
+    def encode_known(self, y: Array) -> Array | None:
+        """The same; None unless it is quickly seen that all labels are known."""
+        if y.dtype.kind != self.classes.dtype.kind or y.dtype.kind not in "biufU":
+            return None
+        places = np.minimum(np.searchsorted(self.classes, y), len(self.classes) - 1)
+        return places.astype(np.float64) if (self.classes[places] == y).all() else None
+
+
+# -- the estimator --------------------------------------------------------------------------------
+
+
+class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[misc]
     """Cost-sensitive classification that learns and forgets single samples, exactly.
 
-    After every call the model is the one that :class:`CostSensitiveSVC` with the same `gamma` (the
-    defaults differ) would find for the samples held, to rounding: nothing is approximated, and what
-    was forgotten has left no trace. A sample that changes nothing costs one row of kernel values;
-    others some linear systems of the size of the margin.
+    After every call the model is the one that :class:`CostSensitiveSVC` with the same `gamma` would
+    find for the samples held, to rounding: nothing is approximated, and what was forgotten has left
+    no trace. A sample that changes nothing costs one row of kernel values; others some linear
+    systems of the size of the margin.
 
     Parameters
     ----------
@@ -45,9 +164,11 @@ class IncrementalSVC(PenaltyInsight, KernelClassifier):
         speaks of a stationary point only.
     degree : int, default=3
         Degree of the polynomial kernel.
-    gamma : {"auto", "scale"} or float, default="auto"
-        Factor in the rbf, poly and sigmoid kernels. ``"auto"`` is ``1 / n_features``. ``"scale"``
-        is ``1 / (n_features * X.var())`` of the rows of the first call, and stays what it was.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Factor in the rbf, poly and sigmoid kernels. ``"scale"`` is ``1 / (n_features * X.var())``
+        of the rows of the first call, and stays what it was: neither learning nor forgetting
+        changes it. Where these rows do not vary, as a single one does not, it is that of
+        ``"auto"``, ``1 / n_features``, with a warning.
     coef0 : float, default=0.0
         Constant in the poly and sigmoid kernels.
     window : int or None, default=None
@@ -97,6 +218,23 @@ class IncrementalSVC(PenaltyInsight, KernelClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
 
+    See Also
+    --------
+    CostSensitiveSVC : The same machine, fitted to all samples at once.
+    IncrementalSVR : Regression that learns and forgets single samples.
+    AdaptiveSVC : Classes that drift, with a model for every instant.
+
+    References
+    ----------
+    X. Quan, Y. Gu, G. Zheng and B. Gu, "An incremental cost-sensitive support vector machine",
+    Journal of University of Science and Technology of China 46(9), 727-735, 2016.
+
+    G. Cauwenberghs and T. Poggio, "Incremental and decremental support vector machine learning",
+    Advances in Neural Information Processing Systems 13, 2000.
+
+    P. Laskov, C. Gehl, S. Krüger and K.-R. Müller, "Incremental support vector learning: analysis,
+    implementation and applications", Journal of Machine Learning Research 7, 1909-1936, 2006.
+
     Examples
     --------
     >>> import numpy as np
@@ -113,13 +251,9 @@ class IncrementalSVC(PenaltyInsight, KernelClassifier):
     array(['left'], dtype='<U5')
     """
 
+    _formulation = OnlineMargin
     _coding: LabelCoding
-
-    # What SVC lets users choose for several classes is settled for two.
-    multiclass = "ovo"
-    decision_function_shape = "ovr"
-    break_ties = False
-    _scheme = "ovo"
+    classes_: Array
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
         **INCREMENTAL_CONSTRAINTS,
@@ -211,22 +345,22 @@ class IncrementalSVC(PenaltyInsight, KernelClassifier):
         self : IncrementalSVC
             A call that fails or is interrupted changes nothing at all.
         """
-        if not hasattr(self, "_engine"):
+        if not hasattr(self, "_machine"):
             self._validate_params()
             return self._begin_with(X, y, classes, sample_weight, sample_cost)
         X, y = further_table(self, X, y)
         before = self._coding
-        coding = before
-        if classes is not None:
-            coding = coding.declaring(classes)
-        if not coding.covers(y):
-            coding = coding.knowing(y)
-        factors = self._factors(X, sample_weight, sample_cost)
+        coding = before if classes is None else before.declare(classes)
+        codes = coding.encode_known(y)
+        if codes is None:
+            coding = coding.extend(y)
+            codes = coding.encode(y)
+        factors = _multiply_factors(X.shape[0], sample_weight, sample_cost)
         try:
-            self._become(coding)
-            self._learn(X, coding.codes(y), factors)
+            self._adopt_coding(coding)
+            self._machine.learn(X, codes, factors)
         except BaseException:
-            self._become(before)
+            self._adopt_coding(before)
             raise
         return self
 
@@ -235,66 +369,50 @@ class IncrementalSVC(PenaltyInsight, KernelClassifier):
     ) -> IncrementalSVC:
         fitted = unfitted_copy(self)
         X, y = training_table(fitted, X, y)
-        fitted._fitted_C = self.C
         fitted._fitted_costs = (self.positive_class, self.cost_positive, self.cost_negative)
-        coding = LabelCoding.begun(y, classes)
-        fitted._terms = fitted._class_terms(coding.classes)
-        fitted._coding = coding = coding.knowing(y)
+        coding = LabelCoding.begin(y, classes)
+        formulation = fitted._formulate(coding.classes, self.C)
+        fitted._coding = coding = coding.extend(y)
         fitted.classes_ = coding.classes
         sample_weights(sample_weight, X)  # refuses a first call without any weight
-        factors = self._factors(X, sample_weight, sample_cost)
+        factors = _multiply_factors(X.shape[0], sample_weight, sample_cost)
         upper_bounds(self.C, factors)
-        fitted._begin(X, (factors > 0.0).astype(np.float64) if factors.any() else factors + 1.0)
-        fitted._learn(X, coding.codes(y), factors)
-        self.__dict__ = fitted.__dict__
+        counted = (factors > 0.0).astype(np.float64) if factors.any() else factors + 1.0
+        fitted._begin(X, counted, formulation)
+        fitted._machine.learn(X, coding.encode(y), factors)
+        become(self, fitted)
         return self
 
-    def _factors(self, X: Any, sample_weight: Any, sample_cost: Any) -> Array:
-        if sample_weight is None and sample_cost is None:
-            return np.ones(X.shape[0])
-        weights = row_factors(sample_weight, X.shape[0], "sample_weight")
-        with np.errstate(over="ignore"):
-            factors: Array = weights * row_factors(sample_cost, X.shape[0], "sample_cost")
-        return factors
-
-    def _class_terms(self, classes: Array) -> tuple[Array, Array]:
-        """Margins and factors of C of the classes; a single one has those of its future place."""
+    def _formulate(self, classes: Array, C: float) -> OnlineMargin:
+        """Margins and weights of the classes; a single one has those of its future place."""
         if len(classes) > 2:
             require_two(classes)
         positive, cost_positive, cost_negative = self._fitted_costs
-        two = classes if len(classes) == 2 else np.array([classes[0], classes[0]])
-        margins, weights = class_terms(
-            two, positive if len(classes) == 2 else None, cost_positive, cost_negative
-        )
-        return margins, weights
+        if len(classes) < 2:
+            classes, positive = np.array([classes[0], classes[0]]), None
+        terms = class_terms(classes, positive, cost_positive, cost_negative)
+        return OnlineMargin(C, (terms.margins, terms.weights))
 
-    def _become(self, coding: LabelCoding) -> None:
+    def _adopt_coding(self, coding: LabelCoding) -> None:
         """More (or, undoing that, fewer) classes than before: all coefficients are zero still."""
         if coding is self._coding:
             return
-        targets, before = self._samples.targets, self.classes_
-        terms = self._class_terms(coding.classes)
-        self._coding, self.classes_, self._terms = coding, coding.classes, terms
-        if len(before) == len(coding.classes):
+        machine, before, classes = self._machine, self.classes_, coding.classes
+        formulation = self._formulate(classes, machine.formulation.C)
+        self._coding, self.classes_ = coding, classes
+        if len(before) == len(classes):
+            machine.formulation = formulation
             return
-        label = before[:1] if len(before) == 1 else coding.classes[:1]
-        targets[:] = coding.codes(label)[0]
-        s, p, u = self._stated(targets, self._samples.factors)
-        self._engine.restate(s, p, np.where(self._samples.alive, u, 0.0))
-        self._view.expansion = None
-
-    def _stated_for(self, C: float, targets: Array, factors: Array) -> tuple[Array, Array, Array]:
-        margins, weights = self._terms
-        codes = targets.astype(np.intp)
-        signs = np.where(codes == 1, 1.0, -1.0)
-        return signs, -margins[codes], upper_bounds(C, factors * weights[codes])
+        label = before[:1] if len(before) == 1 else classes[:1]
+        machine.restate(formulation, coding.encode(label)[0])
 
     # -- forgetting and changing --------------------------------------------------------------
 
     def _require_left(self, slots: Array) -> None:
-        left = self._samples.alive.copy()
+        samples = self._machine.samples
+        left = samples.alive.copy()
         left[slots] = False
-        self._require_every_class(self._samples.targets, left)
+        self._require_every_class(samples.targets, left)
 
     def replace(self, ids: Any, y: Any = None, sample_cost: Any = None) -> IncrementalSVC:
         """Change the label or the cost of samples that are held.
@@ -313,55 +431,41 @@ class IncrementalSVC(PenaltyInsight, KernelClassifier):
         self : IncrementalSVC
             A call that fails changes nothing at all.
         """
-        self._require_fitted()
+        machine = self._fitted()
         if y is None and sample_cost is None:
             raise ValueError("Nothing to replace: give y, sample_cost, or both.")
-        slots = self._samples.find(ids)
-        targets = self._samples.targets[slots]
-        factors = self._samples.factors[slots]
+        samples = machine.samples
+        slots = samples.find(ids)
+        targets, factors = samples.targets[slots], samples.factors[slots]
         if y is not None:
-            labels = self._one_each(y, slots, "y")
-            coding = self._coding.knowing(labels)
+            labels = give_each(y, slots, "y")
+            coding = self._coding.extend(labels)
             if len(coding.classes) > len(self.classes_):
                 raise ValueError(
                     f"Only samples of class {self.classes_.tolist()[0]!r} are held: samples of the "
                     "other class come by partial_fit."
                 )
-            targets = coding.codes(labels)
+            targets = coding.encode(labels)
         if sample_cost is not None:
-            given = self._one_each(sample_cost, slots, "sample_cost")
+            given = give_each(sample_cost, slots, "sample_cost")
             factors = row_factors(given, len(slots), "sample_cost")
-            upper_bounds(self._fitted_C, factors)
-        after = self._samples.targets.copy()
+            upper_bounds(machine.formulation.C, factors)
+        after = samples.targets.copy()
         after[slots] = targets
-        self._require_every_class(after, self._samples.alive)
-        self._replace(slots, targets, factors)
+        self._require_every_class(after, samples.alive)
+        machine.change(slots, targets, factors)
         return self
 
     def _require_every_class(self, targets: Array, left: Array) -> None:
         """Refuse to lose the last sample of a class."""
-        now = np.bincount(self._samples.targets[self._samples.alive].astype(np.intp), minlength=2)
+        samples = self._machine.samples
+        now = np.bincount(samples.targets[samples.alive].astype(np.intp), minlength=2)
         then = np.bincount(targets[left].astype(np.intp), minlength=2)
         for code in np.flatnonzero((now > 0) & (then == 0)):
             raise ValueError(
                 f"This would leave no sample of class {self.classes_.tolist()[code]!r}. Learn "
                 "another one first, or call fit to begin anew."
             )
-
-    def _first_to_go(self, count: int) -> Array:
-        """The oldest, but never the last of a class."""
-        if count == 0:
-            return np.empty(0, dtype=np.int64)
-        slots, codes = self._samples.slots, self._samples.targets.astype(np.intp)
-        left = np.bincount(codes[slots], minlength=2)
-        leaving: list[int] = []
-        for slot in slots:
-            if len(leaving) == count:
-                break
-            if left[codes[slot]] > 1:
-                left[codes[slot]] -= 1
-                leaving.append(int(slot))
-        return np.array(leaving, dtype=np.int64)
 
     # -- insight ------------------------------------------------------------------------------
 
@@ -373,15 +477,33 @@ class IncrementalSVC(PenaltyInsight, KernelClassifier):
         values : ndarray of shape (n_held,)
             In the order of `sample_ids_`. Their signs are the predictions.
         """
-        self._require_fitted()
-        taking_part = self._samples.alive & (self._samples.factors > 0.0)
-        counts = np.bincount(self._samples.targets[taking_part].astype(np.intp), minlength=2)
+        machine = self._fitted()
+        samples = machine.samples
+        taking_part = samples.alive & (samples.factors > 0.0)
+        counts = np.bincount(samples.targets[taking_part].astype(np.intp), minlength=2)
         if counts.min() < 2:
             raise ValueError(
                 "leave_one_out needs two samples of each class at least, of positive cost: "
                 f"{counts[0]} and {counts[1]} are held."
             )
-        return self._left_out()
+        return leave_one_out(machine)
+
+    def path(self, C_from: float, C_to: float) -> PenaltyPath:
+        """The solutions for all values of C between two, exactly.
+
+        Coefficients and intercept are piecewise linear in C; the path has a row for each
+        breakpoint. The model itself stays as it is.
+
+        Parameters
+        ----------
+        C_from, C_to : float
+            The ends, positive and finite.
+
+        Returns
+        -------
+        path : PenaltyPath
+        """
+        return follow_penalty(self._fitted(), C_from, C_to)
 
     # -- decisions ----------------------------------------------------------------------------
 
@@ -397,7 +519,7 @@ class IncrementalSVC(PenaltyInsight, KernelClassifier):
         -------
         values : ndarray of shape (n_samples,)
         """
-        return self._values(X)[:, 0]
+        return self._decide(X)
 
     def predict(self, X: Any) -> Array:
         """The class of each row.
@@ -411,31 +533,39 @@ class IncrementalSVC(PenaltyInsight, KernelClassifier):
         -------
         labels : ndarray of shape (n_samples,)
         """
-        above = self._values(X)[:, 0] >= 0
-        labels: Array = self.classes_[
-            above.astype(np.intp) if len(self.classes_) > 1 else above * 0
-        ]
+        codes = (self._decide(X) >= 0).astype(np.intp)
+        labels: Array = self.classes_[np.minimum(codes, len(self.classes_) - 1)]
         return labels
 
-    def _in_order(self, support: Array) -> Array:
-        """By class, as scikit-learn has them."""
-        codes = self._samples.targets[self._samples.slots[support]]
-        return support[np.argsort(codes, kind="stable")]
+    predict_proba = _Refused("predict_proba")
+    predict_log_proba = _Refused("predict_log_proba")
+
+    # -- attributes ---------------------------------------------------------------------------
 
     @property
     def margins_(self) -> Array:
         """The margins of the two classes."""
-        self._require_fitted()
-        return self._terms[0]
+        margins: Array = self._fitted().formulation.terms[0]
+        return margins
 
     @property
-    def _n_support(self) -> Array:  # type: ignore[override]
-        codes = self._samples.targets[self._samples.slots[self.support_]].astype(np.intp)
+    def n_support_(self) -> Array:
+        """Number of support vectors of each class."""
+        samples, support = self._fitted().samples, self.support_
+        codes = samples.targets[samples.slots[support]].astype(np.intp)
         return np.bincount(codes, minlength=len(self.classes_)).astype(np.int32)
-
-    # -- for scikit-learn ---------------------------------------------------------------------
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def _multiply_factors(n_rows: int, sample_weight: Any, sample_cost: Any) -> Array:
+    """The factor of C of each row."""
+    if sample_weight is None and sample_cost is None:
+        return np.ones(n_rows)
+    weights = row_factors(sample_weight, n_rows, "sample_weight")
+    with np.errstate(over="ignore"):
+        factors: Array = weights * row_factors(sample_cost, n_rows, "sample_cost")
+    return factors

@@ -4,11 +4,11 @@ import copy
 
 import numpy as np
 import pytest
-from clouds import two_clouds
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_svmlight_file
-from tests.svm.incremental_machines import KERNEL_PARAMS as KERNELS
-from tests.svm.incremental_machines import assert_same, batch, one_by_one
+from tests.svm.clouds import two_clouds
+from tests.svm.incremental.machines import KERNEL_PARAMS as KERNELS
+from tests.svm.incremental.machines import assert_same, batch, one_by_one
 
 from lindero.svm import IncrementalSVC
 
@@ -210,7 +210,7 @@ def test_a_window_does_not_grow_inside():
     largest = []
     for i in range(50, 2000):
         model.partial_fit(X[i : i + 1], y[i : i + 1])
-        largest.append(model._samples.n_slots)
+        largest.append(model._machine.samples.n_slots)
     assert max(largest) <= 50 + 64 + 2
     assert model.sample_ids_.tolist() == list(range(1950, 2000))
     assert_same(model, batch(X[1950:], y[1950:]), X)

@@ -1,6 +1,6 @@
 """Random sequences of learning, forgetting and changing: the optimum after every single step.
 
-`python -m tests.svm.incremental_machines` runs as many as one likes.
+`python -m tests.svm.incremental.machines` runs as many as one likes.
 """
 
 import numpy as np
@@ -16,8 +16,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from scipy.optimize import linprog
-from tests.svm.incremental_life import ALLOWED, KERNELS, Life, Worst, assert_unchanged, state_of
-from tests.svm.incremental_machines import COSTS, KINDS, live, live_all
+from tests.svm.incremental.life import ALLOWED, KERNELS, Life, Worst, assert_unchanged, state_of
+from tests.svm.incremental.machines import COSTS, KINDS, live, live_all
 
 from lindero.errors import NotSeparableError
 

@@ -16,16 +16,10 @@ from hypothesis import strategies as st
 from lindero.errors import SolverError
 from lindero.kernels.functions import KernelFunction
 from lindero.kernels.growing import GrowingKernel
-from lindero.solvers.active_set import ActiveSet
-from lindero.solvers.active_set_changes import UnboundedError
-from lindero.solvers.active_set_steps import (
-    AT_BOUND,
-    AT_ZERO,
-    FREE,
-    first_to_leave_bound,
-    first_to_meet_bound,
-    violations,
-)
+from lindero.solvers.active_set import ActiveSet, UnboundedError
+from lindero.solvers.active_set.engine import violations
+from lindero.solvers.active_set.motion import first_to_leave_bound, first_to_meet_bound
+from lindero.solvers.active_set.point import AT_BOUND, AT_ZERO, FREE
 from lindero.solvers.limits import Limits
 from lindero.solvers.small import SmallSolver
 from lindero.solvers.working_set import WorkingSetSolver
@@ -154,8 +148,8 @@ def one_class(X, nu, function=RBF):
 
 def part(active):
     """The problem over variables that take part, and their coefficients."""
-    whole, held = active.problem(), np.flatnonzero(active.u > 0)
-    samples = np.unique(held // active.per_sample)
+    whole, held = active.point.problem(), np.flatnonzero(active.point.u > 0)
+    samples = np.unique(held // active.point.per_sample)
     of_samples = None
     if whole.sample_of is not None:
         of_samples = np.searchsorted(samples, whole.sample_of[held])
@@ -167,33 +161,33 @@ def part(active):
         u=whole.u[held],
         sample_of=of_samples,
     )
-    return problem, active.a[held]
+    return problem, active.point.a[held]
 
 
 def assert_optimal(active):
     problem, a = part(active)
     judgement = problem.judge(a)
-    scale = max(1.0, np.abs(active.f).max(), np.abs(active.p).max())
+    scale = max(1.0, np.abs(active.point.f).max(), np.abs(active.point.p).max())
     assert judgement.kkt_gap <= 1e-10 * scale
     assert judgement.infeasibility <= 1e-10 * max(1.0, a.max(initial=0.0))
     reference = problem.judge(SmallSolver(1e-9).solve(problem).a).dual
     assert judgement.dual == pytest.approx(reference, rel=1e-9, abs=1e-9)
-    np.testing.assert_allclose(active.f, active.exact_f(), atol=1e-9 * scale)
+    np.testing.assert_allclose(active.point.f, active.point.exact_f(), atol=1e-9 * scale)
 
 
 @pytest.mark.parametrize("function", [LINEAR, RBF, SQUARE], ids=lambda f: f.name)
 @pytest.mark.parametrize("C", [0.05, 1.0, 1e3])
 def test_samples_one_after_another_give_the_solution_of_all(function, C):
     active = grown(*clouds(40), C, function)
-    assert active.a.any()
+    assert active.point.a.any()
     assert_optimal(active)
 
 
 def test_xor_has_the_coefficients_of_the_worked_case():
     X = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]])
     active = grown(X, np.array([1.0, -1, -1, 1]), np.inf, SQUARE)
-    np.testing.assert_allclose(active.a, 1 / 8, atol=1e-12)
-    np.testing.assert_allclose(active.f + active.bias, [1, -1, -1, 1], atol=1e-12)
+    np.testing.assert_allclose(active.point.a, 1 / 8, atol=1e-12)
+    np.testing.assert_allclose(active.point.f + active.point.bias, [1, -1, -1, 1], atol=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
@@ -203,7 +197,7 @@ def test_a_tube_is_followed_as_well(epsilon):
     assert_optimal(active)
     active.withdraw(np.array([8, 9, 20, 21]))
     assert_optimal(active)
-    assert not active.a[[8, 9, 20, 21]].any()
+    assert not active.point.a[[8, 9, 20, 21]].any()
 
 
 @pytest.mark.parametrize("nu", [0.05, 0.5, 1.0])
@@ -212,7 +206,7 @@ def test_the_sum_moves_with_the_bounds(nu):
     active = one_class(X, nu)
     assert_optimal(active)
     active.withdraw(np.arange(10), nu * 20)
-    assert active.a.sum() == pytest.approx(nu * 20)
+    assert active.point.a.sum() == pytest.approx(nu * 20)
     assert_optimal(active)
 
 
@@ -221,7 +215,7 @@ def test_more_free_variables_than_the_kernel_has_dimensions_are_exchanged():
     X = np.repeat(np.linspace(-1, 1, 9), 4)[:, None]
     y = np.where(np.arange(36) % 3, 1.0, -1.0)
     active = grown(X, y, 2.0, LINEAR)
-    assert len(active.free) <= 2
+    assert len(active.point.free) <= 2
     assert_optimal(active)
     for i in range(0, 30, 2):
         active.withdraw(np.array([i]))
@@ -233,7 +227,7 @@ def test_bounds_move_up_and_down():
     for C in (5.0, 0.01, 1e4, np.inf, 0.3):
         active.set_bounds(np.arange(30), np.full(30, C))
         assert_optimal(active) if np.isfinite(C) else None
-        assert (active.u == C).all()
+        assert (active.point.u == C).all()
 
 
 def test_every_change_of_the_active_set_is_reported_on_the_way():
@@ -264,38 +258,38 @@ def test_a_sum_that_cannot_be_met_is_refused():
 
 
 @pytest.mark.parametrize("with_factor", [False, True])
-def test_a_snapshot_is_come_back_to_exactly(with_factor):
+def test_what_was_tried_out_leaves_no_trace(with_factor):
     X, y = clouds(40)
     active = grown(X[:30], y[:30], 10.0)
-    before = [active.a.copy(), active.u.copy(), active.f.copy(), active.bias, active.free.copy()]
-    point = active.snapshot(with_factor)
-    for _ in range(2):
-        new = active.append(X[30:], y[30:], np.full(10, -1.0))
-        active.set_bounds(new, np.full(10, 10.0))
-        active.withdraw(np.arange(5))
-        active.restore(point)
-        after = [active.a, active.u, active.f, active.bias, active.free]
-        for one, other in zip(before, after, strict=True):
-            np.testing.assert_array_equal(one, other)
+    names = ("a", "u", "f", "bias", "free")
+    before = [np.array(getattr(active.point, name)) for name in names]
+    with active.try_out(often=with_factor) as go_back:
+        for _ in range(2):
+            new = active.append(X[30:], y[30:], np.full(10, -1.0))
+            active.set_bounds(new, np.full(10, 10.0))
+            active.withdraw(np.arange(5))
+            go_back()
+            for name, value in zip(names, before, strict=True):
+                np.testing.assert_array_equal(getattr(active.point, name), value)
     new = active.append(X[30:], y[30:], np.full(10, -1.0))
     active.set_bounds(new, np.full(10, 10.0))
     assert_optimal(active)
-    np.testing.assert_allclose(active.f, grown(X, y, 10.0).f, atol=1e-9)
+    np.testing.assert_allclose(active.point.f, grown(X, y, 10.0).point.f, atol=1e-9)
 
 
 @pytest.mark.parametrize("make", [lambda X, y: grown(X, y, 5.0), lambda X, y: tube(X, y, 5.0, 0.1)])
 def test_gaps_are_closed_without_changing_anything_else(make):
     X, y = clouds(40)
     active = make(X, y)
-    per = active.per_sample
+    per = active.point.per_sample
     gone = np.array([0, 7, 8, 30, 39])
     active.withdraw((gone[:, None] * per + np.arange(per)).ravel())
     kept = np.ones(40, dtype=bool)
     kept[gone] = False
-    f, a = active.f[kept].copy(), active.a[np.repeat(kept, per)].copy()
+    f, a = active.point.f[kept].copy(), active.point.a[np.repeat(kept, per)].copy()
     active.close_gaps(kept)
-    np.testing.assert_array_equal(active.f, f)
-    np.testing.assert_array_equal(active.a, a)
+    np.testing.assert_array_equal(active.point.f, f)
+    np.testing.assert_array_equal(active.point.a, a)
     assert_optimal(active)
     active.withdraw(np.arange(2 * per))
     assert_optimal(active)
@@ -308,20 +302,22 @@ def test_a_solution_from_scratch_is_made_exact(solver):
     X, y = clouds(60)
     active = ActiveSet(GrowingKernel(RBF, 2, None, 10))
     active.append(X, y, np.full(60, -1.0))
-    active.u[:50] = 7.0  # the last ten take no part
+    active.point.u[:50] = 7.0  # the last ten take no part
     active.solve_from(np.zeros(60), solver, Limits())
     assert_optimal(active)
-    np.testing.assert_allclose(active.f[:50], grown(X[:50], y[:50], 7.0).f, atol=1e-9)
-    assert not active.a[50:].any()
+    np.testing.assert_allclose(active.point.f[:50], grown(X[:50], y[:50], 7.0).point.f, atol=1e-9)
+    assert not active.point.a[50:].any()
 
 
 def test_rounding_of_very_many_steps_is_noticed_and_removed():
     X, y = clouds(30)
     active = grown(X, y, 1e3)
-    active._f[:30] += 1e-6 * np.sin(np.arange(30))
-    active.blur = 1.0
+    active.point.f[:] += 1e-6 * np.sin(np.arange(30))
+    active.refresh()  # nothing tells of it yet
+    assert np.abs(active.point.f - active.point.exact_f()).max() > 1e-7
+    active.point.blur = 1.0
     active.refresh()
-    assert active.blur == 0.0
+    assert active.point.blur == 0.0
     assert_optimal(active)
 
 
@@ -330,7 +326,7 @@ def test_rounding_of_very_many_steps_is_noticed_and_removed():
 PROGRAM = """
 import json
 import numba
-from tests.solvers.test_active_set import small_results
+from tests.solvers.active_set.test_engine import small_results
 print(json.dumps({"compiled": not numba.config.DISABLE_JIT, "results": small_results()}))
 """
 
@@ -344,13 +340,14 @@ def small_results():
         "one class": one_class(X, 0.3),
     }
     machines["margin"].withdraw(np.array([2, 5]))
-    return {name: [*active.f.tolist(), active.bias] for name, active in machines.items()}
+    points = {name: active.point for name, active in machines.items()}
+    return {name: [*point.f.tolist(), point.bias] for name, point in points.items()}
 
 
 def test_plain_python_follows_the_same_path():
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from clouds import two_clouds
 from numpy.testing import assert_allclose, assert_array_equal
-from tests.svm.incremental_life import assert_unchanged, laplacian, state_of
+from tests.svm.clouds import two_clouds
+from tests.svm.incremental.life import assert_unchanged, laplacian, state_of
 
 from lindero.solvers.active_set import ActiveSet
+from lindero.solvers.active_set.motion import Motion
 from lindero.svm import (
     SVR,
     CostSensitiveSVC,
@@ -231,7 +232,8 @@ def test_an_interruption_leaves_the_model_as_it_was(name, number, monkeypatch):
     X, y = cloud_of(60)
     model = IncrementalSVC(C=5.0, gamma=0.5).fit(X, y)
     before = state_of(model, X)
-    original = getattr(ActiveSet, name)
+    place = ActiveSet if name == "settle" else Motion
+    original = getattr(place, name)
     happened = 0
     for call in (model.leave_one_out, lambda: model.path(0.1, 50.0)):
         calls = []
@@ -246,7 +248,7 @@ def test_an_interruption_leaves_the_model_as_it_was(name, number, monkeypatch):
             return result
 
         with monkeypatch.context() as patch:
-            patch.setattr(ActiveSet, name, method)
+            patch.setattr(place, name, method)
             try:
                 call()
             except KeyboardInterrupt:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
-from tests.svm.incremental_failures import (
+from tests.svm.incremental.failures import (
     LABELS,
     MACHINES,
     TARGETS,

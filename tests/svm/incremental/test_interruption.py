@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from tests.svm.incremental_failures import MACHINES, WEIGHTS, X, goes_on, learned, refused, rows_for
-from tests.svm.incremental_life import assert_unchanged, state_of
+from tests.svm.incremental.failures import MACHINES, WEIGHTS, X, goes_on, learned, refused, rows_for
+from tests.svm.incremental.life import assert_unchanged, state_of
 
 from lindero.errors import NotSeparableError
 from lindero.kernels.growing import GrowingKernel
-from lindero.solvers.active_set import ActiveSet
+from lindero.solvers.active_set import ActiveSet, Point
+from lindero.solvers.active_set.motion import Motion
 from lindero.svm import IncrementalSVC
 
 
@@ -30,9 +31,9 @@ def interrupting(monkeypatch, place, name, number, error=KeyboardInterrupt):
 
 PLACES = [
     (ActiveSet, "append"),
-    (ActiveSet, "follow"),
-    (ActiveSet, "join"),
-    (ActiveSet, "drop"),
+    (Motion, "follow"),
+    (Motion, "join"),
+    (Motion, "drop"),
     (ActiveSet, "settle"),
     (GrowingKernel, "append"),
     (GrowingKernel, "add_columns"),
@@ -74,10 +75,15 @@ def test_an_interruption_anywhere_changes_nothing_at_all(machine, place, name, n
 def test_an_interruption_of_many_rows_at_once_changes_nothing(machine, error, monkeypatch):
     model = learned(machine)
     before = state_of(model, X)
-    for name, number in (("append", 1), ("solve_from", 1), ("exact_f", 1), ("join", 5)):
+    for place, name, number in (
+        (ActiveSet, "append", 1),
+        (ActiveSet, "solve_from", 1),
+        (Point, "exact_f", 1),
+        (Motion, "join", 5),
+    ):
         for call, start in ((model.partial_fit, 20), (model.fit, 0)):
             with monkeypatch.context() as patch:
-                interrupting(patch, ActiveSet, name, number, error)
+                interrupting(patch, place, name, number, error)
                 with pytest.raises(error):
                     call(*rows_for(machine, start, 60))
             assert_unchanged(model, before, X)
@@ -88,9 +94,14 @@ def test_an_interruption_as_the_second_class_comes_leaves_one_class(monkeypatch)
     model = IncrementalSVC().partial_fit(X[:5], ["m"] * 5)
     for label in ("a", "z"):
         before = state_of(model, X)
-        for name in ("append", "restate", "follow", "settle"):
+        for place, name in (
+            (ActiveSet, "append"),
+            (ActiveSet, "restate_all"),
+            (Motion, "follow"),
+            (ActiveSet, "settle"),
+        ):
             with monkeypatch.context() as patch:
-                interrupting(patch, ActiveSet, name, 1)
+                interrupting(patch, place, name, 1)
                 with pytest.raises(KeyboardInterrupt):
                     model.partial_fit(X[5:6], [label])
             assert_unchanged(model, before, X)

@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from clouds import four_clouds, two_clouds
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from tests.svm.incremental_machines import KERNEL_PARAMS as KERNELS
-from tests.svm.incremental_machines import assert_same, batch, one_by_one
+from tests.svm.clouds import four_clouds, two_clouds
+from tests.svm.incremental.machines import KERNEL_PARAMS as KERNELS
+from tests.svm.incremental.machines import assert_same, batch, one_by_one
 
 from lindero.svm import IncrementalSVC
 

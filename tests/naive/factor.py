@@ -1,4 +1,4 @@
-"""Twin of `lindero.solvers.growing_factor`: the whole matrix is kept, and factored when asked."""
+"""Twin of `lindero.solvers.active_set.factor`: the whole matrix, factored when asked."""
 
 import numpy as np
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -12,22 +13,59 @@ from sklearn.utils._param_validation import Interval
 
 from lindero.kernels.functions import KernelFunction
 from lindero.runtime.arrays import Array
+from lindero.solvers.active_set import Point
 from lindero.solvers.scaled import ScaledSolver
 from lindero.solvers.solution import Solver
-from lindero.svm.exact_insight import ExactInsight
-from lindero.svm.incremental_machine import INCREMENTAL_CONSTRAINTS
-from lindero.svm.transaction import unfitted_copy
+from lindero.svm.incremental.estimator import (
+    INCREMENTAL_CONSTRAINTS,
+    IncrementalEstimator,
+    give_each,
+)
+from lindero.svm.incremental.insight import leave_one_out
+from lindero.svm.incremental.machine import OnlineFormulation
+from lindero.svm.transaction import become, unfitted_copy
 from lindero.validation import new_table, row_factors, sample_weights, unlabelled_table
 
 #: The offset is lowered by this share of the values, so that samples on the boundary stay inside.
 _ROUNDING = 1e-12
 
 
-class IncrementalOneClassSVM(OutlierMixin, ExactInsight):  # type: ignore[misc]
+def novelty_terms(weights: Array) -> tuple[Array, Array, Array]:
+    """s, p and u of samples of some weights."""
+    return np.ones(len(weights)), np.zeros(len(weights)), weights
+
+
+@dataclass(frozen=True)
+class OnlineNovelty(OnlineFormulation):
+    """The support of a cloud of `problems.novelty`, sample by sample; `share` is ν."""
+
+    share: float
+
+    FIELDS: ClassVar[dict[str, str]] = {"share": "_fitted_nu"}
+
+    def state_samples(self, targets: Array, factors: Array) -> tuple[Array, Array, Array]:
+        return novelty_terms(factors)
+
+    def choose_solver(
+        self, function: KernelFunction, shape: tuple[int, int], hard: bool
+    ) -> Callable[..., Solver]:
+        return ScaledSolver
+
+    def adjust_bias(self, bias: float, point: Point) -> float:
+        """Only samples at their bound lie outside: rounding must not put others there."""
+        inside = point.a < point.u
+        if not inside.any():
+            return bias
+        least = float(point.f[inside].min())
+        largest = float(np.abs(point.f).max())
+        return max(bias, -least + _ROUNDING * max(largest, abs(least)))
+
+
+class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignore[misc]
     """Where the data are, learned and forgotten sample by sample, exactly.
 
-    After every call the region is the one that :class:`OneClassSVM` would find for the samples
-    held, to rounding: at most a share ν of them lies outside.
+    After every call the region is the one that :class:`OneClassSVM` with the same `gamma` would
+    find for the samples held, to rounding: at most a share ν of them lies outside.
 
     Parameters
     ----------
@@ -39,9 +77,11 @@ class IncrementalOneClassSVM(OutlierMixin, ExactInsight):  # type: ignore[misc]
         exact for kernels that are positive semi-definite.
     degree : int, default=3
         Degree of the polynomial kernel.
-    gamma : {"auto", "scale"} or float, default="auto"
-        Factor in the rbf, poly and sigmoid kernels. ``"auto"`` is ``1 / n_features``. ``"scale"``
-        is ``1 / (n_features * X.var())`` of the rows of the first call, and stays what it was.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Factor in the rbf, poly and sigmoid kernels. ``"scale"`` is ``1 / (n_features * X.var())``
+        of the rows of the first call, and stays what it was: neither learning nor forgetting
+        changes it. Where these rows do not vary, as a single one does not, it is that of
+        ``"auto"``, ``1 / n_features``, with a warning.
     coef0 : float, default=0.0
         Constant in the poly and sigmoid kernels.
     window : int or None, default=None
@@ -85,6 +125,19 @@ class IncrementalOneClassSVM(OutlierMixin, ExactInsight):  # type: ignore[misc]
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had any.
 
+    See Also
+    --------
+    OneClassSVM : The same machine, fitted to all samples at once.
+    IncrementalSVC : Classification that learns and forgets single samples.
+
+    References
+    ----------
+    B. Schölkopf, J. Platt, J. Shawe-Taylor, A. Smola and R. Williamson, "Estimating the support of
+    a high-dimensional distribution", Neural Computation 13(7), 1443-1471, 2001.
+
+    P. Laskov, C. Gehl, S. Krüger and K.-R. Müller, "Incremental support vector learning: analysis,
+    implementation and applications", Journal of Machine Learning Research 7, 1909-1936, 2006.
+
     Examples
     --------
     >>> import numpy as np
@@ -94,6 +147,8 @@ class IncrementalOneClassSVM(OutlierMixin, ExactInsight):  # type: ignore[misc]
     >>> model.predict([[0.45], [3.0]])
     array([ 1, -1])
     """
+
+    _formulation = OnlineNovelty
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **INCREMENTAL_CONSTRAINTS,
@@ -144,10 +199,10 @@ class IncrementalOneClassSVM(OutlierMixin, ExactInsight):  # type: ignore[misc]
         fitted = unfitted_copy(self)
         X = unlabelled_table(fitted, X)
         weights = sample_weights(sample_weight, X)
-        fitted._fitted_nu = self.nu
-        fitted._begin(X, weights)
-        fitted._learn(X, np.zeros(X.shape[0]), weights)
-        self.__dict__ = fitted.__dict__
+        # Distances from the origin are what a linear kernel is about here: it stays.
+        fitted._begin(X, weights, OnlineNovelty(self.nu), may_shift=self.kernel != "linear")
+        fitted._machine.learn(X, np.zeros(X.shape[0]), weights)
+        become(self, fitted)
         return self
 
     # Not decorated: parameters count in the first call only, and checking them costs as much as
@@ -174,40 +229,15 @@ class IncrementalOneClassSVM(OutlierMixin, ExactInsight):  # type: ignore[misc]
         self : IncrementalOneClassSVM
             A call that fails or is interrupted changes nothing at all.
         """
-        if not hasattr(self, "_engine"):
+        if not hasattr(self, "_machine"):
             fitted: IncrementalOneClassSVM = self.fit(X, None, sample_weight)
             return fitted
         X = new_table(self, X)
         weights = row_factors(sample_weight, X.shape[0], "sample_weight")
-        self._learn(X, np.zeros(X.shape[0]), weights)
+        self._machine.learn(X, np.zeros(X.shape[0]), weights)
         return self
 
-    def _stated(self, targets: Array, factors: Array) -> tuple[Array, Array, Array]:
-        return np.ones(len(targets)), np.zeros(len(targets)), factors
-
-    def _sum_with(self, variables: Array, bounds: Array) -> float:
-        u = self._engine.u
-        return float(self._fitted_nu * (u.sum() - u[variables].sum() + bounds.sum()))
-
-    def _shift(self, X: Any, function: KernelFunction) -> Array | None:
-        """Distances from the origin are what a linear kernel is about here: it stays."""
-        return None if function.name == "linear" else super()._shift(X, function)
-
-    def _solver(self, shape: tuple[int, int], hard: bool) -> Callable[..., Solver]:
-        return ScaledSolver
-
-    def _canonical_bias(self) -> float:
-        """Only samples at their bound lie outside: rounding must not put others there."""
-        engine = self._engine
-        bias = super()._canonical_bias()
-        inside = engine.a < engine.u
-        if not inside.any():
-            return bias
-        least = float(engine.f[inside].min())
-        largest = float(np.abs(engine.f).max())
-        return max(bias, -least + _ROUNDING * max(largest, abs(least)))
-
-    # -- forgetting and changing --------------------------------------------------------------
+    # -- changing -----------------------------------------------------------------------------
 
     def replace(self, ids: Any, sample_weight: Any) -> IncrementalOneClassSVM:
         """Change the weight of samples that are held.
@@ -224,11 +254,11 @@ class IncrementalOneClassSVM(OutlierMixin, ExactInsight):  # type: ignore[misc]
         self : IncrementalOneClassSVM
             A call that fails changes nothing at all.
         """
-        self._require_fitted()
-        slots = self._samples.find(ids)
-        given = self._one_each(sample_weight, slots, "sample_weight")
-        targets = self._samples.targets[slots]
-        self._replace(slots, targets, row_factors(given, len(slots), "sample_weight"))
+        machine = self._fitted()
+        slots = machine.samples.find(ids)
+        given = give_each(sample_weight, slots, "sample_weight")
+        factors = row_factors(given, len(slots), "sample_weight")
+        machine.change(slots, machine.samples.targets[slots], factors)
         return self
 
     # -- insight and decisions ----------------------------------------------------------------
@@ -241,15 +271,12 @@ class IncrementalOneClassSVM(OutlierMixin, ExactInsight):  # type: ignore[misc]
         values : ndarray of shape (n_held,)
             In the order of `sample_ids_`.
         """
-        self._require_fitted()
-        if len(self._samples.slots) < 2:
-            raise ValueError("leave_one_out needs two samples at least.")
-        return self._left_out()
+        return leave_one_out(self._fitted())
 
     @property
     def offset_(self) -> float:
         """What `score_samples` is compared with."""
-        return -self._expanded().intercept
+        return -self._expansion.intercept
 
     def decision_function(self, X: Any) -> Array:
         """How far inside the region each row is: negative outside.
@@ -263,7 +290,7 @@ class IncrementalOneClassSVM(OutlierMixin, ExactInsight):  # type: ignore[misc]
         -------
         values : ndarray of shape (n_samples,)
         """
-        return self._values(X)[:, 0]
+        return self._decide(X)
 
     def score_samples(self, X: Any) -> Array:
         """The values without the offset: larger where there are more data.

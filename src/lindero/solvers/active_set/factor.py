@@ -17,7 +17,8 @@ from numba import njit
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import FAST
 
-_FIRST_ROOM = 32
+#: Rows that there is room for beyond those held, for compiled code that appends some itself.
+SPARE = 64
 
 _NO_VECTORS = np.empty((0, 0))
 
@@ -27,12 +28,12 @@ class GrowingFactor:
 
     def __init__(self) -> None:
         self.size = 0
-        self.R = np.zeros((_FIRST_ROOM, _FIRST_ROOM))
+        self.R = np.zeros((SPARE, SPARE))
 
     def make_room(self, size: int) -> None:
-        """Room for a factor of that many rows."""
-        if size > len(self.R):
-            larger = np.zeros((max(2 * len(self.R), size),) * 2)
+        """Room for a factor of that many rows, and some to spare."""
+        if size + SPARE > len(self.R):
+            larger = np.zeros((max(2 * len(self.R), size + SPARE),) * 2)
             larger[: self.size, : self.size] = self.R[: self.size, : self.size]
             self.R = larger
 
@@ -56,17 +57,17 @@ class GrowingFactor:
         solve_in_place(self.R, self.size, x)
         return x
 
-    def copy(self) -> GrowingFactor:
-        other = GrowingFactor()
-        other.become(self)
-        return other
+    @property
+    def known(self) -> Array:
+        """R without the room for more."""
+        return self.R[: self.size, : self.size]
 
-    def become(self, other: GrowingFactor) -> None:
-        """The same as another."""
-        m = other.size
+    def adopt(self, R: Array) -> None:
+        """Become the factor that R is."""
+        m = len(R)
         self.size = 0
         self.make_room(m)
-        self.R[:m, :m] = other.R[:m, :m]
+        self.R[:m, :m] = R
         self.size = m
 
 

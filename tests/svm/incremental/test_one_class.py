@@ -7,17 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from clouds import two_clouds
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from tests.svm.incremental_life import laplacian
+from tests.svm.clouds import two_clouds
+from tests.svm.incremental.life import laplacian
 
 from lindero.svm import IncrementalOneClassSVM, OneClassSVM
 
 KERNELS = {
     "linear": {"kernel": "linear"},
-    "poly": {"kernel": "poly", "degree": 2, "coef0": 1.0},
+    "poly": {"kernel": "poly", "degree": 2, "coef0": 1.0, "gamma": "auto"},
     "rbf": {"kernel": "rbf", "gamma": 0.4},
     "callable": {"kernel": laplacian},
 }
@@ -104,7 +104,7 @@ def test_a_window_holds_the_last_samples(at_once):
     model = IncrementalOneClassSVM(**params).fit(X) if at_once else one_by_one(X, **params)
     assert model.sample_ids_.tolist() == list(range(275, 300))
     assert_same(model, batch(X[275:], nu=0.2), X, 1e-6)
-    assert at_once or model._samples.n_slots <= 25 + 64 + 2
+    assert at_once or model._machine.samples.n_slots <= 25 + 64 + 2
 
 
 def test_repeated_rows_do_no_harm():

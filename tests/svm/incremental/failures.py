@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from clouds import two_clouds
-from tests.svm.incremental_life import assert_unchanged, state_of
+from tests.svm.clouds import two_clouds
+from tests.svm.incremental.life import assert_unchanged, state_of
 
 from lindero.svm import IncrementalOneClassSVM, IncrementalSVC, IncrementalSVR
 
