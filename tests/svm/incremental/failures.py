@@ -30,7 +30,7 @@ def rows_for(machine, start, stop):
 
 
 def learned(machine, n=20, **params):
-    return machine(**params).fit(*rows_for(machine, 0, n))
+    return machine(**{"gamma": "auto", **params}).fit(*rows_for(machine, 0, n))
 
 
 @contextmanager

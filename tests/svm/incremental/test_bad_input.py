@@ -139,10 +139,10 @@ def test_a_sample_of_no_weight_takes_no_part(machine):
 
 
 def test_labels_that_were_not_declared():
-    model = IncrementalSVC().partial_fit(X[:3], np.zeros(3, int), classes=[0, 1])
+    model = IncrementalSVC(gamma="auto").partial_fit(X[:3], np.zeros(3, int), classes=[0, 1])
     with refused(model, ValueError, "label.*7.*as declared"):
         model.partial_fit(X[3:5], [0, 7])
-    new = IncrementalSVC()
+    new = IncrementalSVC(gamma="auto")
     with pytest.raises(ValueError, match=r"label.*7.*as declared"):
         new.partial_fit(X[:2], [0, 7], classes=[0, 1])
     assert vars(new).keys() == new.get_params().keys()
@@ -150,7 +150,7 @@ def test_labels_that_were_not_declared():
 
 @pytest.mark.parametrize("declared", [[0, 1], None])
 def test_classes_other_than_those_of_the_first_call(declared):
-    model = IncrementalSVC().partial_fit(X[:10], LABELS[:10], classes=declared)
+    model = IncrementalSVC(gamma="auto").partial_fit(X[:10], LABELS[:10], classes=declared)
     model.partial_fit(X[10:12], LABELS[10:12], classes=[1, 0])
     with refused(model, ValueError, r"classes=\[0, 2\] differs from the \[0, 1\]"):
         model.partial_fit(X[12:14], LABELS[12:14], classes=[0, 2])
@@ -158,7 +158,7 @@ def test_classes_other_than_those_of_the_first_call(declared):
 
 @pytest.mark.parametrize("classes", [[0], [0, 1, 2]])
 def test_classes_that_are_not_two(classes):
-    new = IncrementalSVC()
+    new = IncrementalSVC(gamma="auto")
     with pytest.raises(ValueError, match="Only binary classification is supported"):
         new.partial_fit(X[:4], np.zeros(4, int), classes=classes)
     with pytest.raises(NotFittedError):
@@ -167,11 +167,11 @@ def test_classes_that_are_not_two(classes):
 
 def test_three_classes_at_once():
     with pytest.raises(ValueError, match="multiclass"):
-        IncrementalSVC().partial_fit(X[:3], [0, 1, 2])
+        IncrementalSVC(gamma="auto").partial_fit(X[:3], [0, 1, 2])
 
 
 def test_a_positive_class_that_does_not_come():
-    model = IncrementalSVC(positive_class="ill").partial_fit(X[:2], ["well", "well"])
+    model = IncrementalSVC(positive_class="ill", gamma="auto").partial_fit(X[:2], ["well", "well"])
     with refused(model, ValueError, "positive_class='ill' is not among the classes"):
         model.partial_fit(X[2:3], ["unknown"])
     model.partial_fit(X[2:3], ["ill"])
@@ -179,7 +179,7 @@ def test_a_positive_class_that_does_not_come():
 
 
 def test_labels_of_another_type_than_the_first_are_not_mixed_with_them():
-    model = IncrementalSVC().partial_fit(X[:2], [0, 0])
+    model = IncrementalSVC(gamma="auto").partial_fit(X[:2], [0, 0])
     with refused(model, ValueError, "label|type"):
         model.partial_fit(X[2:3], ["a"])
 
@@ -223,7 +223,7 @@ def test_a_sample_cannot_be_forgotten_twice(machine):
 
 
 def test_the_last_sample_of_a_class_stays():
-    model = IncrementalSVC(C=1e4).fit(X[:10], [0] * 9 + [1])
+    model = IncrementalSVC(C=1e4, gamma="auto").fit(X[:10], [0] * 9 + [1])
     with refused(model, ValueError, "no sample of class .*1.*Learn another"):
         model.forget(9)
     with refused(model, ValueError, "no sample of class .*0"):
@@ -238,7 +238,7 @@ def test_the_last_sample_of_a_class_stays():
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_the_last_sample_stays(machine):
-    model = machine().partial_fit(*rows_for(machine, 0, 1))
+    model = machine(gamma="auto").partial_fit(*rows_for(machine, 0, 1))
     with refused(model, ValueError, "no sample"):
         model.forget(0)
 
@@ -265,7 +265,7 @@ def test_bad_replacements(machine, given, message):
 
 
 def test_the_other_class_does_not_come_by_replacing():
-    model = IncrementalSVC().partial_fit(X[:3], [0, 0, 0])
+    model = IncrementalSVC(gamma="auto").partial_fit(X[:3], [0, 0, 0])
     with refused(model, ValueError, "samples of the other class come by partial_fit"):
         model.replace(1, 1)
 
@@ -302,7 +302,7 @@ def test_bad_parameters(machine, name, value):
 @pytest.mark.parametrize("value", [0.5, 0.2, -1.0])
 @pytest.mark.parametrize("labels", [LABELS, np.zeros(60, int)], ids=["both", "one class"])
 def test_costs_of_negatives_that_no_machine_has(value, labels):
-    new = IncrementalSVC(cost_negative=value)
+    new = IncrementalSVC(cost_negative=value, gamma="auto")
     with pytest.raises(ValueError, match="cost_negative must be above 1/2"):
         new.partial_fit(X, labels)
     with pytest.raises(NotFittedError):
@@ -345,7 +345,7 @@ def test_ends_of_a_path_that_are_none(machine, value):
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_too_few_samples_for_leaving_one_out(machine):
-    model = machine().partial_fit(*rows_for(machine, 0, 1))
+    model = machine(gamma="auto").partial_fit(*rows_for(machine, 0, 1))
     with refused(model, ValueError, "leave_one_out needs two samples"):
         model.leave_one_out()
 
@@ -356,7 +356,7 @@ def test_a_kernel_of_the_users_own_that_fails_in_the_middle():
             raise RuntimeError("too large for me")
         return A @ B.T + 1.0
 
-    model = IncrementalSVC(kernel=moody).fit(X[:20], LABELS[:20])
+    model = IncrementalSVC(kernel=moody, gamma="auto").fit(X[:20], LABELS[:20])
     bad = X[20:26].copy()
     bad[3, 0] = 60.0
     with refused(model, RuntimeError, "too large for me"):

@@ -53,7 +53,7 @@ def test_sparse_windows_close_their_gaps():
 def test_tables_of_other_numbers(kind):
     X, y = two_clouds(60)
     X = np.abs(np.round(2 * X)).astype(kind)
-    model = IncrementalSVC(C=2.0).fit(X[:50], y[:50])
+    model = IncrementalSVC(C=2.0, gamma="auto").fit(X[:50], y[:50])
     model.partial_fit(X[50:], y[50:])
     assert_same(model, batch(X.astype(float), y, C=2.0), X)
 
@@ -61,7 +61,9 @@ def test_tables_of_other_numbers(kind):
 def test_columns_have_names():
     X, y = two_clouds(60)
     frame = pd.DataFrame(X, columns=list("wxyz"))
-    model = IncrementalSVC().partial_fit(frame[:50], y[:50]).partial_fit(frame[50:], y[50:])
+    model = (
+        IncrementalSVC(gamma="auto").partial_fit(frame[:50], y[:50]).partial_fit(frame[50:], y[50:])
+    )
     assert model.feature_names_in_.tolist() == list("wxyz")
     assert_allclose(model.decision_function(frame), batch(X, y).decision_function(X), atol=1e-7)
     with pytest.raises(ValueError, match="feature names"):
@@ -133,7 +135,7 @@ def test_copies_go_on_learning_on_their_own(name, copied):
 
 def test_a_clone_knows_no_samples():
     X, y = two_clouds(40)
-    model = IncrementalSVC(C=3.0, window=9, positive_class=0).fit(X, y)
+    model = IncrementalSVC(C=3.0, window=9, positive_class=0, gamma="auto").fit(X, y)
     other = clone(model)
     assert other.get_params() == model.get_params()
     assert vars(other).keys() == other.get_params().keys()
@@ -144,7 +146,7 @@ def test_a_clone_knows_no_samples():
 
 def test_it_works_in_a_pipeline():
     X, y = two_clouds(100)
-    pipeline = make_pipeline(StandardScaler(), IncrementalSVC()).fit(100 * X + 3, y)
+    pipeline = make_pipeline(StandardScaler(), IncrementalSVC(gamma="auto")).fit(100 * X + 3, y)
     scaled = StandardScaler().fit_transform(100 * X + 3)
     assert_allclose(
         pipeline.decision_function(100 * X + 3),
@@ -155,7 +157,7 @@ def test_it_works_in_a_pipeline():
 
 def test_several_classes_by_one_vs_rest():
     X, y = four_clouds(160)
-    wrapped = OneVsRestClassifier(IncrementalSVC(C=2.0))
+    wrapped = OneVsRestClassifier(IncrementalSVC(C=2.0, gamma="auto"))
     for start in range(0, 160, 20):
         some = slice(start, start + 20)
         wrapped.partial_fit(X[some], y[some], classes=np.arange(4))

@@ -264,7 +264,7 @@ def test_an_interruption_leaves_the_model_as_it_was(name, number, monkeypatch):
 
 def test_every_update_is_recorded():
     X, y = two_clouds(60)
-    model = IncrementalSVC().fit(X[:40], y[:40])
+    model = IncrementalSVC(gamma="auto").fit(X[:40], y[:40])
     for i in range(40, 60):
         model.partial_fit(X[i : i + 1], y[i : i + 1])
     model.forget([4, 50]).replace(7, sample_cost=2.0)
@@ -289,7 +289,7 @@ def test_a_sample_beyond_the_margin_takes_no_iteration():
 
 def test_a_record_given_away_does_not_change():
     X, y = two_clouds(10)
-    model = IncrementalSVC().fit(X, y)
+    model = IncrementalSVC(gamma="auto").fit(X, y)
     record = model.updates_
     copied = record.copy()
     model.forget(3)

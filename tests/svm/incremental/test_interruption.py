@@ -91,7 +91,7 @@ def test_an_interruption_of_many_rows_at_once_changes_nothing(machine, error, mo
 
 
 def test_an_interruption_as_the_second_class_comes_leaves_one_class(monkeypatch):
-    model = IncrementalSVC().partial_fit(X[:5], ["m"] * 5)
+    model = IncrementalSVC(gamma="auto").partial_fit(X[:5], ["m"] * 5)
     for label in ("a", "z"):
         before = state_of(model, X)
         for place, name in (

@@ -33,7 +33,7 @@ def batch(X, weights=None, **params):
 
 
 def one_by_one(X, weights=None, **params):
-    model = IncrementalOneClassSVM(**params)
+    model = IncrementalOneClassSVM(**{"gamma": "auto", **params})
     for i in range(X.shape[0]):
         weight = None if weights is None else weights[i : i + 1]
         model.partial_fit(X[i : i + 1], sample_weight=weight)
@@ -85,7 +85,7 @@ def test_many_rows_at_once_and_one_by_one_are_the_same(name):
 @pytest.mark.parametrize("nu", [0.1, 0.5, 1.0])
 def test_what_was_forgotten_has_left_no_trace(nu):
     X = cloud(90)
-    model = IncrementalOneClassSVM(nu=nu).fit(X[:80])
+    model = IncrementalOneClassSVM(nu=nu, gamma="auto").fit(X[:80])
     before = model.decision_function(X)
     model.partial_fit(X[80:]).forget(np.arange(80, 90))
     assert_allclose(model.decision_function(X), before, atol=1e-8)
@@ -100,7 +100,7 @@ def test_what_was_forgotten_has_left_no_trace(nu):
 @pytest.mark.parametrize("at_once", [False, True])
 def test_a_window_holds_the_last_samples(at_once):
     X = cloud(300)
-    params = {"nu": 0.2, "window": 25}
+    params = {"nu": 0.2, "window": 25, "gamma": "auto"}
     model = IncrementalOneClassSVM(**params).fit(X) if at_once else one_by_one(X, **params)
     assert model.sample_ids_.tolist() == list(range(275, 300))
     assert_same(model, batch(X[275:], nu=0.2), X, 1e-6)
@@ -118,7 +118,7 @@ def test_repeated_rows_do_no_harm():
 
 def test_a_fresh_certificate_says_the_same():
     X = cloud(60)
-    model = IncrementalOneClassSVM(nu=0.3).fit(X[:40])
+    model = IncrementalOneClassSVM(nu=0.3, gamma="auto").fit(X[:40])
     for i in range(40, 60):
         model.partial_fit(X[i : i + 1]).forget(i - 40)
         held, fresh = model.certificate_, model.certify()
@@ -131,12 +131,12 @@ def test_tables_of_all_kinds_give_the_same_machine():
     X = np.round(3 * cloud(60, 3))
     expected = one_by_one(X, nu=0.3).decision_function(X)
     for table in (X.astype(np.float32), X.astype(np.int8), sp.csr_array(X)):
-        model = IncrementalOneClassSVM(nu=0.3).fit(table[:50]).partial_fit(table[50:])
+        model = IncrementalOneClassSVM(nu=0.3, gamma="auto").fit(table[:50]).partial_fit(table[50:])
         assert_allclose(model.decision_function(table), expected, atol=1e-8)
     frame = pd.DataFrame(X, columns=list("abc"))
-    model = IncrementalOneClassSVM(nu=0.3).fit(frame[:50]).partial_fit(frame[50:])
+    model = IncrementalOneClassSVM(nu=0.3, gamma="auto").fit(frame[:50]).partial_fit(frame[50:])
     assert_allclose(model.decision_function(frame), expected, atol=1e-8)
-    small = IncrementalOneClassSVM(nu=0.3, cache_size=1e-6)
+    small = IncrementalOneClassSVM(nu=0.3, cache_size=1e-6, gamma="auto")
     for i in range(60):
         small.partial_fit(X[i : i + 1])
     assert_allclose(small.decision_function(X), expected, atol=1e-8)
@@ -153,7 +153,7 @@ def test_rows_far_from_zero():
 )
 def test_copies_go_on_learning_on_their_own(copied):
     X = cloud(60)
-    model = IncrementalOneClassSVM(nu=0.3).fit(X[:40])
+    model = IncrementalOneClassSVM(nu=0.3, gamma="auto").fit(X[:40])
     values = model.decision_function(X)
     other = copied(model).partial_fit(X[40:]).forget([0, 1])
     assert_same(other, batch(X[2:], nu=0.3), X, 1e-6)
@@ -162,7 +162,9 @@ def test_copies_go_on_learning_on_their_own(copied):
 
 def test_it_works_in_a_pipeline():
     X = cloud(80)
-    pipeline = make_pipeline(StandardScaler(), IncrementalOneClassSVM(nu=0.2)).fit(50 * X - 7)
+    pipeline = make_pipeline(StandardScaler(), IncrementalOneClassSVM(nu=0.2, gamma="auto")).fit(
+        50 * X - 7
+    )
     scaled = StandardScaler().fit_transform(50 * X - 7)
     assert_allclose(
         pipeline.decision_function(50 * X - 7), batch(scaled, nu=0.2).decision_function(scaled),

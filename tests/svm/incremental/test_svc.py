@@ -58,7 +58,7 @@ def test_what_was_forgotten_has_left_no_trace():
     X, y = two_clouds(120)
     gone = np.random.default_rng(1).permutation(120)[:50]
     rest = np.setdiff1d(np.arange(120), gone)
-    model = IncrementalSVC(C=20.0).fit(X, y)
+    model = IncrementalSVC(C=20.0, gamma="auto").fit(X, y)
     at_once = copy.deepcopy(model).forget(gone)
     for i in gone:
         model.forget(int(i))
@@ -88,7 +88,7 @@ def test_adding_and_forgetting_is_as_if_nothing_had_been(name):
 
 def test_ids_are_never_given_again():
     X, y = two_clouds(30)
-    model = IncrementalSVC().fit(X, y).forget([29, 28, 4])
+    model = IncrementalSVC(gamma="auto").fit(X, y).forget([29, 28, 4])
     model.partial_fit(X[:2], y[:2])
     assert model.sample_ids_.tolist() == [*range(4), *range(5, 28), 30, 31]
     assert model.fit(X, y).sample_ids_.tolist() == list(range(30))
@@ -97,7 +97,7 @@ def test_ids_are_never_given_again():
 def test_labels_and_costs_are_changed_in_place():
     X, y = two_clouds(60)
     changed, costs = y.copy(), np.ones(60)
-    model = IncrementalSVC(C=3.0, **COSTS).fit(X, y)
+    model = IncrementalSVC(C=3.0, gamma="auto", **COSTS).fit(X, y)
     changed[[3, 9]] = 1 - y[[3, 9]]
     model.replace([3, 9], changed[[3, 9]])
     assert_same(model, batch(X, changed, C=3.0, **COSTS), X)
@@ -136,7 +136,7 @@ def test_a_large_stream_keeps_to_the_batch_machine():
 
 def test_a_fresh_certificate_says_the_same():
     X, y = two_clouds(80)
-    model = IncrementalSVC(C=100.0).fit(X[:50], y[:50])
+    model = IncrementalSVC(C=100.0, gamma="auto").fit(X[:50], y[:50])
     for i in range(50, 80):
         model.partial_fit(X[i : i + 1], y[i : i + 1]).forget(i - 50)
         held, fresh = model.certificate_, model.certify()
@@ -186,7 +186,7 @@ def test_a_window_keeps_the_last_sample_of_a_class(at_once):
     X, _ = two_clouds(80)
     y = np.zeros(80, dtype=int)
     y[[1, 3, 70]] = 1
-    model = IncrementalSVC(window=10)
+    model = IncrementalSVC(window=10, gamma="auto")
     for start, stop, ids in ((0, 60, [3, *range(51, 60)]), (60, 80, list(range(70, 80)))):
         if at_once:
             model.partial_fit(X[start:stop], y[start:stop])
@@ -206,7 +206,7 @@ def test_the_smallest_window_holds_one_of_each_class():
 
 def test_a_window_does_not_grow_inside():
     X, y = two_clouds(2000)
-    model = IncrementalSVC(window=50).fit(X[:50], y[:50])
+    model = IncrementalSVC(window=50, gamma="auto").fit(X[:50], y[:50])
     largest = []
     for i in range(50, 2000):
         model.partial_fit(X[i : i + 1], y[i : i + 1])
@@ -240,7 +240,8 @@ def test_the_second_class_may_come_later(other, positive, declared, n_first):
     X, codes = X[np.argsort(codes, kind="stable")], np.sort(codes)
     X, codes = X[40 - n_first :], codes[40 - n_first :]
     y = np.where(codes == 1, other, "m")
-    params = {"C": 3.0, "positive_class": other if positive == "other" else positive, **COSTS}
+    positive_class = other if positive == "other" else positive
+    params = {"C": 3.0, "positive_class": positive_class, "gamma": "auto", **COSTS}
     model = IncrementalSVC(**params)
     classes = sorted(["m", other]) if declared else None
     model.partial_fit(X[:n_first], y[:n_first], classes=classes)
@@ -259,7 +260,7 @@ def test_the_second_class_may_come_later(other, positive, declared, n_first):
 
 def test_forgetting_among_one_class_only():
     X, _ = two_clouds(20)
-    model = IncrementalSVC().partial_fit(X[:10], np.full(10, 5)).forget([0, 3, 9])
+    model = IncrementalSVC(gamma="auto").partial_fit(X[:10], np.full(10, 5)).forget([0, 3, 9])
     model.replace([1, 2], sample_cost=3.0).partial_fit(X[10:12], [3, 3])
     rows, costs = [1, 2, 4, 5, 6, 7, 8, 10, 11], np.array([3.0, 3, 1, 1, 1, 1, 1, 1, 1])
     labels = np.array([5] * 7 + [3] * 2)

@@ -35,7 +35,7 @@ def batch(X, y, weights=None, **params):
 
 
 def one_by_one(X, y, weights=None, **params):
-    model = IncrementalSVR(**params)
+    model = IncrementalSVR(**{"gamma": "auto", **params})
     for i in range(X.shape[0]):
         weight = None if weights is None else weights[i : i + 1]
         model.partial_fit(X[i : i + 1], y[i : i + 1], sample_weight=weight)
@@ -81,7 +81,7 @@ def test_many_rows_at_once_and_one_by_one_are_the_same(name):
 
 def test_samples_are_forgotten_and_changed():
     X, y = curve(80)
-    model = IncrementalSVR(C=20.0).fit(X, y)
+    model = IncrementalSVR(C=20.0, gamma="auto").fit(X, y)
     before = model.predict(X)
     model.partial_fit(X[:1] + 0.1, [5.0]).forget(80)
     assert_allclose(model.predict(X), before, atol=1e-8)
@@ -109,7 +109,7 @@ def test_a_window_holds_the_last_samples(at_once):
 
 
 def test_one_sample_is_its_own_regression():
-    model = IncrementalSVR(epsilon=0.1).partial_fit([[1.0, 2.0]], [7.0])
+    model = IncrementalSVR(epsilon=0.1, gamma="auto").partial_fit([[1.0, 2.0]], [7.0])
     assert_allclose(model.predict([[1.0, 2.0], [9.0, 9.0]]), 7.0, atol=1e-12)
     assert len(model.support_) == 0
 
@@ -119,14 +119,16 @@ def test_nothing_is_left_of_a_sample_that_was_forgotten():
     random = np.random.default_rng(0)
     for _ in range(50):
         X, y = random.normal(size=(2, 2)), random.normal(size=2) * 5
-        model = IncrementalSVR(C=10.0 ** random.uniform(-3, 3)).partial_fit(X[:1], y[:1])
+        model = IncrementalSVR(C=10.0 ** random.uniform(-3, 3), gamma="auto").partial_fit(
+            X[:1], y[:1]
+        )
         model.partial_fit(X[1:], y[1:], sample_weight=[3.0]).forget(1)
         assert len(model.support_) == 0
 
 
 def test_a_fresh_certificate_says_the_same():
     X, y = curve(60)
-    model = IncrementalSVR(C=100.0, epsilon=0.01).fit(X[:40], y[:40])
+    model = IncrementalSVR(C=100.0, epsilon=0.01, gamma="auto").fit(X[:40], y[:40])
     for i in range(40, 60):
         model.partial_fit(X[i : i + 1], y[i : i + 1]).forget(i - 40)
         held, fresh = model.certificate_, model.certify()
@@ -140,13 +142,13 @@ def test_tables_of_all_kinds_give_the_same_machine():
     X = np.round(3 * X)
     expected = one_by_one(X, y).predict(X)
     for table in (X.astype(np.float32), X.astype(np.int8), sp.csr_array(X)):
-        model = IncrementalSVR().fit(table[:50], y[:50])
+        model = IncrementalSVR(gamma="auto").fit(table[:50], y[:50])
         model.partial_fit(table[50:], y[50:].astype(np.float32).astype(float))
         assert_allclose(model.predict(table), expected, atol=1e-5)
     frame = pd.DataFrame(X, columns=list("abc"))
-    model = IncrementalSVR().fit(frame[:50], y[:50]).partial_fit(frame[50:], y[50:])
+    model = IncrementalSVR(gamma="auto").fit(frame[:50], y[:50]).partial_fit(frame[50:], y[50:])
     assert_allclose(model.predict(frame), expected, atol=1e-8)
-    small = IncrementalSVR(cache_size=1e-6).fit(X[:50], y[:50])
+    small = IncrementalSVR(cache_size=1e-6, gamma="auto").fit(X[:50], y[:50])
     for i in range(50, 60):
         small.partial_fit(X[i : i + 1], y[i : i + 1])
     assert_allclose(small.predict(X), expected, atol=1e-8)
@@ -165,7 +167,7 @@ def test_rows_far_from_zero(kernel):
 )
 def test_copies_go_on_learning_on_their_own(copied):
     X, y = curve(60)
-    model = IncrementalSVR().fit(X[:40], y[:40])
+    model = IncrementalSVR(gamma="auto").fit(X[:40], y[:40])
     values = model.predict(X)
     other = copied(model)
     assert_array_equal(other.predict(X), values)
@@ -178,6 +180,6 @@ def test_copies_go_on_learning_on_their_own(copied):
 
 def test_it_works_in_a_pipeline():
     X, y = curve(80)
-    pipeline = make_pipeline(StandardScaler(), IncrementalSVR()).fit(50 * X - 7, y)
+    pipeline = make_pipeline(StandardScaler(), IncrementalSVR(gamma="auto")).fit(50 * X - 7, y)
     scaled = StandardScaler().fit_transform(50 * X - 7)
     assert_allclose(pipeline.predict(50 * X - 7), batch(scaled, y).predict(scaled), atol=1e-6)

@@ -161,7 +161,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
         nu: float = 0.5,
         kernel: str | Callable[[Any, Any], Any] = "rbf",
         degree: int = 3,
-        gamma: str | float = "auto",
+        gamma: str | float = "scale",
         coef0: float = 0.0,
         window: int | None = None,
         cache_size: float = 200,

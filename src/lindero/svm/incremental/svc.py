@@ -272,7 +272,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         positive_class: Any = None,
         kernel: str | Callable[[Any, Any], Any] = "rbf",
         degree: int = 3,
-        gamma: str | float = "auto",
+        gamma: str | float = "scale",
         coef0: float = 0.0,
         window: int | None = None,
         cache_size: float = 200,

@@ -153,7 +153,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         epsilon: float = 0.1,
         kernel: str | Callable[[Any, Any], Any] = "rbf",
         degree: int = 3,
-        gamma: str | float = "auto",
+        gamma: str | float = "scale",
         coef0: float = 0.0,
         window: int | None = None,
         cache_size: float = 200,
