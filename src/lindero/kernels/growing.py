@@ -9,6 +9,8 @@ out. Dense rows are kept in float64, sparse ones as CSR arrays.
 
 Columns are kept under a memory cap. The samples of the last sum are in use; of the others, the one
 used longest ago makes room. Sums over more columns than can be kept compute the rest on the way.
+
+Rows are of use to this kernel only, so both are in this file, which is longer than others.
 """
 
 from __future__ import annotations
@@ -407,15 +409,9 @@ class GrowingKernel:
 
     def add_columns(self, samples: Array, weights: Array, out: Array) -> None:
         """out += Σ_j weights_j k(·, x_samples_j). These samples are in use until the next sum."""
-        self._clock += 1
-        slots = self._slot_of[samples]
+        self.fetch(samples)
+        slots, n = self._slot_of[samples], self.n_samples
         kept = slots >= 0
-        self._last_used[slots[kept]] = self._clock
-        if not kept.all():
-            self._fetch(samples[~kept])
-            slots = self._slot_of[samples]
-            kept = slots >= 0
-        n = self.n_samples
         add_weighted(self._values, slots[kept], weights[kept], n, out)
         rest = np.flatnonzero(~kept)
         for start in range(0, len(rest), _COMPUTED_AT_ONCE):
@@ -430,10 +426,7 @@ class GrowingKernel:
         self._clock += 1
         slots = self._slot_of[samples]
         self._last_used[slots[slots >= 0]] = self._clock
-        return self._fetch(samples[slots < 0])
-
-    def _fetch(self, samples: Array) -> bool:
-        for sample in samples:
+        for sample in samples[slots < 0]:
             slot = self._claim()
             if slot < 0:
                 return False

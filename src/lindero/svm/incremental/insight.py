@@ -159,7 +159,5 @@ def follow_penalty(machine: IncrementalMachine, C_from: float, C_to: float) -> P
 def _find_bounds_per_unit(machine: IncrementalMachine) -> Array:
     """Bounds of the variables for C = 1."""
     samples, formulation = machine.samples, machine.formulation
-    _, _, u = replace(formulation, C=1.0).state_samples(
-        samples.targets, samples.factors
-    )
+    _, _, u = replace(formulation, C=1.0).state_samples(samples.targets, samples.factors)
     return np.where(np.repeat(samples.alive, formulation.per_sample), u, 0.0)

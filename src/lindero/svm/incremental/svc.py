@@ -1,7 +1,7 @@
 """A cost-sensitive classifier that learns and forgets single samples exactly.
 
 Beside the estimator: what a sample becomes in the dual problem, and the two classes that become
-known as labels come.
+known as labels come. Half of the file, which is longer than others, is documentation.
 """
 
 from __future__ import annotations
@@ -374,11 +374,12 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         formulation = fitted._formulate(coding.classes, self.C)
         fitted._coding = coding = coding.extend(y)
         fitted.classes_ = coding.classes
-        sample_weights(sample_weight, X)  # refuses a first call without any weight
+        counts = sample_weights(sample_weight, X)  # refuses a first call without any weight
         factors = _multiply_factors(X.shape[0], sample_weight, sample_cost)
         upper_bounds(self.C, factors)
-        counted = (factors > 0.0).astype(np.float64) if factors.any() else factors + 1.0
-        fitted._begin(X, counted, formulation)
+        if factors.any():
+            counts = np.where(factors > 0.0, counts, 0.0)
+        fitted._begin(X, counts, formulation)
         fitted._machine.learn(X, coding.encode(y), factors)
         become(self, fitted)
         return self
