@@ -35,7 +35,7 @@ def test_every_name_that_is_listed_can_be_asked_for(machine, kernel):
         assert all(hasattr(model, name) for name in names)
         everywhere = {name for kind in machine.__mro__ for name in vars(kind)}
         missing = {name for name in everywhere if not hasattr(model, name)}
-        assert missing - {"_expansion"} <= fitted | {"coef_", "predict_proba", "predict_log_proba"}
+        assert missing - {"_model"} <= fitted | {"coef_", "predict_proba", "predict_log_proba"}
         model.fit(*rows_for(machine, 0, 20))
 
 

@@ -24,7 +24,8 @@ from lindero.kernels.operator import origin
 from lindero.runtime.arrays import Array
 from lindero.solvers.active_set import ActiveSet
 from lindero.solvers.solution import Certificate
-from lindero.svm.incremental.machine import Expansion, IncrementalMachine
+from lindero.svm.incremental.insight import leave_one_out
+from lindero.svm.incremental.machine import HeldModel, IncrementalMachine
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import kernel_function, new_table
 
@@ -91,7 +92,7 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
         self : object
             The machine. A call that fails changes nothing at all.
         """
-        machine = self._fitted()
+        machine = self._require_machine()
         slots = machine.samples.find(ids)
         self._require_left(slots)
         machine.forget(slots)
@@ -108,7 +109,7 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_machine")
 
-    def _fitted(self) -> IncrementalMachine:
+    def _require_machine(self) -> IncrementalMachine:
         if not hasattr(self, "_machine"):
             raise NotFittedError(
                 f"This {type(self).__name__} holds no samples yet: call fit or partial_fit first."
@@ -117,34 +118,34 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _decide(self, X: Any) -> Array:
         """The output of the machine for each row of X."""
-        expansion = self._fitted().expansion
-        return expansion.decision_values(new_table(self, X))
+        model = self._require_machine().model
+        return model.decision_values(new_table(self, X))
 
     # -- attributes ---------------------------------------------------------------------------
 
     @property
-    def _expansion(self) -> Expansion:
-        return self._fitted().expansion
+    def _model(self) -> HeldModel:
+        return self._require_machine().model
 
     @property
     def sample_ids_(self) -> Array:
         """Ids of the samples held, oldest first."""
-        return self._fitted().samples.ids
+        return self._require_machine().samples.ids
 
     @property
     def updates_(self) -> Array:
         """A record for each update."""
-        return self._fitted().updates.as_array()
+        return self._require_machine().updates.as_array()
 
     @property
     def shape_fit_(self) -> tuple[int, int]:
         """Number of samples held, and of features."""
-        return len(self._fitted().samples.slots), self.n_features_in_
+        return len(self._require_machine().samples.slots), self.n_features_in_
 
     @property
     def support_(self) -> Array:
         """Positions of the support vectors among the samples held."""
-        return self._expansion.support
+        return self._model.support
 
     @property
     def bounded_support_(self) -> Array:
@@ -161,12 +162,12 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
     @property
     def support_vectors_(self) -> Any:
         """The support vectors."""
-        return self._expansion.vectors
+        return self._model.vectors
 
     @property
     def dual_coef_(self) -> Any:
         """Coefficients of the support vectors."""
-        known = self._expansion
+        known = self._model
         return (
             sp.csr_array(known.coefficients) if sp.issparse(known.vectors) else known.coefficients
         )
@@ -179,21 +180,32 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
             raise AttributeError(
                 f"coef_ is only available when kernel='linear', not kernel={name!r}."
             )
-        known = self._expansion
+        known = self._model
         return sp.csr_array(known.weights) if sp.issparse(known.vectors) else known.weights
 
     @property
     def intercept_(self) -> Array:
         """Constant of the function."""
-        return np.array([self._expansion.intercept])
+        return np.array([self._model.intercept])
 
-    # -- judging ------------------------------------------------------------------------------
+    # -- insight ------------------------------------------------------------------------------
+
+    def leave_one_out(self) -> Array:
+        """Decision values (of a regression, predictions) for each sample held, by the machine that
+        never saw it. Exact.
+
+        Returns
+        -------
+        values : ndarray of shape (n_held,)
+            In the order of `sample_ids_`.
+        """
+        return leave_one_out(self._require_machine())
 
     @property
     def certificate_(self) -> Certificate:
         """How near the model is to the optimum over the samples held, by the values that updates
         have kept up; `certify` computes them from scratch."""
-        return self._fitted().certify(from_scratch=False)
+        return self._require_machine().certify(from_scratch=False)
 
     def certify(self) -> Certificate:
         """Recompute the certificate from scratch, from the coefficients and the samples alone.
@@ -202,7 +214,7 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
         -------
         certificate : Certificate
         """
-        return self._fitted().certify(from_scratch=True)
+        return self._require_machine().certify(from_scratch=True)
 
     # -- for scikit-learn ---------------------------------------------------------------------
 

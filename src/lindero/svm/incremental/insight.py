@@ -27,9 +27,17 @@ _FEW = 200
 
 def leave_one_out(machine: IncrementalMachine) -> Array:
     """The output at each sample of the machine that never saw it."""
-    point, slots = machine.active_set.point, machine.samples.slots
+    point, samples, slots = machine.active_set.point, machine.samples, machine.samples.slots
     if len(slots) < 2:
         raise ValueError("leave_one_out needs two samples at least.")
+    if machine.formulation.by_class:
+        taking_part = samples.alive & (samples.factors > 0.0)
+        counts = np.bincount(samples.targets[taking_part].astype(np.intp), minlength=2)
+        if counts.min() < 2:
+            raise ValueError(
+                "leave_one_out needs two samples of each class at least, of positive cost: "
+                f"{counts[0]} and {counts[1]} are held."
+            )
     values: Array = point.f[slots] + machine.find_bias()
     free = (point.a > 0.0) & (point.a < point.u)
     carries = point.z[slots] != 0.0

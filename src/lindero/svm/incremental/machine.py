@@ -293,7 +293,7 @@ class UpdateLog:
 
 
 @dataclass(frozen=True)
-class Expansion:
+class HeldModel:
     """The machine as others know it: support vectors and their coefficients; `weights` of the
     features for the linear kernel only."""
 
@@ -335,7 +335,7 @@ class IncrementalMachine:
         self.samples = HeldSamples()
         self.updates = UpdateLog()
         self.seconds = 0.0
-        self._expansion: Expansion | None = None
+        self._model: HeldModel | None = None
 
     @property
     def kernel(self) -> GrowingKernel:
@@ -365,7 +365,7 @@ class IncrementalMachine:
         return machine
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_expansion": None}
+        return {**vars(self), "_model": None}
 
     def make_twin(self) -> Self:
         """A machine that holds the same, for another thread to try things out."""
@@ -417,7 +417,7 @@ class IncrementalMachine:
         self.samples.targets[:] = target
         s, p, u = formulation.state_samples(self.samples.targets, self.samples.factors)
         self.active_set.restate_all(s, p, np.where(self.samples.alive, u, 0.0))
-        self._expansion = None
+        self._model = None
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -443,7 +443,7 @@ class IncrementalMachine:
         if self.samples.has_many_gaps:
             self.active_set.close_gaps(self.samples.alive)
             self.samples.close_gaps()
-        self._expansion = None
+        self._model = None
         self.seconds += time.perf_counter() - begun
 
     def _are_many(self, n_new: int) -> bool:
@@ -594,13 +594,13 @@ class IncrementalMachine:
         return float((z[held] @ kernel.rows.take_shifted(held)) @ kernel.shift)
 
     @property
-    def expansion(self) -> Expansion:
+    def model(self) -> HeldModel:
         """Made when somebody looks, so that a stream of updates does not pay for it."""
-        if self._expansion is None:
-            self._expansion = self._expand()
-        return self._expansion
+        if self._model is None:
+            self._model = self._make_model()
+        return self._model
 
-    def _expand(self) -> Expansion:
+    def _make_model(self) -> HeldModel:
         kernel, slots, z_of_slots = self.kernel, self.samples.slots, self.active_set.point.z
         z = z_of_slots[slots]
         support = np.flatnonzero(z)
@@ -615,7 +615,7 @@ class IncrementalMachine:
             weights = linear_weights(kernel.rows.take_shifted(slots[support]), coefficients, None)
             intercept -= self.bias_of_origin(z_of_slots)
         place = support.astype(np.int32)
-        return Expansion(kernel.function, place, vectors, coefficients, intercept, weights)
+        return HeldModel(kernel.function, place, vectors, coefficients, intercept, weights)
 
     def find_bounded(self) -> Array:
         """Which of the samples held have a coefficient at its bound."""

@@ -21,7 +21,6 @@ from lindero.svm.incremental.estimator import (
     IncrementalEstimator,
     give_each,
 )
-from lindero.svm.incremental.insight import leave_one_out
 from lindero.svm.incremental.machine import OnlineFormulation
 from lindero.svm.transaction import become, unfitted_copy
 from lindero.validation import new_table, row_factors, sample_weights, unlabelled_table
@@ -254,7 +253,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
         self : IncrementalOneClassSVM
             A call that fails changes nothing at all.
         """
-        machine = self._fitted()
+        machine = self._require_machine()
         slots = machine.samples.find(ids)
         given = give_each(sample_weight, slots, "sample_weight")
         factors = row_factors(given, len(slots), "sample_weight")
@@ -263,20 +262,10 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
 
     # -- insight and decisions ----------------------------------------------------------------
 
-    def leave_one_out(self) -> Array:
-        """Decision values of each sample held, by the region that never saw it. Exact.
-
-        Returns
-        -------
-        values : ndarray of shape (n_held,)
-            In the order of `sample_ids_`.
-        """
-        return leave_one_out(self._fitted())
-
     @property
     def offset_(self) -> float:
         """What `score_samples` is compared with."""
-        return -self._expansion.intercept
+        return -self._model.intercept
 
     def decision_function(self, X: Any) -> Array:
         """How far inside the region each row is: negative outside.

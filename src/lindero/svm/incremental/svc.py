@@ -29,7 +29,7 @@ from lindero.svm.incremental.estimator import (
     IncrementalEstimator,
     give_each,
 )
-from lindero.svm.incremental.insight import PenaltyPath, follow_penalty, leave_one_out
+from lindero.svm.incremental.insight import PenaltyPath, follow_penalty
 from lindero.svm.incremental.machine import OnlineFormulation
 from lindero.svm.kernel_classifier import _Refused
 from lindero.svm.misclassification_costs import class_terms, require_two
@@ -432,7 +432,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         self : IncrementalSVC
             A call that fails changes nothing at all.
         """
-        machine = self._fitted()
+        machine = self._require_machine()
         if y is None and sample_cost is None:
             raise ValueError("Nothing to replace: give y, sample_cost, or both.")
         samples = machine.samples
@@ -470,25 +470,6 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
 
     # -- insight ------------------------------------------------------------------------------
 
-    def leave_one_out(self) -> Array:
-        """Decision values of each sample held, from the machine that never saw it. Exact.
-
-        Returns
-        -------
-        values : ndarray of shape (n_held,)
-            In the order of `sample_ids_`. Their signs are the predictions.
-        """
-        machine = self._fitted()
-        samples = machine.samples
-        taking_part = samples.alive & (samples.factors > 0.0)
-        counts = np.bincount(samples.targets[taking_part].astype(np.intp), minlength=2)
-        if counts.min() < 2:
-            raise ValueError(
-                "leave_one_out needs two samples of each class at least, of positive cost: "
-                f"{counts[0]} and {counts[1]} are held."
-            )
-        return leave_one_out(machine)
-
     def path(self, C_from: float, C_to: float) -> PenaltyPath:
         """The solutions for all values of C between two, exactly.
 
@@ -504,7 +485,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         -------
         path : PenaltyPath
         """
-        return follow_penalty(self._fitted(), C_from, C_to)
+        return follow_penalty(self._require_machine(), C_from, C_to)
 
     # -- decisions ----------------------------------------------------------------------------
 
@@ -546,13 +527,13 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
     @property
     def margins_(self) -> Array:
         """The margins of the two classes."""
-        margins: Array = self._fitted().formulation.terms[0]
+        margins: Array = self._require_machine().formulation.terms[0]
         return margins
 
     @property
     def n_support_(self) -> Array:
         """Number of support vectors of each class."""
-        samples, support = self._fitted().samples, self.support_
+        samples, support = self._require_machine().samples, self.support_
         codes = samples.targets[samples.slots[support]].astype(np.intp)
         return np.bincount(codes, minlength=len(self.classes_)).astype(np.int32)
 

@@ -17,7 +17,7 @@ from lindero.svm.incremental.estimator import (
     IncrementalEstimator,
     give_each,
 )
-from lindero.svm.incremental.insight import PenaltyPath, follow_penalty, leave_one_out
+from lindero.svm.incremental.insight import PenaltyPath, follow_penalty
 from lindero.svm.incremental.machine import OnlineFormulation
 from lindero.svm.parameters import upper_bounds
 from lindero.svm.transaction import become, unfitted_copy
@@ -248,7 +248,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         self : IncrementalSVR
             A call that fails changes nothing at all.
         """
-        machine = self._fitted()
+        machine = self._require_machine()
         slots = machine.samples.find(ids)
         targets, factors = machine.samples.targets[slots], machine.samples.factors[slots]
         if y is not None:
@@ -261,16 +261,6 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         return self
 
     # -- insight and predictions --------------------------------------------------------------
-
-    def leave_one_out(self) -> Array:
-        """Predictions for each sample held, by the machine that never saw it. Exact.
-
-        Returns
-        -------
-        values : ndarray of shape (n_held,)
-            In the order of `sample_ids_`.
-        """
-        return leave_one_out(self._fitted())
 
     def path(self, C_from: float, C_to: float) -> PenaltyPath:
         """The solutions for all values of C between two, exactly.
@@ -287,7 +277,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         -------
         path : PenaltyPath
         """
-        return follow_penalty(self._fitted(), C_from, C_to)
+        return follow_penalty(self._require_machine(), C_from, C_to)
 
     def predict(self, X: Any) -> Array:
         """The value of the regression at each row.
