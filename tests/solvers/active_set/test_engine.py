@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -319,6 +320,37 @@ def test_rounding_of_very_many_steps_is_noticed_and_removed():
     active.refresh()
     assert active.point.blur == 0.0
     assert_optimal(active)
+
+
+# -- copies ---------------------------------------------------------------------------------------
+
+
+def through_state(active):
+    """A copy of what is saved, parts included."""
+    state = active.state()
+    kernel = state["kernel"].state()
+    rows = kernel["rows"]
+    kernel["rows"] = type(rows).from_state(rows.state())
+    return ActiveSet.from_state({**state, "kernel": GrowingKernel.from_state(kernel)})
+
+
+@pytest.mark.parametrize("copied", [through_state, deepcopy], ids=["state", "deepcopy"])
+@pytest.mark.parametrize("make", [lambda X, y: grown(X, y, 5.0), lambda X, y: tube(X, y, 5.0, 0.1)])
+def test_a_copy_goes_its_own_way_from_the_same_point(make, copied):
+    X, y = clouds(60)
+    active = make(X[:40], y[:40])
+    other = copied(active)
+    before = active.point.a.copy()
+    n_new = 20 * active.point.per_sample
+    for each in (active, other):
+        np.testing.assert_array_equal(each.point.a, before)
+        new = each.append(X[40:], np.resize([1.0, -1.0], n_new), np.full(n_new, -1.0))
+        each.set_bounds(new, np.full(n_new, 5.0))
+        each.withdraw(np.arange(4))
+        assert_optimal(each)
+    np.testing.assert_allclose(other.point.f, active.point.f, atol=1e-9)
+    if copied is through_state:
+        assert other.point.a.tobytes() == active.point.a.tobytes()
 
 
 # -- without compilation --------------------------------------------------------------------------
