@@ -98,7 +98,7 @@ def learned_and_forgotten() -> None:
     """Samples one at a time; then one of them is forgotten, as if it had never been there."""
     X, y = load_breast_cancer(return_X_y=True)
     X = StandardScaler().fit_transform(X)
-    model = IncrementalSVC(C=1.0).fit(X[:400], y[:400])
+    model = IncrementalSVC(C=1.0, gamma="auto").fit(X[:400], y[:400])
     for row in range(400, len(y)):
         model.partial_fit(X[row : row + 1], y[row : row + 1])
     report("Breast cancer, 169 samples learned one at a time", model.score(X, y), model)
@@ -109,7 +109,7 @@ def learned_and_forgotten() -> None:
     gone = int(model.sample_ids_[model.bounded_support_[0]])
     before, (row,) = model.decision_function(X), np.flatnonzero(model.sample_ids_ == gone)
     model.forget(gone)
-    never = IncrementalSVC(C=1.0).fit(np.delete(X, row, axis=0), np.delete(y, row))
+    never = IncrementalSVC(C=1.0, gamma="auto").fit(np.delete(X, row, axis=0), np.delete(y, row))
     moved = np.abs(model.decision_function(X) - before).max()
     left = np.abs(model.decision_function(X) - never.decision_function(X)).max()
     print(f"  sample {gone} forgotten: decisions moved by up to {moved:.2f}, and differ from")

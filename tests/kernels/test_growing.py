@@ -6,8 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lindero.kernels.growing import GrowingKernel, add_weighted
-from lindero.kernels.growing_rows import with_room
+from lindero.kernels.growing import GrowingKernel, add_weighted, with_room
 from lindero.kernels.operator import KernelFunction, kernel_operator
 
 
@@ -65,7 +64,7 @@ def test_rows_can_be_of_another_form_than_the_first(form):
     kernel.append(sp.csr_array(X[9:]))
     expected = matrix_of(FUNCTIONS["rbf"], X)
     np.testing.assert_allclose(kernel.column(7), expected[7], rtol=1e-12)
-    taken = kernel.rows.taken(np.array([2, 7, 12]))
+    taken = kernel.rows.take(np.array([2, 7, 12]))
     assert sp.issparse(taken) == (form == "sparse")
     dense = taken.toarray() if form == "sparse" else taken
     np.testing.assert_array_equal(dense, X[[2, 7, 12]])
@@ -81,7 +80,7 @@ def test_rows_far_from_zero_are_stored_relative_to_their_origin(name):
     kernel.append(far[20:])
     expected = matrix_of(FUNCTIONS[name], far - shift)
     np.testing.assert_allclose(kernel.column(30), expected[30], rtol=1e-10, atol=1e-12)
-    np.testing.assert_array_equal(kernel.rows.taken(np.array([3, 33])), far[[3, 33]])
+    np.testing.assert_array_equal(kernel.rows.take(np.array([3, 33])), far[[3, 33]])
     kept = np.arange(50) % 2 == 0
     kernel.keep(kept)
     np.testing.assert_allclose(kernel.column(15), expected[30][kept], rtol=1e-10, atol=1e-12)

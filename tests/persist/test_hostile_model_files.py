@@ -212,7 +212,8 @@ def test_samples_that_are_held_share_no_array_with_the_optimum(path):
     engine["_root"] = samples["_factors"]
     path.write_bytes(pack(document, arrays))
     again = load(path)
-    assert not np.shares_memory(again._engine._root, again._samples._factors)
+    machine = again._machine
+    assert not np.shares_memory(machine.active_set.point.root, machine.samples.factors)
 
 
 # -- state ----------------------------------------------------------------------------------------

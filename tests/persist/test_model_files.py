@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import lindero
 from lindero.bayes import NaiveBayes
+from lindero.kernels import growing
 from lindero.persist import ModelInfo, inspect, load, save
-from lindero.persist.kinds import active_set
 from lindero.svm import SVC, IncrementalSVC
 from tests.persist.model_bank import NEW, WORDS, X, answers, cases, same_bits
 
@@ -68,7 +68,7 @@ def test_a_long_stream_goes_on_to_the_last_bit_with_few_columns_kept(tmp_path):
     machine = go_on(machine.partial_fit(rows[:20], labels[:20]), 20, 90)
     loaded = again(machine, tmp_path)
     one, two = go_on(machine, 90, 160), go_on(loaded, 90, 160)
-    assert one._engine.a.tobytes() == two._engine.a.tobytes()
+    assert one._machine.active_set.point.a.tobytes() == two._machine.active_set.point.a.tobytes()
     assert one.decision_function(rows).tobytes() == two.decision_function(rows).tobytes()
     np.testing.assert_array_equal(one.updates_, two.updates_)
 
@@ -132,9 +132,9 @@ def test_warm_starts_go_on(tmp_path):
 def test_room_for_columns_that_nobody_needs_is_left_out(tmp_path, monkeypatch):
     case = next(case for case in CASES if case.name == "IncrementalSVC")
     machine = case.made()
-    monkeypatch.setattr(active_set, "_MOST_ROOM", 1000)
+    monkeypatch.setattr(growing, "MOST_SAVED_ROOM", 1000)
     loaded = again(machine, tmp_path)
-    kernel, small = machine._engine.kernel, loaded._engine.kernel
+    kernel, small = machine._machine.kernel, loaded._machine.kernel
     assert 0 < len(small._owner) < len(kernel._owner)
     held = kernel._owner[kernel._owner >= 0]
     np.testing.assert_array_equal(small._owner, held)

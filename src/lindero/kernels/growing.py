@@ -4,22 +4,30 @@ Samples have slots, counted from 0 in the order in which they came. A sample tha
 leaves its slot empty until `keep` closes the gaps, so that slots are stable in between. A new
 sample costs one kernel value for each column kept.
 
+Rows are appended in constant time each: arrays have more room than rows, twice as much when it runs
+out. Dense rows are kept in float64, sparse ones as CSR arrays.
+
 Columns are kept under a memory cap. The samples of the last sum are in use; of the others, the one
 used longest ago makes room. Sums over more columns than can be kept compute the rest on the way.
+
+Rows are of use to this kernel only, so both are in this file, which is longer than others.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numba import njit
 
-from lindero.kernels.growing_rows import growing_rows
-from lindero.kernels.operator import KernelFunction, KernelOperator
-from lindero.kernels.products import Probe
+from lindero.kernels.operator import CallableKernel, KernelFunction, KernelOperator, ProductKernel
+from lindero.kernels.products import DenseProducts, Probe, SparseProducts
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import FAST
+
+#: Entries that an array has room for at first.
+_FIRST_ROOM = 64
 
 #: Columns kept at least, whatever the cap.
 _FEWEST_COLUMNS = 16
@@ -33,6 +41,168 @@ _TILE = 1024
 #: Columns computed at once where they cannot be kept.
 _COMPUTED_AT_ONCE = 64
 
+#: Numbers that the columns of a saved kernel may have room for, however few it holds.
+MOST_SAVED_ROOM = 2**25
+
+#: Rows that saved columns may have room for, however few there are.
+_MANY_ROWS = 2**17
+
+
+def with_room(array: Array, used: int, needed: int) -> Array:
+    """`array`, or a longer one with its first `used` entries, if `needed` is beyond its end."""
+    if needed <= len(array):
+        return array
+    longer = np.empty((max(_FIRST_ROOM, 2 * needed), *array.shape[1:]), dtype=array.dtype)
+    longer[:used] = array[:used]
+    return longer
+
+
+# -- rows -----------------------------------------------------------------------------------------
+
+
+class GrowingDenseRows:
+    """Rows of a dense table; where there is a `shift`, also relative to it."""
+
+    def __init__(self, n_features: int, shift: Array | None) -> None:
+        self.n_rows = 0
+        self.n_features = n_features
+        self.shift = shift
+        self._given = np.empty((0, n_features))
+        self._X = self._given
+        self._squares = np.empty(0)
+
+    def state(self) -> dict[str, Any]:
+        """What is saved of the rows."""
+        used = slice(0, self.n_rows)
+        return {"shift": self.shift, "given": self._given[used], "squares": self._squares[used]}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Rows as they were saved."""
+        given = state["given"].copy()
+        rows = cls(given.shape[1], state["shift"])
+        rows.n_rows = len(given)
+        rows._given, rows._squares = given, state["squares"].copy()
+        rows._X = given if rows.shift is None else given - rows.shift
+        return rows
+
+    def append(self, X: Any) -> None:
+        rows = X.toarray() if sp.issparse(X) else X
+        start, stop = self.n_rows, self.n_rows + rows.shape[0]
+        self._given = with_room(self._given, start, stop)
+        self._given[start:stop] = rows
+        if self.shift is None:
+            self._X = self._given
+        else:
+            self._X = with_room(self._X, start, stop)
+            self._X[start:stop] = self._given[start:stop] - self.shift
+        self._squares = with_room(self._squares, start, stop)
+        added = self._X[start:stop]
+        np.einsum("ij,ij->i", added, added, out=self._squares[start:stop])
+        self.n_rows = stop
+
+    def truncate(self, n_rows: int) -> None:
+        self.n_rows = n_rows
+
+    def keep(self, kept: Array) -> None:
+        n_kept = int(kept.sum())
+        arrays = [self._given, self._squares] + ([] if self.shift is None else [self._X])
+        for array in arrays:
+            array[:n_kept] = array[: self.n_rows][kept]
+        self.n_rows = n_kept
+
+    def take(self, rows: Array) -> Array:
+        """Rows as they were given."""
+        chosen: Array = self._given[: self.n_rows][rows]
+        return chosen
+
+    def take_shifted(self, rows: Array) -> Array:
+        """Rows relative to the shift, of which they have all digits."""
+        chosen: Array = self._X[: self.n_rows][rows]
+        return chosen
+
+    def probe(self, rows: Array) -> Probe:
+        return Probe(self._X[rows], self._squares[rows])
+
+    def fill_products(self, probe: Probe, out: Array) -> Array:
+        """out = ⟨x, x_j⟩ of the rows of a probe with all; returns the squares of all."""
+        np.dot(probe.rows, self._X[: self.n_rows].T, out=out)
+        return self._squares[: self.n_rows]
+
+    def operator(self, function: KernelFunction) -> KernelOperator:
+        if function.call is not None:
+            return CallableKernel(self._X[: self.n_rows], function, np.float64)
+        products = DenseProducts(self._X[: self.n_rows], np.float64)
+        products.squares = self._squares[: self.n_rows]  # known: not to be computed again
+        return ProductKernel(products, function)
+
+
+class GrowingSparseRows:
+    """Rows of a CSR array."""
+
+    def __init__(self, n_features: int) -> None:
+        self.n_rows = 0
+        self.n_features = n_features
+        self._data = np.empty(0)
+        self._indices = np.empty(0, dtype=np.int32)
+        self._ends = np.zeros(1, dtype=np.int64)
+
+    def state(self) -> dict[str, Any]:
+        """What is saved of the rows."""
+        return {"rows": self._matrix()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Rows as they were saved."""
+        rows = cls(state["rows"].shape[1])
+        rows._adopt(state["rows"].copy())
+        return rows
+
+    def append(self, X: Any) -> None:
+        rows = X if sp.issparse(X) else sp.csr_array(X)
+        n_new, used = rows.shape[0], int(self._ends[self.n_rows])
+        needed = used + rows.nnz
+        self._data = with_room(self._data, used, needed)
+        self._indices = with_room(self._indices, used, needed)
+        self._ends = with_room(self._ends, self.n_rows + 1, self.n_rows + 1 + n_new)
+        self._data[used:needed] = rows.data
+        self._indices[used:needed] = rows.indices
+        self._ends[self.n_rows + 1 : self.n_rows + 1 + n_new] = used + rows.indptr[1:]
+        self.n_rows += n_new
+
+    def truncate(self, n_rows: int) -> None:
+        self.n_rows = n_rows
+
+    def keep(self, kept: Array) -> None:
+        self._adopt(self._matrix()[np.flatnonzero(kept)])
+
+    def _adopt(self, matrix: sp.csr_array) -> None:
+        self._data, self._indices = matrix.data, matrix.indices.astype(np.int32, copy=False)
+        self._ends = matrix.indptr.astype(np.int64)
+        self.n_rows = matrix.shape[0]
+
+    def take(self, rows: Array) -> Any:
+        """Rows as they were given."""
+        return self._matrix()[rows]
+
+    def take_shifted(self, rows: Array) -> Any:
+        """The same: sparse rows are never shifted."""
+        return self.take(rows)
+
+    def _matrix(self) -> sp.csr_array:
+        ends = self._ends[: self.n_rows + 1]
+        filled = slice(0, int(ends[-1]))
+        arrays = (self._data[filled], self._indices[filled], ends)
+        return sp.csr_array(arrays, shape=(self.n_rows, self.n_features))
+
+    def operator(self, function: KernelFunction) -> KernelOperator:
+        if function.call is not None:
+            return CallableKernel(self._matrix(), function, np.float64)
+        return ProductKernel(SparseProducts(self._matrix(), np.float64), function)
+
+
+# -- the kernel -----------------------------------------------------------------------------------
+
 
 class GrowingKernel:
     """The kernel `function` over rows that can be appended; columns take up to `megabytes`.
@@ -44,9 +214,9 @@ class GrowingKernel:
         self, function: KernelFunction, n_features: int, shift: Array | None, megabytes: float
     ) -> None:
         self.function = function
+        self.n_features = n_features
         self.shift = shift
-        self._megabytes = megabytes
-        self._n_features = n_features
+        self.megabytes = megabytes
         self.rows: Any = None
         self._values = np.empty((0, 0))
         self._owner = np.empty(0, dtype=np.int64)
@@ -68,6 +238,49 @@ class GrowingKernel:
             self._operator = self.rows.operator(self.function)
         return self._operator
 
+    # -- what is saved ------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """What is saved of the kernel, its columns included: one computed again, in other company,
+        may differ by rounding. Room that nobody needs is left out."""
+        used = slots = np.flatnonzero(self._owner >= 0)
+        last_used, n = self._last_used, self.n_samples
+        capacity = min(self._values.shape[1], most_capacity(n))
+        if len(last_used) * capacity > MOST_SAVED_ROOM:
+            slots, last_used = np.arange(len(used)), last_used[used]
+            if len(used) * capacity > MOST_SAVED_ROOM:
+                capacity = min(capacity, usual_capacity(n))
+        return {
+            "function": self.function,
+            "shift": self.shift,
+            "megabytes": self.megabytes,
+            "n_features": self.n_features,
+            "rows": self.rows,
+            "capacity": capacity,
+            "clock": self._clock,
+            "last_used": last_used,
+            "slots": slots,
+            "owners": self._owner[used],
+            "columns": self._values[used, :n],
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """The kernel as it was saved."""
+        names = ("function", "n_features", "shift", "megabytes")
+        kernel = cls(*(state[name] for name in names))
+        kernel.rows = state["rows"]
+        if isinstance(kernel.rows, GrowingDenseRows) and kernel.shift is not None:
+            kernel.rows.shift = kernel.shift
+        slots, columns = state["slots"], state["columns"]
+        kernel._resize(len(state["last_used"]), state["capacity"])
+        kernel._values[slots, : columns.shape[1]] = columns
+        kernel._owner[slots] = state["owners"]
+        kernel._slot_of[state["owners"]] = slots
+        kernel._last_used[:] = state["last_used"]
+        kernel._clock = state["clock"]
+        return kernel
+
     def __getstate__(self) -> dict[str, Any]:
         """Without the columns, which can be computed again."""
         state = {**vars(self), "_operator": None, "_owners": None}
@@ -88,7 +301,10 @@ class GrowingKernel:
     def append(self, X: Any) -> None:
         """More samples, in the next slots."""
         if self.rows is None:
-            self.rows = growing_rows(X, self._n_features, self.shift)
+            if sp.issparse(X):
+                self.rows = GrowingSparseRows(self.n_features)
+            else:
+                self.rows = GrowingDenseRows(self.n_features, self.shift)
         old = self.n_samples
         self.rows.append(X)
         self._operator = None
@@ -97,11 +313,10 @@ class GrowingKernel:
         self._slot_of[old:new] = -1
         if self._owners is None:
             used = np.flatnonzero(self._owner >= 0)
-            self._owners = (used, self.operator.probe(self._owner[used]))
+            self._owners = (used, self.probe(self._owner[used]))
         used, probe = self._owners
         if len(used):
-            added = self.operator.probe(np.arange(old, new))
-            self._values[used, old:new] = self.operator.cross(probe, added)
+            self._values[used, old:new] = self.cross(probe, self.probe(np.arange(old, new)))
 
     def truncate(self, n_samples: int) -> None:
         """Give up the last slots: the inverse of `append`."""
@@ -124,6 +339,47 @@ class GrowingKernel:
         self._owners = None
         self.rows.keep(kept)
         self._operator = None
+
+    # -- values -------------------------------------------------------------------------------
+    #
+    # Of dense rows as `ProductKernel` computes them, without its objects: for the few values of a
+    # single sample they would take longer than the arithmetic.
+
+    @property
+    def _is_dense(self) -> bool:
+        return isinstance(self.rows, GrowingDenseRows) and self.function.call is None
+
+    def probe(self, samples: Array) -> Probe:
+        """Chosen samples, remembered for `cross`."""
+        if self._is_dense:
+            probe: Probe = self.rows.probe(samples)
+            return probe
+        return self.operator.probe(samples)
+
+    def cross(self, probe: Probe, other: Probe) -> Array:
+        """k(x, z) for all x of one probe and z of another."""
+        if not self._is_dense:
+            return self.operator.cross(probe, other)
+        values: Array = np.dot(probe.rows, other.rows.T)
+        self.function.apply(values, probe.squares, other.squares)
+        return values
+
+    def diagonal(self, start: int, stop: int) -> Array:
+        """k(x, x) of some slots."""
+        if stop - start == 1:
+            probe = self.probe(np.array([start]))
+            own: Array = self.cross(probe, probe)[0]
+            return own
+        return self.operator.subset(np.arange(start, stop)).diagonal()
+
+    def _compute(self, samples: Array, out: Array) -> None:
+        """Columns of samples, as rows of `out`."""
+        probe = self.probe(samples)
+        if self._is_dense:
+            squares = self.rows.fill_products(probe, out)
+            self.function.apply(out, probe.squares, squares)
+        else:
+            self.operator.block(probe, 0, self.n_samples, out)
 
     # -- columns ------------------------------------------------------------------------------
 
@@ -152,15 +408,9 @@ class GrowingKernel:
 
     def add_columns(self, samples: Array, weights: Array, out: Array) -> None:
         """out += Σ_j weights_j k(·, x_samples_j). These samples are in use until the next sum."""
-        self._clock += 1
-        slots = self._slot_of[samples]
+        self.fetch(samples)
+        slots, n = self._slot_of[samples], self.n_samples
         kept = slots >= 0
-        self._last_used[slots[kept]] = self._clock
-        if not kept.all():
-            self._fetch(samples[~kept])
-            slots = self._slot_of[samples]
-            kept = slots >= 0
-        n = self.n_samples
         add_weighted(self._values, slots[kept], weights[kept], n, out)
         rest = np.flatnonzero(~kept)
         for start in range(0, len(rest), _COMPUTED_AT_ONCE):
@@ -169,16 +419,13 @@ class GrowingKernel:
             self._compute(samples[some], values)
             out[:n] += weights[some] @ values
 
-    def kept(self, samples: Array) -> bool:
-        """Whether the columns of these samples are all at hand; they are in use from now on."""
+    def fetch(self, samples: Array) -> bool:
+        """Keep the columns of these samples, as far as there is room, and whether there was for
+        all; they are in use from now on."""
         self._clock += 1
         slots = self._slot_of[samples]
         self._last_used[slots[slots >= 0]] = self._clock
-        return self._fetch(samples[slots < 0])
-
-    def _fetch(self, samples: Array) -> bool:
-        """Keep the columns of samples, as far as there is room; whether there was for all."""
-        for sample in samples:
+        for sample in samples[slots < 0]:
             slot = self._claim()
             if slot < 0:
                 return False
@@ -189,19 +436,6 @@ class GrowingKernel:
     def columns(self) -> tuple[Array, Array]:
         """The columns kept, as rows, and where that of each sample is (−1: nowhere)."""
         return self._values, self._slot_of
-
-    def diagonal(self, start: int, stop: int) -> Array:
-        """k(x, x) of some slots."""
-        kernel = self.operator
-        if stop - start == 1:
-            probe = kernel.probe(np.array([start]))
-            own: Array = kernel.cross(probe, probe)[0]
-            return own
-        return kernel.subset(np.arange(start, stop)).diagonal()
-
-    def _compute(self, samples: Array, out: Array) -> None:
-        kernel = self.operator
-        kernel.block(kernel.probe(samples), 0, self.n_samples, out)
 
     # -- memory -------------------------------------------------------------------------------
 
@@ -231,7 +465,7 @@ class GrowingKernel:
 
     def _more_slots(self) -> None:
         capacity = self._values.shape[1]
-        most = max(_FEWEST_COLUMNS, int(self._megabytes * 2**20 / (8 * max(1, capacity))))
+        most = max(_FEWEST_COLUMNS, int(self.megabytes * 2**20 / (8 * max(1, capacity))))
         more = min(most, max(_FEWEST_COLUMNS, 2 * len(self._owner)))
         if more > len(self._owner):
             self._resize(more, capacity)
@@ -240,7 +474,7 @@ class GrowingKernel:
         if n_samples <= self._values.shape[1]:
             return
         capacity = max(64, 2 * n_samples)
-        most = max(_FEWEST_COLUMNS, int(self._megabytes * 2**20 / (8 * capacity)))
+        most = max(_FEWEST_COLUMNS, int(self.megabytes * 2**20 / (8 * capacity)))
         if len(self._owner) > most:  # longer columns: fewer fit
             newest = np.sort(np.argsort(self._last_used, kind="stable")[-most:])
             gone = np.ones(len(self._owner), dtype=bool)
@@ -263,6 +497,16 @@ class GrowingKernel:
         self._owner = np.concatenate([self._owner, np.full(more, -1)])
         self._last_used = np.concatenate([self._last_used, np.full(more, -1)])
         self._slot_of = np.concatenate([self._slot_of, np.full(capacity - old_capacity, -1)])
+
+
+def most_capacity(n_samples: int) -> int:
+    """How long saved columns may be, for rows that came and went."""
+    return 4 * max(n_samples, _MANY_ROWS)
+
+
+def usual_capacity(n_samples: int) -> int:
+    """The same where there are so many columns that it matters."""
+    return max(64, 4 * n_samples)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from lindero.svm.calibration import calibrated as calibrated
     from lindero.svm.cost_sensitive_svc import CostSensitiveSVC as CostSensitiveSVC
     from lindero.svm.costs import costs_from_matrix as costs_from_matrix
-    from lindero.svm.incremental_one_class import IncrementalOneClassSVM as IncrementalOneClassSVM
-    from lindero.svm.incremental_svc import IncrementalSVC as IncrementalSVC
-    from lindero.svm.incremental_svr import IncrementalSVR as IncrementalSVR
+    from lindero.svm.incremental.one_class import IncrementalOneClassSVM as IncrementalOneClassSVM
+    from lindero.svm.incremental.svc import IncrementalSVC as IncrementalSVC
+    from lindero.svm.incremental.svr import IncrementalSVR as IncrementalSVR
     from lindero.svm.nu_svc import NuSVC as NuSVC
     from lindero.svm.nu_svr import NuSVR as NuSVR
     from lindero.svm.one_class import OneClassSVM as OneClassSVM
@@ -51,9 +51,9 @@ __getattr__, __dir__ = load_lazily(
         "AdaptiveSVC": ".adaptive.svc",
         "AdaptiveSVR": ".adaptive.svr",
         "CostSensitiveSVC": ".cost_sensitive_svc",
-        "IncrementalOneClassSVM": ".incremental_one_class",
-        "IncrementalSVC": ".incremental_svc",
-        "IncrementalSVR": ".incremental_svr",
+        "IncrementalOneClassSVM": ".incremental.one_class",
+        "IncrementalSVC": ".incremental.svc",
+        "IncrementalSVR": ".incremental.svr",
         "NuSVC": ".nu_svc",
         "NuSVR": ".nu_svr",
         "OneClassSVM": ".one_class",

@@ -12,18 +12,16 @@ from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from lindero.problems.novelty import Novelty
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
+from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.validation import unlabelled_table
+from lindero.validation import kernel_function, new_table, sample_weights, unlabelled_table
 
 #: The offset is lowered by this share of what its sum may be, so that samples on the boundary stay
 #: inside it.
 _ROUNDING = 1e-12
-
-from lindero.problems.novelty import Novelty
-from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
-from lindero.validation import kernel_function, new_table, sample_weights
 
 
 class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from array import array
 from typing import Any
 
 import numpy as np
 
 from lindero.persist.fields import Fields
+from lindero.persist.kinds.active_set import own_state
 from lindero.persist.kinds.svm import check_classes, check_width
-from lindero.persist.registry import EstimatorKind, Kind, estimator_state, set_state
-from lindero.svm.held_machine import _View
-from lindero.svm.held_samples import HeldSamples
-from lindero.svm.update_log import UpdateLog
+from lindero.persist.registry import MOST_OBJECTS, EstimatorKind, Kind
+from lindero.svm.incremental.estimator import adopt_state, state_of
 
 # -- samples and updates --------------------------------------------------------------------------
-
-
-def _samples_state(samples: HeldSamples) -> dict[str, Any]:
-    used = slice(0, samples.n_slots)
-    names = ("_ids", "_targets", "_factors", "_alive")
-    return {"next_id": samples.next_id, **{name: getattr(samples, name)[used] for name in names}}
 
 
 def _check_samples(given: Fields) -> None:
@@ -32,51 +24,17 @@ def _check_samples(given: Fields) -> None:
     given.array("_alive", "bool", "slots")
 
 
-def _samples(kind: Any, values: dict[str, Any]) -> HeldSamples:
-    samples = HeldSamples()
-    # Arrays of their own: what is checked elsewhere must not change with them.
-    copies = {name: value.copy() for name, value in values.items() if name != "next_id"}
-    vars(samples).update(copies, next_id=values["next_id"])
-    samples.n_slots = len(values["_ids"])
-    samples.remember()
-    return samples
-
-
-_COLUMNS = {"_kinds": "b", "_batch": "b", "_ids": "q", "_steps": "q", "_changes": "q"}
-
-
-def _log_state(log: UpdateLog) -> dict[str, Any]:
-    return {name: np.array(getattr(log, name)) for name in _COLUMNS}
-
-
 def _check_log(given: Fields) -> None:
-    for name, code in _COLUMNS.items():
-        most = {"_kinds": 3, "_batch": 2}.get(name)
-        given.array(name, np.dtype(code).name, "updates", least=0, below=most)
-
-
-def _log(kind: Any, values: dict[str, Any]) -> UpdateLog:
-    log = UpdateLog()
-    for name, code in _COLUMNS.items():
-        setattr(log, name, array(code, values[name].tobytes()))
-    return log
+    for name, most in (("_kinds", 3), ("_batch", 2)):
+        given.array(name, "int8", "updates", least=0, below=most)
+    for name in ("_ids", "_steps", "_changes"):
+        given.array(name, "int64", "updates", least=0)
 
 
 # -- estimators -----------------------------------------------------------------------------------
 
 
-def _state(estimator: Any) -> dict[str, Any]:
-    """Without what has been looked at since the last update, which is found again."""
-    return {name: value for name, value in estimator_state(estimator).items() if name != "_view"}
-
-
-def _adopt(estimator: Any, values: dict[str, Any]) -> None:
-    set_state(estimator, values)
-    if values:
-        estimator._view = _View()
-
-
-def _check_machine(given: Fields) -> Any:
+def _check_machine(given: Fields, per_sample: int = 1) -> Any:
     width = check_width(given)
     for name in ("_fitted_C", "_fitted_epsilon", "_fitted_nu"):
         if name in given:
@@ -85,16 +43,14 @@ def _check_machine(given: Fields) -> Any:
     given.number("_gamma")
     given.number("_seconds")
     given.optional("_fitted_window", given.integer, 2)
-    engine, samples = (
-        given.instance("_engine", "ActiveSet"),
-        given.instance("_samples", "HeldSamples"),
-    )
+    point = given.instance("_engine", "ActiveSet").point
+    samples = given.instance("_samples", "HeldSamples")
     given.instance("_updates", "UpdateLog")
     sound = (
-        engine.per_sample == given.owner._per_sample
-        and engine.kernel._n_features == width
-        and engine.kernel.function == function
-        and engine.n_samples == samples.n_slots > 0
+        point.per_sample == per_sample
+        and point.kernel.n_features == width
+        and point.kernel.function == function
+        and point.n_samples == samples.n_slots > 0
     )
     given.require("_engine", sound, "must be of the samples held")
     return samples
@@ -113,6 +69,10 @@ def _check_classifier(given: Fields) -> None:
 
 
 def _check_regressor(given: Fields) -> None:
+    _check_machine(given, per_sample=2)
+
+
+def _check_novelty(given: Fields) -> None:
     _check_machine(given)
 
 
@@ -122,17 +82,19 @@ def _check_coding(given: Fields) -> None:
     given.flag("declared")
 
 
+_HOME = "lindero.svm.incremental"
+
+
 def _of_svm(name: str, module: str, check: Any) -> EstimatorKind:
-    home = f"lindero.svm.{module}:{name}"
-    return EstimatorKind(f"svm.{name}", home, check, state=_state, adopt=_adopt)
+    home = f"{_HOME}.{module}:{name}"
+    return EstimatorKind(f"svm.{name}", home, check, state=state_of, adopt=adopt_state)
 
 
 KINDS: tuple[Kind, ...] = (
-    Kind("HeldSamples", "lindero.svm.held_samples:HeldSamples", _check_samples,
-         _samples_state, _samples),
-    Kind("UpdateLog", "lindero.svm.update_log:UpdateLog", _check_log, _log_state, _log),
-    Kind("LabelCoding", "lindero.svm.label_coding:LabelCoding", _check_coding),
-    _of_svm("IncrementalSVC", "incremental_svc", _check_classifier),
-    _of_svm("IncrementalSVR", "incremental_svr", _check_regressor),
-    _of_svm("IncrementalOneClassSVM", "incremental_one_class", _check_regressor),
-)  # fmt: skip
+    own_state("HeldSamples", f"{_HOME}.machine:HeldSamples", _check_samples, MOST_OBJECTS),
+    own_state("UpdateLog", f"{_HOME}.machine:UpdateLog", _check_log, MOST_OBJECTS),
+    Kind("LabelCoding", f"{_HOME}.svc:LabelCoding", _check_coding),
+    _of_svm("IncrementalSVC", "svc", _check_classifier),
+    _of_svm("IncrementalSVR", "svr", _check_regressor),
+    _of_svm("IncrementalOneClassSVM", "one_class", _check_novelty),
+)

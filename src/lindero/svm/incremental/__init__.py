@@ -1,0 +1,1 @@
+"""Machines that learn and forget single samples, exactly."""

@@ -1,0 +1,271 @@
+"""What users see of every machine that learns and forgets sample by sample.
+
+Attributes that batch machines set are computed when looked at, from the machine that is held, so
+that a stream of updates does not pay for them.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import cache
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from lindero.errors import warn_user
+from lindero.kernels.growing import GrowingKernel
+from lindero.kernels.operator import KernelFunction, origin
+from lindero.runtime.arrays import Array
+from lindero.solvers.active_set import ActiveSet
+from lindero.solvers.solution import Certificate
+from lindero.svm.incremental.insight import leave_one_out
+from lindero.svm.incremental.machine import HeldModel, IncrementalMachine
+from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
+from lindero.validation import kernel_function, new_table
+
+INCREMENTAL_CONSTRAINTS: dict[str, list[Any]] = {
+    **{name: KERNEL_MACHINE_CONSTRAINTS[name] for name in ("degree", "gamma", "coef0")},
+    "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid"}), callable],
+    "window": [Interval(Integral, 2, None, closed="left"), None],
+    "cache_size": KERNEL_MACHINE_CONSTRAINTS["cache_size"],
+    "verbose": ["verbose"],
+}
+
+
+class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
+    """Abstract. Subclasses say what a sample becomes, and what users may call to learn it."""
+
+    kernel: Any
+    gamma: Any
+    window: int | None
+    cache_size: float
+    verbose: bool
+    n_features_in_: int
+
+    #: The class of its formulation.
+    _formulation: ClassVar[Any]
+
+    _machine: IncrementalMachine
+    _function: KernelFunction
+
+    # -- learning -----------------------------------------------------------------------------
+
+    def _begin(self, X: Any, weights: Array, formulation: Any, may_shift: bool = True) -> None:
+        """Hold an empty machine for rows like those of X."""
+        function = self._choose_kernel(X, weights)
+        shift = origin(X, function) if may_shift else None
+        kernel = GrowingKernel(function, X.shape[1], shift, self.cache_size)
+        active_set = ActiveSet(kernel, formulation.per_sample)
+        self._function, self._gamma = function, function.gamma
+        self._machine = IncrementalMachine(formulation, active_set, self.window, bool(self.verbose))
+
+    def _choose_kernel(self, X: Any, weights: Array) -> KernelFunction:
+        scaled = self.gamma == "scale" and self.kernel in ("rbf", "poly", "sigmoid")
+        if not scaled or rows_vary(X[np.flatnonzero(weights)]):
+            return kernel_function(self, X, weights)
+        warn_user(
+            "gamma='scale' is taken from the rows of the first call, and these do not vary: gamma "
+            f"is 1/n_features = {1 / X.shape[1]:g} from now on, as if their variance were 1. Give "
+            "more rows in the first call, or gamma a number.",
+            UserWarning,
+        )
+        as_auto = copy(self)
+        as_auto.gamma = "auto"
+        return kernel_function(as_auto, X, weights)
+
+    def forget(self, ids: Any) -> Self:
+        """Remove samples: the model becomes the one that never saw them.
+
+        Parameters
+        ----------
+        ids : int or array-like of int
+            Samples to forget, by their ids (see `sample_ids_`).
+
+        Returns
+        -------
+        self : object
+            The machine. A call that fails changes nothing at all.
+        """
+        machine = self._require_machine()
+        slots = machine.samples.find(ids)
+        self._require_left(slots)
+        machine.forget(slots)
+        return self
+
+    def _require_left(self, slots: Array) -> None:
+        """Refuse to forget everything."""
+        if len(slots) >= len(self._machine.samples.slots):
+            raise ValueError(
+                "This would leave no sample at all. Learn another one first, or call fit to begin "
+                "anew."
+            )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_machine")
+
+    def _require_machine(self) -> IncrementalMachine:
+        if not hasattr(self, "_machine"):
+            raise NotFittedError(
+                f"This {type(self).__name__} holds no samples yet: call fit or partial_fit first."
+            )
+        return self._machine
+
+    def _decide(self, X: Any) -> Array:
+        """The output of the machine for each row of X."""
+        model = self._require_machine().model
+        return model.decision_values(new_table(self, X))
+
+    # -- attributes ---------------------------------------------------------------------------
+
+    @property
+    def _model(self) -> HeldModel:
+        return self._require_machine().model
+
+    @property
+    def sample_ids_(self) -> Array:
+        """Ids of the samples held, oldest first."""
+        return self._require_machine().samples.ids
+
+    @property
+    def updates_(self) -> Array:
+        """A record for each update."""
+        return self._require_machine().updates.as_array()
+
+    @property
+    def shape_fit_(self) -> tuple[int, int]:
+        """Number of samples held, and of features."""
+        return len(self._require_machine().samples.slots), self.n_features_in_
+
+    @property
+    def support_(self) -> Array:
+        """Positions of the support vectors among the samples held."""
+        return self._model.support
+
+    @property
+    def bounded_support_(self) -> Array:
+        """Positions of the support vectors whose coefficients are at their bounds."""
+        support = self.support_
+        return support[self._machine.find_bounded()[support]]
+
+    @property
+    def free_support_(self) -> Array:
+        """Positions of the support vectors whose coefficients are below their bounds."""
+        support = self.support_
+        return support[~self._machine.find_bounded()[support]]
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The support vectors."""
+        return self._model.vectors
+
+    @property
+    def dual_coef_(self) -> Any:
+        """Coefficients of the support vectors."""
+        known = self._model
+        return (
+            sp.csr_array(known.coefficients) if sp.issparse(known.vectors) else known.coefficients
+        )
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features; for the linear kernel only."""
+        name = self._function.name if hasattr(self, "_machine") else self.kernel
+        if name != "linear":
+            raise AttributeError(
+                f"coef_ is only available when kernel='linear', not kernel={name!r}."
+            )
+        known = self._model
+        return sp.csr_array(known.weights) if sp.issparse(known.vectors) else known.weights
+
+    @property
+    def intercept_(self) -> Array:
+        """Constant of the function."""
+        return np.array([self._model.intercept])
+
+    # -- insight ------------------------------------------------------------------------------
+
+    def leave_one_out(self) -> Array:
+        """Decision values (of a regression, predictions) for each sample held, by the machine that
+        never saw it. Exact.
+
+        Returns
+        -------
+        values : ndarray of shape (n_held,)
+            In the order of `sample_ids_`.
+        """
+        return leave_one_out(self._require_machine())
+
+    @property
+    def certificate_(self) -> Certificate:
+        """How near the model is to the optimum over the samples held, by the values that updates
+        have kept up; `certify` computes them from scratch."""
+        return self._require_machine().certify(from_scratch=False)
+
+    def certify(self) -> Certificate:
+        """Recompute the certificate from scratch, from the coefficients and the samples alone.
+
+        Returns
+        -------
+        certificate : Certificate
+        """
+        return self._require_machine().certify(from_scratch=True)
+
+    # -- for scikit-learn ---------------------------------------------------------------------
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> Any:
+        """Names of the parameters, read from the signature once: a small fit is shorter than
+        looking at it."""
+        return super()._get_param_names()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def rows_vary(X: Any) -> bool:
+    """Whether two rows differ."""
+    if sp.issparse(X):
+        return bool((X.max(axis=0) != X.min(axis=0)).nnz) if X.shape[0] else False
+    return bool((X[1:] != X[:1]).any())
+
+
+def give_each(values: Any, slots: Array, name: str) -> Array:
+    """A value for each of some samples, from one for all or a list."""
+    given = np.atleast_1d(np.asarray(values))
+    if given.shape == (1,) and len(slots) != 1:
+        return np.repeat(given, len(slots))
+    if given.shape != (len(slots),):
+        raise ValueError(
+            f"{name} has shape {given.shape}, but there are {len(slots)} ids: pass one value, "
+            "or one for each id."
+        )
+    return given
+
+
+# -- what is saved --------------------------------------------------------------------------------
+
+
+def state_of(estimator: IncrementalEstimator) -> dict[str, Any]:
+    """What is saved of an estimator beside its parameters."""
+    parameters = estimator._get_param_names()
+    state = {name: value for name, value in vars(estimator).items() if name not in parameters}
+    machine = state.pop("_machine", None)
+    return state if machine is None else {**state, **machine.state()}
+
+
+def adopt_state(estimator: IncrementalEstimator, state: dict[str, Any]) -> None:
+    """Have an unfitted estimator take up what was saved."""
+    if not state:
+        return
+    formulation = estimator._formulation.from_fields(state)
+    machine = IncrementalMachine.from_state(formulation, state, bool(estimator.verbose))
+    own = {name: value for name, value in state.items() if name not in machine.state()}
+    estimator.__dict__.update(own, _machine=machine)

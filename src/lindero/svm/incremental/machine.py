@@ -1,0 +1,640 @@
+"""The engine of machines that learn and forget sample by sample: the optimum over samples held.
+
+Every update is a motion of bounds that the active set follows (`solvers.active_set`): a new
+sample's rise from zero, a forgotten one's fall to it. Many new samples at once are solved from
+scratch, which leads to the same optimum. A call that fails or is interrupted leaves everything as
+it was.
+
+The machine holds an active set, what is known of each sample beside its row, and a log of updates.
+The last two are small and of no use elsewhere, which is why this file is longer than others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import copy, deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from lindero.errors import NotSeparableError, warn_user
+from lindero.kernels.growing import GrowingKernel, with_room
+from lindero.kernels.operator import KernelFunction, kernel_operator, origin
+from lindero.models.kernel_machine import KernelMachine, linear_weights
+from lindero.problems.dual_qp import bias_at
+from lindero.runtime.arrays import Array
+from lindero.solvers.active_set import ActiveSet, BreakdownError, Point, UnboundedError
+from lindero.solvers.choose import SMALL_FIT_ROWS, choose_solver
+from lindero.solvers.solution import Certificate, Limits, Solver
+from lindero.svm.progress import reporting
+
+#: Tolerance and steps of solutions from scratch, whose rest is left to the exact path: fine enough
+#: for few changes on it, and not endless where rounding allows no finer one.
+_BATCH_TOL = 1e-6
+_FEWEST_STEPS, _STEPS_PER_SAMPLE = 500_000, 100
+
+#: More new samples than both of these (the second as a part of those held) are learned at once.
+_FEW_AT_ONCE, _SHARE_AT_ONCE = 10, 50
+
+#: Violations, as a share of the terms compared, and gaps of the objective up to which a solution
+#: counts as exact.
+_EXACT, _EXACT_OBJECTIVE = 1e-8, 1e-6
+
+#: The same for stationary points of kernels that are not positive semi-definite.
+_STATIONARY = 1e-6
+
+#: Empty slots up to this many are left; beyond, no more than there are samples.
+_FEW_GAPS = 64
+
+#: Unknown ids that a message names.
+_NAMED = 5
+
+_NONE = np.empty(0, dtype=np.int64)
+
+#: What an update may be, and the numbers that are kept of one.
+_KINDS = ("add", "forget", "replace")
+_COLUMNS = {"_kinds": "i1", "_batch": "i1", "_ids": "i8", "_steps": "i8", "_changes": "i8"}
+_RECORD = np.dtype(list(_COLUMNS.items()))
+
+
+class OnlineFormulation:
+    """Abstract: what a sample becomes in the dual problem of `problems.dual_qp`. Subclasses are
+    frozen dataclasses, of fields that `FIELDS` lists."""
+
+    #: What model files call the fields.
+    FIELDS: ClassVar[dict[str, str]]
+
+    #: Variables of a sample.
+    per_sample: ClassVar[int] = 1
+
+    #: Whether targets are codes of classes, the last sample of which a window keeps.
+    by_class: ClassVar[bool] = False
+
+    #: The sum Σ s a, as a share of the sum of all bounds.
+    share: float = 0.0
+
+    def state_samples(self, targets: Array, factors: Array) -> tuple[Array, Array, Array]:
+        """Signs, linear terms and bounds of the variables of samples, in their order."""
+        raise NotImplementedError
+
+    def choose_solver(
+        self, function: KernelFunction, shape: tuple[int, int], hard: bool
+    ) -> Callable[..., Solver]:
+        """A constructor of solvers for problems of `shape` from scratch."""
+        return choose_solver("auto", function, shape, hard)
+
+    def adjust_bias(self, bias: float, point: Point) -> float:
+        """The constant of the function, from the bias of the problem."""
+        return bias
+
+    def fields(self) -> dict[str, Any]:
+        """What is saved of it."""
+        return {field: getattr(self, name) for name, field in self.FIELDS.items()}
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Self:
+        """As it was saved."""
+        return cls(**{name: fields[field] for name, field in cls.FIELDS.items()})
+
+
+# -- what is known of samples and updates ---------------------------------------------------------
+
+
+class HeldSamples:
+    """Ids, targets and factors of C, by slot.
+
+    Samples have the slots of the active set, in the order in which they came. Ids count on for
+    ever, so that they rise with the slots and none is given twice.
+    """
+
+    _ARRAYS = ("_ids", "_targets", "_factors", "_alive")
+
+    def __init__(self) -> None:
+        self.n_slots = 0
+        self.next_id = 0
+        self._ids = np.empty(0, dtype=np.int64)
+        self._targets, self._factors = np.empty(0), np.empty(0)
+        self._alive = np.empty(0, dtype=bool)
+        self.remember()
+
+    def state(self) -> dict[str, Any]:
+        """What is saved of the samples."""
+        arrays = {name: getattr(self, name)[: self.n_slots] for name in self._ARRAYS}
+        return {"next_id": self.next_id, **arrays}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Samples as they were saved, in arrays of their own."""
+        samples = cls()
+        for name in cls._ARRAYS:
+            setattr(samples, name, state[name].copy())
+        samples.n_slots, samples.next_id = len(samples._ids), state["next_id"]
+        samples.remember()
+        return samples
+
+    @property
+    def alive(self) -> Array:
+        return self._alive[: self.n_slots]
+
+    @property
+    def slots(self) -> Array:
+        """Slots of the samples held, oldest first."""
+        return np.flatnonzero(self.alive)
+
+    @property
+    def ids(self) -> Array:
+        held: Array = self._ids[: self.n_slots][self.alive]
+        return held
+
+    @property
+    def targets(self) -> Array:
+        return self._targets[: self.n_slots]
+
+    @property
+    def factors(self) -> Array:
+        return self._factors[: self.n_slots]
+
+    def id_of(self, slot: int) -> int:
+        return int(self._ids[slot])
+
+    def append(self, targets: Array, factors: Array) -> None:
+        """More samples, in the next slots, with the next ids."""
+        old, new = self.n_slots, self.n_slots + len(targets)
+        for name in self._ARRAYS:
+            setattr(self, name, with_room(getattr(self, name), old, new))
+        self._ids[old:new] = np.arange(self.next_id, self.next_id + new - old)
+        self._targets[old:new], self._factors[old:new] = targets, factors
+        self._alive[old:new] = True
+        self.n_slots = new
+        self.next_id += new - old
+
+    def release(self, slots: Array) -> None:
+        """Hold samples no longer."""
+        for slot in slots:
+            self._note(slot)
+            self._alive[slot] = False
+
+    def change(self, slot: int, target: float, factor: float) -> None:
+        """Another target and factor for a sample."""
+        self._note(slot)
+        self._targets[slot], self._factors[slot] = target, factor
+
+    def find(self, ids: Any) -> Array:
+        """The slots of some ids, all of which must be held, none twice."""
+        wanted = np.atleast_1d(np.asarray(ids))
+        if wanted.ndim != 1 or (wanted.size and wanted.dtype.kind not in "iu"):
+            raise ValueError(
+                f"ids must be one integer or a list of them, got {ids!r}. sample_ids_ lists those "
+                "that are held."
+            )
+        wanted = np.minimum(wanted, np.iinfo(np.int64).max).astype(np.int64)
+        slots = np.searchsorted(self._ids[: self.n_slots], wanted)
+        inside = slots < self.n_slots
+        known = inside.copy()
+        at = slots[inside]
+        known[inside] = (self._ids[at] == wanted[inside]) & self._alive[at]
+        if not known.all():
+            named = ", ".join(str(i) for i in wanted[~known][:_NAMED])
+            more = f" and {int((~known).sum()) - _NAMED} more" if (~known).sum() > _NAMED else ""
+            raise ValueError(
+                f"No sample of id {named}{more} is held: it was never given, or has been "
+                "forgotten. sample_ids_ lists those that are."
+            )
+        if len(np.unique(slots)) < len(slots):
+            values, counts = np.unique(wanted, return_counts=True)
+            raise ValueError(f"ids holds {values[counts > 1][0]} more than once.")
+        found: Array = slots
+        return found
+
+    @property
+    def has_many_gaps(self) -> bool:
+        n_alive = int(self.alive.sum())
+        return self.n_slots - n_alive > max(_FEW_GAPS, n_alive)
+
+    def close_gaps(self) -> None:
+        kept, n_kept = self.alive.copy(), int(self.alive.sum())
+        for array in (self._ids, self._targets, self._factors, self._alive):
+            array[:n_kept] = array[: self.n_slots][kept]
+        self.n_slots = n_kept
+
+    # -- going back ---------------------------------------------------------------------------
+
+    def remember(self) -> None:
+        """Be ready to undo what follows, up to the next call."""
+        self._before = (self.n_slots, self.next_id)
+        self._changed: list[tuple[int, bool, float, float]] = []
+
+    def undo(self) -> None:
+        """As at the last `remember`."""
+        for slot, alive, target, factor in reversed(self._changed):
+            self._alive[slot], self._targets[slot], self._factors[slot] = alive, target, factor
+        self.n_slots, self.next_id = self._before
+        self._changed = []
+
+    def _note(self, slot: int) -> None:
+        if slot < self._before[0]:
+            state = (slot, bool(self._alive[slot]), self._targets[slot], self._factors[slot])
+            self._changed.append(state)
+
+
+class UpdateLog:
+    """A record of every update, five numbers each, in a growing array: streams are long."""
+
+    def __init__(self) -> None:
+        self._length = 0
+        self._rows = np.empty(0, dtype=_RECORD)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def append(self, kind: str, sample_id: int, steps: int, changes: int, batch: bool) -> None:
+        self._rows = with_room(self._rows, self._length, self._length + 1)
+        self._rows[self._length] = (_KINDS.index(kind), batch, sample_id, steps, changes)
+        self._length += 1
+
+    def truncate(self, length: int) -> None:
+        self._length = length
+
+    def as_array(self) -> Array:
+        """A structured array with a row for each update."""
+        known = self._rows[: self._length]
+        fields = [
+            ("kind", "U7"), ("id", np.int64), ("iterations", np.int64),
+            ("set_changes", np.int64), ("from_scratch", bool),
+        ]  # fmt: skip
+        rows = np.empty(self._length, dtype=fields)
+        rows["kind"] = np.array(_KINDS)[known["_kinds"]]
+        rows["id"], rows["iterations"] = known["_ids"], known["_steps"]
+        rows["set_changes"], rows["from_scratch"] = known["_changes"], known["_batch"]
+        return rows
+
+    def state(self) -> dict[str, Array]:
+        """What is saved of the log: a column for each number."""
+        return {name: self._rows[name][: self._length].copy() for name in _COLUMNS}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Array]) -> Self:
+        """The log as it was saved."""
+        log = cls()
+        log._length = len(state["_kinds"])
+        log._rows = np.empty(log._length, dtype=_RECORD)
+        for name, column in state.items():
+            log._rows[name] = column
+        return log
+
+
+# -- the machine ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HeldModel:
+    """The machine as others know it: support vectors and their coefficients; `weights` of the
+    features for the linear kernel only."""
+
+    function: KernelFunction
+    support: Array
+    vectors: Any
+    coefficients: Array
+    intercept: float
+    weights: Array | None
+
+    @cached_property
+    def _machine(self) -> KernelMachine:
+        shift = origin(self.vectors, self.function)
+        kernel = kernel_operator(self.vectors, self.function, shift=shift)
+        return KernelMachine(kernel, self.coefficients, np.array([self.intercept]))
+
+    def decision_values(self, X: Any) -> Array:
+        """The output for each row of X."""
+        if self.weights is not None:
+            values: Array = np.asarray(X @ self.weights.T + self.intercept, dtype=np.float64)
+            return values[:, 0]
+        return self._machine.decision_values(X)[:, 0]
+
+
+class IncrementalMachine:
+    """The optimum of a formulation over samples that are held, at most `window` of them."""
+
+    def __init__(
+        self,
+        formulation: OnlineFormulation,
+        active_set: ActiveSet,
+        window: int | None,
+        verbose: bool = False,
+    ) -> None:
+        self.formulation: Any = formulation
+        self.active_set = active_set
+        self.window = window
+        self.verbose = verbose
+        self.samples = HeldSamples()
+        self.updates = UpdateLog()
+        self.seconds = 0.0
+        self._model: HeldModel | None = None
+
+    @property
+    def kernel(self) -> GrowingKernel:
+        return self.active_set.point.kernel
+
+    # -- what is saved ------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """What is saved of the machine. What has been looked at is found again."""
+        return {
+            **self.formulation.fields(),
+            "_engine": self.active_set,
+            "_samples": self.samples,
+            "_updates": self.updates,
+            "_seconds": self.seconds,
+            "_fitted_window": self.window,
+        }
+
+    @classmethod
+    def from_state(
+        cls, formulation: OnlineFormulation, state: dict[str, Any], verbose: bool
+    ) -> Self:
+        """The machine as it was saved."""
+        machine = cls(formulation, state["_engine"], state["_fitted_window"], verbose)
+        machine.samples, machine.updates = state["_samples"], state["_updates"]
+        machine.seconds = state["_seconds"]
+        return machine
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_model": None}
+
+    def make_twin(self) -> Self:
+        """A machine that holds the same, for another thread to try things out."""
+        twin = copy(self)
+        twin.active_set = deepcopy(self.active_set)
+        return twin
+
+    # -- learning, forgetting, changing -------------------------------------------------------
+
+    def learn(self, X: Any, targets: Array, factors: Array) -> None:
+        """Learn samples one after another; many of them at once, from scratch."""
+        with self._all_or_nothing():
+            if self._are_many(len(targets)):
+                self._learn_at_once(X, targets, factors)
+                return
+            for row in range(len(targets)):
+                one = slice(row, row + 1)
+                self.samples.append(targets[one], factors[one])
+                for slot in self._beyond_window():
+                    self._forget_one(int(slot))
+                s, p, u = self.formulation.state_samples(targets[one], factors[one])
+                variables = self.active_set.append(X[one], s, p)
+                with self._log("add", self.samples.n_slots - 1):
+                    self.move(variables, u)
+            self._refresh()
+
+    def forget(self, slots: Array) -> None:
+        """Forget samples one after another; many of them at once, from scratch."""
+        with self._all_or_nothing():
+            if not self._are_many(len(slots)):
+                for slot in slots:
+                    self._forget_one(int(slot))
+                self._refresh()
+                return
+            with self._log("forget", slots, from_scratch=True):
+                self.samples.release(slots)
+                self._solve_without(slots)
+
+    def change(self, slots: Array, targets: Array, factors: Array) -> None:
+        """Other targets and factors for samples that stay."""
+        with self._all_or_nothing():
+            for k, slot in enumerate(slots):
+                self._change_one(int(slot), targets[k : k + 1], factors[k : k + 1])
+            self._refresh()
+
+    def restate(self, formulation: OnlineFormulation, target: float) -> None:
+        """Another formulation, in which all samples have one target; all coefficients are zero."""
+        self.formulation = formulation
+        self.samples.targets[:] = target
+        s, p, u = formulation.state_samples(self.samples.targets, self.samples.factors)
+        self.active_set.restate_all(s, p, np.where(self.samples.alive, u, 0.0))
+        self._model = None
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Undo everything if anything goes wrong."""
+        begun = time.perf_counter()
+        self.active_set.remember()
+        self.samples.remember()
+        n_updates = len(self.updates)
+        try:
+            yield
+        except BaseException as error:
+            self.active_set.undo()
+            self.samples.undo()
+            self.updates.truncate(n_updates)
+            if isinstance(error, UnboundedError):
+                raise NotSeparableError(
+                    "The hard margin (C=inf) has no solution with this sample: no boundary of this "
+                    "kernel separates the classes then. Nothing was changed. Use a finite C to "
+                    "allow errors, or a richer kernel."
+                ) from None
+            raise
+        # Only now: callers know samples by their slots.
+        if self.samples.has_many_gaps:
+            self.active_set.close_gaps(self.samples.alive)
+            self.samples.close_gaps()
+        self._model = None
+        self.seconds += time.perf_counter() - begun
+
+    def _are_many(self, n_new: int) -> bool:
+        """Whether many samples are better learned at once (see `benchmarks/README.md`)."""
+        return n_new > max(_FEW_AT_ONCE, len(self.samples.slots) // _SHARE_AT_ONCE)
+
+    def _forget_one(self, slot: int) -> None:
+        variables = self.variables_of(np.array([slot]))
+        with self._log("forget", slot):
+            self.move(variables, np.zeros(len(variables)), gone=True)
+        self.samples.release(np.array([slot]))
+
+    def _change_one(self, slot: int, targets: Array, factors: Array) -> None:
+        point, variables = self.active_set.point, self.variables_of(np.array([slot]))
+        s, p, u = self.formulation.state_samples(targets, factors)
+        with self._log("replace", slot):
+            if (point.s[variables] != s).any() or (point.p[variables] != p).any():
+                self.move(variables, np.zeros(len(variables)), gone=True)
+                self.active_set.restate(variables, s, p)
+            self.move(variables, u)
+        self.samples.change(slot, float(targets[0]), float(factors[0]))
+
+    def _learn_at_once(self, X: Any, targets: Array, factors: Array) -> None:
+        first = self.samples.n_slots
+        s, p, u = self.formulation.state_samples(targets, factors)
+        self.samples.append(targets, factors)
+        self.active_set.place_bounds(self.active_set.append(X, s, p), u)
+        with self._log("add", np.arange(first, self.samples.n_slots), from_scratch=True):
+            gone = self._beyond_window()
+            self._solve_without(gone)
+        with self._log("forget", gone, from_scratch=True):
+            self.samples.release(gone)
+
+    def _beyond_window(self) -> Array:
+        """The slots of samples that the window has no room for: the oldest, but never the last of a
+        class."""
+        if self.window is None:
+            return _NONE
+        slots = self.samples.slots
+        count = max(0, len(slots) - self.window)
+        if count == 0 or not self.formulation.by_class:
+            return slots[:count]
+        codes = self.samples.targets.astype(np.intp)
+        left = np.bincount(codes[slots], minlength=2)
+        leaving: list[int] = []
+        for slot in slots:
+            if len(leaving) == count:
+                break
+            if left[codes[slot]] > 1:
+                left[codes[slot]] -= 1
+                leaving.append(int(slot))
+        return np.array(leaving, dtype=np.int64)
+
+    @contextmanager
+    def _log(self, kind: str, slots: Any, from_scratch: bool = False) -> Iterator[None]:
+        point = self.active_set.point
+        steps, changes = point.steps, point.changes
+        yield
+        counts = point.steps - steps, point.changes - changes
+        for slot in np.atleast_1d(slots):
+            self.updates.append(kind, self.samples.id_of(int(slot)), *counts, from_scratch)
+
+    # -- the optimum --------------------------------------------------------------------------
+
+    def variables_of(self, slots: Array) -> Array:
+        """The variables of samples."""
+        per = self.formulation.per_sample
+        variables: Array = (slots[:, None] * per + np.arange(per)).ravel()
+        return variables
+
+    def move(self, variables: Array, bounds: Array, gone: bool = False) -> None:
+        """Move bounds along the exact path; where rounding hides it, solve from scratch."""
+        active_set = self.active_set
+        total = self._total_with(variables, bounds)
+        a = active_set.point.a.copy()
+        try:
+            if gone:
+                active_set.withdraw(variables, total)
+            else:
+                active_set.set_bounds(variables, bounds, total)
+        except BreakdownError:
+            active_set.place_bounds(variables, bounds)
+            active_set.place_sum(total)
+            a[variables] = np.minimum(a[variables], bounds)
+            self._solve(a)
+
+    def _total_with(self, variables: Array, bounds: Array) -> float:
+        """What Σ s a must be when these variables have these bounds."""
+        share = self.formulation.share
+        if share == 0.0:
+            return 0.0
+        u = self.active_set.point.u
+        return float(share * (u.sum() - u[variables].sum() + bounds.sum()))
+
+    def _refresh(self) -> None:
+        """Values from scratch, where many updates may have blurred them."""
+        try:
+            self.active_set.refresh()
+        except BreakdownError:
+            self._solve(self.active_set.point.a.copy())
+
+    def _solve_without(self, slots: Array) -> None:
+        """The optimum for the bounds as they are, but of some samples, which are to go."""
+        active_set = self.active_set
+        active_set.place_bounds(self.variables_of(slots), 0.0)
+        active_set.place_sum(self._total_with(_NONE, np.empty(0)))
+        self._solve(np.minimum(active_set.point.a, active_set.point.u))
+
+    def _solve(self, a: Array) -> None:
+        """The optimum for the bounds as they are, from near `a`."""
+        point, kernel = self.active_set.point, self.kernel
+        hard = bool(np.isinf(point.u).any())
+        shape = (len(self.samples.slots), kernel.n_features)
+        make_solver = self.formulation.choose_solver(kernel.function, shape, hard)
+        n_threads = 1 if point.n_variables < SMALL_FIT_ROWS else None
+        solver = make_solver(tol=_BATCH_TOL, cache_size=kernel.megabytes, n_threads=n_threads)
+        knew = point.indefinite
+        with reporting(self.verbose, None) as callback:
+            most = _FEWEST_STEPS + _STEPS_PER_SAMPLE * point.n_samples
+            limits = Limits(max_iter=most, callback=callback)
+            self.active_set.solve_from(a, solver, limits)
+        if limits.interrupted:
+            raise KeyboardInterrupt
+        if point.indefinite and not knew:
+            warn_user(
+                f"The {kernel.function.name} kernel is not positive semi-definite on these data: "
+                "updates are solved from scratch, and the certificate speaks of a stationary point "
+                "only.",
+                UserWarning,
+            )
+
+    # -- the model ----------------------------------------------------------------------------
+
+    def find_bias(self) -> float:
+        """The bias that depends on the solution only, not on the way to it: where conditions leave
+        an interval open, its middle."""
+        point = self.active_set.point
+        f = point.f if point.per_sample == 1 else np.repeat(point.f, point.per_sample)
+        bias = float(bias_at(f + point.s * point.p, point.a, point.s, point.u))
+        return float(self.formulation.adjust_bias(bias, point))
+
+    def bias_of_origin(self, z: Array) -> float:
+        """w·origin: what moving the origin of a linear kernel adds to its bias."""
+        kernel = self.kernel
+        if kernel.shift is None or kernel.function.name != "linear":
+            return 0.0
+        held = np.flatnonzero(z)
+        return float((z[held] @ kernel.rows.take_shifted(held)) @ kernel.shift)
+
+    @property
+    def model(self) -> HeldModel:
+        """Made when somebody looks, so that a stream of updates does not pay for it."""
+        if self._model is None:
+            self._model = self._make_model()
+        return self._model
+
+    def _make_model(self) -> HeldModel:
+        kernel, slots, z_of_slots = self.kernel, self.samples.slots, self.active_set.point.z
+        z = z_of_slots[slots]
+        support = np.flatnonzero(z)
+        if self.formulation.by_class:  # as scikit-learn has them
+            support = support[np.argsort(self.samples.targets[slots[support]], kind="stable")]
+        vectors = kernel.rows.take(slots[support])
+        coefficients = z[None, support]
+        intercept, weights = self.find_bias(), None
+        if kernel.function.name == "linear":
+            # Coefficients sum to zero where rows are shifted, so that these are the weights too;
+            # and rows far from zero would leave them few digits.
+            weights = linear_weights(kernel.rows.take_shifted(slots[support]), coefficients, None)
+            intercept -= self.bias_of_origin(z_of_slots)
+        place = support.astype(np.int32)
+        return HeldModel(kernel.function, place, vectors, coefficients, intercept, weights)
+
+    def find_bounded(self) -> Array:
+        """Which of the samples held have a coefficient at its bound."""
+        point = self.active_set.point
+        at_bound = (point.a > 0.0) & (point.a >= point.u)
+        by_sample = np.any(at_bound.reshape(-1, point.per_sample), axis=1)
+        bounded: Array = by_sample[self.samples.slots]
+        return bounded
+
+    def certify(self, from_scratch: bool) -> Certificate:
+        """How near the model is to the optimum over the samples held, by values that updates have
+        kept up or by values computed from scratch."""
+        point = self.active_set.point
+        f = point.exact_f() if from_scratch else point.f
+        judgement = point.problem().judge(point.a, f)
+        violation = self.active_set.worst_violation()
+        close = judgement.duality_gap <= _EXACT_OBJECTIVE * max(1.0, abs(judgement.primal))
+        if point.indefinite and violation <= _STATIONARY:
+            status = "Stationary: the kernel is not positive semi-definite on these data."
+        elif violation <= _EXACT and (close or point.indefinite):
+            status = "Optimal: what is left of the KKT gap is rounding."
+        else:
+            status = "Not optimal: rounding in double precision hides any further progress."
+        return Certificate.of(judgement, point.steps, self.seconds, status)

@@ -1,0 +1,294 @@
+"""Support vector regression that learns and forgets single samples exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import RegressorMixin, _fit_context
+from sklearn.utils._param_validation import Interval
+
+from lindero.problems.dual_qp import upper_bounds
+from lindero.runtime.arrays import Array
+from lindero.svm.incremental.estimator import (
+    INCREMENTAL_CONSTRAINTS,
+    IncrementalEstimator,
+    give_each,
+)
+from lindero.svm.incremental.insight import PenaltyPath, follow_penalty
+from lindero.svm.incremental.machine import OnlineFormulation
+from lindero.svm.transaction import become, unfitted_copy
+from lindero.validation import (
+    further_table,
+    numeric_targets,
+    row_factors,
+    sample_weights,
+    training_table,
+)
+
+
+def tube_terms(y: Array, factors: Array, C: float, epsilon: float) -> tuple[Array, Array, Array]:
+    """s, p and u of samples, two variables each: one pulls the function up to y, one down."""
+    signs = np.tile([1.0, -1.0], len(y))
+    p = np.column_stack([epsilon - y, epsilon + y]).ravel()
+    return signs, p, np.repeat(upper_bounds(C, factors), 2)
+
+
+@dataclass(frozen=True)
+class OnlineTube(OnlineFormulation):
+    """The tube of `problems.tube`, sample by sample."""
+
+    C: float
+    epsilon: float
+
+    FIELDS: ClassVar[dict[str, str]] = {"C": "_fitted_C", "epsilon": "_fitted_epsilon"}
+    per_sample: ClassVar[int] = 2
+
+    def state_samples(self, targets: Array, factors: Array) -> tuple[Array, Array, Array]:
+        return tube_terms(targets, factors, self.C, self.epsilon)
+
+
+class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc]
+    """Regression inside a tube that learns and forgets single samples, exactly.
+
+    After every call the model is the one that :class:`SVR` with the same `gamma` would find for the
+    samples held, to rounding.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Penalty of what lies outside the tube.
+    epsilon : float, default=0.1
+        Half-width of the tube.
+    kernel : {"linear", "poly", "rbf", "sigmoid"} or callable, default="rbf"
+        A callable takes two arrays of rows and returns the kernel matrix between them. Updates are
+        exact for kernels that are positive semi-definite.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Factor in the rbf, poly and sigmoid kernels. ``"scale"`` is ``1 / (n_features * X.var())``
+        of the rows of the first call, and stays what it was: neither learning nor forgetting
+        changes it. Where these rows do not vary, as a single one does not, it is that of
+        ``"auto"``, ``1 / n_features``, with a warning.
+    coef0 : float, default=0.0
+        Constant in the poly and sigmoid kernels.
+    window : int or None, default=None
+        Hold at most this many samples: the oldest is forgotten as a new one arrives.
+    cache_size : float, default=200
+        Megabytes for kernel columns of the samples on the margin.
+    verbose : bool, default=False
+        Show a progress bar where many samples are learned at once.
+
+    Attributes
+    ----------
+    sample_ids_ : ndarray of shape (n_held,)
+        Ids of the samples held, oldest first. Ids count from 0 in the order in which samples came,
+        and are never given again.
+    updates_ : structured ndarray
+        A row for each update: `kind` (add, forget, replace), `id`, `iterations`, `set_changes`
+        (samples that came to or left the edge of the tube), and `from_scratch`, true for samples
+        that were learned at once with others, in which case the counts are those of all together.
+    certificate_ : Certificate
+        KKT gap, primal and dual objective over the samples held, steps and seconds so far.
+    support_ : ndarray of shape (n_SV,)
+        Positions of the support vectors among the samples held.
+    support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
+        The support vectors.
+    free_support_ : ndarray of shape (n_free,)
+        Positions of those at the edge of the tube: their coefficients are below their bounds.
+    bounded_support_ : ndarray of shape (n_bounded,)
+        Positions of those outside it: their coefficients are at their bounds.
+    dual_coef_ : ndarray or CSR array of shape (1, n_SV)
+        Coefficients of the support vectors.
+    coef_ : ndarray of shape (1, n_features)
+        Weights of the features, for the linear kernel only.
+    intercept_ : ndarray of shape (1,)
+        Constant of the function.
+    shape_fit_ : tuple of int
+        Number of samples held, and of features.
+    n_features_in_ : int
+        Number of features seen in the first call.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had any.
+
+    See Also
+    --------
+    SVR : The same machine, fitted to all samples at once.
+    IncrementalSVC : Classification that learns and forgets single samples.
+    AdaptiveSVR : Regression for data that drift, with a model for every instant.
+
+    References
+    ----------
+    J. Ma, J. Theiler and S. Perkins, "Accurate on-line support vector regression", Neural
+    Computation 15(11), 2683-2703, 2003.
+
+    P. Laskov, C. Gehl, S. Krüger and K.-R. Müller, "Incremental support vector learning: analysis,
+    implementation and applications", Journal of Machine Learning Research 7, 1909-1936, 2006.
+
+    Examples
+    --------
+    >>> from lindero.svm import IncrementalSVR
+    >>> model = IncrementalSVR(C=100.0, epsilon=0.0, kernel="linear")
+    >>> model = model.partial_fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 5.0])
+    >>> model = model.forget(2)
+    >>> model.predict([[3.0]]).round(6)
+    array([3.])
+    """
+
+    _formulation = OnlineTube
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **INCREMENTAL_CONSTRAINTS,
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "epsilon": [Interval(Real, 0.0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: int = 3,
+        gamma: str | float = "scale",
+        coef0: float = 0.0,
+        window: int | None = None,
+        cache_size: float = 200,
+        verbose: bool = False,
+    ) -> None:
+        self.C = C
+        self.epsilon = epsilon
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.window = window
+        self.cache_size = cache_size
+        self.verbose = verbose
+
+    # -- learning -----------------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> IncrementalSVR:
+        """Forget everything and learn these samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of C for each row; rows of weight zero take no part.
+
+        Returns
+        -------
+        self : IncrementalSVR
+            A call that fails or is interrupted leaves the estimator as it was.
+        """
+        fitted = unfitted_copy(self)
+        X, y = training_table(fitted, X, y, y_numeric=True)
+        weights = sample_weights(sample_weight, X)
+        upper_bounds(self.C, weights)
+        fitted._begin(X, weights, OnlineTube(self.C, self.epsilon))
+        fitted._machine.learn(X, y, weights)
+        become(self, fitted)
+        return self
+
+    # Not decorated: parameters count in the first call only, and checking them costs as much as
+    # many an update.
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> IncrementalSVR:
+        """Learn more samples, one after another.
+
+        Parameters other than those of the first call take effect with the next `fit`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to learn. Where they are many beside those held, they are learned at once, which
+            is faster and leads to the same model.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of C for each row; rows of weight zero take no part.
+
+        Returns
+        -------
+        self : IncrementalSVR
+            A call that fails or is interrupted changes nothing at all.
+        """
+        if not hasattr(self, "_machine"):
+            fitted: IncrementalSVR = self.fit(X, y, sample_weight)
+            return fitted
+        X, y = further_table(self, X, y, y_numeric=True)
+        weights = row_factors(sample_weight, X.shape[0], "sample_weight")
+        upper_bounds(self._machine.formulation.C, weights)
+        self._machine.learn(X, y, weights)
+        return self
+
+    # -- changing -----------------------------------------------------------------------------
+
+    def replace(self, ids: Any, y: Any = None, sample_weight: Any = None) -> IncrementalSVR:
+        """Change the target or the weight of samples that are held.
+
+        Parameters
+        ----------
+        ids : int or array-like of int
+            Samples to change, by their ids (see `sample_ids_`).
+        y : float or array-like of float, default=None
+            Their new targets; None leaves them as they are.
+        sample_weight : float or array-like of float, default=None
+            Their new weights; None leaves them as they are.
+
+        Returns
+        -------
+        self : IncrementalSVR
+            A call that fails changes nothing at all.
+        """
+        machine = self._require_machine()
+        slots = machine.samples.find(ids)
+        targets, factors = machine.samples.targets[slots], machine.samples.factors[slots]
+        if y is not None:
+            targets = numeric_targets(give_each(y, slots, "y"))
+        if sample_weight is not None:
+            given = give_each(sample_weight, slots, "sample_weight")
+            factors = row_factors(given, len(slots), "sample_weight")
+            upper_bounds(machine.formulation.C, factors)
+        machine.change(slots, targets, factors)
+        return self
+
+    # -- insight and predictions --------------------------------------------------------------
+
+    def path(self, C_from: float, C_to: float) -> PenaltyPath:
+        """The solutions for all values of C between two, exactly.
+
+        Coefficients and intercept are piecewise linear in C; the path has a row for each
+        breakpoint. The model itself stays as it is.
+
+        Parameters
+        ----------
+        C_from, C_to : float
+            The ends, positive and finite.
+
+        Returns
+        -------
+        path : PenaltyPath
+        """
+        return follow_penalty(self._require_machine(), C_from, C_to)
+
+    def predict(self, X: Any) -> Array:
+        """The value of the regression at each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+        """
+        return self._decide(X)
