@@ -5,9 +5,9 @@
     arrays           "document" (UTF-8 of a JSON document), "0", "1", … (what it refers to)
 
 The seal is the SHA-256 of the document and all arrays in their order; the document states the types
-and shapes of the arrays, so that nothing in the file can change unnoticed. It tells damage from
-sound files, not friend from foe: whoever changes a file can seal it anew. So everything in it is
-checked as if it were not there.
+and shapes of the arrays, so that nothing in the file can change unnoticed. It detects damage, not
+forgery: anyone who changes a file can seal it again. So everything is checked as if there were no
+seal.
 
 Memory is taken for what the file holds, never for what a number in it announces.
 """

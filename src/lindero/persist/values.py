@@ -18,7 +18,7 @@ message, then looks at the same again: twenty objects that each hold the one bef
 million. So what is referred to again is weighed, with all that it holds in turn, and the sum is
 bounded by what the file holds.
 
-Writer and reader stand in one file, long as it is: each method of one undoes one of the other.
+Writer and reader share a file, although it is long: each method of one undoes one of the other.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ARRAY_TYPES = (
 #: Integers that arrays can hold.
 LEAST_INTEGER, MOST_INTEGER = -(2**63), 2**64 - 1
 
-#: Lists within lists, at the most.
+#: How deep lists may be nested.
 MOST_DEPTH = 24
 
 T = TypeVar("T")

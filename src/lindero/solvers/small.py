@@ -10,9 +10,9 @@ The first has the whole kernel matrix at hand:
     repeat   some SMO steps, which settle who is at which bound
              the optimum of that face by one linear system, kept if the objective falls
 
-SMO alone creeps where the problem is badly conditioned; the linear system does not mind. Together
-a few rounds end at a KKT gap of rounding size, so `tol` only says when a failure to get there is
-worth a word. Everything is float64, and v = K z + q is recomputed each round: no error accumulates.
+SMO alone is slow where the problem is badly conditioned; the linear system is not. Together a few
+rounds end at a KKT gap of rounding size, so `tol` only decides when falling short of that is
+reported. Everything is float64, and v = K z + q is recomputed each round: no error accumulates.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ them too. And what a ν-classifier is about is its margin ρ, which divides ever
 the gap is made smaller than that, unless a hundredth of `tol` does not suffice.
 
 A matrix at hand (`PathSolver`): decomposition, and the active set by linear systems.
-Where kernels are smooth and C is large, many variables are free and decomposition creeps. Then it
+Where kernels are smooth and C is large, many variables are free and decomposition is slow. Then it
 is only used to find a fair guess of who is at which bound; from there
 
     repeat   the free variables F solve   v_F + b = 0,  Σz = δ     (one Cholesky factor of K_FF)
