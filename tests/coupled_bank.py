@@ -7,6 +7,11 @@ from lindero.graphs.graph import Chain, Graph
 from lindero.problems.coupled import Anchor, CoupledMargin, CoupledTube
 
 
+def unit_chain(n_nodes):
+    """The chain whose links all weigh 1."""
+    return Chain(np.ones(n_nodes - 1))
+
+
 def coupled_margin(X, signs, bounds, coupling, graph, n_scale=None, anchor=None):
     """Classification of labels ±1."""
     return CoupledMargin().state(X, signs, bounds, coupling, graph, n_scale, anchor)
@@ -39,7 +44,7 @@ def neighbours(X, k=5):
 
 
 def chain(rng, X):
-    return Chain.of(len(X))
+    return unit_chain(len(X))
 
 
 def weighted_chain(rng, X):

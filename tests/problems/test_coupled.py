@@ -14,6 +14,7 @@ from tests.coupled_bank import (
     coupled_tube,
     random_problem,
     turning,
+    unit_chain,
 )
 from tests.naive import coupled as naive
 
@@ -102,7 +103,7 @@ def test_no_dual_objective_is_above_a_primal_one(problems):
 
 def test_the_judge_sees_multipliers_outside_of_their_box_or_out_of_balance():
     X, y = turning(10)
-    problem = coupled_margin(X, y, np.ones(10), 10.0, Chain.of(10))
+    problem = coupled_margin(X, y, np.ones(10), 10.0, unit_chain(10))
     theta, a = np.zeros((10, 3)), np.zeros((1, 10))
     a[0, 3] = 1.5
     assert problem.judge(theta, a).infeasibility == pytest.approx(1.5)
@@ -111,7 +112,9 @@ def test_the_judge_sees_multipliers_outside_of_their_box_or_out_of_balance():
 
 
 def test_the_kkt_gap_is_the_worst_residual_that_its_multiplier_denies():
-    problem = coupled_margin(np.zeros((2, 1)), np.array([1.0, -1.0]), np.ones(2), 1.0, Chain.of(2))
+    problem = coupled_margin(
+        np.zeros((2, 1)), np.array([1.0, -1.0]), np.ones(2), 1.0, unit_chain(2)
+    )
     theta = np.array([[0.0, 0.25], [0.0, -2.5]])  # y f − 1 = −0.75 and 1.5
     assert problem.judge(theta, np.array([[1.0, 1.0]])).kkt_gap == 1.5
     assert problem.judge(theta, np.array([[0.5, 0.0]])).kkt_gap == 0.75
@@ -161,7 +164,7 @@ def test_a_subset_of_components_is_the_same_problem_on_them():
         ({"bounds": np.array([1.0, -1.0, 1.0])}, "not negative"),
         ({"bounds": np.array([1.0, np.inf, 1.0])}, "finite"),
         ({"bounds": np.ones(2)}, "2 bounds"),
-        ({"graph": Chain.of(4)}, "4 nodes"),
+        ({"graph": unit_chain(4)}, "4 nodes"),
         ({"anchor": Anchor(np.zeros(2))}, "anchor needs 3"),
         ({"anchor": Anchor(np.zeros(3), -1.0)}, "weight of an anchor"),
     ],
@@ -172,7 +175,7 @@ def test_what_cannot_be_stated_is_refused(change, message):
         "signs": np.array([1.0, -1.0, 1.0]),
         "bounds": np.ones(3),
         "coupling": 1.0,
-        "graph": Chain.of(3),
+        "graph": unit_chain(3),
     }
     with pytest.raises(SolverError, match=message):
         coupled_margin(**{**stated, **change})

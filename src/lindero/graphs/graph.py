@@ -69,11 +69,6 @@ class Chain:
             )
         object.__setattr__(self, "links", links)
 
-    @classmethod
-    def of(cls, n_nodes: int) -> Chain:
-        """The chain whose links all weigh 1."""
-        return cls(np.ones(max(0, n_nodes - 1)))
-
     @property
     def n_nodes(self) -> int:
         return len(self.links) + 1

@@ -18,7 +18,7 @@ from lindero.solvers.coupled.follower import (
     step_back,
 )
 from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
-from tests.coupled_bank import coupled_margin, coupled_tube, turning
+from tests.coupled_bank import coupled_margin, coupled_tube, turning, unit_chain
 from tests.naive import chain_follower as naive
 
 
@@ -180,7 +180,7 @@ def test_a_single_class_keeps_its_offset(label):
 
 def drifting_chain(n, coupling=100.0, seed=0):
     X, y = turning(n, seed, noise=0.5)
-    return coupled_margin(X, y, np.ones(n), coupling, Chain.of(n), float(n))
+    return coupled_margin(X, y, np.ones(n), coupling, unit_chain(n), float(n))
 
 
 def started(problem, known, length):
@@ -282,7 +282,7 @@ def test_a_force_reaches_rows_that_strong_links_do_not_move():
     X[:3] = [[0.0, 1.0], [1.0, -1.0], [-1.0, -1.0]]
     y = np.where(np.arange(n) == 0, 1.0, -1.0)
     bounds = np.where(np.arange(n) < 3, 0.4, 0.0)
-    problem = coupled_margin(X, y, bounds, 1e10, Chain.of(n), 100.0)
+    problem = coupled_margin(X, y, bounds, 1e10, unit_chain(n), 100.0)
     follower, theta, a = started(problem, known, n)
     assert (a[0, :3] < 0.4).all()
     for end in range(known, n):

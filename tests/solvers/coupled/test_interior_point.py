@@ -10,7 +10,7 @@ from lindero.problems.coupled import Anchor
 from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
 from lindero.solvers.solution import Limits, Status
 from lindero.svm import SVC, SVR
-from tests.coupled_bank import coupled_margin, coupled_tube, neighbours, turning
+from tests.coupled_bank import coupled_margin, coupled_tube, neighbours, turning, unit_chain
 from tests.naive import coupled as naive
 
 
@@ -29,7 +29,7 @@ def solved(problem, tol=1e-8, **how):
 def test_no_coupling_is_too_weak_or_too_strong(n, coupling):
     X, y = turning(n, noise=0.4)
     for C in (1e-3, 1.0, 1e4):
-        problem = coupled_margin(X, y, np.full(n, C), coupling, Chain.of(n))
+        problem = coupled_margin(X, y, np.full(n, C), coupling, unit_chain(n))
         solution = solved(problem)
         assert problem.relative_gap(solution.judgement) <= 1e-8
         assert solution.n_iter < 50
@@ -38,7 +38,7 @@ def test_no_coupling_is_too_weak_or_too_strong(n, coupling):
 @pytest.mark.parametrize("graph", ["chain", "neighbours"])
 def test_strong_coupling_is_one_machine_for_all(graph):
     X, y = turning(80, noise=1.0, turn=0.5)
-    nodes = Chain.of(80) if graph == "chain" else neighbours(X, 8)
+    nodes = unit_chain(80) if graph == "chain" else neighbours(X, 8)
     assert nodes.components.max() == 0
     weights = np.linspace(0.5, 2.0, 80)
     problem = coupled_margin(X, y, 0.7 * weights, 1e10, nodes)
@@ -51,7 +51,7 @@ def test_strong_coupling_is_one_machine_for_all(graph):
 def test_strong_coupling_is_one_regression_for_all():
     X, y = turning(60, noise=1.0)
     t = 3.0 + X @ [1.0, -2.0] + 0.3 * y
-    problem = coupled_tube(X, t, np.full(60, 2.0), 0.2, 1e10, Chain.of(60))
+    problem = coupled_tube(X, t, np.full(60, 2.0), 0.2, 1e10, unit_chain(60))
     plain = SVR(kernel="linear", C=2.0, epsilon=0.2, tol=1e-9).fit(X, t)
     assert_allclose(outputs(problem, solved(problem, 1e-10)), plain.predict(X), atol=1e-4)
 
@@ -60,7 +60,7 @@ def test_strong_coupling_is_one_regression_for_all():
 def test_weak_coupling_leaves_no_sample_on_the_wrong_side(graph):
     X, _ = turning(100, noise=0.5)
     y = np.where(np.random.default_rng(0).random(100) < 0.5, 1.0, -1.0)
-    nodes = Chain.of(100) if graph == "chain" else neighbours(X)
+    nodes = unit_chain(100) if graph == "chain" else neighbours(X)
     problem = coupled_margin(X, y, np.ones(100), 1e-3, nodes)
     assert (y * outputs(problem, solved(problem)) > 0.99).all()
 
@@ -75,7 +75,7 @@ def test_published_training_errors_of_the_turning_line():
     X = np.column_stack([c * X[:, 0] - s * X[:, 1], s * X[:, 0] + c * X[:, 1]])
     errors = []
     for coupling in (10.0, 1e3, 1e6, 1e8):
-        problem = coupled_margin(X, y, np.ones(500), coupling, Chain.of(500))
+        problem = coupled_margin(X, y, np.ones(500), coupling, unit_chain(500))
         errors.append(np.mean(y * outputs(problem, solved(problem)) <= 0))
     assert errors[:3] == [0.0, 0.0, 0.0]
     assert 0.01 < errors[3] < 0.04  # published: 2.6 %
@@ -95,7 +95,7 @@ def test_components_of_one_class_have_no_slope_and_their_label_as_offset():
 
 
 def test_a_problem_that_offsets_alone_settle_takes_no_step():
-    solution = solved(coupled_margin(np.ones((3, 1)), -np.ones(3), np.ones(3), 1.0, Chain.of(3)))
+    solution = solved(coupled_margin(np.ones((3, 1)), -np.ones(3), np.ones(3), 1.0, unit_chain(3)))
     assert solution.n_iter == 0
     assert solution.judgement.primal == 0.0
     assert_array_equal(solution.theta, [[0.0, -1.0]] * 3)
@@ -105,19 +105,19 @@ def test_nodes_without_weight_pass_their_neighbours_on():
     X, y = turning(40, noise=0.3)
     bounds = np.ones(40)
     bounds[10:20] = 0.0
-    problem = coupled_margin(X, y, bounds, 100.0, Chain.of(40))
+    problem = coupled_margin(X, y, bounds, 100.0, unit_chain(40))
     solution = solved(problem, 1e-10)
     assert_array_equal(solution.a[0, 10:20], 0.0)
     # Flipping their labels changes nothing.
     y[10:20] *= -1
-    other = solved(coupled_margin(X, y, bounds, 100.0, Chain.of(40)), 1e-10)
+    other = solved(coupled_margin(X, y, bounds, 100.0, unit_chain(40)), 1e-10)
     assert_allclose(other.theta, solution.theta, atol=1e-12)
 
 
 def test_twice_the_weight_is_the_sample_twice():
     # Two nodes that are held together are one node with both samples.
     X, y = turning(12, noise=0.5)
-    once = coupled_margin(X, y, np.full(12, 2.0), 50.0, Chain.of(12))
+    once = coupled_margin(X, y, np.full(12, 2.0), 50.0, unit_chain(12))
     links = np.ones(23)
     links[::2] = 1e9
     # Twice the nodes halve the penalty of each, and of links: only these are not doubled too.
@@ -154,7 +154,7 @@ def test_an_anchor_alone_is_followed():
     theta = np.array([1.0, -2.0, 0.5])
     anchor = Anchor(theta, 3.0)
     problem = coupled_margin(
-        np.ones((4, 2)), np.ones(4), np.zeros(4), 1e6, Chain.of(4), anchor=anchor
+        np.ones((4, 2)), np.ones(4), np.zeros(4), 1e6, unit_chain(4), anchor=anchor
     )
     assert_allclose(solved(problem).theta, np.tile(theta, (4, 1)), atol=1e-4)
 
@@ -163,7 +163,7 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
     monkeypatch.setattr(interior, "_THREADS_FROM", 0)
     monkeypatch.setattr("lindero.solvers.coupled.chain._RANGE", 64)
     X, y = turning(300, noise=0.4)
-    for graph in (Chain.of(300), neighbours(X)):
+    for graph in (unit_chain(300), neighbours(X)):
         problem = coupled_margin(X, y, np.ones(300), 1e4, graph)
         one, two = (
             CoupledInteriorPointSolver(tol=1e-8, n_threads=k).solve(problem) for k in (1, 2)
@@ -176,15 +176,15 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch):
 def test_targets_of_any_size_are_met(scale):
     X, y = turning(60, noise=1.0)
     t = scale * (X.sum(axis=1) + 0.1 * y)
-    problem = coupled_tube(X, t, np.ones(60), 0.05 * scale, 1e3, Chain.of(60))
-    reference = coupled_tube(X, t / scale, np.full(60, 1.0 / scale), 0.05, 1e3, Chain.of(60))
+    problem = coupled_tube(X, t, np.ones(60), 0.05 * scale, 1e3, unit_chain(60))
+    reference = coupled_tube(X, t / scale, np.full(60, 1.0 / scale), 0.05, 1e3, unit_chain(60))
     one, other = solved(problem, 1e-10), solved(reference, 1e-10)
     assert one.judgement.primal == pytest.approx(scale**2 * other.judgement.primal, rel=1e-8)
 
 
 def test_limits_stop_with_a_judged_point():
     X, y = turning(200, noise=0.4)
-    problem = coupled_margin(X, y, np.ones(200), 1e5, Chain.of(200))
+    problem = coupled_margin(X, y, np.ones(200), 1e5, unit_chain(200))
     reports = []
     solver = CoupledInteriorPointSolver(tol=1e-8)
     stopped = solver.solve(problem, limits=Limits(max_iter=4, callback=reports.append))
@@ -201,7 +201,7 @@ def test_limits_stop_with_a_judged_point():
 
 def test_an_interruption_leaves_a_judged_point():
     X, y = turning(100, noise=0.4)
-    problem = coupled_margin(X, y, np.ones(100), 1e5, Chain.of(100))
+    problem = coupled_margin(X, y, np.ones(100), 1e5, unit_chain(100))
 
     def interrupt(report):
         if report.n_iter == 3:
@@ -216,7 +216,7 @@ def test_an_interruption_leaves_a_judged_point():
 
 def test_rounding_is_admitted_where_tol_asks_for_more_than_there_is():
     X, y = turning(50, noise=0.4)
-    problem = coupled_margin(X, y, np.ones(50), 1e3, Chain.of(50))
+    problem = coupled_margin(X, y, np.ones(50), 1e3, unit_chain(50))
     solution = CoupledInteriorPointSolver(tol=1e-20).solve(problem)
     assert solution.status in (Status.PRECISION, Status.OPTIMAL)
     assert problem.relative_gap(solution.judgement) <= 1e-12

@@ -29,6 +29,7 @@ from tests.coupled_bank import (
     neighbours,
     random_problem,
     turning,
+    unit_chain,
 )
 from tests.naive import coupled as naive
 
@@ -93,7 +94,7 @@ def test_residuals_are_those_of_the_dense_matrix(make_graph, monkeypatch):
 def test_elimination_of_a_chain_loses_no_digits_however_strong_its_links(strength):
     # One parameter, no features: the mean of r over σ, plus what is left of differences.
     n = 200
-    problem = coupled_margin(np.empty((n, 0)), np.ones(n), np.ones(n), strength * n, Chain.of(n))
+    problem = coupled_margin(np.empty((n, 0)), np.ones(n), np.ones(n), strength * n, unit_chain(n))
     rng = np.random.default_rng(0)
     sigma, target = rng.uniform(0.5, 1.5, n), rng.standard_normal((n, 1))
     system = ChainSystem(problem, TileThreads(1))
@@ -172,7 +173,7 @@ def test_steps_that_are_too_rough_are_sharpened_until_the_judge_agrees(monkeypat
 def _window():
     X, y = turning(12, noise=0.5)
     anchor = Anchor(np.array([0.5, 0.5, 0.0]))
-    return coupled_margin(X, y, np.ones(12), 20.0, Chain.of(12), n_scale=30, anchor=anchor)
+    return coupled_margin(X, y, np.ones(12), 20.0, unit_chain(12), n_scale=30, anchor=anchor)
 
 
 def _tube():

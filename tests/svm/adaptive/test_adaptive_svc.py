@@ -6,10 +6,9 @@ import scipy.sparse as sp
 import sklearn.svm
 from drifting import off, planes, sloping, three_turning, turning
 from numpy.testing import assert_allclose, assert_array_equal
-from tests.coupled_bank import coupled_margin
+from tests.coupled_bank import coupled_margin, unit_chain
 from tests.naive.coupled import coupled_kernel
 
-from lindero.graphs.graph import Chain
 from lindero.svm import SVC, SVR, AdaptiveSVC, AdaptiveSVR
 
 
@@ -21,7 +20,7 @@ def chain_matrix(n, weights=None):
 def test_the_hyperplanes_are_the_optimum_of_the_problem_stated():
     X, y = turning()
     model = AdaptiveSVC(C=0.7, coupling=50.0, tol=1e-9).fit(X, y)
-    problem = coupled_margin(X, y, np.full(len(y), 0.7), 50.0, Chain.of(len(y)))
+    problem = coupled_margin(X, y, np.full(len(y), 0.7), 50.0, unit_chain(len(y)))
     theta = planes(model)
     best = problem.objective(theta)
     assert model.certificate_.dual <= best <= model.certificate_.primal * (1 + 1e-12)

@@ -302,27 +302,17 @@ class CoupledPath:
 
     # -- samples, graph, problems -----------------------------------------------------------------
 
-    @property
-    def n_nodes(self) -> int:
-        return self.samples.n_nodes
+    n_nodes = property(lambda self: self.samples.n_nodes)
+
+    #: Hyperplanes (machines, nodes, parameters), and multipliers (machines, sides, nodes).
+    theta = property(lambda self: self.samples.theta)
+    a = property(lambda self: self.samples.a)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Samples, and features."""
         table = self.samples.X if self.vectors is None else self.vectors
         return self.n_nodes, int(table.shape[1])
-
-    @property
-    def theta(self) -> Array:
-        """Hyperplanes (machines, nodes, parameters)."""
-        theta: Array = self.samples.theta
-        return theta
-
-    @property
-    def a(self) -> Array:
-        """Multipliers (machines, sides, nodes)."""
-        a: Array = self.samples.a
-        return a
 
     @property
     def linear(self) -> bool:
