@@ -47,7 +47,11 @@ class ArcStep:
     n_parameters : int
         Parameters of P(c | x).
     n_candidates, n_scored : int
-        Arcs that could be added, and those whose exact score was taken.
+        Arcs that could be added, and those whose exact score was computed.
+
+    See Also
+    --------
+    StructuralTM : The search.
     """
 
     arc: tuple[str, str] | None

@@ -139,12 +139,12 @@ class Counts:
                 table = other.pair(i, j)
                 self.pair(i, j)[: table.shape[0], : table.shape[1]] += table
 
-    def merge(self, other: Counts, names: Sequence[str] | None = None) -> Counts:
+    def merge(self, other: Counts) -> Counts:
         """Counts of the rows of both; neither is changed.
 
         Attributes may have more or fewer values in the other, as long as codes mean the same. The
         result is that of counting all rows at once: exactly if weights are whole numbers, to
-        rounding otherwise. Names of the attributes are for messages.
+        rounding otherwise.
         """
         if self.n_classes != other.n_classes or self.n_attributes != other.n_attributes:
             raise ValueError(
@@ -159,7 +159,8 @@ class Counts:
             )
         cards = np.maximum(self.cards, other.cards)
         if self.pairs is not None and other.pairs is not None:
-            check_pair_memory(cards, self.n_classes, names, self.pairs.nbytes + other.pairs.nbytes)
+            room = self.pairs.nbytes + other.pairs.nbytes
+            check_pair_memory(cards, self.n_classes, room=room)
         total = self.grow(cards)
         total._add(other)
         return total
