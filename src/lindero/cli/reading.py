@@ -16,7 +16,7 @@ def read_dataset(path: str, options: dict[str, Any], machine: str = AUTO) -> Any
     left out, with a warning; no other column is taken for the target."""
     from lindero.data import load
     from lindero.data.content import read_content
-    from lindero.data.roles import TARGET_NAMES
+    from lindero.data.loading import TARGET_NAMES
     from lindero.errors import warn_user
 
     if machine == AUTO or find_machine(machine).has_target or options["target"] is not None:
@@ -54,8 +54,7 @@ def _drop_unlabelled(dataset: Any) -> Any:
 
 def load_again(content: Any, options: dict[str, Any]) -> Any:
     """The data set in a file that was read already, since standard input can be read only once."""
-    from lindero.data.loading import load_content, parse_format
-    from lindero.data.roles import Roles
+    from lindero.data.loading import Roles, load_content, parse_format
 
     kind = None if options["format"] is None else parse_format(options["format"])
     roles = Roles(*(options[name] for name in ("target", "time", "qid", "weight", "id")))

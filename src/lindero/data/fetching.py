@@ -22,8 +22,7 @@ import scipy.sparse as sp
 
 from lindero.data.content import read_content
 from lindero.data.dataset import Dataset
-from lindero.data.loading import load_content
-from lindero.data.roles import Roles
+from lindero.data.loading import Roles, load_content
 from lindero.data.tables import find_kind, read_number_targets, read_targets
 from lindero.errors import DataError
 
