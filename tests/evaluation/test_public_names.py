@@ -9,9 +9,8 @@ import lindero.data
 import lindero.evaluation
 import lindero.report
 
-NAMES = [
-    (package, name) for package in (lindero.evaluation, lindero.report) for name in package.__all__
-]
+PACKAGES = (lindero.evaluation, lindero.report)
+NAMES = [(package, name) for package in PACKAGES for name in package.__all__]
 DOCUMENTED = [(package, name) for package, name in NAMES if callable(getattr(package, name))]
 
 

@@ -2,8 +2,8 @@
 
 Times, queries and weights of rows: each machine takes these by a name of its own, or not at all;
 here is the one place that knows. C and epsilon of regressions are in units of the target's standard
-deviation where they are not set (`scale_to_target`): prices in thousands and in units are then
-learned alike.
+deviation where they are not set (`scale_to_target`): whether prices are in euros or in thousands
+then makes no difference.
 
 Explanations: Bayesian classifiers take their log-odds apart exactly (`explain`). For the others
 each column is put, in turn, where it says nothing: a number at its mean, a category at none of its
@@ -403,8 +403,8 @@ def explain_rows(model: Any, X: Any, *, times: Any = None, most: int = 5) -> lis
     Returns
     -------
     sentences : list of str
-        "yes: +1.2 (age +0.8, sex=male +0.5)". What is positive speaks for the class predicted, or
-        for a larger number.
+        "yes: +1.2 (age +0.8, sex=male +0.5)". Positive terms speak for the predicted class, or for
+        a larger number.
 
     See Also
     --------

@@ -35,7 +35,7 @@ class ComparisonProgress:
         Fits of machines to folds, done and in all.
     running : tuple of (str, int) or None
         The machine that begins now, and its fold, counted from 0; None when all is done, or where
-        several processes are at work.
+        several processes run.
     seconds : float
         Time since the comparison was begun.
     comparison : Comparison
@@ -115,8 +115,8 @@ def compare(
     inner_folds : int, default=3
         Folds inside the training rows, to choose parameters by.
     tuning_rows : int, default=2000
-        Parameters are chosen by at most so many of the training rows; the machine with the chosen
-        ones is fitted to all of them.
+        Parameters are chosen by at most this many training rows; the machine is then fitted to
+        all of them.
     random_state : int, default=0
         Seed of the shuffling.
     n_jobs : int, default=1
@@ -309,8 +309,7 @@ class FoldResult:
 
 @dataclass
 class Scoreboard:
-    """Results by machine and fold, in whatever order they come in; `start` is the comparison
-    without any."""
+    """Results by machine and fold, in any order; `start` is the comparison without any."""
 
     start: Comparison
     contenders: Sequence[MachineSpec]

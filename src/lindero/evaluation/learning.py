@@ -345,7 +345,7 @@ class ProbabilityCurve:
 
     Parameters
     ----------
-    values : ndarray of shape (n_rows, n_told)
+    values : ndarray of shape (n_rows, n_seen)
         Out-of-fold decisions, a column for each class that occurs in `y`.
     y : ndarray of shape (n_rows,)
         The classes of these rows.
@@ -362,10 +362,10 @@ class ProbabilityCurve:
 
         self.classes, counts = np.unique(training, return_counts=True)
         self._shares = counts / counts.sum()
-        self._told = np.unique(y)
-        held = FrozenEstimator(_GivenValues(self._told).fit(values, y))
+        self._seen = np.unique(y)
+        held = FrozenEstimator(_GivenValues(self._seen).fit(values, y))
         all_rows = np.arange(len(y))  # values are out of fold already
-        method = "sigmoid" if len(self._told) == 2 else "temperature"
+        method = "sigmoid" if len(self._seen) == 2 else "temperature"
         self._curve = CalibratedClassifierCV(
             held, method=method, cv=[(all_rows, all_rows)], ensemble=False
         )
@@ -373,10 +373,10 @@ class ProbabilityCurve:
 
     def __call__(self, values: Array, known: Array) -> Array:
         """Probabilities, a column for each of `classes`, of decisions about the `known` ones."""
-        told = np.isin(self.classes, self._told)
+        seen = np.isin(self.classes, self._seen)
         given = np.tile(self._shares, (len(values), 1))
-        among = self._curve.predict_proba(_arrange_by_class(values, known, self._told))
-        given[:, told] = self._shares[told].sum() * among
+        among = self._curve.predict_proba(_arrange_by_class(values, known, self._seen))
+        given[:, seen] = self._shares[seen].sum() * among
         return given
 
 
@@ -400,9 +400,9 @@ def _fit_curve(
     if not tests:
         return None
     tested = np.concatenate(tests)
-    told = np.unique(sample.y[tested])
-    if len(told) < 2:
+    classes = np.unique(sample.y[tested])
+    if len(classes) < 2:
         return None
-    values = np.concatenate([_arrange_by_class(*found, told) for found in decided])
+    values = np.concatenate([_arrange_by_class(*found, classes) for found in decided])
     weights = None if sample.weights is None else sample.weights[tested]
     return ProbabilityCurve(values, sample.y[tested], weights, training)

@@ -63,7 +63,7 @@ class MachineSpec:
     simplicity : int
         1 for a machine that a sentence explains; larger for others.
     advantage : str
-        What speaks for it where it is as good as others.
+        Why to prefer it to others that are as good.
 
     See Also
     --------
@@ -132,7 +132,7 @@ _INNER_COUPLED = {"C": (1.0,), "epsilon": _INNER_EPSILON}
 
 _DISCRIMINATIVE = {"learning": "discriminative"}
 
-# -- what speaks for a machine --------------------------------------------------------------------
+# -- why to prefer a machine ----------------------------------------------------------------------
 
 _SUM = "its answer is a weighted sum of the columns"
 _CURVED = "its boundary may be curved"
@@ -271,7 +271,7 @@ MACHINES: dict[str, MachineSpec] = {
 }
 
 #: The machines that a comparison takes where none are named, in the order in which they run;
-#: kernels are told apart.
+#: each kernel is a machine of its own.
 CONTENDERS: dict[str, MachineSpec] = {
     name: _BY_NAME[name]
     for name in (

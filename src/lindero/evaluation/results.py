@@ -20,7 +20,7 @@ from lindero.evaluation.registry import REGRESSION
 from lindero.evaluation.significance import PairedTest, compare_with_best, estimate_error
 from lindero.runtime.arrays import Array
 
-#: Below so many rows a warning is due.
+#: Fewer rows than this are warned of.
 FEW_ROWS = 200
 
 #: What measures are called in sentences.
@@ -38,7 +38,7 @@ class MachineResult:
     simplicity : int
         1 for a machine that a sentence explains; larger for others.
     advantage : str
-        What speaks for it where it is as good as others.
+        Why to prefer it to others that are as good.
     scores : dict of str to ndarray of shape (n_folds,)
         Each measure on each fold; NaN where there is none (yet).
     seconds_learning, seconds_predicting : ndarray of shape (n_folds,)
@@ -377,7 +377,7 @@ def _explain_choice(comparison: Comparison, best: MachineResult, taken: MachineR
     word = _WORDS[measure]
     own = write_mean(taken, measure)
     if taken is best:
-        lead = f"Take {taken.name}: its {word}, {own}, is the least"
+        lead = f"Take {taken.name}: its {word}, {own}, is the lowest"
         if len(comparison.against_best) == 0:
             return f"{lead}, and no other machine was judged."
         return f"{lead} of {1 + len(comparison.against_best)} machines."

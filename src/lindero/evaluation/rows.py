@@ -1,4 +1,4 @@
-"""The rows that machines are judged on: read from whatever was passed, and what is left out.
+"""The rows that machines are judged on: how they are read, and which columns are left out.
 
 Text columns whose values differ in most rows (names, numbers of customers, dates) are left out of
 comparisons: machines learn nothing from them, slowly.
@@ -22,10 +22,10 @@ from lindero.labels import missing_values, plain_labels, require_labels
 from lindero.runtime.arrays import Array
 from lindero.svm.adaptive.times import plain_times
 
-#: Whole numbers are classes up to so many different ones, as in files (`lindero.data.load`).
+#: Whole numbers are classes up to this many different ones, as in files (`lindero.data.load`).
 _MOST_CLASSES = 20
 
-#: Text with more different values than this share of the rows, from so many rows on, names them.
+#: Text with different values in more than this share of at least this many rows names the rows.
 _OWN_VALUES, _FEWEST_ROWS = 0.5, 50
 
 

@@ -290,7 +290,7 @@ def _sum_up(
     ordered = rank_trials(trials, less_is_better=measure in LESS_IS_BETTER)
     best = ordered[0]
     if best.failure is not None:
-        raise ValueError(f"No point of the grid could be fitted. The first said: {best.failure}")
+        raise ValueError(f"No point of the grid could be fitted. The first error: {best.failure}")
     return Tuning(machine.name, {**given, **best.params}, best, measure, ordered, None)
 
 

@@ -23,7 +23,7 @@ from scipy import stats
 
 from lindero.runtime.arrays import Array
 
-#: Machines are told apart below this p-value.
+#: Below this p-value a difference is more than chance.
 LEVEL = 0.05
 
 
@@ -36,7 +36,7 @@ class PairedTest:
     difference : float
         How much worse it is on average.
     p_value : float
-        Of the corrected resampled t-test, by itself; NaN with a single fold.
+        Of the corrected resampled t-test, without the adjustment; NaN with a single fold.
     adjusted : float
         The same, adjusted for all machines that are held against the best (Holm).
     wilcoxon : float

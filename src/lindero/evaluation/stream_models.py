@@ -2,12 +2,13 @@
 
 A model is known by its methods: `learn_one` and `predict_one` (river, which is not imported here),
 `partial_fit` and `predict` (scikit-learn and lindero), or `fit` and `predict`, which is fitted
-again every so many rows.
+again from time to time.
 """
 
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -54,7 +55,7 @@ class StreamTable:
                 yield dict(enumerate(values))
 
 
-class OneByOne:
+class RiverModel:
     """A river model: a row is a dictionary, and there may be no answer yet (None)."""
 
     def __init__(self, model: Any, table: StreamTable, y: Array) -> None:
@@ -71,22 +72,14 @@ class OneByOne:
             self.model.learn_one(x, label)
 
 
-class InBatches:
-    """A model with `partial_fit`; one that has to see some rows before it can begin, such as an
-    adaptive machine that chooses its coupling, is fitted to the first ones."""
+class _BatchModel(ABC):
+    """A model that predicts and learns batches of rows, with times where it takes them."""
 
-    def __init__(
-        self, model: Any, table: StreamTable, y: Array, times: Array | None, classes: Array
-    ) -> None:
+    def __init__(self, model: Any, table: StreamTable, y: Array, times: Array | None) -> None:
         self.model = model
         self._table = table
         self._y = y
         self._times = times
-        # scikit-learn wants to know all classes in the first call; a model that has learned before
-        # knows them.
-        known = hasattr(model, "classes_") or not _takes(model.partial_fit, "classes")
-        self._declared = {} if known else {"classes": classes}
-        _require_times(model, times, "partial_fit")
 
     def _at(self, start: int, stop: int) -> dict[str, Any]:
         return {} if self._times is None else {"times": self._times[start:stop]}
@@ -95,6 +88,24 @@ class InBatches:
         answer = self.model.predict(self._table.rows(start, stop), **self._at(start, stop))
         labels: list[Any] = np.asarray(answer).ravel().tolist()
         return labels
+
+    @abstractmethod
+    def learn(self, start: int, stop: int) -> None: ...
+
+
+class PartialFitModel(_BatchModel):
+    """A model with `partial_fit`; one that has to see some rows before it can begin, such as an
+    adaptive machine that chooses its coupling, is fitted to the first ones."""
+
+    def __init__(
+        self, model: Any, table: StreamTable, y: Array, times: Array | None, classes: Array
+    ) -> None:
+        super().__init__(model, table, y, times)
+        # scikit-learn wants to know all classes in the first call; a model that has learned before
+        # knows them.
+        known = hasattr(model, "classes_") or not _takes(model.partial_fit, "classes")
+        self._declared = {} if known else {"classes": classes}
+        _require_times(model, times, "partial_fit")
 
     def learn(self, start: int, stop: int) -> None:
         rows, labels = self._table.rows(start, stop), self._y[start:stop]
@@ -105,23 +116,15 @@ class InBatches:
         self._declared = {}
 
 
-class FittedAgain(InBatches):
-    """Any model with `fit`, fitted anew to the last `last` rows (all, if None) once `every` rows
+class RefittedModel(_BatchModel):
+    """Any model with `fit`, fitted again to the last `last` rows (all, if None) once `every` rows
     have come in."""
 
     def __init__(
-        self,
-        model: Any,
-        table: StreamTable,
-        y: Array,
-        times: Array | None,
-        every: int,
+        self, model: Any, table: StreamTable, y: Array, times: Array | None, every: int,
         last: int | None,
-    ) -> None:
-        self.model = model
-        self._table = table
-        self._y = y
-        self._times = times
+    ) -> None:  # fmt: skip
+        super().__init__(model, table, y, times)
         self._every = every
         self._last = last
         self._fitted_at: int | None = None
@@ -144,18 +147,18 @@ def adapt_model(
     classes: Array,
     refit_every: int | None,
     refit_on: int | None,
-) -> OneByOne | InBatches:
+) -> RiverModel | PartialFitModel | RefittedModel:
     """The adapter for a model, or an error that says which method is missing."""
     name = type(model).__name__
     if is_river(model):
         if refit_every is not None or refit_on is not None:
             raise ValueError(
-                f"refit_every and refit_on are for models that are fitted anew; {name} learns row "
+                f"refit_every and refit_on are for models that are fitted again; {name} learns row "
                 "by row: leave them out."
             )
         if times is not None:
             raise ValueError(f"times was given, but {name} takes no times: leave them out.")
-        return OneByOne(model, table, y)
+        return RiverModel(model, table, y)
     if not hasattr(model, "predict"):
         raise ValueError(
             f"{name} has neither predict nor predict_one: pass a classifier of lindero, "
@@ -164,15 +167,15 @@ def adapt_model(
     if hasattr(model, "__sklearn_tags__") and is_regressor(model):
         raise ValueError(f"{name} is a regression; accuracy and κ need a classifier.")
     if refit_every is not None:
-        return FittedAgain(model, table, y, times, refit_every, refit_on)
+        return RefittedModel(model, table, y, times, refit_every, refit_on)
     if refit_on is not None:
-        raise ValueError("refit_on says what to fit anew, but refit_every, how often, is missing.")
+        raise ValueError("refit_on says what to fit again, but refit_every, how often, is missing.")
     if not hasattr(model, "partial_fit"):
         raise ValueError(
             f"{name} has no partial_fit, so it cannot learn as the stream goes on. Pass "
-            "refit_every= to have it fitted anew every so many rows."
+            "refit_every= to have it fitted again every so many rows."
         )
-    return InBatches(model, table, y, times, classes)
+    return PartialFitModel(model, table, y, times, classes)
 
 
 def is_river(model: Any) -> bool:
