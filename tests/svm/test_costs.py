@@ -108,7 +108,7 @@ def test_the_result_is_keywords_of_the_machine():
         ([[0, 1, 2], [1, 0, 2]], {}, r"shape \(2, 2\), not \(2, 3\).*true negative"),
         ([0, 1, 5, 0], {}, r"shape \(2, 2\), not \(4,\)"),
         ([[0, NAN], [1, 0]], {}, "finite"),
-        ([[0, 1], [INFINITY, 0]], {}, "finite.*large beside the others"),
+        ([[0, 1], [INFINITY, 0]], {}, "finite.*large compared with the others"),
         ([[0, 0], [5, 0]], {}, "Predicting 1 where 0 is true costs 0, no more than being right"),
         ([[0, 1], [2, 3]], {}, "Predicting 0 where 1 is true costs 2, no more than.*3.*way round"),
         ([[1, 0], [0, 5]], {}, "no more than being right.*way round"),

@@ -67,7 +67,7 @@ class Formulation(ABC):
     #: Whether samples of positive sign must come first.
     positives_first: ClassVar[bool] = False
 
-    #: Whether p = 0: a solution is then as large as its sums, and a gap must be small beside them.
+    #: Whether p = 0: a solution is then as large as its sums, and gaps must be small against them.
     scale_free: ClassVar[bool] = False
 
     #: Whether the origin of a linear kernel may be moved: where Σ c_i = 0, it changes b alone.

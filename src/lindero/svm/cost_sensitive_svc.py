@@ -78,7 +78,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     verbose : bool, default=False
         Show a progress bar on fits that take longer than a second.
     max_iter : int, default=-1
-        Limit on the steps of the solver; -1 is none.
+        Limit on the iterations of the solver; -1 is none.
     solver : {"auto", "working_set", "interior_point"}, default="auto"
         ``"working_set"`` is decomposition, for any kernel. ``"interior_point"`` is for the linear
         kernel with up to some thousand features, and takes about 20 iterations whatever C is.
@@ -95,7 +95,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     Attributes
     ----------
     certificate_ : Certificate
-        KKT gap, primal and dual objective, steps, seconds and why fitting stopped.
+        KKT gap, primal and dual objective, iterations, seconds and why fitting stopped.
     classes_ : ndarray of shape (2,)
         The class labels.
     class_weight_ : ndarray of shape (2,)
@@ -121,7 +121,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     intercept_ : ndarray of shape (1,)
         Constant of the decision function.
     n_iter_ : ndarray of shape (1,)
-        Steps of the solver.
+        Iterations of the solver.
     fit_status_ : int
         0 if the optimum was reached, 1 otherwise.
     shape_fit_ : tuple of int

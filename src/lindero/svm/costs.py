@@ -2,16 +2,17 @@
 
 The loss of the machine (`lindero.problems.margin`) has two parameters, C₊ and C₋. With λ = 2C₋ − 1
 it predicts + where the odds of a positive exceed λ/C₊. Let an error on a positive cost c₊ more than
-being right, one on a negative c₋, and r = c₊/c₋. The least expected cost is had by predicting +
+being right, one on a negative c₋, and r = c₊/c₋. The expected cost is least if + is predicted
 where the odds exceed 1/r, so
 
     C₊ = r λ
 
 and λ stays free. It is how many times as far from the positives as from the negatives the boundary
-lies where classes can be separated. There nobody knows where in the gap the classes meet. Let any
-place be as likely as any other, and rows become rare in proportion to the distance left to it. Then
-a boundary at share t of the way from the negatives to the positives errs on t³ positives to
-(1 − t)³ negatives, on average, and c₊ t³ + c₋ (1 − t)³ is least where (1 − t)/t = √r. Hence
+lies where classes can be separated. There the data do not say where in the gap the classes meet.
+Assume that any place is as likely as any other, and that rows become rare in proportion to the
+distance left to it. Then a boundary at share t of the way from the negatives to the positives errs
+on t³ positives to (1 − t)³ negatives, on average, and c₊ t³ + c₋ (1 − t)³ is least where
+(1 − t)/t = √r. Hence
 
     λ = √r,    C₊ = r √r,    C₋ = (1 + √r)/2
 
@@ -127,7 +128,7 @@ def _net_costs(matrix: Any, classes: Sequence[Any]) -> tuple[np.float64, np.floa
     if not np.isfinite(costs).all():
         raise ValueError(
             f"The costs must be finite, got {costs.tolist()}. If an error must not happen at all, "
-            "give it a cost that is large beside the others."
+            "give it a cost that is large compared with the others."
         )
     with np.errstate(over="ignore"):
         net = costs[[0, 1], [1, 0]] - costs[[0, 1], [0, 1]]
@@ -173,7 +174,7 @@ def class_terms(
 
 
 def require_two(classes: Array) -> None:
-    """Refuse more or fewer classes than two, in the words that scikit-learn has for it."""
+    """Refuse more or fewer classes than two, in the words of scikit-learn."""
     if len(classes) != 2:
         kind = "multiclass" if len(classes) > 2 else "a single class"
         raise ValueError(

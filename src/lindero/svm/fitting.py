@@ -156,7 +156,7 @@ def fit_machines(
             rows = tasks[number].rows[list(error.samples)]
             raise NotSeparableError(not_separable_message(rows), rows.tolist()) from None
         except BaseException:
-            limits.interrupt()  # no use in going on with the others
+            limits.interrupt()  # the others would be in vain
             raise
 
     sizes = [len(task.rows) * formulation.per_sample for task in tasks]
@@ -359,7 +359,7 @@ class FittedMachines:
         return 0.0 if shift is None or self.weights is None else self.weights @ shift
 
 
-class Training(NamedTuple):
+class TrainedMachines(NamedTuple):
     """What came of a fit: the function and the solution of each task."""
 
     functions: list[KernelExpansion]
@@ -411,7 +411,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         training: TrainingSet,
         begun: float,
         last: FittedMachines | None,
-    ) -> Training:
+    ) -> TrainedMachines:
         """Solve the tasks of a fit and set the attributes that all estimators have; `begun` is when
         the fit was."""
         tasks, X = training.tasks, training.X
@@ -429,7 +429,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         if n_unfinished and not limits.interrupted:
             self._warn_unfinished(X, n_unfinished, len(solved))
         warn_if_indefinite(training.function, X, self.support_)
-        return Training(functions, solved, limits.interrupted)
+        return TrainedMachines(functions, solved, limits.interrupted)
 
     def _choose_solver(
         self, formulation: Formulation, function: KernelFunction, shape: tuple[int, int]
@@ -759,7 +759,7 @@ def warn_if_indefinite(function: KernelFunction, X: Any, support: Array) -> None
     if failed:
         warn_user(
             f"The {function.name} kernel is not positive semi-definite on these data: the problem "
-            "has no single optimum, and the certificate speaks of a stationary point only.",
+            "has no single optimum, and the certificate is that of a stationary point only.",
             UserWarning,
         )
 

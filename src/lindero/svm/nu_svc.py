@@ -22,7 +22,7 @@ from lindero.svm.calibration import RefusedMethod
 from lindero.svm.fitting import (
     FittedMachines,
     KernelEstimator,
-    Training,
+    TrainedMachines,
     TrainingSet,
     require_consistent,
 )
@@ -76,7 +76,7 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     verbose : bool, default=False
         Show a progress bar on fits that take longer than a second.
     max_iter : int, default=-1
-        Limit on the steps of the solver for each binary problem; -1 is none.
+        Limit on the iterations of the solver for each binary problem; -1 is none.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether `decision_function` gives one column per class, or one per pair of classes.
     break_ties : bool, default=False
@@ -98,8 +98,8 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     Attributes
     ----------
     certificate_ : Certificate
-        KKT gap, primal and dual objective, steps, seconds and why fitting stopped; all before the
-        margin is scaled to 1.
+        KKT gap, primal and dual objective, iterations, seconds and why fitting stopped; all before
+        the margin is scaled to 1.
     rho_ : ndarray of shape (n_machines,)
         The margin of each machine before it was scaled to 1. ``1 / rho_`` is the C with which
         :class:`SVC` would give the same machine.
@@ -125,7 +125,7 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     intercept_ : ndarray of shape (n_machines,)
         Constants of the decision functions.
     n_iter_ : ndarray of shape (n_machines,)
-        Steps of the solver for each machine.
+        Iterations of the solver for each machine.
     fit_status_ : int
         0 if the optimum was reached, 1 otherwise.
     shape_fit_ : tuple of int
@@ -274,7 +274,7 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             f"at most that{advice}. (specified nu is infeasible)"
         )
 
-    def _warn_if_no_margin(self, trained: Training) -> None:
+    def _warn_if_no_margin(self, trained: TrainedMachines) -> None:
         unknown = 0
         for problem, solution in trained.solved:
             bias, rho = margin_of(solution.bias)
@@ -284,8 +284,8 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         if unknown:
             warn_user(
                 f"{unknown} of {len(trained.solved)} machines have no margin at nu={self.nu:g} "
-                f"that can be told from zero with tol={self.tol:g}: boundaries of this kernel with "
-                "so few errors hardly exist, and theirs mean little. Raise nu, or lower tol.",
+                f"that differs from zero at tol={self.tol:g}: this kernel has hardly any boundary "
+                "with so few errors, so do not rely on theirs. Raise nu, or lower tol.",
                 UserWarning,
             )
 

@@ -52,7 +52,7 @@ class NuSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     verbose : bool, default=False
         Show a progress bar on fits that take longer than a second.
     max_iter : int, default=-1
-        Limit on the steps of the solver; -1 is none.
+        Limit on the iterations of the solver; -1 is none.
     warm_start : bool, default=False
         Go on from the last fit where that had as many rows: after a stop, or with other values of
         the parameters.
@@ -65,7 +65,7 @@ class NuSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     Attributes
     ----------
     certificate_ : Certificate
-        KKT gap, primal and dual objective, steps, seconds and why fitting stopped.
+        KKT gap, primal and dual objective, iterations, seconds and why fitting stopped.
     support_ : ndarray of shape (n_SV,)
         Rows of the training data that are support vectors.
     support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
@@ -85,7 +85,7 @@ class NuSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     epsilon_ : float
         Half-width of the tube that was found.
     n_iter_ : int
-        Steps of the solver.
+        Iterations of the solver.
     fit_status_ : int
         0 if the optimum was reached, 1 otherwise.
     shape_fit_ : tuple of int

@@ -55,7 +55,7 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     verbose : bool, default=False
         Show a progress bar on fits that take longer than a second.
     max_iter : int, default=-1
-        Limit on the steps of the solver; -1 is none.
+        Limit on the iterations of the solver; -1 is none.
     warm_start : bool, default=False
         Go on from the last fit where that had as many rows: after a stop, or with other values of
         the parameters.
@@ -68,7 +68,7 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     Attributes
     ----------
     certificate_ : Certificate
-        KKT gap, primal and dual objective, steps, seconds and why fitting stopped.
+        KKT gap, primal and dual objective, iterations, seconds and why fitting stopped.
     support_ : ndarray of shape (n_SV,)
         Rows of the training data that are support vectors.
     support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
@@ -88,7 +88,7 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     offset_ : float
         ``decision_function(X)`` is ``score_samples(X) - offset_``.
     n_iter_ : int
-        Steps of the solver.
+        Iterations of the solver.
     fit_status_ : int
         0 if the optimum was reached, 1 otherwise.
     shape_fit_ : tuple of int
@@ -163,7 +163,7 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training rows; the kernel matrix of shape (n_samples, n_samples) if precomputed.
         y : Ignored
-            Present for the sake of scikit-learn's conventions.
+            Not used; present for consistency with scikit-learn.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row; rows of weight zero are left out.
 

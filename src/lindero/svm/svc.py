@@ -66,7 +66,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     verbose : bool, default=False
         Show a progress bar on fits that take longer than a second.
     max_iter : int, default=-1
-        Limit on the steps of the solver for each binary problem; -1 is none.
+        Limit on the iterations of the solver for each binary problem; -1 is none.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether `decision_function` gives one column per class, or one per pair of classes.
     break_ties : bool, default=False
@@ -93,7 +93,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     Attributes
     ----------
     certificate_ : Certificate
-        KKT gap, primal and dual objective, steps, seconds and why fitting stopped.
+        KKT gap, primal and dual objective, iterations, seconds and why fitting stopped.
     classes_ : ndarray of shape (n_classes,)
         The class labels.
     class_weight_ : ndarray of shape (n_classes,)
@@ -117,7 +117,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     intercept_ : ndarray of shape (n_machines,)
         Constants of the decision functions.
     n_iter_ : ndarray of shape (n_machines,)
-        Steps of the solver for each machine.
+        Iterations of the solver for each machine.
     fit_status_ : int
         0 if the optimum was reached, 1 otherwise.
     shape_fit_ : tuple of int

@@ -50,7 +50,7 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     verbose : bool, default=False
         Show a progress bar on fits that take longer than a second.
     max_iter : int, default=-1
-        Limit on the steps of the solver; -1 is none.
+        Limit on the iterations of the solver; -1 is none.
     solver : {"auto", "working_set", "interior_point"}, default="auto"
         As in :class:`SVC`: interior points for the linear kernel with few features.
     warm_start : bool, default=False
@@ -65,7 +65,7 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     Attributes
     ----------
     certificate_ : Certificate
-        KKT gap, primal and dual objective, steps, seconds and why fitting stopped.
+        KKT gap, primal and dual objective, iterations, seconds and why fitting stopped.
     support_ : ndarray of shape (n_SV,)
         Rows of the training data that are support vectors.
     support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
@@ -83,7 +83,7 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     intercept_ : ndarray of shape (1,)
         Constant of the function.
     n_iter_ : int
-        Steps of the solver.
+        Iterations of the solver.
     fit_status_ : int
         0 if the optimum was reached, 1 otherwise.
     shape_fit_ : tuple of int

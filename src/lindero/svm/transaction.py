@@ -43,7 +43,7 @@ def become(estimator: Any, other: Any) -> None:
 
 
 def unfitted_copy(estimator: Estimator) -> Estimator:
-    """A copy to be fitted in the place of `estimator`, which a failure then leaves as it was."""
+    """A copy to be fitted instead of `estimator`, which a failure then leaves as it was."""
     copied = type(estimator).__new__(type(estimator))
     copied.__dict__ = {k: v for k, v in vars(estimator).items() if not is_fitted_attribute(k)}
     return copied

@@ -6,12 +6,12 @@ the models are the same; only the solving is shared.
 A path is one gamma on one fold, along ascending C. From one solution a of the dual problem (bounds
 u) to the next (bounds u' > u):
 
-    start   coefficients at their bound are put to the new one, the others stay; the sum is then
-            mended by the free ones. Most rows inside the margin stay there when C grows.
+    start   coefficients at their bound are put to the new one, the others stay; the free ones then
+            restore the sum. Most rows inside the margin stay there when C grows.
     end     where a < u everywhere, no bound acts: a solves the problem for every larger C as well,
             with the same bias and the same gap. The rest of the path costs nothing, exactly.
 
-With the kernel matrix of the fold at hand, the decision values of the validation rows are one
+Where the kernel matrix of the fold is known, the decision values of the validation rows are one
 product. They are put into the fitted estimators that a scorer is given.
 
 Threads solve paths (compiled code and BLAS release Python's lock); the scoring is done in the

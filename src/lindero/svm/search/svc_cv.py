@@ -59,14 +59,14 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     coef0 : float, default=0.0
         Constant in the poly and sigmoid kernels.
     class_weight : dict or "balanced" or None, default=None
-        Factors of C for each class; "balanced" is reckoned on the training rows of each fold.
+        Factors of C for each class; "balanced" is computed from the training rows of each fold.
     tol : float, default=1e-3
         Gap in the optimality conditions at which each fit stops.
     cache_size : float, default=1000
         Megabytes for kernel matrices. Where the matrix of all rows and that of a fold do not fit
         (from some 6 500 rows on with the default), kernels are computed a block at a time.
     max_iter : int, default=-1
-        Limit on the steps of the solver for each binary problem; -1 is none.
+        Limit on the iterations of the solver for each binary problem; -1 is none.
     multiclass : {"ovo", "ovr"}, default="ovo"
         Train one machine per pair of classes, or one per class against the rest.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
@@ -105,7 +105,7 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_splits_ : int
         Number of folds.
     n_iter_ : ndarray of shape (n_machines,)
-        Steps of the solver in the last fit, of the best point to all rows.
+        Iterations of the solver in the last fit, of the best point to all rows.
     classes_ : ndarray of shape (n_classes,)
         The class labels.
     certificate_ : Certificate

@@ -53,7 +53,7 @@ class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Megabytes for kernel matrices. Where the matrix of all rows and that of a fold do not fit
         (from some 6 500 rows on with the default), kernels are computed a block at a time.
     max_iter : int, default=-1
-        Limit on the steps of the solver for each fit; -1 is none.
+        Limit on the iterations of the solver for each fit; -1 is none.
     refit : bool, default=True
         Fit the best point to all rows. Without it there are scores, but nothing to predict with.
     verbose : bool, default=False
@@ -85,7 +85,7 @@ class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     best_estimator_ : SVR
         Fitted to all rows with the best point (if `refit`).
     n_iter_ : int
-        Steps of the solver in that fit.
+        Iterations of the solver in that fit.
     certificate_ : Certificate
         That of the refitted estimator.
     n_features_in_ : int
