@@ -185,7 +185,7 @@ def test_the_callback_can_end_clustering(stage):
 def test_too_few_passes_are_told():
     X, _ = planted(n_rows=80)
     model = TMClustering(4, max_iter=2, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="Stopped after 2 passes"):
+    with pytest.warns(ConvergenceWarning, match="Stopped after 2 iterations"):
         model.fit(X)
     assert model.n_iter_ == 2
 

@@ -20,18 +20,19 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from lindero.bayes.classifier import BAYES_CONSTRAINTS, BayesClassifier
 from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.columns.moments import Moments
-from lindero.bayes.conditional.discriminative import ConditionalFit, conditionally_learned
-from lindero.bayes.conditional.early_stopping import EarlyStopping
-from lindero.bayes.conditional.penalty_choice import (
+from lindero.bayes.discriminative.convergence import Convergence
+from lindero.bayes.discriminative.learning import (
     N_FOLDS,
-    Fold,
+    DiscriminativeFit,
+    EarlyStopping,
     LearningRows,
-    chosen_penalty,
-    folds_of,
+    PenaltyFold,
+    assign_folds,
+    choose_penalty,
+    learn_discriminatively,
 )
-from lindero.bayes.convergence import Convergence
 from lindero.bayes.evidence import Sample
-from lindero.bayes.logistic_form import LogisticForm, logistic_form
+from lindero.bayes.logistic_form import LogisticForm, build_logistic_form
 from lindero.bayes.networks.families import FamilyCounts
 from lindero.bayes.reading import prior_of
 from lindero.errors import warn_user
@@ -83,7 +84,7 @@ class DiscriminativeClassifier(BayesClassifier):
         """The rows that are learned from, and those that early stopping watches."""
         if self.learning == "generative" or not self.early_stopping:
             return sample, sample.of(np.arange(0))
-        held = folds_of(sample.y) == 1  # the only row of a class is learned from
+        held = assign_folds(sample.y) == 1  # the only row of a class is learned from
         if not held.any():
             raise ValueError(
                 "early_stopping=True needs rows to watch beside those that it learns from: no "
@@ -109,7 +110,7 @@ class DiscriminativeClassifier(BayesClassifier):
             stopping = EarlyStopping(
                 watched.codes, watched.y, watched.weights, watched.numbers, _PATIENCE
             )
-        found = conditionally_learned(
+        found = learn_discriminatively(
             families, rows.codes, rows.y, rows.weights, numbers=rows.numbers,
             moments=_of_columns(evidence.moments, varying), alpha=float(self.alpha),
             penalty=penalty, tolerance=self.tol, stopping=stopping, **self._options,
@@ -133,7 +134,7 @@ class DiscriminativeClassifier(BayesClassifier):
 
     @property
     def _options(self) -> dict[str, Any]:
-        return {"solver": self._solver, "max_passes": self.max_passes}
+        return {"solver": self._solver, "max_iter": self.max_passes}
 
     def _penalty(self, sample: Sample, families: FamilyCounts) -> tuple[float, dict[float, float]]:
         """Pseudo-counts of the penalty, and the losses by which they were chosen."""
@@ -143,11 +144,11 @@ class DiscriminativeClassifier(BayesClassifier):
             return 0.0, {}
         weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
         folds = self._folds(sample, families)
-        return chosen_penalty(folds, weights, float(self.alpha), **self._options)
+        return choose_penalty(folds, weights, float(self.alpha), **self._options)
 
-    def _folds(self, sample: Sample, families: FamilyCounts) -> Iterator[Fold]:
+    def _folds(self, sample: Sample, families: FamilyCounts) -> Iterator[PenaltyFold]:
         """Parts to learn from, with cut points and arcs of their own, and rows to judge by."""
-        fold, n_classes = folds_of(sample.y), len(self.classes_)
+        fold, n_classes = assign_folds(sample.y), len(self.classes_)
         for k in range(N_FOLDS):
             places = np.flatnonzero(fold == k)
             part, held = sample.of(np.flatnonzero(fold != k)), sample.of(places)
@@ -159,7 +160,7 @@ class DiscriminativeClassifier(BayesClassifier):
             known = families if self._keeps_arcs else None
             evidence = self._completed(self._counted_with(attributes, part, known), part)
             varying = evidence.moments.varying
-            yield Fold(
+            yield PenaltyFold(
                 self._families(attributes, evidence.counts),
                 _of_columns(evidence.moments, varying),
                 _learning_rows(attributes, part, varying),
@@ -181,7 +182,7 @@ class DiscriminativeClassifier(BayesClassifier):
             Coefficients and intercepts of indicators, their names, and `transform`, which makes the
             indicators of rows.
         """
-        return logistic_form(self)
+        return build_logistic_form(self)
 
 
 def _of_columns(moments: Moments, columns: Array) -> Moments:
@@ -200,7 +201,7 @@ def _learning_rows(attributes: Attributes, sample: Sample, columns: Array) -> Le
 
 
 def _told(
-    found: ConditionalFit,
+    found: DiscriminativeFit,
     solver: str,
     penalty: float,
     losses: dict[float, float],
@@ -212,6 +213,6 @@ def _told(
     )
     return Convergence(
         found.status, found.is_converged, found.is_global, likelihoods, objectives, steps,
-        found.n_passes, solver, penalty, losses,
+        found.n_iter, solver, penalty, losses,
         np.array([] if stopping is None else stopping.losses),
     )  # fmt: skip

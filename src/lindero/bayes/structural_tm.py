@@ -26,9 +26,8 @@ from lindero.bayes.discriminative_classifier import (
     DiscriminativeClassifier,
 )
 from lindero.bayes.networks.families import FamilyCounts
-from lindero.bayes.structural.arcs import CLASS, Structure
-from lindero.bayes.structural.exact_scores import SCORES, SearchRows
-from lindero.bayes.structural.greedy import Round, grown
+from lindero.bayes.structure_search.search import CRITERIA, SearchRound, SearchRows, grow_structure
+from lindero.bayes.structure_search.structure import CLASS, GrowingStructure
 from lindero.runtime.arrays import Array
 
 
@@ -168,7 +167,7 @@ class StructuralTM(DiscriminativeClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{k: v for k, v in DISCRIMINATIVE_CONSTRAINTS.items() if k not in ("learning", "warm_up")},
         "max_parents": [Interval(Integral, 0, None, closed="left")],
-        "score": [StrOptions(set(SCORES))],
+        "score": [StrOptions(set(CRITERIA))],
         "screening": [Interval(Integral, 1, None, closed="left"), None],
         "max_arcs": [Interval(Integral, 0, None, closed="left"), None],
         "n_jobs": [Integral, None],
@@ -265,18 +264,18 @@ class StructuralTM(DiscriminativeClassifier):
             return FamilyCounts.of(known.parents, known.with_class, sample, attributes.titles)
         self.history_ = []
 
-        def told(found: Round) -> bool | None:
+        def report(found: SearchRound) -> bool | None:
             self.history_.append(_named(found, attributes))
             return None if self.callback is None else self.callback(self.history_[-1])
 
-        structure, _ = grown(
+        structure, _ = grow_structure(
             SearchRows(*sample),
             max_parents=self.max_parents,
-            score=vars(self)["score"],
+            criterion=vars(self)["score"],
             screening=self.screening,
             max_arcs=self.max_arcs,
             n_jobs=self.n_jobs,
-            told=told,
+            report=report,
         )
         self.structure_ = [step.arc for step in self.history_ if step.arc is not None]
         titles = attributes.titles
@@ -289,7 +288,7 @@ class StructuralTM(DiscriminativeClassifier):
 
 
 def _families_of(
-    structure: Structure, n_attributes: int
+    structure: GrowingStructure, n_attributes: int
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
     """Parents of all attributes, and whether the class is one."""
     inside = dict(zip(structure.members, structure.parents, strict=True))
@@ -297,7 +296,7 @@ def _families_of(
     return tuple(inside.get(i, ()) for i in everyone), tuple(i in inside for i in everyone)
 
 
-def _named(found: Round, attributes: Attributes) -> ArcStep:
+def _named(found: SearchRound, attributes: Attributes) -> ArcStep:
     """A round in the names of the table."""
     arc = None
     if found.arc is not None:

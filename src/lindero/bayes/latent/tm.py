@@ -1,14 +1,14 @@
 """The TM algorithm without classes: rows that are classified by the model itself.
 
-TM moves counts towards those of the data, N ← N + λ (N⁰ − E_θ[N | x]) (`conditional.tm`). Where no
-class was seen, N⁰ must come from the model. If every row counts for all clusters, as much as the
-model thinks it belongs to each, then N⁰ = E_θ[N | x]: nothing moves, and every model is a fixed
-point, those of EM among them. So TM needs rows that belong to one cluster, ẑ. With θ̂ the estimate
-of EM, fixed, it maximises
+TM moves counts towards those of the data, N ← N + λ (N⁰ − E_θ[N | x]) (`discriminative.tm`). Where
+no class was seen, N⁰ must come from the model. If every row counts for each cluster with its
+posterior probability, then N⁰ = E_θ[N | x]: nothing moves, and every model is a fixed point, those
+of EM among them. So TM needs rows that belong to one cluster, ẑ. With θ̂ the estimate of EM, fixed,
+it maximises
 
     J(θ, ẑ) = Σ_rows w log P(ẑ | x; θ) − D(θ; θ̂)
 
-over both, in turns:
+over both, alternately:
 
     classify   ẑ ← argmax_z P(z | x; θ)
     learn      θ ← argmax J(·, ẑ), from θ̂ on
@@ -19,7 +19,7 @@ boundaries between clusters count, not how well their rows are described.
 
 **J never falls.** θ̂ does not change, so that classifying changes the first term only, and makes
 each row's part as large as it can be. What is learned is taken only if J is no less with it than
-with the parameters before. J ≤ 0, and there are finitely many ẑ; so the turns come to an end, when
+with the parameters before. J ≤ 0, and there are finitely many ẑ; so the rounds come to an end, when
 rows stay in their clusters.
 
 **The penalty must be above 0.** The model that put rows into clusters tells these apart without
@@ -35,25 +35,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from lindero.bayes.columns.moments import Moments, add_log_densities
-from lindero.bayes.conditional.discriminative import ConditionalFit, conditionally_learned
-from lindero.bayes.latent.em import CALLBACK, LatentFit, Reports
-from lindero.bayes.latent.latent_rows import LatentRows, Mixture
+from lindero.bayes.discriminative.learning import DiscriminativeFit, learn_discriminatively
+from lindero.bayes.latent.em import ClusteringOutcome, ClusteringReports, LatentFit
+from lindero.bayes.latent.mixture import LatentRows, Mixture
 from lindero.bayes.networks.families import FamilyCounts
 from lindero.bayes.networks.network import Network
 from lindero.runtime.arrays import Array
 
-SETTLED = "Converged: no row changes its cluster."
-BACK = "Converged: learning from the rows as they are classified does not raise the objective."
-NO_MORE_ROUNDS = (
-    "Stopped after {rounds} rounds, the most that were allowed; rows were still changing clusters. "
-    "A larger penalty holds them where EM had them."
-)
-
 #: Rounds of learning and classifying.
-_MOST_ROUNDS = 50
+MOST_ROUNDS = 50
 
-#: Passes of each round's learning, and its tolerance.
-_MOST_PASSES = 500
+#: Iterations of each round's learning, and its tolerance.
+_MAX_ITER = 500
 _TOLERANCE = 1e-7
 
 
@@ -69,21 +62,21 @@ class ClassifiedFit:
         Normals, in the units of the table.
     trace : tuple of float
         J before each round, and at the end; it never falls.
-    status : str
-        Why it ended, in a sentence.
+    outcome : ClusteringOutcome
+        Why it ended.
     """
 
     network: Network
     mean: Array
     sd: Array
     trace: tuple[float, ...]
-    status: str
+    outcome: ClusteringOutcome
 
 
-def classified(
-    rows: LatentRows, em: LatentFit, numbers: Array, penalty: float, reports: Reports
+def separate_clusters(
+    rows: LatentRows, em: LatentFit, numbers: Array, penalty: float, reports: ClusteringReports
 ) -> ClassifiedFit:
-    """From the estimate of EM to clusters with the boundaries of largest J.
+    """Find the clusters of largest J, from the estimate of EM on.
 
     Parameters
     ----------
@@ -95,43 +88,43 @@ def classified(
         The numbers in the units of the table.
     penalty : float
         ρ, above 0.
-    reports : Reports
-        Is told of every round.
+    reports : ClusteringReports
+        Gets a report of every round.
     """
-    mixture, families = em.mixture, rows.families(em.made_of)
-    moments = _moments(rows, mixture, em.made_of.sums[0], numbers)
+    mixture, families = em.mixture, rows.to_families(em.made_of)
+    moments = _make_moments(rows, mixture, em.made_of.sums[0], numbers)
     network = families.network(rows.alpha, mixture.weights)
     mean, sd = rows.normals(mixture)
-    logs = _log_posteriors(network, mean, sd, rows.codes, numbers)
+    logs = _compute_log_posteriors(network, mean, sd, rows.codes, numbers)
     w, every = rows.row_weights, np.arange(rows.n_rows)
     y = logs.argmax(axis=1)
-    trace, status = [float(w @ logs[every, y])], NO_MORE_ROUNDS.format(rounds=_MOST_ROUNDS)
-    for n_rounds in range(_MOST_ROUNDS):
-        if reports.tell(n_rounds, trace[-1], "tm"):
-            status = CALLBACK
+    trace, outcome = [float(w @ logs[every, y])], ClusteringOutcome.ROUND_LIMIT
+    for n_rounds in range(MOST_ROUNDS):
+        if reports.report(n_rounds, trace[-1], "tm"):
+            outcome = ClusteringOutcome.CALLBACK
             break
-        fit = _learned(rows, families, moments, numbers, y, mixture.weights, penalty)
+        fit = _learn(rows, families, moments, numbers, y, mixture.weights, penalty)
         reached = fit.trace[-1]
         if not reached.objective >= trace[-1]:
-            status = BACK
+            outcome = ClusteringOutcome.NO_GAIN
             break
         network, mean, sd = fit.network, fit.mean, fit.sd
-        logs = _log_posteriors(network, mean, sd, rows.codes, numbers)
+        logs = _compute_log_posteriors(network, mean, sd, rows.codes, numbers)
         before, y = y, logs.argmax(axis=1)
         drawn_back = reached.objective - reached.log_likelihood
         trace.append(float(w @ logs[every, y]) + drawn_back)
         if np.array_equal(before, y):
-            status = SETTLED
+            outcome = ClusteringOutcome.SETTLED
             break
-    return ClassifiedFit(network, mean, sd, tuple(trace), status)
+    return ClassifiedFit(network, mean, sd, tuple(trace), outcome)
 
 
-def _learned(
+def _learn(
     rows: LatentRows, families: FamilyCounts, moments: Moments | None, numbers: Array, y: Array,
     prior: Array, penalty: float,
-) -> ConditionalFit:  # fmt: skip
+) -> DiscriminativeFit:  # fmt: skip
     """Parameters that tell the classes y apart, pulled towards EM's."""
-    return conditionally_learned(
+    return learn_discriminatively(
         families,
         rows.codes,
         y,
@@ -141,12 +134,14 @@ def _learned(
         alpha=rows.alpha,
         prior=prior,
         penalty=penalty * rows.total_weight / len(prior),
-        max_passes=_MOST_PASSES,
+        max_iter=_MAX_ITER,
         tolerance=_TOLERANCE,
     )
 
 
-def _moments(rows: LatentRows, mixture: Mixture, count: Array, numbers: Array) -> Moments | None:
+def _make_moments(
+    rows: LatentRows, mixture: Mixture, count: Array, numbers: Array
+) -> Moments | None:
     """Moments whose normals are those of EM."""
     if not rows.n_numbers:
         return None
@@ -157,7 +152,7 @@ def _moments(rows: LatentRows, mixture: Mixture, count: Array, numbers: Array) -
     return Moments(count, mean, sd**2 * (count - 1.0), largest)
 
 
-def _log_posteriors(
+def _compute_log_posteriors(
     network: Network, mean: Array, sd: Array, codes: Array, numbers: Array
 ) -> Array:
     """log P(z | x) of all rows."""

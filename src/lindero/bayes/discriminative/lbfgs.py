@@ -1,15 +1,15 @@
-"""The optimum of conditional learning in fewer passes: L-BFGS on the objective of `conditional`.
+"""The optimum of conditional learning in fewer iterations: L-BFGS on `objective`.
 
 Where any weights are those of a network (`logistic.is_global`, complete rows, no penalty), tables
 are free weights β(x_i, pa_i, c), in which the objective is concave; at the end they are made
-probabilities again, with the distribution of attributes of the start (`input_margins`), which is
-the network that moving counts ends in as well. Otherwise tables are normalised,
+probabilities again, with the distribution of attributes of the start (`logistic.fit_margins`),
+which is the network that moving counts ends in as well. Otherwise tables are normalised,
 
     log P(x_i | pa_i, c) = η(x_i, pa_i, c) − log Σ_x exp η(x, pa_i, c),
 
-with the derivative Δ(x_i, pa_i, c) − P(x_i | pa_i, c) Σ_x Δ(x, pa_i, c), and the optimum is one of
-the neighbourhood of the start. Normals have their mean and log sd as variables, by which no false
-optimum comes in: natural parameters are smooth functions of them, one to one.
+with the derivative Δ(x_i, pa_i, c) − P(x_i | pa_i, c) Σ_x Δ(x, pa_i, c), and the optimum is a local
+one, near the start. Normals have their mean and log sd as variables. That adds no false optimum:
+natural parameters are smooth functions of them, one to one.
 
 Variables are scaled by the root of the counts they act on, so that all are about equally curved.
 """
@@ -22,19 +22,24 @@ from typing import Any
 import numpy as np
 from scipy.optimize import Bounds, minimize
 
-from lindero.bayes.conditional.conditional import Evaluation, Parameters
-from lindero.bayes.conditional.conditional_gaussian import LEAST_VARIANCE, slopes, statistics_of
-from lindero.bayes.conditional.conditional_problem import (
-    ROUNDED,
-    Pass,
-    Problem,
-    Watch,
-    ending,
-    out_of_passes,
+from lindero.bayes.discriminative.convergence import LearningEnd, LearningOutcome, LearningStep
+from lindero.bayes.discriminative.gaussians import (
+    LEAST_VARIANCE,
+    compute_statistics,
+    differentiate,
 )
-from lindero.bayes.conditional.input_margins import joint_counts, with_margins
-from lindero.bayes.conditional.logistic import absorbed
-from lindero.bayes.conditional.tm import Way
+from lindero.bayes.discriminative.logistic import (
+    absorb_normalisers,
+    compute_joint_counts,
+    fit_margins,
+)
+from lindero.bayes.discriminative.objective import (
+    ConditionalProblem,
+    NetworkParameters,
+    ObjectiveValue,
+    Watch,
+)
+from lindero.bayes.discriminative.tm import LearningResult
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import single_threaded_blas
 
@@ -52,25 +57,25 @@ _FARTHEST = 200.0
 _FARTHEST_NUMBER = 1e4
 
 
-class _NoMorePasses(Exception):  # noqa: N818
-    """Ends the search; it is no error."""
+class _LimitReached(Exception):  # noqa: N818
+    """Ends the search at max_iter; it is no error."""
 
 
-class _Told(Exception):  # noqa: N818
+class _WatchStopped(Exception):  # noqa: N818
     """Ends the search because the watch says so."""
 
 
 @dataclass(frozen=True, eq=False)
-class Variables:
+class LbfgsVariables:
     """Parameters as one vector, and back."""
 
-    problem: Problem
+    problem: ConditionalProblem
     rows: Array  # of the cells, those that vary
     scale: Array  # of these
     of_numbers: Array  # scale of numbers, (n_numbers, K)
 
     @classmethod
-    def of(cls, problem: Problem) -> Variables:
+    def of(cls, problem: ConditionalProblem) -> LbfgsVariables:
         cells = problem.rows.cells
         varying = cells.telling if problem.rows.is_complete else cells.used
         rows = np.flatnonzero(varying)
@@ -80,8 +85,8 @@ class Variables:
             of_numbers = of_numbers + problem.penalty.moments[0]
         return cls(problem, rows, np.sqrt(1.0 + curved[rows]), np.sqrt(1.0 + of_numbers))
 
-    def vector(self, parameters: Parameters) -> Array:
-        """All variables."""
+    def pack(self, parameters: NetworkParameters) -> Array:
+        """All variables as one vector."""
         parts = (
             parameters.logs[self.rows] * self.scale,
             parameters.mean * self.of_numbers,
@@ -89,37 +94,37 @@ class Variables:
         )
         return np.concatenate([part.ravel() for part in parts])
 
-    def parameters(self, vector: Array, start: Parameters) -> Parameters:
-        """What they stand for; cells that do not vary are those of the start."""
+    def unpack(self, vector: Array, start: NetworkParameters) -> NetworkParameters:
+        """The parameters of a vector; cells that do not vary are those of the start."""
         shape, k = (len(self.rows), start.logs.shape[1]), self.of_numbers.size
         n = shape[0] * shape[1]
         logs = start.logs.copy()
         logs[self.rows] = vector[:n].reshape(shape) / self.scale
         if not self.problem.is_free:
-            logs = self.problem.rows.cells.normalised(logs)
+            logs = self.problem.rows.cells.normalise(logs)
         mean = vector[n : n + k].reshape(self.of_numbers.shape) / self.of_numbers
         sd = np.exp(vector[n + k :].reshape(self.of_numbers.shape) / self.of_numbers)
-        return Parameters(logs, mean, sd)
+        return NetworkParameters(logs, mean, sd)
 
-    def slope(self, at: Parameters, found: Evaluation) -> Array:
+    def compute_slope(self, at: NetworkParameters, found: ObjectiveValue) -> Array:
         """The derivative of J by all variables."""
         cells, change = self.problem.rows.cells, found.cells
         if not self.problem.is_free:
             change = change.copy()
             for i, tells in enumerate(cells.with_class):
-                table = cells.seen(change, i)
+                table = cells.view_seen(change, i)
                 if not tells:  # the first class's column stands for all
                     table[..., 0] = table.sum(axis=-1)
                     table[..., 1:] = 0.0
-                table -= np.exp(cells.seen(at.logs, i)) * table.sum(axis=0)
+                table -= np.exp(cells.view_seen(at.logs, i)) * table.sum(axis=0)
             change[-1] -= np.exp(at.logs[-1]) * change[-1].sum()
-        by_mean, by_log_sd = slopes(found.moments, at.mean, at.sd)
+        by_mean, by_log_sd = differentiate(found.moments, at.mean, at.sd)
         parts = (
             change[self.rows] / self.scale, by_mean / self.of_numbers, by_log_sd / self.of_numbers
         )  # fmt: skip
         return np.concatenate([part.ravel() for part in parts])
 
-    def bounds(self, start: Parameters) -> Bounds:
+    def build_bounds(self, start: NetworkParameters) -> Bounds:
         """Weights stay near those of the start, as far as numbers can tell; and no variance falls
         below the least."""
         parts = (
@@ -138,43 +143,42 @@ class Variables:
 
 
 @dataclass(frozen=True, eq=False)
-class Ascent:
-    """Where L-BFGS came to: weights as it has them, normalised only where the problem is not free;
-    the slope there, by scaled variables; and what ended it, None being that there is nothing more
-    to gain."""
+class LbfgsResult:
+    """Where L-BFGS ended: weights, normalised only where the problem is not free; the slope there,
+    by scaled variables; and what ended it, None where there is nothing more to gain."""
 
-    parameters: Parameters
+    parameters: NetworkParameters
     slope: Array
-    trace: tuple[Pass, ...]
-    n_passes: int
+    trace: tuple[LearningStep, ...]
+    n_iter: int
     ended_by: type[Exception] | None
 
 
-def ascended(
-    problem: Problem,
-    start: Parameters,
-    max_passes: int,
+def run_lbfgs(
+    problem: ConditionalProblem,
+    start: NetworkParameters,
+    max_iter: int,
     tolerance: float,
     watch: Watch | None = None,
-) -> Ascent:
-    """Climb from any parameters; see `tm.moved_counts` for the rest."""
-    variables = Variables.of(problem)
-    reached = variables.vector(start)
+) -> LbfgsResult:
+    """Climb from any parameters; see `tm.move_counts` for the rest."""
+    variables = LbfgsVariables.of(problem)
+    reached = variables.pack(start)
     slope = np.full(len(reached), np.inf)
-    seen: dict[bytes, tuple[Evaluation, Array]] = {}
-    trace: list[Pass] = []
-    n_passes = 0
+    seen: dict[bytes, tuple[ObjectiveValue, Array]] = {}
+    trace: list[LearningStep] = []
+    n_iter = 0
 
     def cost(vector: Array) -> tuple[float, Array]:
-        nonlocal n_passes
-        if n_passes >= max_passes:
-            raise _NoMorePasses
-        at = variables.parameters(vector, start)
+        nonlocal n_iter
+        if n_iter >= max_iter:
+            raise _LimitReached
+        at = variables.unpack(vector, start)
         found = problem.evaluate(at)
-        n_passes += 1
+        n_iter += 1
         if not trace:
-            trace.append(Pass(found.log_likelihood, found.objective, 0.0))
-        by_variables = variables.slope(at, found)
+            trace.append(LearningStep(found.log_likelihood, found.objective, 0.0))
+        by_variables = variables.compute_slope(at, found)
         seen[vector.tobytes()] = found, by_variables
         return -found.objective, -by_variables
 
@@ -183,12 +187,11 @@ def ascended(
         reached = intermediate_result.x.copy()
         found, slope = seen[reached.tobytes()]
         seen.clear()
-        trace.append(Pass(found.log_likelihood, found.objective, 1.0))
+        trace.append(LearningStep(found.log_likelihood, found.objective, 1.0))
         if watch is not None:
-            at = _proper(problem, variables.parameters(reached, start))
-            normals = problem.rows.gaussian.outwards(at.mean, at.sd)
-            if watch(problem.network(at), *normals):
-                raise _Told
+            at = _make_proper(problem, variables.unpack(reached, start))
+            if problem.show(at, watch):
+                raise _WatchStopped
 
     ended_by: type[Exception] | None = None
     try:
@@ -196,56 +199,60 @@ def ascended(
         with single_threaded_blas:
             minimize(
                 cost, reached, jac=True, method="L-BFGS-B", callback=after_step,
-                bounds=variables.bounds(start),
+                bounds=variables.build_bounds(start),
                 options={
                     "maxcor": _MEMORY, "ftol": tolerance, "gtol": 0.0, "maxls": 40,
-                    "maxfun": 2 * max_passes, "maxiter": 2 * max_passes,
+                    "maxfun": 2 * max_iter, "maxiter": 2 * max_iter,
                 },
             )  # fmt: skip
-    except (_NoMorePasses, _Told) as ending_of:
+    except (_LimitReached, _WatchStopped) as ending_of:
         ended_by = type(ending_of)
-    at = variables.parameters(reached, start)
-    return Ascent(at, slope, tuple(trace), n_passes, ended_by)
+    at = variables.unpack(reached, start)
+    return LbfgsResult(at, slope, tuple(trace), n_iter, ended_by)
 
 
-def climbed(problem: Problem, max_passes: int, tolerance: float, watch: Watch | None = None) -> Way:
-    """As `tm.moved_counts`; all steps in the trace are 1.
+def climb(
+    problem: ConditionalProblem, max_iter: int, tolerance: float, watch: Watch | None = None
+) -> LearningResult:
+    """As `tm.move_counts`; all steps in the trace are 1.
 
-    A single step of little gain ends L-BFGS, whatever the reason. So it is begun again where it
+    A single step of little gain ends L-BFGS, whatever the reason. So it is restarted where it
     ended, without memory, until that hardly gains anything; unless the slope g says so already: the
     objective is concave, and ½ gᵀg is what a step would gain at the curvature 1 to which variables
     are scaled.
     """
-    at = problem.parameters(problem.counts, problem.sums)
-    with problem.rows.threads():
-        way = ascended(problem, at, max_passes, tolerance, watch)
-        trace, n_passes = [*way.trace], way.n_passes
-        gain = 0.5 * way.slope @ way.slope if problem.is_free else np.inf
+    start = problem.estimate(problem.counts, problem.sums)
+    with problem.rows.keep_threads():
+        run = run_lbfgs(problem, start, max_iter, tolerance, watch)
+        trace, n_iter = [*run.trace], run.n_iter
+        gain = 0.5 * run.slope @ run.slope if problem.is_free else np.inf
         little = _HARDLY * tolerance * max(1.0, abs(trace[-1].objective))
         for _ in range(_MOST_RESTARTS):
-            if way.ended_by is not None or gain <= little or n_passes >= max_passes:
+            if run.ended_by is not None or gain <= little or n_iter >= max_iter:
                 break
-            way = ascended(problem, way.parameters, max_passes - n_passes, tolerance, watch)
-            gain = way.trace[-1].objective - way.trace[0].objective
-            trace, n_passes = [*trace, *way.trace[1:]], n_passes + way.n_passes
-        found = _proper(problem, way.parameters)
-        status = None
-        if way.ended_by is None:
-            rests = gain <= little or problem.no_maximum(found) is not None
-            status = ending(problem, found) if rests else ROUNDED
-        elif way.ended_by is _NoMorePasses:
-            status = out_of_passes(problem, found, max_passes)
+            run = run_lbfgs(problem, run.parameters, max_iter - n_iter, tolerance, watch)
+            gain = run.trace[-1].objective - run.trace[0].objective
+            trace, n_iter = [*trace, *run.trace[1:]], n_iter + run.n_iter
+        found = _make_proper(problem, run.parameters)
+        if run.ended_by is _WatchStopped:
+            end = LearningEnd.of(LearningOutcome.STOPPED_EARLY, best=len(trace) - 1)
+        elif run.ended_by is _LimitReached:
+            end = problem.describe_limit(found, max_iter)
+        elif gain <= little or problem.explain_no_maximum(found) is not None:
+            end = problem.describe_rest(found)
+        else:
+            end = LearningEnd.of(LearningOutcome.ROUNDING)
     cells = problem.rows.cells
     if problem.is_free:
         wanted = problem.counts.sum(axis=1)
-        found = Parameters(with_margins(cells, found.logs, wanted), found.mean, found.sd)
-    counts = joint_counts(cells, found.logs, problem.rows.total_weight, problem.counts)
-    sums = statistics_of(problem.sums[0], found.mean, found.sd)
-    return Way(found, tuple(trace), n_passes, status, counts, sums)
+        found = NetworkParameters(fit_margins(cells, found.logs, wanted), found.mean, found.sd)
+    counts = compute_joint_counts(cells, found.logs, problem.rows.total_weight, problem.counts)
+    sums = compute_statistics(problem.sums[0], found.mean, found.sd)
+    return LearningResult(found, tuple(trace), n_iter, end, counts, sums)
 
 
-def _proper(problem: Problem, at: Parameters) -> Parameters:
+def _make_proper(problem: ConditionalProblem, at: NetworkParameters) -> NetworkParameters:
     """Parameters whose tables are probabilities."""
     if not problem.is_free:
         return at
-    return Parameters(absorbed(problem.rows.cells, at.logs), at.mean, at.sd)
+    return NetworkParameters(absorb_normalisers(problem.rows.cells, at.logs), at.mean, at.sd)

@@ -46,12 +46,12 @@ class GaussianColumns:
         self.scale[~seen] = 1.0
         self.numbers = np.ascontiguousarray((numbers - self.centre) / self.scale)
 
-    def inwards(self, mean: Array, sd: Array) -> tuple[Array, Array]:
+    def standardise(self, mean: Array, sd: Array) -> tuple[Array, Array]:
         """Means and standard deviations in the units of these columns."""
         least = np.sqrt(LEAST_VARIANCE)
         return (mean - self.centre) / self.scale, np.maximum(sd / self.scale, least)
 
-    def outwards(self, mean: Array, sd: Array) -> tuple[Array, Array]:
+    def unstandardise(self, mean: Array, sd: Array) -> tuple[Array, Array]:
         """Means and standard deviations in the units of the table."""
         return mean * self.scale + self.centre, sd * self.scale
 
@@ -62,7 +62,7 @@ class GaussianColumns:
         add_log_densities(numbers, mean, sd, out)
         # The constant ½ log 2π of each column is the same for all classes, and drops out.
 
-    def sums(self, shares: Array, start: int, stop: int) -> Array:
+    def sum_shares(self, shares: Array, start: int, stop: int) -> Array:
         """n, S₁ and S₂ of rows start…stop weighted by `shares` (n_rows, K), which may be negative,
         of shape (3, n_numbers, K)."""
         out = np.zeros((3, len(self.numbers), shares.shape[1]))
@@ -70,25 +70,25 @@ class GaussianColumns:
         return out
 
 
-def statistics_of(count: Array, mean: Array, sd: Array) -> Array:
+def compute_statistics(count: Array, mean: Array, sd: Array) -> Array:
     """The sums of which a mean and a standard deviation are those of largest likelihood."""
     return np.stack([count, count * mean, count * (sd**2 + mean**2)])
 
 
-def normals_of(sums: Array) -> tuple[Array, Array]:
+def estimate_normals(sums: Array) -> tuple[Array, Array]:
     """Mean and standard deviation of largest likelihood."""
     count, first, second = sums
     mean = first / count
     return mean, np.sqrt(np.maximum(second / count - mean**2, LEAST_VARIANCE))
 
 
-def natural(mean: Array, sd: Array) -> Array:
+def to_natural(mean: Array, sd: Array) -> Array:
     """What multiplies 1, x and x² in the log-density: (3, n_numbers, K)."""
     precision = 1.0 / sd**2
     return np.stack([-np.log(sd) - 0.5 * mean**2 * precision, mean * precision, -0.5 * precision])
 
 
-def slopes(surplus: Array, mean: Array, sd: Array) -> tuple[Array, Array]:
+def differentiate(surplus: Array, mean: Array, sd: Array) -> tuple[Array, Array]:
     """Derivatives by the mean and by log sd, of a function with derivative `surplus` by `natural`
     parameters."""
     count, first, second = surplus
@@ -96,15 +96,15 @@ def slopes(surplus: Array, mean: Array, sd: Array) -> tuple[Array, Array]:
     return (first - mean * count) / sd**2, about / sd**2 - count
 
 
-def normal_rate(sums: Array, change: Array) -> float:
+def compute_normal_rate(sums: Array, change: Array) -> float:
     """How fast the function with derivative `change` rises along it: the means move by
     slope · s² / n, and log sd by slope / 2n."""
-    mean, sd = normals_of(sums)
-    by_mean, by_log_sd = slopes(change, mean, sd)
+    mean, sd = estimate_normals(sums)
+    by_mean, by_log_sd = differentiate(change, mean, sd)
     return float(((by_mean**2 * sd**2 + 0.5 * by_log_sd**2) / sums[0]).sum())
 
 
-def largest_step(sums: Array, change: Array) -> float:
+def find_largest_step(sums: Array, change: Array) -> float:
     """The largest λ up to which sums + λ change have rows and variances above the least.
 
     n > 0 is linear in λ, and (S₂ − least · n) n − S₁² > 0 quadratic: the smallest positive root.
