@@ -158,7 +158,7 @@ def test_a_failed_fit_leaves_everything(name):
 
 @EVERY_MAKER
 @pytest.mark.parametrize("solver", ["tm", "accelerated"])
-def test_too_few_passes_warn(name, solver):
+def test_too_few_iterations_warn(name, solver):
     X, y = soft(7, 300)
     model = discriminative(name, penalty=0, solver=solver, max_passes=3)
     with pytest.warns(ConvergenceWarning, match="Stopped after 3 iterations, the most that"):
@@ -190,6 +190,13 @@ def test_what_is_told():
     assert found != "Converged"
     with pytest.raises(TypeError, match="unhashable"):
         hash(found)
+
+
+def test_the_former_name_of_the_number_of_iterations_warns():
+    X, y = soft(8, 100)
+    found = discriminative("NaiveBayes", penalty=3.0).fit(X, y).convergence_
+    with pytest.warns(FutureWarning, match="n_passes is now called n_iter"):
+        assert found.n_passes == found.n_iter > 0
 
 
 @EVERY_MAKER
