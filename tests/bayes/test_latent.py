@@ -123,7 +123,7 @@ def test_many_rows_and_threads_give_the_sums_of_their_parts():
     shares = np.random.default_rng(0).normal(size=(10_000, 3))
     halves = [slice(0, 3_333), slice(3_333, None)]
     found = whole.share_out(shares)
-    with whole.keep_threads():
+    with whole.threads.keep():
         threaded = whole.share_out(shares)
     np.testing.assert_array_equal(found.counts, threaded.counts)
     np.testing.assert_array_equal(found.sums, threaded.sums)

@@ -219,13 +219,10 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.callback = callback
 
     _attributes: Attributes
-    #: Tables and weights of the clusters, and means and standard deviations of Gaussian columns.
-    _model: tuple[Network, Array, Array]
-    #: Which of the Gaussian columns are not constant.
-    _varying: Array
-    #: All rows together: moments of numbers, counts of values, and weight.
-    _whole: Moments
-    _values: list[Array]
+    _model: tuple[Network, Array, Array]  # with means and standard deviations of Gaussian columns
+    _varying: Array  # which of these are not constant
+    _whole: Moments  # of these, in all rows
+    _values: list[Array]  # weight of each value of the other columns
     _total_weight: float
 
     # -- learning -----------------------------------------------------------------------------
@@ -269,15 +266,14 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _read(self, X: Any, sample_weight: Any) -> tuple[Table, Array | None, Table]:
         """The rows that have weight, and their weights; and all rows."""
         whole = counted = UserTable.of(X)
-        weights, places = None, np.empty(0, dtype=np.intp)
+        weights = None
         if sample_weight is not None:
             weights = row_factors(sample_weight, _num_samples(X), "sample_weight")
             places = np.flatnonzero(weights > 0.0)
             if len(places) == 0:
                 raise ValueError("sample_weight is zero everywhere: there is nothing to cluster.")
-        partly = weights is not None and len(places) < len(weights)
-        if weights is not None and partly:  # rows that do not count bring no categories either
-            counted, weights = UserTable.of(_safe_indexing(X, places)), weights[places]
+            if len(places) < len(weights):  # rows that do not count bring no categories either
+                counted, weights = UserTable.of(_safe_indexing(X, places)), weights[places]
         schema = Schema.learned(counted, self.categorical_features)
         validate_data(self, X, skip_check_array=True)
         if self.categorical_features is None:
@@ -291,7 +287,7 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                     "points."
                 )
         table = every = schema.read(counted, unseen="error")
-        if partly:
+        if counted is not whole:
             # A value that only rows without weight have is no error in these.
             unseen = "missing" if self.unseen == "error" else self.unseen
             every = schema.read(whole, unseen=unseen)
@@ -309,17 +305,12 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self._varying = self._whole.varying
         numbers = np.ascontiguousarray(every[self._varying])
         rows = LatentRows(codes, cards, numbers, weights, self.alpha, self.min_scale)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         found = find_clusters(
-            rows,
-            numbers,
-            self.n_clusters,
-            self.max_clusters,
-            penalty=self.penalty if self.method == "tm" else None,
-            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
-            max_iter=self.max_iter,
-            tol=self.tol,
+            rows, numbers, self.n_clusters, self.max_clusters, seed=seed, max_iter=self.max_iter,
+            penalty=self.penalty if self.method == "tm" else None, tol=self.tol,
             reports=ClusteringReports(self.callback, self.n_init),
-        )
+        )  # fmt: skip
         self.bic_, self.convergence_ = found.bic, found.trace
         self.n_iter_, self.status_ = found.n_iter, found.status
         self.weights_ = np.exp(found.network.log_prior)
@@ -371,10 +362,8 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def network_(self) -> BayesNetwork:
         """Tables of the clusters, and the files that they can be written to. The class is called
         "cluster" there, with underscores after it if a column has that name."""
-        network, _, _ = self._estimated()
-        attributes = self._attributes
-        schema = attributes.schema
-        names = [schema.title(column) for column in range(schema.n_columns)]
+        network, attributes = self._estimated()[0], self._attributes
+        names = [attributes.schema.title(k) for k in range(attributes.schema.n_columns)]
         left_out = [names[k] for k in attributes.gaussian_columns]
         return BayesNetwork(
             network, attributes.titles, attributes.values(), self.classes_.tolist(), left_out,
@@ -384,46 +373,34 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     # -- answers ------------------------------------------------------------------------------
 
     def predict_joint_log_proba(self, X: Any) -> Array:
-        """log P(z, x) of each cluster, with missing values summed out.
+        """log P(z, x) of each cluster, of shape (n_samples, n_clusters_), without Gaussian columns
+        that held one number only.
 
         Parameters
         ----------
         X : array-like or dataframe of shape (n_samples, n_features)
             Rows; columns of a dataframe are found by their names.
-
-        Returns
-        -------
-        joint : ndarray of shape (n_samples, n_clusters_)
-            Without Gaussian columns that held one number only.
         """
         check_is_fitted(self)
         return self._log_joint(new_rows(self, X))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """log P(z | x) of each cluster.
+        """log P(z | x) of each cluster, of shape (n_samples, n_clusters_).
 
         Parameters
         ----------
         X : array-like or dataframe of shape (n_samples, n_features)
             Rows.
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_samples, n_clusters_)
         """
         return log_posterior(self.predict_joint_log_proba(X), self.class_log_prior_)
 
     def predict_proba(self, X: Any) -> Array:
-        """P(z | x) of each cluster.
+        """P(z | x) of each cluster, of shape (n_samples, n_clusters_).
 
         Parameters
         ----------
         X : array-like or dataframe of shape (n_samples, n_features)
             Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_clusters_)
         """
         return posterior(self.predict_joint_log_proba(X), self.class_log_prior_)
 
@@ -434,10 +411,6 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like or dataframe of shape (n_samples, n_features)
             Rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
         """
         joint = self.predict_joint_log_proba(X)
         return self.classes_[most_probable(joint, self.class_log_prior_)]
@@ -449,10 +422,6 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like or dataframe of shape (n_samples, n_features)
             Rows.
-
-        Returns
-        -------
-        log_likelihood : ndarray of shape (n_samples,)
         """
         return _log_sums(self.predict_joint_log_proba(X))
 
@@ -490,18 +459,13 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return explained(self, X, of, against)
 
     def describe(self, most: int = 5) -> str:
-        """What sets each cluster apart, in words.
+        """Describe what sets each cluster apart, in a paragraph for each.
 
         Parameters
         ----------
         most : int, default=5
             How many columns to name of each cluster: those whose distribution in the cluster
             differs most from that in all rows (Kullback–Leibler divergence).
-
-        Returns
-        -------
-        text : str
-            A paragraph for each cluster.
         """
         network, mean, sd = self._estimated()
         if not most >= 1:

@@ -26,9 +26,9 @@ from lindero.runtime.arrays import Array
 
 @dataclass(frozen=True, eq=False)
 class LogisticForm:
-    """Weights of features under which logistic regression has the posterior of a classifier.
+    """The logistic regression that has the posterior P(c | x) of a Bayesian classifier.
 
-    Attributes
+    Parameters
     ----------
     coef : ndarray of shape (n_classes, n_features_out)
         Weights.
@@ -39,6 +39,26 @@ class LogisticForm:
         "column (scaled)", "column² (scaled)" of Gaussian columns.
     centre, scale : ndarray of shape (n_gaussian,)
         Of the Gaussian columns among the features.
+
+    See Also
+    --------
+    NaiveBayes, TAN, KDB, NetworkClassifier, StructuralTM : Make it by ``to_logistic()``.
+    Convergence : How discriminative parameters were learned.
+
+    References
+    ----------
+    T. Roos, H. Wettig, P. Grünwald, P. Myllymäki and H. Tirri (2005). On discriminative Bayesian
+    network classifiers and logistic regression. Machine Learning 59, 267–296.
+
+    Examples
+    --------
+    >>> from lindero.bayes import NaiveBayes
+    >>> X = [["sun"], ["sun"], ["rain"], ["rain"]]
+    >>> form = NaiveBayes().fit(X, ["out", "in", "in", "in"]).to_logistic()
+    >>> form.feature_names
+    ['x0=rain', 'x0=sun']
+    >>> form.coef.shape
+    (2, 2)
     """
 
     coef: Array

@@ -21,24 +21,12 @@ from lindero.runtime.arrays import Array
 
 @dataclass(frozen=True, eq=False)
 class FamilyCells:
-    """Where the cells of each family lie.
+    """Where the cells of each family lie."""
 
-    Parameters
-    ----------
-    parents : tuple of tuple of int
-        The attributes that are parents of each attribute.
-    with_class : tuple of bool
-        Whether the class is a parent too.
-    cards : int array of shape (n_attributes,)
-        How many values each attribute has.
-    n_classes : int
-        K.
-    """
-
-    parents: tuple[tuple[int, ...], ...]
-    with_class: tuple[bool, ...]
-    cards: Array
-    n_classes: int
+    parents: tuple[tuple[int, ...], ...]  # the attributes that are parents of each attribute
+    with_class: tuple[bool, ...]  # whether the class is a parent too
+    cards: Array  # how many values each attribute has
+    n_classes: int  # K
 
     @property
     def n_attributes(self) -> int:
@@ -121,13 +109,8 @@ class FamilyCells:
         return tuple(self.view_table(values, i) for i in range(self.n_attributes))
 
     def estimate_logs(self, counts: Array) -> Array:
-        """log P(x | pa, c) and log P(c) of largest likelihood; 0 in cells of missing values.
-
-        Parameters
-        ----------
-        counts : array of shape (size, K)
-            Above zero in all used rows.
-        """
+        """log P(x | pa, c) and log P(c) of largest likelihood, from counts (size, K) that are above
+        zero in all used rows; 0 in cells of missing values."""
         logs = np.zeros_like(counts)
         for i, tells in enumerate(self.with_class):
             table = self.view_seen(counts, i)

@@ -81,9 +81,8 @@ class LearningEnd:
     @classmethod
     def at_limit(cls, limit: int, no_maximum: str | None) -> LearningEnd:
         """Of learning that was cut off; and why there is no maximum, where that is certain."""
-        further = ""
-        if no_maximum is not None:
-            further = f" There is no maximum, because {no_maximum}; a penalty above 0 gives one."
+        why = f" There is no maximum, because {no_maximum}; a penalty above 0 gives one."
+        further = "" if no_maximum is None else why
         return cls.of(LearningOutcome.ITERATION_LIMIT, further, limit=limit)
 
 

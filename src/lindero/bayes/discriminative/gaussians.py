@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from lindero.bayes.columns.moments import Moments, add_log_densities
+from lindero.bayes.discriminative.posteriors import RowThreads, split_rows
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import FAST
 
@@ -27,15 +28,7 @@ LEAST_VARIANCE = 1e-9
 
 
 class GaussianColumns:
-    """Columns of numbers in units of their own.
-
-    Parameters
-    ----------
-    numbers : array of shape (n_numbers, n_rows)
-        NaN is missing.
-    weights : array of shape (n_rows,) or None
-        How often each row counts.
-    """
+    """Columns of numbers (n_numbers, n_rows), NaN being missing, in units of their own."""
 
     def __init__(self, numbers: Array, weights: Array | None = None) -> None:
         one_class = np.zeros(numbers.shape[1], dtype=np.intp)
@@ -62,12 +55,22 @@ class GaussianColumns:
         add_log_densities(numbers, mean, sd, out)
         # The constant ½ log 2π of each column is the same for all classes, and drops out.
 
-    def sum_shares(self, shares: Array, start: int, stop: int) -> Array:
-        """n, S₁ and S₂ of rows start…stop weighted by `shares` (n_rows, K), which may be negative,
-        of shape (3, n_numbers, K)."""
-        out = np.zeros((3, len(self.numbers), shares.shape[1]))
-        _add_sums(self.numbers, shares, start, stop, out)
-        return out
+    def sum_shares(self, shares: Array, threads: RowThreads) -> Array:
+        """n, S₁ and S₂ of rows weighted by `shares` (n_rows, K), which may be negative, of shape
+        (3, n_numbers, K)."""
+        n_numbers, n_rows = self.numbers.shape
+        shape = (3, n_numbers, shares.shape[1])
+        if not n_numbers:
+            return np.zeros(shape)
+        ends = split_rows(n_rows, int(np.prod(shape)))
+        sums = np.zeros((len(ends) - 1, *shape))
+
+        def add(part: int, start: int, stop: int) -> None:
+            _add_sums(self.numbers, shares, start, stop, sums[part])
+
+        threads.run(add, ends, n_rows * n_numbers)
+        total: Array = sums.sum(axis=0)
+        return total
 
 
 def compute_statistics(count: Array, mean: Array, sd: Array) -> Array:

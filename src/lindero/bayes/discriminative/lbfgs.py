@@ -23,16 +23,8 @@ import numpy as np
 from scipy.optimize import Bounds, minimize
 
 from lindero.bayes.discriminative.convergence import LearningEnd, LearningOutcome, LearningStep
-from lindero.bayes.discriminative.gaussians import (
-    LEAST_VARIANCE,
-    compute_statistics,
-    differentiate,
-)
-from lindero.bayes.discriminative.logistic import (
-    absorb_normalisers,
-    compute_joint_counts,
-    fit_margins,
-)
+from lindero.bayes.discriminative.gaussians import LEAST_VARIANCE, differentiate
+from lindero.bayes.discriminative.logistic import absorb_normalisers, fit_margins
 from lindero.bayes.discriminative.objective import (
     ConditionalProblem,
     NetworkParameters,
@@ -222,7 +214,7 @@ def climb(
     are scaled.
     """
     start = problem.estimate(problem.counts, problem.sums)
-    with problem.rows.keep_threads():
+    with problem.rows.threads.keep():
         run = run_lbfgs(problem, start, max_iter, tolerance, watch)
         trace, n_iter = [*run.trace], run.n_iter
         gain = 0.5 * run.slope @ run.slope if problem.is_free else np.inf
@@ -242,13 +234,10 @@ def climb(
             end = problem.describe_rest(found)
         else:
             end = LearningEnd.of(LearningOutcome.ROUNDING)
-    cells = problem.rows.cells
     if problem.is_free:
-        wanted = problem.counts.sum(axis=1)
-        found = NetworkParameters(fit_margins(cells, found.logs, wanted), found.mean, found.sd)
-    counts = compute_joint_counts(cells, found.logs, problem.rows.total_weight, problem.counts)
-    sums = compute_statistics(problem.sums[0], found.mean, found.sd)
-    return LearningResult(found, tuple(trace), n_iter, end, counts, sums)
+        logs = fit_margins(problem.rows.cells, found.logs, problem.counts.sum(axis=1))
+        found = NetworkParameters(logs, found.mean, found.sd)
+    return LearningResult(found, tuple(trace), n_iter, end)
 
 
 def _make_proper(problem: ConditionalProblem, at: NetworkParameters) -> NetworkParameters:

@@ -38,7 +38,7 @@ from lindero.bayes.columns.moments import Moments, add_log_densities
 from lindero.bayes.discriminative.cells import FamilyCells
 from lindero.bayes.discriminative.convergence import LearningEnd, LearningOutcome, LearningStep
 from lindero.bayes.discriminative.lbfgs import climb
-from lindero.bayes.discriminative.logistic import compute_joint_counts, fit_margins
+from lindero.bayes.discriminative.logistic import fit_margins
 from lindero.bayes.discriminative.objective import ConditionalProblem, ConditionalRows, Watch
 from lindero.bayes.discriminative.tm import LearningResult, move_counts
 from lindero.bayes.networks.families import FamilyCounts
@@ -63,27 +63,10 @@ _TOLERANCE = 1e-6
 
 
 class EarlyStopping:
-    """Ends learning by the log-loss of validation rows.
+    """Ends learning by the log-loss of validation rows, after `patience` steps without improvement.
 
-    Parameters
-    ----------
-    codes : integer array of shape (n_attributes, n_rows)
-        0 missing, 1…r values, r + 1 new.
-    y : integer array of shape (n_rows,)
-        Classes 0…K−1.
-    weights : array of shape (n_rows,), optional
-        How often each row counts.
-    numbers : array of shape (n_numbers, n_rows), optional
-        Columns with normal densities, NaN missing.
-    patience : int
-        Steps without improvement after which learning ends.
-
-    Attributes
-    ----------
-    losses : list of float
-        After each step, the first being that of the generative estimate.
-    best : tuple of (Network, mean, sd)
-        At the least loss.
+    `losses` are those after each step, the first being that of the generative estimate; `best` are
+    the network, means and standard deviations of the least one. A code of r + 1 is a new value.
     """
 
     def __init__(
@@ -112,38 +95,30 @@ class EarlyStopping:
 
     def __call__(self, network: Network, mean: Array, sd: Array) -> bool:
         """Take the loss of the parameters after a step; True ends learning."""
-        self.losses.append(self._compute_loss(network, mean, sd))
+        losses = compute_row_losses(network, mean, sd, self.codes, self.y, self.numbers)
+        self.losses.append(float(self.weights @ losses / self.weights.sum()))
         if self.best_step == len(self.losses) - 1:
             self.best = network, mean, sd
         return len(self.losses) - 1 - self.best_step >= self.patience
-
-    def _compute_loss(self, network: Network, mean: Array, sd: Array) -> float:
-        losses = compute_row_losses(network, mean, sd, self.codes, self.y, self.numbers)
-        return float(self.weights @ losses / self.weights.sum())
 
 
 def compute_row_losses(
     network: Network, mean: Array, sd: Array, codes: Array, y: Array, numbers: Array
 ) -> Array:
-    """−log P(y | x) of every row.
+    """−log P(y | x) of every row."""
+    return -compute_log_posteriors(network, mean, sd, codes, numbers)[np.arange(len(y)), y]
 
-    Parameters
-    ----------
-    network, mean, sd
-        Tables, and normals of the columns of numbers.
-    codes : integer array of shape (n_attributes, n_rows)
-        0 missing, 1…r values, r + 1 new.
-    y : integer array of shape (n_rows,)
-        Classes 0…K−1.
-    numbers : array of shape (n_numbers, n_rows)
-        NaN is missing.
-    """
+
+def compute_log_posteriors(
+    network: Network, mean: Array, sd: Array, codes: Array, numbers: Array
+) -> Array:
+    """log P(c | x) of every row, (n_rows, K)."""
     scores = network.log_joint(codes)
     if len(numbers):
         add_log_densities(np.ascontiguousarray(numbers), mean, sd, scores)
     scores -= scores.max(axis=1, keepdims=True)
-    own: Array = np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(len(y)), y]
-    return own
+    scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    return scores
 
 
 # -- learning -------------------------------------------------------------------------------------
@@ -151,34 +126,15 @@ def compute_row_losses(
 
 @dataclass(frozen=True, eq=False)
 class DiscriminativeFit:
-    """What discriminative learning found.
-
-    Attributes
-    ----------
-    network : Network
-        Graph and tables.
-    mean, sd : arrays of shape (n_numbers, K)
-        Normals of the columns of numbers.
-    families : FamilyCounts
-        The moved counts, pseudo-counts included: they give the network with ``alpha=0``.
-    trace : tuple of Pass
-        Conditional log-likelihood, objective and step from the generative estimate on.
-    n_iter : int
-        Evaluations of the objective.
-    end : LearningEnd
-        Why learning ended.
-    is_global : bool
-        Whether this is the optimum, and the only one.
-    """
+    """What discriminative learning found."""
 
     network: Network
-    mean: Array
+    mean: Array  # of the normals of numbers, (n_numbers, K)
     sd: Array
-    families: FamilyCounts
-    trace: tuple[LearningStep, ...]
-    n_iter: int
+    trace: tuple[LearningStep, ...]  # from the generative estimate on
+    n_iter: int  # evaluations of the objective
     end: LearningEnd
-    is_global: bool
+    is_global: bool  # whether this is the optimum, and the only one
 
     @property
     def status(self) -> str:
@@ -214,23 +170,16 @@ def learn_discriminatively(
     ----------
     families : FamilyCounts
         The graph, and counts for the generative estimate.
-    codes : integer array of shape (n_attributes, n_rows)
-        0 missing, 1…r values.
-    y : integer array of shape (n_rows,)
-        Classes 0…K−1.
-    weights : array of shape (n_rows,), optional
-        How often each row counts.
-    numbers : array of shape (n_numbers, n_rows), optional
-        Columns with normal densities, NaN missing.
+    codes, y, weights, numbers
+        As in `ConditionalRows`.
     moments : Moments, optional
         Of `numbers`; made here if not given.
     alpha : float
         Pseudo-counts of the generative estimate, above 0.
     prior : array of shape (K,), optional
-        Probabilities of the classes to begin with, in place of their shares.
+        Class probabilities to begin with, in place of their shares.
     penalty : float
-        Pseudo-counts of every value, shared out as the generative estimate is (`penalty`); 0 is
-        none.
+        Pseudo-counts of every value, distributed as the generative estimate; 0 is none.
     solver : {"accelerated", "tm"}
         L-BFGS, or moving counts.
     max_iter : int
@@ -258,28 +207,19 @@ def learn_discriminatively(
     result = SOLVERS[solver](problem, max_iter, tolerance, stopping)
     network = problem.build_network(result.parameters)
     mean, sd = rows.gaussian.unstandardise(result.parameters.mean, result.parameters.sd)
-    counts, end, trace = result.counts, result.end, result.trace
+    end, trace = result.end, result.trace
     if stopping is not None and stopping.best is not None:
         network, mean, sd = stopping.best
         _, logs = FamilyCells.from_network(network)
         if problem.is_free:
             logs = fit_margins(cells, logs, problem.counts.sum(axis=1))
             network = problem.build_network(replace(result.parameters, logs=logs))
-        counts = compute_joint_counts(cells, logs, rows.total_weight, problem.counts)
         if end.outcome is LearningOutcome.STOPPED_EARLY or stopping.best_step < len(trace) - 1:
             end = LearningEnd.of(LearningOutcome.STOPPED_EARLY, best=stopping.best_step)
         trace = trace[: stopping.best_step + 1]
-    moved = replace(families, of_class=counts[-1].copy(), tables=cells.split(counts))
-    return DiscriminativeFit(
-        restore_network(network, whole),
-        mean,
-        sd,
-        restore_counts(moved, whole),
-        trace,
-        result.n_iter,
-        end,
-        problem.is_free and end.outcome is LearningOutcome.CONVERGED,
-    )
+    is_global = problem.is_free and end.outcome is LearningOutcome.CONVERGED
+    network = restore_network(network, whole)
+    return DiscriminativeFit(network, mean, sd, trace, result.n_iter, end, is_global)
 
 
 # -- choice of the penalty ------------------------------------------------------------------------
@@ -318,19 +258,8 @@ class PenaltyFold:
 def choose_penalty(
     folds: Iterable[PenaltyFold], weights: Array, alpha: float, **options: Any
 ) -> tuple[float, dict[float, float]]:
-    """The strength to take, and the cross-validated log-loss of each.
-
-    Parameters
-    ----------
-    folds : iterable of PenaltyFold
-        Every row is held out once, at most.
-    weights : array of shape (n_rows,)
-        How often each row counts.
-    alpha : float
-        Pseudo-counts of the generative estimate.
-    **options
-        Of `learn_discriminatively`.
-    """
+    """The strength to take, and the cross-validated log-loss of each. Every row, of these weights,
+    is held out once at most; `options` are those of `learn_discriminatively`."""
     losses, judged = np.zeros((len(STRENGTHS), len(weights))), np.zeros(len(weights))
     for fold in folds:
         rows, held = fold.rows, fold.held
@@ -378,19 +307,6 @@ def drop_unseen_parents(families: FamilyCounts) -> FamilyCounts:
         parents.append(tuple(p for p in above if p not in gone))
         tables.append(table[(slice(None), *kept)])
     return replace(families, parents=tuple(parents), tables=tuple(tables))
-
-
-def restore_counts(moved: FamilyCounts, families: FamilyCounts) -> FamilyCounts:
-    """Counts without such parents as counts of `families`, with them."""
-    gone = _find_unseen(families)
-    if not gone:
-        return moved
-    tables = []
-    for above, table, like in zip(families.parents, moved.tables, families.tables, strict=True):
-        whole = np.zeros(like.shape)
-        whole[(slice(None), *(0 if p in gone else slice(None) for p in above))] = table
-        tables.append(whole)
-    return replace(families, of_class=moved.of_class, tables=tuple(tables))
 
 
 def restore_network(network: Network, families: FamilyCounts) -> Network:

@@ -52,15 +52,7 @@ _TINY = 1e-200
 
 
 def is_global(parents: Sequence[Sequence[int]], with_class: Sequence[bool]) -> bool:
-    """Whether the conditional likelihood of complete rows has only one optimum in this graph.
-
-    Parameters
-    ----------
-    parents : sequence of sequences of int
-        The attributes that are parents of each attribute.
-    with_class : sequence of bool
-        Whether the class is a parent too.
-    """
+    """Whether the conditional likelihood of complete rows has only one optimum in this graph."""
     for i, above in enumerate(parents):
         if not with_class[i]:
             continue  # it drops out
@@ -91,29 +83,16 @@ def find_free_cells(cells: FamilyCells) -> Array:
 
 
 def to_logistic(network: Network) -> tuple[Array, Array]:
-    """Weights of indicators under which logistic regression has the network's posterior.
-
-    Parameters
-    ----------
-    network : Network
-        Any network; probabilities of zero have the weight −∞.
-
-    Returns
-    -------
-    coefficients : array of shape (K, n_indicators)
-        log P(x_i | pa_i, c), in the order of the module's docstring.
-    intercepts : array of shape (K,)
-        log P(c).
-    """
+    """The logistic regression that has the posterior of any network: coefficients (K, n_indicators)
+    in the order of the module's docstring, log P(x_i | pa_i, c), and intercepts (K,), log P(c).
+    Probabilities of zero have the weight −∞."""
     cells, logs = FamilyCells.from_network(network)
     return np.ascontiguousarray(logs[_find_indicators(cells)].T), logs[-1].copy()
 
 
 def build_indicators(network: Network, codes: Array) -> sparse.csr_array:
-    """The indicators of rows, in the order of `to_logistic`: shape (n_rows, n_indicators).
-
-    A missing attribute, or one with a missing parent, has only zeros.
-    """
+    """The indicators of rows, (n_rows, n_indicators), in the order of `to_logistic`. A missing
+    attribute, or one with a missing parent, has only zeros."""
     cells, _ = FamilyCells.from_network(network)
     column = np.full(cells.size, -1)
     column[_find_indicators(cells)] = np.arange(len(_find_indicators(cells)))
@@ -203,19 +182,10 @@ def _find_indicators(cells: FamilyCells) -> Array:
 
 
 def compute_joint_counts(cells: FamilyCells, logs: Array, total: float, counted: Array) -> Array:
-    """total · P(x_i, pa_i, c) for all families, in the form of `FamilyCells`.
+    """total · P(x_i, pa_i, c) of a network for all families, in the form of `FamilyCells`.
 
     Where the parents of an attribute lie in no family, their distribution within each class would
-    need sums over many attributes: that of `counted` is taken.
-
-    Parameters
-    ----------
-    cells, logs
-        A network.
-    total : float
-        The weight of all rows.
-    counted : array of shape (size, K)
-        Counts of families, above zero in used rows.
+    need sums over many attributes: that of `counted` is taken, which is above zero in used rows.
     """
     counts = np.zeros_like(logs)
     counts[-1] = total * np.exp(logs[-1])
@@ -232,17 +202,9 @@ def compute_joint_counts(cells: FamilyCells, logs: Array, total: float, counted:
 
 
 def fit_margins(cells: FamilyCells, logs: Array, wanted: Array) -> Array:
-    """Normalised tables with the same posterior of the class, and given margins of families.
-
-    Parameters
-    ----------
-    cells : FamilyCells
-        Of a graph that `is_global`.
-    logs : array of shape (size, K)
-        Normalised tables.
-    wanted : array of shape (size,)
-        Counts of each cell, summed over classes, as some network's `compute_joint_counts` has them.
-    """
+    """Normalised tables with the same posterior of the class, and given margins of families, for a
+    graph that `is_global`. `wanted` (size,) are counts of each cell, summed over classes, as some
+    network's `compute_joint_counts` has them."""
     joint = compute_joint_counts(cells, logs, 1.0, np.ones_like(logs))
     total = wanted[-1]
     shared = np.zeros((cells.size, 1))

@@ -49,11 +49,9 @@ distributed, but not where the optimum of P(c | x) is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -72,20 +70,16 @@ from lindero.bayes.discriminative.logistic import compute_joint_counts, find_fre
 from lindero.bayes.discriminative.posteriors import (
     PART_ROWS,
     FamilyGroups,
-    add_posteriors,
-    split_rows,
+    RowThreads,
+    sum_posteriors,
 )
 from lindero.bayes.networks.expectation import expected_counts
 from lindero.bayes.networks.families import FamilyCounts
 from lindero.bayes.networks.network import Network
 from lindero.runtime.arrays import Array
-from lindero.runtime.threads import TileThreads
 
 #: Least weight of a class, as a share of all rows: scores of a class without rows stay finite.
 _LEAST_SHARE = 1e-9
-
-#: Fewer look-ups than this take less time than waking threads.
-_THREAD_WORK = 2**18
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,41 +96,21 @@ class NetworkParameters:
 
 @dataclass(frozen=True, eq=False)
 class ObjectiveValue:
-    """CLL or more, and its derivative by the logarithms of tables and by natural parameters.
-
-    Attributes
-    ----------
-    log_likelihood : float
-        CLL.
-    objective : float
-        What is maximised: CLL, and the penalty where there is one.
-    cells, moments : arrays of shape (size, K) and (3, n_numbers, K)
-        The derivative of the objective.
-    """
+    """CLL, what is maximised (CLL, with the penalty where there is one), and the derivative of the
+    latter by the logarithms of tables and by natural parameters."""
 
     log_likelihood: float
     objective: float
-    cells: Array
-    moments: Array
+    cells: Array  # (size, K)
+    moments: Array  # (3, n_numbers, K)
 
 
 class ConditionalRows:
     """Rows prepared for many evaluations of the conditional likelihood.
 
-    Parameters
-    ----------
-    cells : FamilyCells
-        The families of the network.
-    codes : integer array of shape (n_attributes, n_rows)
-        0 missing, 1…r values.
-    y : integer array of shape (n_rows,)
-        Classes 0…K−1.
-    weights : array of shape (n_rows,), optional
-        How often each row counts.
-    numbers : array of shape (n_numbers, n_rows), optional
-        Columns with normal densities, NaN missing.
-    n_threads : int, optional
-        Threads over rows; None takes all that are allowed. Results are always the same.
+    Codes (n_attributes, n_rows) are 0 for missing and 1…r for values, classes y (n_rows,) are
+    0…K−1, weights (n_rows,) say how often each row counts, and numbers (n_numbers, n_rows) are
+    columns with normal densities, NaN being missing. Results do not depend on `n_threads`.
     """
 
     def __init__(
@@ -154,8 +128,7 @@ class ConditionalRows:
             raise ValueError(
                 f"numbers have shape {numbers.shape}; {len(rows.y)} rows need as many columns."
             )
-        self.cells, self.n_threads = cells, n_threads
-        self._threads: TileThreads | None = None
+        self.cells, self.threads = cells, RowThreads(n_threads)
         summed = _find_rows_to_sum_out(cells, rows.codes)
         self.n_looked_up = int(len(summed) - summed.sum())
         self.codes, self.y = rows.codes, rows.y.astype(np.int64)
@@ -174,7 +147,7 @@ class ConditionalRows:
         self.total_weight = float(w.sum())
         shares = np.zeros((len(self.y), cells.n_classes))
         shares[np.arange(len(self.y)), self.y] = w
-        with self.keep_threads() as threads:
+        with self.threads.keep() as threads:
             looked_up = self.codes[:, : self.n_looked_up]
             self._groups = FamilyGroups.of(cells, looked_up, threads)
         #: Counts of the rows that are looked up, and what each row counts for each class; the
@@ -209,7 +182,7 @@ class ConditionalRows:
         if k < len(self.y):
             self._add_expected(parameters, surplus[k:], cells)
         cells[~self.cells.used] = 0.0
-        return ObjectiveValue(value, value, cells, self._sum_numbers(surplus))
+        return ObjectiveValue(value, value, cells, self.gaussian.sum_shares(surplus, self.threads))
 
     def separates(self, parameters: NetworkParameters) -> bool:
         """Whether every row has its own class as the most probable one; tables are normalised."""
@@ -233,31 +206,15 @@ class ConditionalRows:
         """Σ w log Σ exp(score), and expected counts of the rows that are looked up; if posteriors
         are to be kept, −CLL in place of the first, and posteriors times weights of all rows."""
         K, k, n_rows = self.cells.n_classes, self.n_looked_up, len(self.y)
-        logs, groups = parameters.logs, self._groups
         shift = np.zeros((n_rows if len(self.gaussian.numbers) else 0, K))
         if len(shift):
             self.gaussian.add_scores(parameters.mean, parameters.sd, shift)
         posterior = np.empty((n_rows if keep else 0, K))
         y = self.y if keep else self.y[:0]
-        weights = np.empty(0) if self.weights is None else self.weights
-        scores, prior = groups.compute_scores(logs), logs[-1, :-1] - logs[-1, -1]
-        ends = split_rows(k, len(scores) * K)
-        n_parts = len(ends) - 1
-        sums, of_class = np.zeros((n_parts, len(scores), K)), np.zeros((n_parts, K))
-        totals = np.zeros(n_parts)
-
-        def add(part: int) -> None:
-            totals[part] = add_posteriors(
-                groups.mixed, groups.starts, scores, prior, shift, weights, y, ends[part],
-                ends[part + 1], sums[part], of_class[part], posterior,
-            )  # fmt: skip
-
-        self._map(add, n_parts, k * (len(groups.mixed) + 4))
-        expected = np.zeros((self.cells.size, K))
-        groups.spread(sums.sum(axis=0), expected)
-        expected[-1] = of_class.sum(axis=0)
+        total, expected = sum_posteriors(
+            self._groups, parameters.logs, shift, self.weights, y, posterior, self.threads
+        )
         expected[~self.cells.telling] = 0.0
-        total = float(totals.sum())
         if keep and k < n_rows:
             logs = self._compute_log_posteriors(parameters, slice(k, n_rows), shift[k:])
             w = np.ones(n_rows - k) if self.weights is None else self.weights[k:]
@@ -270,7 +227,7 @@ class ConditionalRows:
     ) -> Array:
         """Log posteriors of some rows, missing values being summed out; tables are normalised."""
         network = self.cells.to_network(parameters.logs)
-        joint = network.log_joint(np.ascontiguousarray(self.codes[:, rows]), self.n_threads)
+        joint = network.log_joint(np.ascontiguousarray(self.codes[:, rows]), self.threads.n_threads)
         if len(shift):
             joint += shift
         joint -= joint.max(axis=1, keepdims=True)
@@ -284,50 +241,12 @@ class ConditionalRows:
         codes = self.codes[:, k:]
         for c in range(self.cells.n_classes):
             same = np.full(codes.shape[1], c)
-            tables = expected_counts(network, codes, same, surplus[:, c], None, self.n_threads)
+            tables = expected_counts(
+                network, codes, same, surplus[:, c], None, self.threads.n_threads
+            )
             of_class = np.zeros(self.cells.n_classes)
             of_class[c] = surplus[:, c].sum()
             cells += self.cells.join(tables, of_class)
-
-    def _sum_numbers(self, shares: Array) -> Array:
-        """Statistics of the Gaussian columns, weighted by shares of classes."""
-        n_numbers = len(self.gaussian.numbers)
-        total = np.zeros((3, n_numbers, self.cells.n_classes))
-        if not n_numbers:
-            return total
-        ends = split_rows(len(self.y), total.size)
-        parts: list[Any] = [None] * (len(ends) - 1)
-
-        def add(part: int) -> None:
-            parts[part] = self.gaussian.sum_shares(shares, ends[part], ends[part + 1])
-
-        self._map(add, len(parts), len(self.y) * n_numbers)
-        for part in parts:
-            total += part
-        return total
-
-    # -- threads ------------------------------------------------------------------------------
-
-    @contextmanager
-    def keep_threads(self) -> Iterator[TileThreads]:
-        """Keep threads alive for many evaluations."""
-        if self._threads is not None:
-            yield self._threads
-            return
-        with TileThreads(self.n_threads) as threads:
-            self._threads = threads
-            try:
-                yield threads
-            finally:
-                self._threads = None
-
-    def _map(self, work: Callable[[int], None], n_parts: int, n_steps: int) -> None:
-        if n_parts < 2 or n_steps < _THREAD_WORK:
-            for part in range(n_parts):
-                work(part)
-            return
-        with self.keep_threads() as threads:
-            threads.map(work, range(n_parts))
 
 
 def _find_rows_to_sum_out(cells: FamilyCells, codes: Array) -> Array:
@@ -399,22 +318,11 @@ class ConditionalProblem:
         prior: Array | None = None,
         penalty: float = 0.0,
     ) -> ConditionalProblem:
-        """From the counts of the same rows, or of more.
+        """Pose the problem from the counts of the same rows, or of more.
 
-        Parameters
-        ----------
-        rows : ConditionalRows
-            The rows to learn from.
-        families : FamilyCounts
-            Counts for the generative estimate.
-        alpha : float
-            Pseudo-counts, above 0.
-        moments : Moments, optional
-            Of the columns of numbers.
-        prior : array of shape (K,), optional
-            Probabilities of the classes to begin with, in place of their shares.
-        penalty : float
-            Pseudo-counts of every value, shared out as the generative estimate is; 0 is none.
+        `families` and `moments` (of the columns of numbers) give the generative estimate, with
+        `alpha` pseudo-counts, above 0. `prior` are class probabilities (K,) to begin with, in place
+        of their shares. `penalty` are pseudo-counts of every value; 0 is none.
         """
         if not alpha > 0:
             raise ValueError(

@@ -13,7 +13,10 @@ would have lost its digits where it is small.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numba import njit
@@ -33,6 +36,9 @@ PART_ROWS, _PARTS = 4096, 16
 
 #: Numbers that the sums of all parts may take together.
 _PART_CELLS = 2**22
+
+#: Fewer look-ups than this take less time than waking threads.
+_THREAD_WORK = 2**18
 
 #: Rows whose scores stay in the processor's cache.
 _BLOCK = 512
@@ -126,11 +132,75 @@ def _plan_groups(
     return list(zip(members, inside, strict=True))
 
 
+class RowThreads:
+    """Threads over parts of rows, None taking all that are allowed, for so much work at least. Sums
+    of parts are added in order, so that the number of threads changes no bit."""
+
+    def __init__(self, n_threads: int | None, least_work: int = _THREAD_WORK) -> None:
+        self.n_threads, self.least_work = n_threads, least_work
+        self._open: TileThreads | None = None
+
+    @contextmanager
+    def keep(self) -> Iterator[TileThreads]:
+        """Keep threads alive for many passes over the rows."""
+        if self._open is not None:
+            yield self._open
+            return
+        with TileThreads(self.n_threads) as threads:
+            self._open = threads
+            try:
+                yield threads
+            finally:
+                self._open = None
+
+    def run(self, work: Callable[[int, int, int], None], ends: list[int], n_steps: int) -> None:
+        """Call `work` with the number, start and end of each part; it is `n_steps` in all."""
+        parts = [(part, *pair) for part, pair in enumerate(pairwise(ends))]
+        if len(parts) < 2 or n_steps < self.least_work:
+            for part in parts:
+                work(*part)
+            return
+        with self.keep() as threads:
+            threads.map(lambda part: work(*part), parts)
+
+
 def split_rows(n_rows: int, size: int) -> list[int]:
-    """Where parts of the rows end; each part has `size` numbers as sums of its own."""
+    """Where parts of the rows begin and end; each part has `size` numbers as sums of its own."""
     most = min(_PARTS, _PART_CELLS // max(1, size))
     n_parts = max(1, min(most, n_rows // PART_ROWS))
     return [n_rows * part // n_parts for part in range(n_parts + 1)]
+
+
+def sum_posteriors(
+    groups: FamilyGroups,
+    logs: Array,
+    shift: Array,
+    weights: Array | None,
+    y: Array,
+    posterior: Array,
+    threads: RowThreads,
+) -> tuple[float, Array]:
+    """Σ w log Σ exp(score), less the score of the class where `y` has rows; and expected counts of
+    shape (size, K). `shift` and `posterior` are as in `add_posteriors`."""
+    n_rows, K = groups.mixed.shape[1], logs.shape[1]
+    weights = np.empty(0) if weights is None else weights
+    scores, prior = groups.compute_scores(logs), logs[-1, :-1] - logs[-1, -1]
+    ends = split_rows(n_rows, len(scores) * K)
+    n_parts = len(ends) - 1
+    sums, of_class = np.zeros((n_parts, len(scores), K)), np.zeros((n_parts, K))
+    totals = np.zeros(n_parts)
+
+    def add(part: int, start: int, stop: int) -> None:
+        totals[part] = add_posteriors(
+            groups.mixed, groups.starts, scores, prior, shift, weights, y, start, stop,
+            sums[part], of_class[part], posterior,
+        )  # fmt: skip
+
+    threads.run(add, ends, n_rows * (len(groups.mixed) + 4))
+    counts = np.zeros_like(logs)
+    groups.spread(sums.sum(axis=0), counts)
+    counts[-1] = of_class.sum(axis=0)
+    return float(totals.sum()), counts
 
 
 # -- compiled loops -------------------------------------------------------------------------------

@@ -70,52 +70,36 @@ _STALLED = LearningEnd.of(LearningOutcome.STALLED)
 
 @dataclass(frozen=True, eq=False)
 class LearningResult:
-    """What a solver found.
+    """What a solver found."""
 
-    Attributes
-    ----------
-    parameters : NetworkParameters
-        At the end, normalised.
-    trace : tuple of LearningStep
-        The start, and every step that was taken.
-    n_iter : int
-        Evaluations of the objective, those of steps that were shortened included.
-    end : LearningEnd
-        Why it ended.
-    counts, sums : arrays of shape (size, K) and (3, n_numbers, K)
-        Family counts, and sums of numbers, at the end.
-    """
-
-    parameters: NetworkParameters
-    trace: tuple[LearningStep, ...]
-    n_iter: int
+    parameters: NetworkParameters  # normalised
+    trace: tuple[LearningStep, ...]  # the start, and every step that was taken
+    n_iter: int  # evaluations of the objective, those of steps that were shortened included
     end: LearningEnd
+
+
+@dataclass(frozen=True, eq=False)
+class MovedCounts(LearningResult):
+    """The same of TM, with the family counts and the sums of numbers at the end."""
+
     counts: Array
     sums: Array
 
 
 def move_counts(
     problem: ConditionalProblem, max_iter: int, tolerance: float, watch: Watch | None = None
-) -> LearningResult:
+) -> MovedCounts:
     """Move counts from the generative start to the optimum.
 
-    Parameters
-    ----------
-    problem : ConditionalProblem
-        Rows, target and start.
-    max_iter : int
-        Most evaluations of the objective.
-    tolerance : float
-        Learning ends when a whole step promises to improve J by less than this share of it (or of
-        1).
-    watch : callable, optional
-        Called with the network and normals after each step; ends learning by answering True.
+    Learning ends when a whole step promises to improve J by less than `tolerance`, as a share of J
+    (or of 1); after `max_iter` evaluations of the objective; or when the watch, called after each
+    step, answers True.
     """
     counts, sums = problem.counts, problem.sums
     parameters = problem.estimate(counts, sums)
     step, n_small = 1.0, 0
     end: LearningEnd | None = None
-    with problem.rows.keep_threads():
+    with problem.rows.threads.keep():
         now = problem.evaluate(parameters)
         trace, n_iter = [LearningStep(now.log_likelihood, now.objective, 0.0)], 1
         while n_iter < max_iter:
@@ -157,7 +141,7 @@ def move_counts(
                 break
         if end is None:
             end = problem.describe_limit(parameters, max_iter)
-    return LearningResult(parameters, tuple(trace), n_iter, end, counts, sums)
+    return MovedCounts(parameters, tuple(trace), n_iter, end, counts, sums)
 
 
 def _compute_rate(problem: ConditionalProblem, counts: Array, change: Array) -> float:

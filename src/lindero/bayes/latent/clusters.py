@@ -1,7 +1,34 @@
 """From rows to clusters: EM, the number of clusters, TM; and what sets clusters apart.
 
-A column sets cluster z apart as far as its distribution there differs from that in all rows, by
-the Kullback–Leibler divergence
+**TM without classes.** TM moves counts towards those of the data, N ← N + λ (N⁰ − E_θ[N | x])
+(`discriminative.tm`). Where no class was seen, N⁰ must come from the model. If every row counts for
+each cluster with its posterior probability, then N⁰ = E_θ[N | x]: nothing moves, and every model is
+a fixed point, those of EM among them. So TM needs rows that belong to one cluster, ẑ. With θ̂ the
+estimate of EM, fixed, it maximises
+
+    J(θ, ẑ) = Σ_rows w log P(ẑ | x; θ) − D(θ; θ̂)
+
+over both, alternately:
+
+    classify   ẑ ← argmax_z P(z | x; θ)
+    learn      θ ← argmax J(·, ẑ), from θ̂ on
+
+D ≥ 0 is the penalty of conditional learning, which pulls tables and normals towards θ̂, and is zero
+there. It is to classification EM what conditional learning is to the generative estimate:
+boundaries between clusters count, not how well their rows are described.
+
+J never falls. θ̂ does not change, so that classifying changes the first term only, and makes
+each row's part as large as it can be. What is learned is taken only if J is no less with it than
+with the parameters before. J ≤ 0, and there are finitely many ẑ; so the rounds come to an end, when
+rows stay in their clusters.
+
+The penalty must be above 0. The model that put rows into clusters tells these apart without
+error: without D the supremum is 0, approached as parameters grow, and every P(z | x) becomes 0 or
+1. The penalty ρ is relative to the rows, so that more of the same rows make no difference: D has
+ρ W / K pseudo-counts for every value, or rows for every column of numbers, of each of K clusters.
+
+**Description.** A column sets cluster z apart as far as its distribution there differs from that in
+all rows, by the Kullback–Leibler divergence
 
     categories   Σ_x P(x | z) log P(x | z) / P(x)
     numbers      log s / s_z + (s_z² + (m_z − m)²) / 2 s² − ½,
@@ -20,12 +47,24 @@ from sklearn.exceptions import ConvergenceWarning
 
 from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.columns.moments import Moments
-from lindero.bayes.latent.em import ClusteringOutcome, ClusteringReports, Starts, fit_mixtures
-from lindero.bayes.latent.mixture import LatentRows
-from lindero.bayes.latent.tm import MOST_ROUNDS, separate_clusters
+from lindero.bayes.discriminative.learning import compute_log_posteriors, learn_discriminatively
+from lindero.bayes.latent.em import (
+    ClusteringOutcome,
+    ClusteringReports,
+    LatentFit,
+    Starts,
+    fit_mixtures,
+)
+from lindero.bayes.latent.mixture import LatentRows, Mixture
 from lindero.bayes.networks.network import Network
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
+
+#: Rounds of learning and classifying.
+_MOST_ROUNDS = 50
+
+#: Iterations of each round's learning, and its tolerance.
+_MAX_ITER, _TOLERANCE = 500, 1e-7
 
 #: Values of a category that are named.
 _VALUES = 2
@@ -36,31 +75,15 @@ _LEAST = 0.01
 
 @dataclass(frozen=True, eq=False)
 class FoundClusters:
-    """Clusters, and how they were found.
-
-    Attributes
-    ----------
-    network : Network
-        Tables and weights of the clusters.
-    mean, sd : arrays of shape (n_numbers, K)
-        Normals, in the units of the table.
-    bic : dict
-        BIC of EM's estimate for each number of clusters that was tried.
-    trace : tuple of float
-        The objective of the method after each iteration or round.
-    n_iter : int
-        Iterations of EM, from the start that was kept.
-    status : str
-        Why it ended, in a sentence.
-    """
+    """Clusters, and how they were found."""
 
     network: Network
-    mean: Array
+    mean: Array  # (n_numbers, K), in the units of the table
     sd: Array
-    bic: dict[int, float]
-    trace: tuple[float, ...]
-    n_iter: int
-    status: str
+    bic: dict[int, float]  # of EM's estimate, for each number of clusters tried
+    trace: tuple[float, ...]  # the objective of the method, after each iteration or round
+    n_iter: int  # of EM, from the start that was kept
+    status: str  # why it ended, in a sentence
 
 
 def find_clusters(
@@ -75,24 +98,11 @@ def find_clusters(
     tol: float,
     reports: ClusteringReports,
 ) -> FoundClusters:
-    """Run EM for each number of clusters, keep that of the largest BIC, and go on with TM.
+    """Run EM for each number of clusters, keep that of the largest BIC, and go on with TM unless
+    `penalty` is None. Warns of a method that did not converge.
 
-    Warns of a method that did not converge.
-
-    Parameters
-    ----------
-    rows : LatentRows
-        The rows.
-    numbers : array of shape (n_numbers, n_rows)
-        Their numbers, in the units of the table.
-    n_clusters : int or "bic"
-        How many clusters; "bic" tries 1 to `max_clusters`.
-    max_clusters : int
-        Most clusters that "bic" tries.
-    penalty : float or None
-        Of TM, above 0; None is EM alone.
-    seed, max_iter, tol, reports
-        Of `fit_mixtures`.
+    `numbers` (n_numbers, n_rows) are those of the rows, in the units of the table. Of `n_clusters`,
+    "bic" tries 1 to `max_clusters`.
     """
     starts = Starts(rows, numbers)
     if n_clusters == "bic":
@@ -109,9 +119,9 @@ def find_clusters(
     if penalty is None or reports.stopped or len(weights) == 1:
         network = rows.to_families(em.made_of).network(rows.alpha, weights)
         return FoundClusters(network, *rows.normals(em.mixture), bic, em.trace, n_iter, status)
-    tm = separate_clusters(rows, em, numbers, penalty, reports)
-    status = _conclude(tm.outcome, MOST_ROUNDS)
-    return FoundClusters(tm.network, tm.mean, tm.sd, bic, tm.trace, n_iter, status)
+    model, trace, outcome = separate_clusters(rows, em, numbers, penalty, reports)
+    status = _conclude(outcome, _MOST_ROUNDS)
+    return FoundClusters(*model, bic, trace, n_iter, status)
 
 
 def _limit_number(n_clusters: int, n_rows: int, n_distinct: int) -> int:
@@ -138,6 +148,63 @@ def _conclude(outcome: ClusteringOutcome, limit: int) -> str:
     return status
 
 
+def separate_clusters(
+    rows: LatentRows, em: LatentFit, numbers: Array, penalty: float, reports: ClusteringReports
+) -> tuple[tuple[Network, Array, Array], tuple[float, ...], ClusteringOutcome]:
+    """From the estimate of EM to the clusters of largest J: tables, means and standard deviations;
+    J before each round and at the end; and why it ended. `penalty` is ρ, above 0."""
+    mixture, families = em.mixture, rows.to_families(em.made_of)
+    moments = _make_moments(rows, mixture, em.made_of.sums[0], numbers)
+    model = families.network(rows.alpha, mixture.weights), *rows.normals(mixture)
+    logs = compute_log_posteriors(*model, rows.codes, numbers)
+    w, every = rows.row_weights, np.arange(rows.n_rows)
+    y = logs.argmax(axis=1)
+    trace, outcome = [float(w @ logs[every, y])], ClusteringOutcome.ROUND_LIMIT
+    for n_rounds in range(_MOST_ROUNDS):
+        if reports.report(n_rounds, trace[-1], "tm"):
+            outcome = ClusteringOutcome.CALLBACK
+            break
+        fit = learn_discriminatively(
+            families,
+            rows.codes,
+            y,
+            rows.weights,
+            numbers=None if moments is None else numbers,
+            moments=moments,
+            alpha=rows.alpha,
+            prior=mixture.weights,
+            penalty=penalty * rows.total_weight / len(mixture.weights),
+            max_iter=_MAX_ITER,
+            tolerance=_TOLERANCE,
+        )
+        reached = fit.trace[-1]
+        if not reached.objective >= trace[-1]:
+            outcome = ClusteringOutcome.NO_GAIN
+            break
+        model = fit.network, fit.mean, fit.sd
+        logs = compute_log_posteriors(*model, rows.codes, numbers)
+        before, y = y, logs.argmax(axis=1)
+        drawn_back = reached.objective - reached.log_likelihood
+        trace.append(float(w @ logs[every, y]) + drawn_back)
+        if np.array_equal(before, y):
+            outcome = ClusteringOutcome.SETTLED
+            break
+    return model, tuple(trace), outcome
+
+
+def _make_moments(
+    rows: LatentRows, mixture: Mixture, count: Array, numbers: Array
+) -> Moments | None:
+    """Moments whose normals are those of EM."""
+    if not rows.n_numbers:
+        return None
+    mean, sd = rows.normals(mixture)
+    # With fewer than two rows a class would take the variance of others.
+    count = np.maximum(count, 2.0)
+    largest = np.nanmax(np.abs(numbers), axis=1)
+    return Moments(count, mean, sd**2 * (count - 1.0), largest)
+
+
 def describe_clusters(
     attributes: Attributes,
     network: Network,
@@ -146,22 +213,11 @@ def describe_clusters(
     whole: Moments,
     most: int,
 ) -> str:
-    """Describe what sets each cluster apart, a paragraph for each.
+    """Describe what sets each cluster apart, a paragraph for each, naming `most` columns.
 
-    Parameters
-    ----------
-    attributes : Attributes
-        Names of columns and values.
-    network : Network
-        Tables of the clusters.
-    normals : tuple of (mean, sd)
-        Of the Gaussian columns, (n_gaussian, K).
-    values : sequence of arrays
-        Of each coded attribute, the weight of each value in all rows.
-    whole : Moments
-        Of the Gaussian columns in all rows, as one class.
-    most : int
-        Columns to name.
+    `normals` are means and standard deviations of the Gaussian columns, (n_gaussian, K), and
+    `whole` their moments in all rows, as one class; `values` are, of each coded attribute, the
+    weight of each value in all rows.
     """
     paragraphs = []
     for z in range(network.n_classes):

@@ -134,20 +134,8 @@ class ClusteringReports:
 
 
 class Starts:
-    """Draws rows to begin from, in the order of their values.
-
-    Parameters
-    ----------
-    rows : LatentRows
-        The rows.
-    numbers : array of shape (n_numbers, n_rows)
-        Its numbers in the units of the table, where what is the same is the same to the last bit.
-
-    Attributes
-    ----------
-    n_distinct : int
-        How many different rows there are.
-    """
+    """Draws rows to begin from, in the order of their values. Numbers are in the units of the
+    table, where equal ones are equal to the last bit."""
 
     def __init__(self, rows: LatentRows, numbers: Array) -> None:
         self.rows = rows
@@ -219,26 +207,12 @@ def _mix(keys: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class LatentFit:
-    """Clusters that EM found.
-
-    Attributes
-    ----------
-    mixture : Mixture
-        The clusters.
-    made_of : Expectation
-        The counts and sums that they were estimated from.
-    log_likelihood : float
-        L, in the units of the table.
-    trace : tuple of float
-        J after each iteration; it never falls.
-    outcome : ClusteringOutcome
-        Why EM ended.
-    """
+    """Clusters that EM found."""
 
     mixture: Mixture
-    made_of: Expectation
-    log_likelihood: float
-    trace: tuple[float, ...]
+    made_of: Expectation  # what they were estimated from
+    log_likelihood: float  # L, in the units of the table
+    trace: tuple[float, ...]  # J after each iteration; it never falls
     outcome: ClusteringOutcome
 
     def beats(self, other: LatentFit) -> bool:
@@ -264,23 +238,12 @@ def fit_mixtures(
     """Run EM for each number of clusters, and keep the best of several starts; the callback may
     stop it before all are tried.
 
-    Parameters
-    ----------
-    starts : Starts
-        The rows.
-    numbers_of_clusters : iterable of int
-        None of them larger than the number of different rows.
-    seed : int
-        Of the random numbers; each number of clusters and each start has its own.
-    max_iter : int
-        Most iterations from each start.
-    tol : float
-        EM ends when an iteration improves J by less than this for each row.
-    reports : ClusteringReports
-        Gets a report of every iteration.
+    No number of clusters is larger than that of different rows. Each number of clusters and each
+    start has random numbers of its own. EM ends after `max_iter` iterations, or when one improves J
+    by less than `tol` for each row.
     """
     fits: dict[int, LatentFit] = {}
-    with starts.rows.keep_threads():
+    with starts.rows.threads.keep():
         for n_clusters in numbers_of_clusters:
             reports.n_clusters = n_clusters
             for start in range(reports.n_starts if n_clusters > 1 else 1):

@@ -27,8 +27,6 @@ Numbers are in units of their column here, with mean 0 and variance 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,12 +37,11 @@ from lindero.bayes.discriminative.gaussians import GaussianColumns
 from lindero.bayes.discriminative.posteriors import (
     PART_ROWS,
     FamilyGroups,
-    add_posteriors,
-    split_rows,
+    RowThreads,
+    sum_posteriors,
 )
 from lindero.bayes.networks.families import FamilyCounts
 from lindero.runtime.arrays import Array
-from lindero.runtime.threads import TileThreads
 
 #: Least probability of a cluster, whose logarithm is to be finite.
 _LEAST_SHARE = 1e-12
@@ -92,20 +89,10 @@ class Expectation:
 class LatentRows:
     """Rows prepared for many iterations with any number of clusters.
 
-    Parameters
-    ----------
-    codes : integer array of shape (n_attributes, n_rows)
-        0 missing, 1…r values.
-    cards : int array of shape (n_attributes,)
-        Number r of values of each attribute.
-    numbers : array of shape (n_numbers, n_rows)
-        Columns with normal densities, none of them constant; NaN is missing.
-    weights : array of shape (n_rows,) or None
-        How many rows each row stands for.
-    alpha : float
-        Pseudo-count, above 0.
-    min_scale : float
-        Least standard deviation in a cluster, as a share of the column's; above 0.
+    Codes (n_attributes, n_rows) are 0 for missing, 1…r for values, r being the `cards`. Numbers
+    (n_numbers, n_rows) have NaN for missing; none of these columns is constant. `alpha` are
+    pseudo-counts and `min_scale` is the least standard deviation in a cluster, as a share of the
+    column's; both are above 0.
     """
 
     def __init__(
@@ -123,8 +110,8 @@ class LatentRows:
         self.row_weights = np.ones(self.n_rows) if weights is None else weights
         self.total_weight = float(self.row_weights.sum())
         self.gaussian = GaussianColumns(numbers, weights)
-        self._threads: TileThreads | None = None
-        self._prepared: tuple[FamilyCells, FamilyGroups] | None = None
+        self.threads = RowThreads(None if self.n_rows >= 2 * PART_ROWS else 1, least_work=0)
+        self._groups: tuple[int, FamilyGroups] | None = None  # of a number of clusters
         seen = [float(self.row_weights[~np.isnan(column)].sum()) for column in numbers]
         # Densities of numbers in the units of the table have this factor.
         self._log_units = float(np.dot(seen, np.log(self.gaussian.scale[:, 0])))
@@ -194,33 +181,21 @@ class LatentRows:
 
     def _compute_posteriors(self, logs: Array, shift: Array) -> tuple[float, Array, Array]:
         """Σ w log Σ_z exp(score_z − score of the last), counts, and sums."""
-        K = logs.shape[1]
-        cells, groups = self._prepare_groups(K)
-        posterior = np.empty((self.n_rows if self.n_numbers else 0, K))
-        weights = np.empty(0) if self.weights is None else self.weights
-        scores, prior = groups.compute_scores(logs), logs[-1, :-1] - logs[-1, -1]
-        ends = split_rows(self.n_rows, len(scores) * K)
-        n_parts = len(ends) - 1
-        tables, of_class = np.zeros((n_parts, len(scores), K)), np.zeros((n_parts, K))
-        sums, totals = np.zeros((n_parts, 3, self.n_numbers, K)), np.zeros(n_parts)
-
-        nobody = np.empty(0, dtype=np.int64)  # has a class that is known
-
-        def add(part: int) -> None:
-            start, stop = ends[part], ends[part + 1]
-            totals[part] = add_posteriors(
-                groups.mixed, groups.starts, scores, prior, shift, weights, nobody, start, stop,
-                tables[part], of_class[part], posterior,
-            )  # fmt: skip
-            if self.n_numbers:
-                sums[part] = self.gaussian.sum_shares(posterior, start, stop)
-
-        self._map(add, n_parts)
-        counts = np.zeros((cells.size, K))
-        groups.spread(tables.sum(axis=0), counts)
+        posterior = np.empty((self.n_rows if self.n_numbers else 0, logs.shape[1]))
+        groups, no_classes = self._prepare_groups(logs.shape[1]), np.empty(0, dtype=np.int64)
+        total, counts = sum_posteriors(
+            groups, logs, shift, self.weights, no_classes, posterior, self.threads
+        )
         counts[self.slots[:-1]] = 0.0
-        counts[-1] = of_class.sum(axis=0)
-        return float(totals.sum()), counts, sums.sum(axis=0)
+        return total, counts, self.gaussian.sum_shares(posterior, self.threads)
+
+    def _prepare_groups(self, n_clusters: int) -> FamilyGroups:
+        if self._groups is None or self._groups[0] != n_clusters:
+            d = len(self.cards)
+            cells = FamilyCells(((),) * d, (True,) * d, self.cards, n_clusters)
+            with self.threads.keep() as threads:
+                self._groups = n_clusters, FamilyGroups.of(cells, self.codes, threads)
+        return self._groups[1]
 
     # -- for what comes after -----------------------------------------------------------------
 
@@ -240,33 +215,6 @@ class LatentRows:
     def normals(self, mixture: Mixture) -> tuple[Array, Array]:
         """Means and standard deviations in the units of the table."""
         return self.gaussian.unstandardise(mixture.mean, mixture.sd)
-
-    # -- threads ------------------------------------------------------------------------------
-
-    @contextmanager
-    def keep_threads(self) -> Iterator[None]:
-        """Keep threads alive for many iterations."""
-        with TileThreads(None if self.n_rows >= 2 * PART_ROWS else 1) as threads:
-            self._threads = threads
-            try:
-                yield
-            finally:
-                self._threads = None
-
-    def _prepare_groups(self, n_clusters: int) -> tuple[FamilyCells, FamilyGroups]:
-        if self._prepared is None or self._prepared[0].n_classes != n_clusters:
-            d = len(self.cards)
-            cells = FamilyCells(((),) * d, (True,) * d, self.cards, n_clusters)
-            with TileThreads(None if self.n_rows >= 2 * PART_ROWS else 1) as threads:
-                self._prepared = cells, FamilyGroups.of(cells, self.codes, threads)
-        return self._prepared
-
-    def _map(self, work: Callable[[int], None], n_parts: int) -> None:
-        if self._threads is None:
-            for part in range(n_parts):
-                work(part)
-        else:
-            self._threads.map(work, range(n_parts))
 
 
 def gather_moments(numbers: Array, weights: Array | None, names: tuple[str, ...]) -> Moments:

@@ -41,7 +41,12 @@ from joblib import Parallel, delayed
 
 from lindero.bayes.discriminative.cells import FamilyCells
 from lindero.bayes.discriminative.lbfgs import run_lbfgs
-from lindero.bayes.discriminative.learning import N_FOLDS, assign_folds, compute_row_losses
+from lindero.bayes.discriminative.learning import (
+    N_FOLDS,
+    assign_folds,
+    compute_log_posteriors,
+    compute_row_losses,
+)
 from lindero.bayes.discriminative.logistic import absorb_normalisers
 from lindero.bayes.discriminative.objective import (
     ConditionalProblem,
@@ -160,11 +165,16 @@ def _score(
 ) -> ScoredStructure:
     likelihood, learned = _learn(cells, logs, rows.merge(structure.members))
     if criterion == "bicd":
-        d = structure.count_parameters(rows.cards, rows.n_classes)
-        bicd = likelihood - 0.5 * float(np.log(rows.total_weight)) * d
-        return ScoredStructure(structure, bicd, likelihood, learned)
-    held = _score_held_out(structure, cells, rows, criterion)
-    return ScoredStructure(structure, held, likelihood, learned)
+        score = likelihood - _compute_price(structure, rows)
+    else:
+        score = _score_held_out(structure, cells, rows, criterion)
+    return ScoredStructure(structure, score, likelihood, learned)
+
+
+def _compute_price(structure: GrowingStructure, rows: SearchRows) -> float:
+    """What BICd takes off for the parameters of a structure."""
+    d = structure.count_parameters(rows.cards, rows.n_classes)
+    return 0.5 * float(np.log(rows.total_weight)) * d
 
 
 def _learn(cells: FamilyCells, logs: Array | None, rows: SearchRows) -> tuple[float, Array]:
@@ -218,19 +228,8 @@ def _score_held_out(
 def estimate_gain(
     rows: SearchRows, posterior: Array, structure: GrowingStructure, arc: Arc
 ) -> float:
-    """Estimate how much the conditional likelihood gains by an arc.
-
-    Parameters
-    ----------
-    rows : SearchRows
-        All rows.
-    posterior : array of shape (n_rows, K)
-        P(c | x) of the structure.
-    structure : GrowingStructure
-        Without the arc.
-    arc : Arc
-        One of its candidates.
-    """
+    """Estimate how much the conditional likelihood gains by an arc, one of the candidates of a
+    structure whose P(c | x) is given, (n_rows, K)."""
     family = [arc.child]
     if arc.parent != CLASS:
         family += [*structure.parents_of(arc.child), arc.parent]
@@ -265,28 +264,14 @@ def estimate_gain(
 
 @dataclass(frozen=True)
 class SearchRound:
-    """The result of one round of the search.
+    """The result of one round of the search."""
 
-    Attributes
-    ----------
-    arc : Arc or None
-        What was added; None for the structure without arcs.
-    score : float
-        Of the structure with it.
-    log_likelihood : float
-        Its conditional log-likelihood.
-    n_parameters : int
-        Parameters of P(c | x).
-    n_candidates, n_scored : int
-        Arcs that could be added, and those whose exact score was taken.
-    """
-
-    arc: Arc | None
-    score: float
-    log_likelihood: float
-    n_parameters: int
-    n_candidates: int
-    n_scored: int
+    arc: Arc | None  # what was added; None for the structure without arcs
+    score: float  # of the structure with it
+    log_likelihood: float  # its conditional log-likelihood
+    n_parameters: int  # parameters of P(c | x)
+    n_candidates: int  # arcs that could be added
+    n_scored: int  # those whose exact score was taken
 
 
 def grow_structure(
@@ -301,22 +286,8 @@ def grow_structure(
 ) -> tuple[GrowingStructure, list[SearchRound]]:
     """Search greedily for arcs; the structure at the end, and all rounds.
 
-    Parameters
-    ----------
-    rows : SearchRows
-        Rows to learn from.
-    max_parents : int
-        Most attributes that are parents of an attribute.
-    criterion : str
-        One of `CRITERIA`.
-    screening : int or None
-        How many candidates are scored at a time; None is all.
-    max_arcs : int or None
-        Most arcs.
-    n_jobs : int or None
-        Processes, as joblib counts them.
-    report : callable
-        Called with every round; ends the search by answering True.
+    `criterion` is one of `CRITERIA`. `screening` says how many candidates are scored at a time,
+    None all of them. `report` is called with every round, and ends the search by answering True.
     """
     now = score_empty(rows, criterion)
     rounds = [_record(None, now, rows, 0, 0)]
@@ -350,7 +321,9 @@ def _find_best(
 ) -> tuple[tuple[Arc, ScoredStructure] | None, int]:
     """The arc that raises the score most, or None; and how many were scored."""
     if criterion == "bicd":
-        arcs = [arc for arc in arcs if -_compute_price(now, arc, rows) > now.score]
+        arcs = [
+            arc for arc in arcs if -_compute_price(now.structure.add_arc(arc), rows) > now.score
+        ]
     if screening is None or screening >= len(arcs):
         return _score_all(now, arcs, rows, criterion, parallel), len(arcs)
     ranked = _rank(now, arcs, rows)
@@ -377,24 +350,11 @@ def _score_all(
 
 def _rank(now: ScoredStructure, arcs: list[Arc], rows: SearchRows) -> list[Arc]:
     """Candidates by what they promise after their parameters are paid for, the first the most."""
-    posterior = _compute_posterior(now, rows)
+    codes, none = np.ascontiguousarray(rows.codes[list(now.structure.members)]), np.empty((0, 0))
+    posterior = np.exp(compute_log_posteriors(build_network(now, rows), none, none, codes, none))
     promised = [
-        estimate_gain(rows, posterior, now.structure, arc) - _compute_price(now, arc, rows)
+        estimate_gain(rows, posterior, now.structure, arc)
+        - _compute_price(now.structure.add_arc(arc), rows)
         for arc in arcs
     ]
     return [arcs[k] for k in np.argsort(-np.array(promised), kind="stable")]
-
-
-def _compute_price(now: ScoredStructure, arc: Arc, rows: SearchRows) -> float:
-    """What BICd takes off for the parameters of the structure with an arc."""
-    d = now.structure.add_arc(arc).count_parameters(rows.cards, rows.n_classes)
-    return 0.5 * float(np.log(rows.total_weight)) * d
-
-
-def _compute_posterior(now: ScoredStructure, rows: SearchRows) -> Array:
-    codes = np.ascontiguousarray(rows.codes[list(now.structure.members)])
-    joint: Array = build_network(now, rows).log_joint(codes)
-    joint -= joint.max(axis=1, keepdims=True)
-    np.exp(joint, out=joint)
-    joint /= joint.sum(axis=1, keepdims=True)
-    return joint
