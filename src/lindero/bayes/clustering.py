@@ -125,17 +125,6 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     NaiveBayes : The same model with classes that are known.
     StructuralTM : Learns structure and parameters for known classes by the TM algorithm.
 
-    References
-    ----------
-    A. P. Dempster, N. M. Laird and D. B. Rubin (1977). Maximum likelihood from incomplete data via
-    the EM algorithm. Journal of the Royal Statistical Society B 39(1), 1–38.
-
-    G. Celeux and G. Govaert (1992). A classification EM algorithm for clustering and two stochastic
-    versions. Computational Statistics & Data Analysis 14(3), 315–332.
-
-    D. Edwards and S. L. Lauritzen (2001). The TM algorithm for maximising a conditional likelihood
-    function. Biometrika 88(4), 961–972.
-
     Notes
     -----
     **TM without classes.** If every row counted for each cluster with its posterior probability,
@@ -148,6 +137,17 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     **What BIC counts.** Columns that depend on each other within a cluster, or numbers that are not
     normal there, are described by more clusters than there are groups of rows, and with many rows
     BIC pays for these.
+
+    References
+    ----------
+    A. P. Dempster, N. M. Laird and D. B. Rubin (1977). Maximum likelihood from incomplete data via
+    the EM algorithm. Journal of the Royal Statistical Society B 39(1), 1–38.
+
+    G. Celeux and G. Govaert (1992). A classification EM algorithm for clustering and two stochastic
+    versions. Computational Statistics & Data Analysis 14(3), 315–332.
+
+    D. Edwards and S. L. Lauritzen (2001). The TM algorithm for maximising a conditional likelihood
+    function. Biometrika 88(4), 961–972.
 
     Examples
     --------

@@ -8,9 +8,8 @@ from which the density of largest likelihood has m = S₁ / n and s² = S₂ / n
 just as counts are. With standard deviations of their own for each class, scores are quadratic in x:
 the optimum is that of logistic regression on x and x².
 
-Columns are shifted and scaled to mean 0 and variance 1 first, without which the squares of a year
-or a price would swallow their differences. No variance is below 1e-9 of these units, as in
-`moments`.
+Columns are standardised to mean 0 and variance 1 first: otherwise rounding would hide how squares
+of years or prices differ. No variance is below 1e-9 in these units, as in `moments`.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ def to_natural(mean: Array, sd: Array) -> Array:
 
 
 def differentiate(surplus: Array, mean: Array, sd: Array) -> tuple[Array, Array]:
-    """Derivatives by the mean and by log sd, of a function with derivative `surplus` by `natural`
+    """Derivatives by the mean and by log sd, of a function with derivative `surplus` by natural
     parameters."""
     count, first, second = surplus
     about = second - 2.0 * mean * first + mean**2 * count

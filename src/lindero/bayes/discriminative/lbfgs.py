@@ -38,11 +38,11 @@ from lindero.runtime.threads import single_threaded_blas
 #: Pairs of steps and changes of slope that are remembered.
 _MEMORY = 20
 
-#: Times that the search is begun again, and the gain, in tolerances, that is hardly any.
+#: Most restarts, and the gain, in tolerances, below which there are no more.
 _MOST_RESTARTS, _HARDLY = 10, 100.0
 
-#: Weights go no farther from the start than this: where classes are separable they would go on for
-#: ever, and out of what exponentials can hold.
+#: Weights go no farther from the start than this: where classes are separable they would grow
+#: without end, until exponentials overflow.
 _FARTHEST = 200.0
 
 #: Nor means and standard deviations, in units of the whole column's deviation.

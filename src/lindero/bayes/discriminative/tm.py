@@ -4,8 +4,8 @@ D. Edwards and S. L. Lauritzen (2001). The TM algorithm for maximising a conditi
 function. Biometrika 88(4), 961–972.
 
 Maximises J, the conditional likelihood and its penalty (`objective`), over networks of a given
-graph. With N the statistics (family counts; n, S₁ and S₂ of numbers), T those
-of the rows and of the penalty, and E what the current parameters θ_r expect of them,
+graph. With N the statistics (family counts; n, S₁ and S₂ of numbers), T those of the rows and of
+the penalty, and E what the current parameters θ_r expect of them,
 
     N_{r+1} = N_r + λ (T − E_{θ_r}[N | x]),    θ_{r+1} = estimates of largest likelihood of N_{r+1},
 
@@ -53,10 +53,10 @@ from lindero.runtime.arrays import Array
 #: Share of the largest feasible step that is taken.
 _SAFETY = 0.9
 
-#: Share of the promised improvement that is enough, and shorter steps that are tried at most.
+#: Share of the promised improvement that is enough, and most steps that are tried.
 _ENOUGH, _MOST_TRIES = 0.1, 40
 
-#: Improvements of which a share like this is left are as good as none.
+#: Rates below this share of the objective leave nothing to gain.
 _LITTLE = 1e-6
 
 #: Changes that are left out, relative to the count of all classes.
@@ -76,19 +76,13 @@ class LearningResult:
     trace: tuple[LearningStep, ...]  # the start, and every step that was taken
     n_iter: int  # evaluations of the objective, those of steps that were shortened included
     end: LearningEnd
-
-
-@dataclass(frozen=True, eq=False)
-class MovedCounts(LearningResult):
-    """The same of TM, with the family counts and the sums of numbers at the end."""
-
-    counts: Array
-    sums: Array
+    counts: Array | None = None  # of TM: family counts (size, K) at the end
+    sums: Array | None = None  # of TM: sums of numbers (3, n_numbers, K)
 
 
 def move_counts(
     problem: ConditionalProblem, max_iter: int, tolerance: float, watch: Watch | None = None
-) -> MovedCounts:
+) -> LearningResult:
     """Move counts from the generative start to the optimum.
 
     Learning ends when a whole step promises to improve J by less than `tolerance`, as a share of J
@@ -141,7 +135,7 @@ def move_counts(
                 break
         if end is None:
             end = problem.describe_limit(parameters, max_iter)
-    return MovedCounts(parameters, tuple(trace), n_iter, end, counts, sums)
+    return LearningResult(parameters, tuple(trace), n_iter, end, counts, sums)
 
 
 def _compute_rate(problem: ConditionalProblem, counts: Array, change: Array) -> float:
