@@ -57,12 +57,11 @@ class GaussianColumns:
     def sum_shares(self, shares: Array, threads: RowThreads) -> Array:
         """n, S₁ and S₂ of rows weighted by `shares` (n_rows, K), which may be negative, of shape
         (3, n_numbers, K)."""
-        n_numbers, n_rows = self.numbers.shape
-        shape = (3, n_numbers, shares.shape[1])
+        (n_numbers, n_rows), K = self.numbers.shape, shares.shape[1]
         if not n_numbers:
-            return np.zeros(shape)
-        ends = split_rows(n_rows, int(np.prod(shape)))
-        sums = np.zeros((len(ends) - 1, *shape))
+            return np.zeros((3, 0, K))
+        ends = split_rows(n_rows, 3 * n_numbers * K)
+        sums = np.zeros((len(ends) - 1, 3, n_numbers, K))
 
         def add(part: int, start: int, stop: int) -> None:
             _add_sums(self.numbers, shares, start, stop, sums[part])

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numba import njit
@@ -155,13 +154,13 @@ class RowThreads:
 
     def run(self, work: Callable[[int, int, int], None], ends: list[int], n_steps: int) -> None:
         """Call `work` with the number, start and end of each part; it is `n_steps` in all."""
-        parts = [(part, *pair) for part, pair in enumerate(pairwise(ends))]
-        if len(parts) < 2 or n_steps < self.least_work:
-            for part in parts:
-                work(*part)
+        n_parts = len(ends) - 1
+        if n_parts < 2 or n_steps < self.least_work:
+            for part in range(n_parts):
+                work(part, ends[part], ends[part + 1])
             return
         with self.keep() as threads:
-            threads.map(lambda part: work(*part), parts)
+            threads.map(lambda part: work(part, ends[part], ends[part + 1]), range(n_parts))
 
 
 def split_rows(n_rows: int, size: int) -> list[int]:
