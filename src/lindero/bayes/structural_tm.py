@@ -35,19 +35,31 @@ from lindero.runtime.arrays import Array
 class ArcStep:
     """A step of the search, as `StructuralTM.history_` lists them and the callback gets them.
 
-    Attributes
+    Parameters
     ----------
     arc : (parent, child) or None
         Names of the columns, the class being called as in ``network_``; None for the network
         without arcs, which is the first.
     score : float
-        Of the network with it.
+        Value of the criterion for the network with the arc.
     log_likelihood : float
         Its conditional log-likelihood, the largest that parameters reach.
     n_parameters : int
         Parameters of P(c | x).
     n_candidates, n_scored : int
         Arcs that could be added, and those whose exact score was taken.
+
+    See Also
+    --------
+    StructuralTM : The classifier whose arcs are searched.
+
+    Examples
+    --------
+    >>> from lindero.bayes import StructuralTM
+    >>> X, y = [["sun"], ["sun"], ["rain"], ["rain"]] * 10, ["out", "out", "in", "in"] * 10
+    >>> first, second = StructuralTM(penalty=1.0).fit(X, y).history_
+    >>> first.arc, second.arc
+    (None, ('class', 'x0'))
     """
 
     arc: tuple[str, str] | None
