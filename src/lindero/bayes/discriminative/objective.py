@@ -190,9 +190,9 @@ class ConditionalRows:
         shift = np.zeros((first.stop if len(self.gaussian.numbers) else 0, self.cells.n_classes))
         if len(shift):
             self.gaussian.add_scores(parameters.mean, parameters.sd, shift, first.stop)
-        told = self._compute_log_posteriors(parameters, first, shift).argmax(axis=1)
+        predicted = self._compute_log_posteriors(parameters, first, shift).argmax(axis=1)
         weights = np.ones(first.stop) if self.weights is None else self.weights[first]
-        if (told != self.y[first])[weights > 0].any():
+        if (predicted != self.y[first])[weights > 0].any():
             return False  # as in most tables, and at little cost
         _, _, posterior = self._compute_posteriors(parameters, keep=True)
         own = posterior[np.arange(len(self.y)), self.y].copy()

@@ -221,23 +221,23 @@ def describe_clusters(
     """
     paragraphs = []
     for z in range(network.n_classes):
-        told = [
+        columns = [
             _describe_category(title, names, np.exp(table[:, z]), counts)
             for title, names, table, counts in zip(
                 attributes.titles, attributes.values(), network.log_tables, values, strict=True
             )
         ]
         mean, sd = whole.normals()
-        told += [
+        columns += [
             _describe_number(
                 attributes.schema.title(int(column)), normals[0][j, z], normals[1][j, z],
                 mean[j, 0], sd[j, 0],
             )
             for j, column in enumerate(attributes.gaussian_columns)
         ]  # fmt: skip
-        telling = sorted((one for one in told if one[0] > _LEAST), key=lambda one: -one[0])
+        apart = sorted((one for one in columns if one[0] > _LEAST), key=lambda one: -one[0])
         share = f"Cluster {z}, {np.exp(network.log_prior[z]):.1%} of the rows"
-        lines = [f"  {words}" for _, words in telling[:most]]
+        lines = [f"  {words}" for _, words in apart[:most]]
         if not lines:
             lines = ["  like all rows"]
         paragraphs.append("\n".join([f"{share}:", *lines]))
