@@ -93,7 +93,7 @@ def optimum() -> None:
     for name in PUBLISHED:
         X, y = read(name)
         for which in ("NB-TM", "TAN-TM"):
-            model = model_of(which, name, penalty=0.0, tol=1e-11, max_passes=20_000).fit(X, y)
+            model = model_of(which, name, penalty=0.0, tol=1e-11, max_iter=20_000).fit(X, y)
             form = model.to_logistic()
             Z = form.transform(X)
             codes = np.searchsorted(model.classes_, y)

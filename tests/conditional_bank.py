@@ -3,14 +3,14 @@
 import numpy as np
 import pandas as pd
 
-from lindero.bayes.columns.discretise import encoded, mdl_cuts
-from lindero.bayes.counts.counts import count_pairs
-from lindero.bayes.counts.information import conditional_mutual_information
-from lindero.bayes.counts.structure import tree
+from lindero.bayes.columns.attributes import encode_cut, find_mdl_cuts
+from lindero.bayes.counts.counting import CodedRows
+from lindero.bayes.counts.counts import count_pairs, measure_conditional_information
 from lindero.bayes.discriminative.cells import FamilyCells
 from lindero.bayes.discriminative.logistic import absorb_normalisers
 from lindero.bayes.discriminative.objective import ConditionalProblem, ConditionalRows
-from lindero.bayes.networks.families import FamilyCounts
+from lindero.bayes.networks.network import FamilyCounts
+from lindero.bayes.tan import find_tree
 
 
 def random_rows(random, n_rows, cards, n_classes):
@@ -40,8 +40,7 @@ def loops(d):
 
 def counted(parents, codes, cards, y, n_classes, weights=None, with_class=None):
     with_class = (True,) * len(parents) if with_class is None else with_class
-    sample = (codes, np.asarray(cards), y, n_classes, weights)
-    return FamilyCounts.of(parents, with_class, sample, [str(i) for i in range(len(parents))])
+    return FamilyCounts.count(parents, with_class, CodedRows(codes, cards, y, n_classes, weights))
 
 
 def problem_of(families, codes, y, weights=None, alpha=1.0, **options):
@@ -61,8 +60,8 @@ def read_table(path):
         column = table[name]
         if pd.api.types.is_numeric_dtype(column):
             values = column.to_numpy(float)
-            cuts = mdl_cuts(values, y, len(classes))
-            codes.append(encoded(values, cuts, np.empty(len(y), np.uint8)))
+            cuts = find_mdl_cuts(values, y, len(classes))
+            codes.append(encode_cut(values, cuts, np.empty(len(y), np.uint8)))
             cards.append(len(cuts) + 1)
         else:
             kinds, own = np.unique(column.to_numpy(str), return_inverse=True)
@@ -72,8 +71,8 @@ def read_table(path):
 
 
 def learned_tree(codes, cards, y):
-    counts = count_pairs(codes, cards, y, int(y.max()) + 1)
-    return tree(conditional_mutual_information(counts))
+    counts = count_pairs(CodedRows(codes, cards, y, int(y.max()) + 1))
+    return find_tree(measure_conditional_information(counts)[0])
 
 
 def from_logistic(coefficients, intercepts, cards, parents, with_class):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lindero.bayes.networks.network import estimated
+from lindero.bayes.networks.network import estimate_network
 
 
 def random_network(random, most_parents, n_attributes=None, alpha=None, dense=False):
@@ -24,7 +24,9 @@ def random_network(random, most_parents, n_attributes=None, alpha=None, dense=Fa
         for i in range(d)
     ]
     with_class = random.random(d) < 0.75
-    return estimated(counts, parents, with_class, cards, random.integers(1, 9, n_classes), alpha)
+    return estimate_network(
+        counts, parents, with_class, cards, random.integers(1, 9, n_classes), alpha
+    )
 
 
 def random_codes(random, network, n_rows, missing=0.35, new=0.08, dtype=np.uint8):

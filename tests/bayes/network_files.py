@@ -2,7 +2,26 @@
 
 import numpy as np
 
+from lindero.bayes.files.bif import read_bif, write_bif
+from lindero.bayes.files.exchange import from_exchange, to_exchange
+from lindero.bayes.files.xmlbif import read_xmlbif, write_xmlbif
 from lindero.bayes.networks.network import Network
+
+
+def to_bif(*parts, **named):
+    return write_bif(to_exchange(*parts, **named))
+
+
+def to_xmlbif(*parts, **named):
+    return write_xmlbif(to_exchange(*parts, **named))
+
+
+def from_bif(text, class_name=None):
+    return from_exchange(read_bif(text), class_name)
+
+
+def from_xmlbif(text, class_name=None):
+    return from_exchange(read_xmlbif(text), class_name)
 
 
 def random_network(cards, n_classes, parents, with_class, seed=0):

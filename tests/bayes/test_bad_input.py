@@ -96,7 +96,7 @@ def test_labels(fitted):
         model.fit(X, ["same"] * len(y))
     with refused(model, ValueError, "y holds the label 'never' in row 0.*'no', 'perhaps', 'yes'"):
         model.partial_fit(X, ["never"] * len(y))
-    with refused(model, ValueError, "classes=.*differs from the.*Call fit to begin anew"):
+    with refused(model, ValueError, "classes=.*differs from the.*Call fit to start again"):
         model.partial_fit(X, y, classes=["no", "yes"])
 
 

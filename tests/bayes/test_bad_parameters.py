@@ -112,7 +112,7 @@ def test_other_arcs_between_batches():
     model = NetworkClassifier([(0, 1)]).partial_fit(table, y)
     for given in ({"arcs": [(0, 2)]}, {"arcs": [(0, 1), (2, 1)]}, {"without_class": [3]}):
         model.set_params(arcs=[(0, 1)], without_class=()).set_params(**given)
-        with refused(model, ValueError, "not those of the calls before.*Call fit to begin anew"):
+        with refused(model, ValueError, "not those of the calls before.*Call fit to start again"):
             model.partial_fit(table, y)
     assert model.set_params(arcs=[("x0", "x1")], without_class=()).partial_fit(table, y)
     assert_allclose(model.class_count_.sum(), 2 * len(y))

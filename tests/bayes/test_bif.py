@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from lindero.bayes.files.bif import from_bif, to_bif
-from lindero.bayes.files.xmlbif import from_xmlbif, to_xmlbif
-from tests.bayes.network_files import awkward, plain, random_network
+from tests.bayes.network_files import (
+    awkward,
+    from_bif,
+    from_xmlbif,
+    plain,
+    random_network,
+    to_bif,
+    to_xmlbif,
+)
 
 FORMATS = {"bif": (to_bif, from_bif), "bifxml": (to_xmlbif, from_xmlbif)}
 CASES = {"plain": plain, "awkward": awkward}

@@ -10,7 +10,8 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 
 from lindero.bayes import AODE, KDB, TAN, NaiveBayes, NetworkClassifier
-from lindero.bayes.networks import families
+from lindero.bayes.counts.counting import CodedRows
+from lindero.bayes.networks import network as families
 from tests.bayes.mixed_tables import categories, mixed
 
 MAKERS = [NaiveBayes, TAN, KDB, AODE, NetworkClassifier]
@@ -144,11 +145,10 @@ def test_em_ends_by_its_probabilities_whatever_the_other_rows():
     weights = np.where(rare, 1.0, 1e6)
     model = TAN(missing="em", alpha=0.1).fit(table, y, sample_weight=weights)
     counts = model._evidence.counts
-    codes, _ = model._attributes.coded(model._attributes.schema.read(table))
-    further = counts.completed(codes, np.searchsorted(model.classes_, y), weights, 0.1)
-    pairs = zip(
-        counts.network(0.1, None).log_tables, further.network(0.1, None).log_tables, strict=True
-    )
+    codes, _ = model._attributes.encode(model._attributes.schema.read(table))
+    labels = np.searchsorted(model.classes_, y)
+    further = counts.complete(CodedRows(codes, counts.cards, labels, 2, weights), 0.1)
+    pairs = zip(counts.estimate(0.1).log_tables, further.estimate(0.1).log_tables, strict=True)
     assert max(np.abs(np.exp(old) - np.exp(new)).max() for old, new in pairs) < 2e-5
 
 

@@ -23,7 +23,7 @@ def test_rows_that_count_for_all_clusters_leave_every_model_where_it_is():
     mean, sd = rows.normals(model)
     count = np.maximum(found.sums[0], 2.0)
     moments = Moments(count, mean, sd**2 * (count - 1.0), np.abs(numbers).max(axis=1))
-    network = rows.to_families(found).network(1.0, model.weights)
+    network = rows.to_families(found).estimate(1.0, model.weights)
     joint = network.log_joint(codes)
     for x, m, s in zip(numbers, mean, sd, strict=True):
         joint += -0.5 * ((x[:, None] - m) / s) ** 2 - np.log(s)

@@ -86,7 +86,7 @@ def test_two_empty_parents_change_nothing():
 @pytest.mark.parametrize("make", [TAN, KDB])
 def test_an_empty_column_is_alone_in_the_network(make):
     table, y = table_with(0, KINDS["object"])
-    network = make().fit(table, y)._estimated()[0]
+    network = make().fit(table, y)._get_estimate()[0]
     assert network.parents[0] == ()
     assert all(0 not in above for above in network.parents)
     expected = TAN().fit(table, y).predict_proba(table)
@@ -102,7 +102,7 @@ def test_a_column_that_is_no_longer_empty_takes_part():
     )
     at_once = TAN().fit(pd.concat([first, table[100:]]), y)
     assert_allclose(model.predict_proba(table), at_once.predict_proba(table), rtol=0, atol=1e-12)
-    parents = model._estimated()[0].parents
+    parents = model._get_estimate()[0].parents
     assert parents[0] or any(0 in above for above in parents)
 
 
@@ -134,7 +134,7 @@ def chained(fill, n_rows=6000):
 def test_a_nearly_empty_column_of_noise_is_no_hub(make, fill):
     X, y = chained(fill)
     model = make(categorical_features="all").fit(X[:2000], y[:2000])
-    assert all(8 not in above for above in model._estimated()[0].parents)
+    assert all(8 not in above for above in model._get_estimate()[0].parents)
     without = make(categorical_features="all").fit(X[:2000, :8], y[:2000])
     lost = without.score(X[2000:, :8], y[2000:]) - model.score(X[2000:], y[2000:])
     assert lost < 0.01

@@ -14,8 +14,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.bayes.counts import counting
-from lindero.bayes.counts.count_groups import grouped
-from lindero.bayes.counts.counts import Counts, count_families, count_pairs, count_singles
+from lindero.bayes.counts import counts as counts_module
+from lindero.bayes.counts.counting import CodedRows, CountingPass, group_attributes
+from lindero.bayes.counts.counts import Counts
 from tests.naive.counts import family_table
 
 #: Names of numbers of values: few, so that attributes are counted in groups; many, so that not.
@@ -33,6 +34,21 @@ def rows(cards, n_classes, n_rows=500, seed=0, missing=True, dtype=None):
     dtype = dtype or (np.uint8 if max(cards) + 1 <= 255 else np.uint16)
     codes = np.stack([rng.integers(0 if missing else 1, r + 1, n_rows) for r in cards])
     return codes.astype(dtype), np.array(cards), rng.integers(0, n_classes, n_rows)
+
+
+def count_singles(codes, cards, y, n_classes, weights=None, n_threads=None, **given):
+    coded = CodedRows(codes, cards, y, n_classes, weights)
+    return counts_module.count_singles(coded, n_threads, **given)
+
+
+def count_pairs(codes, cards, y, n_classes, weights=None, n_threads=None, **given):
+    coded = CodedRows(codes, cards, y, n_classes, weights)
+    return counts_module.count_pairs(coded, n_threads, **given)
+
+
+def count_families(codes, cards, y, n_classes, families, weights=None, n_threads=None, **given):
+    coded = CodedRows(codes, cards, y, n_classes, weights)
+    return counts_module.count_families(coded, families, n_threads, **given)
 
 
 def assert_same_counts(one, other):
@@ -143,9 +159,9 @@ def test_blocks_of_rows_add_up_to_the_whole(many_blocks, monkeypatch):
 def test_little_memory_for_joint_tables_makes_groups_smaller_and_counts_no_different(monkeypatch):
     codes, cards, y = rows([2] * 24, 2, n_rows=40_000, seed=12, missing=False)
     expected = count_pairs(codes, cards, y, 2)
-    roomy = counting.Pass(counting.Rows.checked(codes, cards, y, 2, None), True)
+    roomy = CountingPass(CodedRows(codes, cards, y, 2), True)
     monkeypatch.setattr(counting, "_JOINT_BYTES", 1)
-    tight = counting.Pass(counting.Rows.checked(codes, cards, y, 2, None), True)
+    tight = CountingPass(CodedRows(codes, cards, y, 2), True)
     assert len(tight.groups) > len(roomy.groups)
     assert sum(table.nbytes for table in tight.joint) <= 2 * tight.pairs.nbytes
     assert_same_counts(count_pairs(codes, cards, y, 2), expected)
@@ -153,7 +169,7 @@ def test_little_memory_for_joint_tables_makes_groups_smaller_and_counts_no_diffe
 
 def test_groups_hold_every_narrow_attribute_once_within_their_size():
     radix = np.array([3, 90, 2, 5, 5, 1, 7, 2, 64, 65])
-    groups, wide = grouped(np.zeros(10, np.int64), radix, 64)
+    groups, wide = group_attributes(np.zeros(10, np.int64), radix, 64)
     assert wide.tolist() == [1, 9]
     members = np.concatenate([group.members for group in groups])
     assert sorted(members.tolist()) == [0, 2, 3, 4, 5, 6, 7, 8]
@@ -286,7 +302,7 @@ def test_counts_that_do_not_belong_together_are_not_merged():
     with pytest.raises(ValueError, match="count both with count_pairs"):
         counts.merge(count_singles(codes, cards, y, 2))
     with pytest.raises(ValueError, match="none smaller than before"):
-        counts.grown(np.array([2, 2]))
+        counts.grow(np.array([2, 2]))
 
 
 def test_pairs_that_are_not_there_are_refused():

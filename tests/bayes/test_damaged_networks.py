@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from lindero.bayes.files.bif import from_bif, to_bif
-from lindero.bayes.files.xmlbif import from_xmlbif, to_xmlbif
 from lindero.errors import ModelFileError
-from tests.bayes.network_files import awkward, plain
+from tests.bayes.network_files import awkward, from_bif, from_xmlbif, plain, to_bif, to_xmlbif
 
 BIF = """\
 network "weather" { property software = some program ; }

@@ -155,7 +155,7 @@ def test_both_solvers_agree(name, penalty):
     X = np.column_stack([X, number.astype(object)])
     fits = [
         discriminative(
-            name, penalty=penalty, solver=solver, numeric="gaussian", tol=1e-11, max_passes=5000
+            name, penalty=penalty, solver=solver, numeric="gaussian", tol=1e-11, max_iter=5000
         ).fit(X, y)
         for solver in ("tm", "accelerated", "auto")
     ]

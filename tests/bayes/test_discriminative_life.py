@@ -160,7 +160,7 @@ def test_a_failed_fit_leaves_everything(name):
 @pytest.mark.parametrize("solver", ["tm", "accelerated"])
 def test_too_few_iterations_warn(name, solver):
     X, y = soft(7, 300)
-    model = discriminative(name, penalty=0, solver=solver, max_passes=3)
+    model = discriminative(name, penalty=0, solver=solver, max_iter=3)
     with pytest.warns(ConvergenceWarning, match="Stopped after 3 iterations, the most that"):
         model.fit(X, y)
     assert not model.convergence_.is_converged
@@ -202,7 +202,7 @@ def test_the_former_name_of_the_number_of_iterations_warns():
 @EVERY_MAKER
 def test_copies(name):
     X, y = mixed(9, 100, missing=0.1)
-    model = discriminative(name, penalty=3.0, max_passes=500).fit(X, y)
+    model = discriminative(name, penalty=3.0, max_iter=500).fit(X, y)
     expected = model.predict_proba(X)
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         assert_array_equal(other.predict_proba(X), expected)
@@ -257,7 +257,7 @@ def test_separable_lone_and_wide(name, penalty):
     X[:, 0] = np.where(np.arange(30) % 2, "odd", "even")
     y = np.arange(30) % 2
     y[7] = 2  # a class with one row
-    model = discriminative(name, penalty=penalty, max_passes=300)
+    model = discriminative(name, penalty=penalty, max_iter=300)
     if penalty == 0:
         with pytest.warns(ConvergenceWarning):
             model.fit(X, y)

@@ -55,7 +55,7 @@ def test_rows_that_are_certain_and_wrong_have_a_finite_likelihood(solver):
     table.loc[[0, 1], "g"] = 1.0 - y[:2]
     model = TAN(
         learning="discriminative", numeric={"g": "gaussian"}, penalty=1.0, solver=solver,
-        max_passes=300,
+        max_iter=300,
     )  # fmt: skip
     found = fitted(model, table, y).convergence_
     assert np.isfinite(found.objective).all()
@@ -82,7 +82,7 @@ def test_learning_does_not_end_in_the_middle():
         fitted(
             TAN(
                 learning="discriminative", numeric={"g": "gaussian"}, penalty=1.0, solver=solver,
-                max_passes=5000,
+                max_iter=5000,
             ), table, y,
         ).convergence_.objective[-1]
         for solver in ("accelerated", "tm")

@@ -31,9 +31,7 @@ def test_the_best_pass_is_what_it_gives(solver):
     assert fit.status.startswith("Stopped early: the validation rows had their lowest")
     assert len(stopping.losses) == stopping.best_step + 1 + 3
     np.testing.assert_allclose(loss_of(fit.network, others, labels), min(stopping.losses))
-    np.testing.assert_allclose(
-        stopping.losses[0], loss_of(families.network(1.0, None), others, labels)
-    )
+    np.testing.assert_allclose(stopping.losses[0], loss_of(families.estimate(1.0), others, labels))
     assert min(stopping.losses) < loss_of(whole.network, others, labels)
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import logsumexp
 
 from lindero.bayes.networks import expectation, inference
-from lindero.bayes.networks.network import estimated
+from lindero.bayes.networks.network import estimate_network
 from tests.naive import network as naive
 from tests.network_bank import random_codes, random_network
 
@@ -58,7 +58,7 @@ def test_dense_networks_with_most_values_missing_equal_enumeration():
 def test_an_observed_child_brings_all_its_missing_parents_together(parents):
     random = np.random.default_rng(12)
     counts = [random.poisson(2.0, (4, 4, 4, 4, 2)), *random.poisson(2.0, (3, 4, 2))]
-    network = estimated(counts, [parents, (), (), ()], [True] * 4, [3] * 4, [1, 2], 1.0)
+    network = estimate_network(counts, [parents, (), (), ()], [True] * 4, [3] * 4, [1, 2], 1.0)
     codes = np.array([[1, 2, 3], [0, 0, 1], [0, 0, 0], [0, 3, 0]], dtype=np.uint8)
     np.testing.assert_allclose(
         network.log_joint(codes), naive.log_joint(network, codes), atol=1e-10
@@ -87,7 +87,7 @@ def test_five_hundred_attributes_do_not_underflow(missing_root):
     d, cards = 500, np.full(500, 6)
     counts = [random.poisson(3.0, [7, *[7] * (i > 0), 3]).astype(float) for i in range(d)]
     parents = [(0,) if i else () for i in range(d)]
-    network = estimated(counts, parents, [True] * d, cards, [3, 4, 5], 1.0)
+    network = estimate_network(counts, parents, [True] * d, cards, [3, 4, 5], 1.0)
     codes = random.integers(1, 7, (d, 40)).astype(np.uint8)
     codes[0, : 40 * missing_root] = 0
     given_root = []
@@ -108,7 +108,7 @@ def test_elimination_does_not_underflow():
     d = 800
     parents = [(), (), *[(0, 1)] * (d - 2)]
     counts = [random.poisson(2.0, [5, *[5] * len(above), 2]).astype(float) for above in parents]
-    network = estimated(counts, parents, [True] * d, np.full(d, 4), [1, 1], 1.0)
+    network = estimate_network(counts, parents, [True] * d, np.full(d, 4), [1, 1], 1.0)
     codes = random.integers(1, 5, (d, 100)).astype(np.uint8)
     codes[:2] = 0
     by_enumeration = network.log_joint(codes)
@@ -148,7 +148,7 @@ def test_any_type_of_codes_gives_the_same(dtype, most_parents):
 def test_many_values_need_wide_codes():
     random = np.random.default_rng(8)
     counts = [random.poisson(1.0, (401, 2)).astype(float), random.poisson(1.0, (3, 401, 2)) * 1.0]
-    network = estimated(counts, [(), (0,)], [True] * 2, np.array([400, 2]), [5, 6], 1.0)
+    network = estimate_network(counts, [(), (0,)], [True] * 2, np.array([400, 2]), [5, 6], 1.0)
     codes = np.array([[400, 0, 401, 300], [2, 1, 1, 0]], dtype=np.uint16)
     np.testing.assert_allclose(
         network.log_joint(codes), naive.log_joint(network, codes), atol=1e-10
@@ -163,14 +163,14 @@ def test_an_attribute_without_values_tells_nothing(parents):
         random.poisson(3.0, [*(cards[j] + 1 for j in (i, *above)), 2]).astype(float)
         for i, above in enumerate(parents)
     ]
-    network = estimated(counts, parents, [True] * 3, cards, [1, 2], 1.0)
+    network = estimate_network(counts, parents, [True] * 3, cards, [1, 2], 1.0)
     codes = np.array([[1, 0, 2, 0], [0, 0, 1, 1], [1, 3, 0, 2]], dtype=np.uint8)
     found = network.log_joint(codes)
     np.testing.assert_allclose(found, naive.log_joint(network, codes), atol=1e-10)
     left_out = [tuple(p for p in above if p != 1) for above in parents]
     counts[1] = np.zeros((2, *counts[1].shape[1:]))  # one value, of which no row has any
     counts[2] = counts[2].take(0, axis=1 + parents[2].index(1))
-    without = estimated(counts, left_out, [True] * 3, [2, 1, 3], [1, 2], 1.0)
+    without = estimate_network(counts, left_out, [True] * 3, [2, 1, 3], [1, 2], 1.0)
     codes[1] = 0
     np.testing.assert_allclose(found, without.log_joint(codes), atol=1e-10)
     assert np.ptp(found[3] - network.log_prior) > 0.01  # the class is told of all the same
@@ -180,7 +180,7 @@ def test_a_new_value_is_to_its_children_as_if_missing():
     own = np.array([[0.0, 0.0], [6.0, 1.0], [2.0, 7.0]])
     below = np.zeros((3, 3, 2))
     below[1:, 1:] = [[[5.0, 1.0], [1.0, 2.0]], [[1.0, 0.0], [1.0, 5.0]]]
-    network = estimated([own, below], [(), (0,)], [True, True], [2, 2], [8, 8], alpha=1.0)
+    network = estimate_network([own, below], [(), (0,)], [True, True], [2, 2], [8, 8], alpha=1.0)
     new, missing, alone = network.log_joint(np.array([[3, 0, 3], [1, 1, 0]], dtype=np.uint8))
     np.testing.assert_allclose(new - network.log_prior, missing + alone - 2 * network.log_prior)
     np.testing.assert_allclose(np.exp(alone - network.log_prior), [1 / 10, 1 / 10])
@@ -215,7 +215,7 @@ def test_too_many_missing_attributes_that_depend_on_each_other_are_refused(monke
     monkeypatch.setattr(inference, "RARE_STATE_LIMIT", 1)
     parents = [(), (), (), (), (), (0, 1, 2, 3, 4)]
     tables = [*[np.ones((5, 2))] * 5, np.ones((2, 5, 5, 5, 5, 5, 2))]
-    network = estimated(tables, parents, [True] * 6, [4, 4, 4, 4, 4, 1], [1, 1], 1.0)
+    network = estimate_network(tables, parents, [True] * 6, [4, 4, 4, 4, 4, 1], [1, 1], 1.0)
     codes = np.array([[1, 0], [2, 0], [3, 5], [0, 0], [1, 0], [1, 1]], dtype=np.uint8)
     message = "Row 1 has 5 of 6 columns missing or new, and summing out 5 .* tables of 1024 cells"
     with pytest.raises(ValueError, match=message):

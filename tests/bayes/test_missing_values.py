@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.bayes import KDB, TAN, NaiveBayes, NetworkClassifier
-from lindero.bayes.networks import families
-from lindero.bayes.networks.network import estimated
-from lindero.bayes.reading import new_rows
+from lindero.bayes.networks import network as families
+from lindero.bayes.networks.network import estimate_network
+from lindero.bayes.reading import read_new_rows
 from tests.bayes.mixed_tables import COMPLETING, MAKERS, NETWORKS, categories, mixed
 from tests.naive import network as naive
 
@@ -19,12 +19,12 @@ def completed(name, **given):
 
 
 def coded(model, X):
-    return model._attributes.coded(new_rows(model, X))[0]
+    return model._attributes.encode(read_new_rows(model, model._attributes, X))[0]
 
 
 def penalised_likelihood(model, X, y):
     """What EM climbs: the likelihood of the rows, with the pseudo-counts' share."""
-    network = model._estimated()[0]
+    network = model._get_estimate()[0]
     code = np.searchsorted(model.classes_, y)
     of_rows = naive.log_joint(network, coded(model, X))[np.arange(len(y)), code].sum()
     return of_rows + model.alpha * sum(table.sum() for table in network.log_tables)
@@ -100,14 +100,14 @@ def test_expectations_against_enumeration(name, alpha, weighted, monkeypatch):
     weights = np.random.default_rng(0).random(80) + 0.1 if weighted else np.ones(80)
     model = completed(name, alpha=alpha).fit(X, y, sample_weight=weights)
     codes, code = coded(model, X), np.searchsorted(model.classes_, y)
-    start = MAKERS[name](alpha=alpha).fit(X, y, sample_weight=weights)._estimated()[0]
+    start = MAKERS[name](alpha=alpha).fit(X, y, sample_weight=weights)._get_estimate()[0]
     twin = start
     for _ in range(6):
-        counts = naive.expected_counts(twin, codes, code, weights)
-        twin = estimated(
+        counts = naive.expect_counts(twin, codes, code, weights)
+        twin = estimate_network(
             counts, twin.parents, twin.with_class, twin.cards, model.class_count_, alpha
         )
-    network = model._estimated()[0]
+    network = model._get_estimate()[0]
     assert network.parents == start.parents
     tables = zip(network.log_tables, twin.log_tables, start.log_tables, strict=True)
     for table, expected, at_first in tables:

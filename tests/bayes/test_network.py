@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from lindero.bayes.networks.network import Network, estimated
+from lindero.bayes.networks.network import Network, estimate_network
 from tests.network_bank import random_codes, random_network
 
 
@@ -27,7 +27,7 @@ def test_probabilities_are_smoothed_relative_counts_of_what_was_observed():
     own = np.array([[9.0, 9.0], [3.0, 0.0], [1.0, 2.0]])  # slot 0: missing
     below = np.zeros((3, 3, 2))
     below[:, 1, 0], below[:, 2, 1], below[:, 0, :] = (7.0, 4.0, 0.0), (5.0, 1.0, 2.0), 50.0
-    network = estimated([own, below], [(), (0,)], [True, True], [2, 2], [13, 11], alpha=0.5)
+    network = estimate_network([own, below], [(), (0,)], [True, True], [2, 2], [13, 11], alpha=0.5)
     np.testing.assert_allclose(np.exp(network.log_prior), [13 / 24, 11 / 24])
     np.testing.assert_allclose(
         np.exp(network.log_tables[0]), [[3.5 / 5, 0.5 / 3], [1.5 / 5, 2.5 / 3]]
@@ -40,7 +40,7 @@ def test_probabilities_are_smoothed_relative_counts_of_what_was_observed():
 
 def test_without_smoothing_what_was_never_seen_is_uniform_and_new_values_are_missing():
     counts = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 0.0]])
-    network = estimated([counts], [()], [True], [2], [4, 4], alpha=0)
+    network = estimate_network([counts], [()], [True], [2], [4, 4], alpha=0)
     np.testing.assert_array_equal(np.exp(network.log_tables[0]), [[1, 0.5], [0, 0.5]])
     codes = np.array([[3, 0, 1]], dtype=np.uint8)
     np.testing.assert_allclose(np.exp(network.log_joint(codes)), [[0.5, 0.5]] * 2 + [[0.5, 0.25]])
@@ -48,18 +48,20 @@ def test_without_smoothing_what_was_never_seen_is_uniform_and_new_values_are_mis
 
 def test_an_attribute_without_the_class_is_counted_over_all_classes():
     counts = np.array([[9.0, 9.0], [3.0, 1.0], [2.0, 2.0]])
-    network = estimated([counts], [()], [False], [2], [1, 1], alpha=0)
+    network = estimate_network([counts], [()], [False], [2], [1, 1], alpha=0)
     np.testing.assert_allclose(np.exp(network.log_tables[0]), [[0.5], [0.5]])
 
 
 def test_a_given_prior_takes_the_place_of_counts():
-    network = estimated([np.ones((3, 2))], [()], [True], [2], [9, 1], alpha=1, prior=[0.25, 0.75])
+    network = estimate_network(
+        [np.ones((3, 2))], [()], [True], [2], [9, 1], alpha=1, prior=[0.25, 0.75]
+    )
     np.testing.assert_allclose(np.exp(network.log_prior), [0.25, 0.75])
 
 
 def test_no_rows_at_all_are_refused():
     with pytest.raises(ValueError, match="class_counts are all zero"):
-        estimated([np.zeros((3, 2))], [()], [True], [2], [0, 0], alpha=1)
+        estimate_network([np.zeros((3, 2))], [()], [True], [2], [0, 0], alpha=1)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,16 @@ import pyagrum
 import pytest
 from numpy.testing import assert_allclose
 
-from lindero.bayes.files.bif import from_bif, to_bif
-from lindero.bayes.files.xmlbif import from_xmlbif, to_xmlbif
-from tests.bayes.network_files import awkward, complete_codes, plain, random_network
+from tests.bayes.network_files import (
+    awkward,
+    complete_codes,
+    from_bif,
+    from_xmlbif,
+    plain,
+    random_network,
+    to_bif,
+    to_xmlbif,
+)
 
 FORMATS = {"bif": (to_bif, from_bif), "bifxml": (to_xmlbif, from_xmlbif)}
 CASES = {"plain": plain, "awkward": awkward}

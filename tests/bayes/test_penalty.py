@@ -85,7 +85,7 @@ def test_a_large_penalty_gives_the_generative_tables_back(graph, solver):
     codes, y = random_rows(random, 200, cards, 3)
     numbers = random.gamma(2.0 + y, 1.0, (2, 200))
     families = counted(graph(4), codes, cards, y, 3)
-    generative = families.network(1.0, None)
+    generative = families.estimate(1.0)
     mean, sd = Moments.of(numbers, y, 3).normals()
     apart = []
     for strength in (1.0, 1e3, 1e8):

@@ -23,7 +23,7 @@ FRAME = pd.DataFrame(
 
 @pytest.fixture
 def schema():
-    return Schema.learned(FRAME)
+    return Schema.learn(FRAME)
 
 
 def test_a_schema_holds_plain_values_and_survives_pickling(schema):
@@ -40,14 +40,14 @@ def test_a_schema_holds_plain_values_and_survives_pickling(schema):
 
 def test_a_table_looked_through_once_is_learned_and_read_alike(schema):
     table = UserTable.of(FRAME)
-    assert Schema.learned(table) == schema
+    assert Schema.learn(table) == schema
     assert_array_equal(schema.read(table).codes, schema.read(FRAME).codes)
     assert_array_equal(schema.read(table).codes, [[2, 1, 2, 0], [2, 1, 2, 1]])
 
 
 def test_titles_are_names_or_positions(schema):
     assert schema.title(1) == "size"
-    unnamed = Schema.learned(np.zeros((2, 3)))
+    unnamed = Schema.learn(np.zeros((2, 3)))
     assert unnamed.names is None
     assert unnamed.title(2) == "x2"
 
@@ -73,7 +73,7 @@ def test_missing_and_additional_columns_are_named(schema):
 def test_a_frame_can_be_read_from_an_array_and_the_other_way_round(schema):
     by_array = schema.read(FRAME.to_numpy(dtype=object))
     assert_array_equal(by_array.codes, schema.read(FRAME).codes)
-    unnamed = Schema.learned(np.arange(6.0).reshape(2, 3))
+    unnamed = Schema.learn(np.arange(6.0).reshape(2, 3))
     frame = pd.DataFrame([[1, 2, 3]], columns=["c", "b", "a"])
     assert_array_equal(unnamed.read(frame).numbers, [[1], [2], [3]])
 
@@ -91,14 +91,14 @@ def test_a_column_of_missing_values_only_fits_any_kind(schema):
         ("colour", [np.nan, 3.0], "held text .* row 1 holds 3.0"),
         ("size", ["big", None], "held numbers .* row 0 holds 'big'"),
         ("size", pd.Categorical([None, "big"]), "held numbers .* row 1 holds 'big'"),
-        ("old", ["True", "False"], "held truth values .* row 0 holds 'True'"),
+        ("old", ["True", "False"], "held booleans .* row 0 holds 'True'"),
     ],
 )
 def test_values_that_can_match_nothing_are_refused(schema, column, values, held):
     with pytest.raises(ValueError, match=f"Column '{column}' {held}"):
         schema.read(FRAME[:2].assign(**{column: values}))
     with pytest.raises(ValueError, match=f"Column '{column}' {held}"):
-        schema.extended(FRAME[:2].assign(**{column: values}))
+        schema.extend(FRAME[:2].assign(**{column: values}))
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_values_that_can_match_nothing_are_refused(schema, column, values, held)
     ],
 )
 def test_categories_are_matched_by_value_whatever_their_type(values):
-    schema = Schema.learned(pd.DataFrame({"n": [1, 3, 5]}), ["n"])
+    schema = Schema.learn(pd.DataFrame({"n": [1, 3, 5]}), ["n"])
     assert schema.read(pd.DataFrame({"n": values})).codes.tolist() == [[2, 1, 4]]
-    flags = Schema.learned(np.array([[True], [False]]))
+    flags = Schema.learn(np.array([[True], [False]]))
     assert flags.read([[1], [0], [2]]).codes.tolist() == [[2, 1, 3]]
 
 
@@ -124,7 +124,7 @@ def test_categories_are_matched_by_value_whatever_their_type(values):
 @pytest.mark.parametrize("values", [["b", "z", None], [2, 9, None], [0.5, 1.5, None]])
 def test_unseen_categories(values):
     known = pd.DataFrame({"v": [values[0], values[0]]})
-    schema = Schema.learned(known, "all")
+    schema = Schema.learn(known, "all")
     frame = pd.DataFrame({"v": values})
     assert schema.read(frame).codes.tolist() == [[1, 2, 0]]
     assert schema.read(frame, unseen="missing").codes.tolist() == [[1, 0, 0]]
@@ -135,33 +135,33 @@ def test_unseen_categories(values):
 
 
 def test_new_categories_are_appended_and_old_codes_stay():
-    schema = Schema.learned([["b", 7], ["d", 7]], [1])
-    longer = schema.extended([["c", 9], ["a", None], ["d", 8]])
+    schema = Schema.learn([["b", 7], ["d", 7]], [1])
+    longer = schema.extend([["c", 9], ["a", None], ["d", 8]])
     assert [column.values for column in longer.columns] == [
         ("b", "d", "a", "c"),
         (7, 8, 9),
     ]
     assert longer.read([["b", 7], ["d", 8]]).codes.tolist() == [[1, 2], [1, 2]]
-    assert longer.extended([["a", 7]]) is longer
+    assert longer.extend([["a", 7]]) is longer
     assert [column.values for column in schema.columns] == [("b", "d"), (7,)]
 
 
 def test_a_column_without_values_takes_those_of_a_later_batch():
-    schema = Schema.learned(pd.DataFrame({"v": pd.Series([None, None], dtype="string")}))
+    schema = Schema.learn(pd.DataFrame({"v": pd.Series([None, None], dtype="string")}))
     assert schema.columns[0].values == ()
     assert schema.read(pd.DataFrame({"v": ["a", None]})).codes.tolist() == [[1, 0]]
-    assert schema.extended(pd.DataFrame({"v": ["b", "a"]})).columns[0].values == ("a", "b")
+    assert schema.extend(pd.DataFrame({"v": ["b", "a"]})).columns[0].values == ("a", "b")
 
 
 def test_very_many_categories_work_and_are_told():
     names = pd.DataFrame({"id": [f"n{i}" for i in range(10_000)]})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        schema = Schema.learned(names[:-1])
+        schema = Schema.learn(names[:-1])
     with pytest.warns(UserWarning, match="Column 'id' has 10000 categories"):
-        assert schema.extended(names).read(names).codes[0, -1] == 10_000
+        assert schema.extend(names).read(names).codes[0, -1] == 10_000
     with pytest.warns(UserWarning, match="Column 0 has 20000 categories"):
-        Schema.learned(10 * np.arange(20_000.0)[:, None], [0])
+        Schema.learn(10 * np.arange(20_000.0)[:, None], [0])
 
 
 # -- categorical_features -------------------------------------------------------------------------
@@ -184,7 +184,7 @@ NUMBERS = pd.DataFrame({"a": [1, 2], "b": [0.5, 1.5], "c": [3, 3]})
     ],
 )
 def test_chosen_columns_are_categories(chosen, expected):
-    assert Schema.learned(NUMBERS, chosen).category_columns == expected
+    assert Schema.learn(NUMBERS, chosen).category_columns == expected
 
 
 @pytest.mark.parametrize(
@@ -193,19 +193,19 @@ def test_chosen_columns_are_categories(chosen, expected):
         ("a", r"must be None, 'all'.*\['a'\]"),
         (["d"], r"'d', but the columns of X are \['a', 'b', 'c'\]"),
         ([3], "column 3, but X has 3 columns"),
-        ([True, False], "mask of 2 truth values, but X has 3"),
+        ([True, False], "mask of 2 booleans, but X has 3"),
         ([0.5], "must be None"),
         ([["a"]], "must be None"),
     ],
 )
 def test_wrong_choices_are_told(chosen, message):
     with pytest.raises(ValueError, match=message):
-        Schema.learned(NUMBERS, chosen)
+        Schema.learn(NUMBERS, chosen)
 
 
 def test_names_need_a_table_with_names():
     with pytest.raises(ValueError, match="have no names"):
-        Schema.learned(NUMBERS.to_numpy(), ["a"])
+        Schema.learn(NUMBERS.to_numpy(), ["a"])
 
 
 # -- no table at all ------------------------------------------------------------------------------
@@ -230,4 +230,4 @@ def test_names_need_a_table_with_names():
 )
 def test_what_is_no_table_is_refused(X, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        Schema.learned(X)
+        Schema.learn(X)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from lindero.bayes.aode import estimate_star, estimate_stars
 from lindero.bayes.networks import inference
-from lindero.bayes.networks.stars import estimated_stars, star_network
 from tests.naive import network as naive
 
 
@@ -29,9 +29,9 @@ def test_the_average_is_that_of_the_networks(cards, alpha, n_classes):
     random = np.random.default_rng(n_classes)
     counts = counted(random, cards, n_classes)
     codes = np.array([random.integers(0, r + 2, 150) for r in cards]).astype(np.uint8)
-    networks = [star_network(i, *counts, alpha) for i, r in enumerate(cards) if r > 0]
+    networks = [estimate_star(i, *counts, alpha) for i, r in enumerate(cards) if r > 0]
     each = [naive.log_joint(network, codes) for network in networks]
-    found = estimated_stars(*counts, alpha).log_joint(codes)
+    found = estimate_stars(*counts, alpha).log_joint(codes)
     np.testing.assert_allclose(
         found, logsumexp(each, axis=0) - np.log(len(networks)), rtol=0, atol=1e-10
     )
@@ -51,16 +51,16 @@ def test_attributes_that_no_row_has_are_no_centres():
         return table
 
     codes = np.array([[1, 2, 0, 3], [1, 0, 4, 3], [2, 3, 2, 0]], dtype=np.uint8)
-    found = estimated_stars(cards, class_counts, beside, beside_pair, 1.0).log_joint(codes)
+    found = estimate_stars(cards, class_counts, beside, beside_pair, 1.0).log_joint(codes)
     each = [
-        star_network(i, cards, class_counts, beside, beside_pair, 1.0).log_joint(codes)
+        estimate_star(i, cards, class_counts, beside, beside_pair, 1.0).log_joint(codes)
         for i in (0, 2)
     ]
     np.testing.assert_allclose(found, np.logaddexp(*each) - np.log(2), rtol=0, atol=1e-12)
 
 
 def test_no_centre_at_all_leaves_the_prior():
-    stars = estimated_stars([], [1, 3], None, None, 1.0)
+    stars = estimate_stars([], [1, 3], None, None, 1.0)
     np.testing.assert_allclose(np.exp(stars.log_joint(np.zeros((0, 2), np.uint8)))[1], [0.25, 0.75])
 
 
@@ -70,7 +70,7 @@ def test_many_attributes_do_not_underflow_and_threads_change_nothing(monkeypatch
     random = np.random.default_rng(1)
     cards, d = np.full(150, 4), 150
     centre, leaf = random.poisson(3.0, (5, 3)) + 1.0, random.poisson(3.0, (5, 5, 3)) + 1.0
-    stars = estimated_stars(cards, [3, 4, 5], lambda i: centre, lambda i, j: leaf, 1.0)
+    stars = estimate_stars(cards, [3, 4, 5], lambda i: centre, lambda i, j: leaf, 1.0)
     codes = random.integers(0, 6, (d, 100)).astype(np.uint8)
     one = stars.log_joint(codes, n_threads=1)
     assert np.exp(one).max() < 1e-50

@@ -18,24 +18,37 @@ def quick(**given):
     return StructuralTM(**{"penalty": 1.0, **given})
 
 
-def test_score_is_a_parameter_and_a_method():
+def test_the_criterion_is_a_parameter_and_score_a_method():
     X, y = table(13, 300)
-    model = quick(score="cll", max_arcs=1).fit(X, y)
-    assert model.get_params()["score"] == "cll"
-    assert "score='cll'" in repr(model)
+    model = quick(criterion="cll", max_arcs=1).fit(X, y)
+    assert model.get_params()["criterion"] == "cll"
+    assert "criterion='cll'" in repr(model)
     assert model.score(X, y) == np.mean(model.predict(X) == y)
     assert clone(model).get_params() == model.get_params()
-    assert quick(score="bicd").set_params(score="accuracy").get_params()["score"] == "accuracy"
-    with pytest.raises(ValueError, match="'score' parameter of StructuralTM"):
-        quick(score="aic").fit(X, y)
+    assert (
+        quick(criterion="bicd").set_params(criterion="accuracy").get_params()["criterion"]
+        == "accuracy"
+    )
+    with pytest.raises(ValueError, match="'criterion' parameter of StructuralTM"):
+        quick(criterion="aic").fit(X, y)
     assert cross_val_score(quick(max_arcs=1), X, y, cv=3).shape == (3,)
-    search = GridSearchCV(quick(max_arcs=1), {"score": ["bicd", "accuracy"]}, cv=3).fit(X, y)
+    search = GridSearchCV(quick(max_arcs=1), {"criterion": ["bicd", "accuracy"]}, cv=3).fit(X, y)
     assert 0 < search.best_score_ < 1
+
+
+def test_the_old_names_of_parameters_still_work():
+    X, y = table(13, 300)
+    with pytest.warns(FutureWarning, match="'score' of StructuralTM is now called 'criterion'"):
+        model = quick(score="cll", max_arcs=1)
+    assert model.fit(X, y).score(X, y) == np.mean(model.predict(X) == y)
+    with pytest.warns(FutureWarning, match="'score' of StructuralTM"):
+        assert model.set_params(score="accuracy").criterion == "accuracy"
+    assert clone(model).get_params()["criterion"] == "accuracy"
 
 
 def test_stored_and_loaded():
     X, y = table(14, 300)
-    model = quick(score="accuracy", max_arcs=2).fit(X, y)
+    model = quick(criterion="accuracy", max_arcs=2).fit(X, y)
     again = pickle.loads(pickle.dumps(model))
     assert again.history_ == model.history_
     assert again.convergence_ == model.convergence_
@@ -78,7 +91,7 @@ def test_separable_classes_and_a_class_with_one_row(penalty):
     X["taste"] = np.where(y == "yes", "v1", "v0")
     y = y.copy()
     y[5] = "alone"
-    model = StructuralTM(penalty=penalty, max_passes=400)
+    model = StructuralTM(penalty=penalty, max_iter=400)
     if penalty == 0:
         with pytest.warns(ConvergenceWarning, match="some values never occur with some class"):
             model.fit(X, y)
@@ -95,7 +108,7 @@ def test_more_parameters_than_rows():
     X = random.integers(0, 9, (25, 8)).astype(str)
     y = random.integers(0, 2, 25)
     for score in ("bicd", "cll", "accuracy"):
-        model = quick(score=score).fit(X, y)
+        model = quick(criterion=score).fit(X, y)
         assert np.isfinite(model.predict_log_proba(X)).all()
         assert np.isfinite([step.score for step in model.history_]).all()
 

@@ -56,7 +56,7 @@ def test_every_step_of_the_history_recomputed(seed):
 def test_scores_of_rows_that_are_not_learned_from(score):
     X, y = table(2, 250)
     weights = np.random.default_rng(2).integers(1, 3, len(y)).astype(float)
-    model = quick(max_parents=1, score=score, max_arcs=3).fit(X, y, sample_weight=weights)
+    model = quick(max_parents=1, criterion=score, max_arcs=3).fit(X, y, sample_weight=weights)
     fold, own = folds(y), np.searchsorted(model.classes_, y)
     assert len(model.history_) > 2
     for k, step in enumerate(model.history_[1:], 1):

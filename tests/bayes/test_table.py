@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from lindero.bayes.tables.schema import Schema
-from lindero.bayes.tables.table import code_type
-from lindero.bayes.tables.whole_numbers import WIDEST
+from lindero.bayes.tables.column_readers import WIDEST
+from lindero.bayes.tables.schema import Schema, choose_code_type
 from tests.naive import table as naive
 
 #: Arrays whose columns are all to be categories, by what is special about them.
@@ -40,7 +39,7 @@ def test_codes_are_those_of_the_twin(name):
     X = ARRAYS[name](np.random.default_rng(0))
     X.flags.writeable = False
     half = X[: len(X) // 3]
-    schema = Schema.learned(half, "all")
+    schema = Schema.learn(half, "all")
     table = schema.read(X)
     for column, known, codes in zip(X.T.tolist(), schema.columns, table.codes, strict=True):
         assert list(known.values) == naive.distinct(column[: len(half)])
@@ -51,7 +50,7 @@ def test_codes_are_those_of_the_twin(name):
 
 def test_values_are_plain_and_of_the_type_they_came_in():
     for dtype, kind in ((np.int16, int), (np.float32, float), (bool, bool)):
-        schema = Schema.learned(np.array([[0], [1]], dtype=dtype), "all")
+        schema = Schema.learn(np.array([[0], [1]], dtype=dtype), "all")
         assert [type(value) for value in schema.columns[0].values] == [kind, kind]
 
 
@@ -60,17 +59,17 @@ def test_values_are_plain_and_of_the_type_they_came_in():
     [(5, np.uint8), (254, np.uint8), (255, np.uint16), (65534, np.uint16), (65535, np.int32)],
 )
 def test_codes_take_the_smallest_type_that_holds_unseen_values_too(n_values, dtype):
-    assert code_type(n_values) == dtype
+    assert choose_code_type(n_values) == dtype
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        schema = Schema.learned(np.arange(n_values)[:, None], "all")
+        schema = Schema.learn(np.arange(n_values)[:, None], "all")
     codes = schema.read([[0], [n_values - 1], [n_values]]).codes
     assert codes.dtype == dtype
     assert codes.tolist() == [[1, n_values, n_values + 1]]
 
 
 def test_truth_values_are_two_categories_even_if_one_is_seen():
-    schema = Schema.learned(np.array([[True, False], [True, False]]))
+    schema = Schema.learn(np.array([[True, False], [True, False]]))
     assert [column.values for column in schema.columns] == [(False, True)] * 2
     assert schema.read(np.array([[False, True]])).codes.tolist() == [[1], [2]]
 
@@ -83,7 +82,7 @@ def test_truth_values_are_two_categories_even_if_one_is_seen():
 def test_numbers_are_the_transposed_array(dtype, order):
     X = np.random.default_rng(0).integers(0, 100, (300, 4)).astype(dtype, order=order)
     for array in (X, X[::2], X[:, ::-1]):
-        table = Schema.learned(array).read(array)
+        table = Schema.learn(array).read(array)
         assert table.numbers.dtype == np.float64
         assert table.numbers.flags.c_contiguous
         assert_array_equal(table.numbers, array.T)
@@ -92,12 +91,12 @@ def test_numbers_are_the_transposed_array(dtype, order):
 
 def test_missing_numbers_stay_nan():
     X = np.array([[1.0, np.nan], [np.nan, 2.0]])
-    assert_array_equal(Schema.learned(X).read(X).numbers, X.T)
+    assert_array_equal(Schema.learn(X).read(X).numbers, X.T)
 
 
 def test_numbers_and_categories_of_one_array():
     X = np.array([[1.5, 7.0, 0.5], [2.5, 9.0, np.nan], [3.5, 7.0, 0.5]])
-    schema = Schema.learned(X, [1])
+    schema = Schema.learn(X, [1])
     table = schema.read(X)
     assert (schema.category_columns, schema.number_columns) == ((1,), (0, 2))
     assert_array_equal(table.codes, [[1, 2, 1]])
@@ -111,17 +110,17 @@ def test_infinite_numbers_are_refused_with_their_place(bad, chosen):
     X[1, 0] = np.nan
     X[70_000, 2] = bad
     with pytest.raises(ValueError, match=r"infinity.*row 70000, column 2\."):
-        Schema.learned(X, chosen).read(X)
+        Schema.learn(X, chosen).read(X)
 
 
 def test_a_number_too_large_for_a_float_is_refused():
     with pytest.raises(ValueError, match=r"too large.*row 1, column 0\."):
-        Schema.learned([[1], [10**400]]).read([[1], [10**400]])
+        Schema.learn([[1], [10**400]]).read([[1], [10**400]])
 
 
 def test_masked_values_are_missing():
     X = np.ma.MaskedArray([[1, 2], [3, 4]], mask=[[False, True], [False, False]])
-    assert_array_equal(Schema.learned(X).read(X).numbers, [[1, 3], [np.nan, 4]])
+    assert_array_equal(Schema.learn(X).read(X).numbers, [[1, 3], [np.nan, 4]])
 
 
 # -- memory ---------------------------------------------------------------------------------------
@@ -141,12 +140,12 @@ def peak(work):
 def test_reading_takes_little_more_memory_than_what_is_read():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 5, (300_000, 20))
-    schema = Schema.learned(X, "all")
+    schema = Schema.learn(X, "all")
     codes = schema.read(X).codes
     assert codes.dtype == np.uint8
     assert peak(lambda: schema.read(X)) < 1.6 * codes.nbytes
     X = rng.standard_normal((100_000, 20))
-    schema = Schema.learned(X)
+    schema = Schema.learn(X)
     assert peak(lambda: schema.read(X)) < 1.2 * X.nbytes
     X = np.asfortranarray(X)
     assert peak(lambda: schema.read(X)) < 0.1 * X.nbytes
@@ -165,7 +164,7 @@ def test_each_column_of_lists_and_objects_is_what_its_values_are(container):
             [np.nan, 3, True, "?", None],
         ]
     )
-    schema = Schema.learned(X)
+    schema = Schema.learn(X)
     table = schema.read(X)
     assert [column.kind for column in schema.columns] == [
         "category", "number", "category", "category", "unknown",
@@ -179,20 +178,20 @@ def test_each_column_of_lists_and_objects_is_what_its_values_are(container):
 
 
 def test_truth_values_among_numbers_of_a_list_stay_truth_values():
-    schema = Schema.learned([[True, 2.5], [False, 3.5]])
+    schema = Schema.learn([[True, 2.5], [False, 3.5]])
     assert [column.kind for column in schema.columns] == ["category", "number"]
 
 
 def test_text_arrays_are_categories():
     for dtype in ("U3", object, np.dtypes.StringDType()):
-        schema = Schema.learned(np.array([["b", "1"], ["a", "2"]], dtype=dtype))
+        schema = Schema.learn(np.array([["b", "1"], ["a", "2"]], dtype=dtype))
         assert [column.values for column in schema.columns] == [("a", "b"), ("1", "2")]
         assert all(type(value) is str for column in schema.columns for value in column.values)
 
 
 REFUSED = {
     "mixed": (["a", 1, None], r"Column 1 of X mixes text with numbers: row 0 holds 'a', row 1"),
-    "flags and numbers": ([True, 2.5], "mixes numbers with truth values"),
+    "flags and numbers": ([True, 2.5], "mixes numbers with booleans"),
     "dates": ([None, np.datetime64("2020-01-01")], r"dates or times.*row 1.*days since"),
     "complex": ([1.0, 1j], r"Complex data not supported.*row 1"),
     "dictionaries": (["a", {"b": 1}], r"row 1.*argument must be a string or a real number"),
@@ -207,10 +206,10 @@ def test_other_objects_are_refused_with_their_place(name):
     X = np.empty((len(values), 2), dtype=object)
     X[:, 0], X[:, 1] = "x", values
     with pytest.raises((TypeError, ValueError), match=message):
-        Schema.learned(X)
+        Schema.learn(X)
 
 
 @pytest.mark.parametrize("kind", ["datetime64[ns]", "datetime64[D]", "timedelta64[s]"])
 def test_arrays_of_dates_are_refused(kind):
     with pytest.raises(ValueError, match="Column 0 of X holds dates or times"):
-        Schema.learned(np.ones((3, 2), dtype=kind))
+        Schema.learn(np.ones((3, 2), dtype=kind))

@@ -8,7 +8,7 @@ from lindero.bayes.discriminative.convergence import LearningOutcome
 from lindero.bayes.discriminative.learning import learn_discriminatively
 from lindero.bayes.discriminative.logistic import compute_joint_counts
 from lindero.bayes.discriminative.tm import move_counts
-from lindero.bayes.networks.families import FamilyCounts
+from lindero.bayes.networks.network import FamilyCounts
 from tests.conditional_bank import chain, counted, loops, naive, problem_of, random_rows
 
 
@@ -61,7 +61,7 @@ def test_it_starts_at_the_smoothed_generative_estimate():
     families = counted(chain(3), codes, cards, y, 2)
     problem = problem_of(families, codes, y, alpha=0.5)
     start = problem.build_network(problem.estimate(problem.counts, problem.sums))
-    generative = families.network(0.5, None)
+    generative = families.estimate(0.5)
     for one, two in zip(start.log_tables, generative.log_tables, strict=True):
         np.testing.assert_allclose(one, two, atol=1e-12)
     np.testing.assert_allclose(start.log_prior, generative.log_prior)
@@ -119,7 +119,7 @@ def test_attributes_without_the_class_keep_their_tables():
     families = counted(chain(3), codes, cards, y, 2, with_class=(True, True, False))
     for solver in ("tm", "accelerated"):
         found = learn_discriminatively(families, codes, y, solver=solver)
-        generative = families.network(1.0, None)
+        generative = families.estimate(1.0)
         assert found.network.log_tables[2].shape == (2, 3, 1)
         np.testing.assert_allclose(
             found.network.log_tables[2], generative.log_tables[2], atol=1e-12
@@ -178,7 +178,7 @@ def test_no_attributes_no_numbers_and_columns_without_values(solver):
     codes = np.array([[0, 0, 0, 0], [1, 2, 2, 1]], np.uint8)
     families = counted(((), (0,)), codes, [0, 2], y, 2)
     found = learn_discriminatively(families, codes, y, solver=solver)
-    generative = families.network(1.0, None)
+    generative = families.estimate(1.0)
     assert found.network.parents == generative.parents
     assert [t.shape for t in found.network.log_tables] == [t.shape for t in generative.log_tables]
     ours, theirs = (network.log_joint(codes) for network in (found.network, generative))
@@ -202,7 +202,7 @@ def test_moved_counts_give_the_network(graph):
     problem, way = learned(graph)
     cells, found = problem.rows.cells, problem.build_network(way.parameters)
     counts = FamilyCounts(cells.parents, cells.with_class, way.counts[-1], cells.split(way.counts))
-    again = counts.network(0.0, None)
+    again = counts.estimate(0.0)
     np.testing.assert_allclose(found.log_prior, again.log_prior, atol=1e-9)
     for one, two in zip(found.log_tables, again.log_tables, strict=True):
         np.testing.assert_allclose(one, two, atol=1e-9)

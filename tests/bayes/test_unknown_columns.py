@@ -86,19 +86,19 @@ def test_nulls_of_polars_before_numbers_and_before_text():
 
 @pytest.mark.parametrize("empty", [[None, None], [np.nan, np.nan]])
 def test_the_kind_of_a_column(empty):
-    schema = Schema.learned(pd.DataFrame({"v": empty}))
+    schema = Schema.learn(pd.DataFrame({"v": empty}))
     assert schema.columns[0].kind == "unknown"
     assert schema.read(pd.DataFrame({"v": empty})).codes.tolist() == [[0, 0]]
-    assert schema.extended(pd.DataFrame({"v": empty})).columns[0].kind == "unknown"
-    assert schema.extended(pd.DataFrame({"v": [2, None]})).columns[0].kind == "number"
-    text = schema.extended(pd.DataFrame({"v": ["b", "a"]}))
+    assert schema.extend(pd.DataFrame({"v": empty})).columns[0].kind == "unknown"
+    assert schema.extend(pd.DataFrame({"v": [2, None]})).columns[0].kind == "number"
+    text = schema.extend(pd.DataFrame({"v": ["b", "a"]}))
     assert text.columns[0].values == ("a", "b")
     with pytest.raises(
         ValueError, match=r"held text when the model was made, but row 0 holds 2\.0"
     ):
-        text.extended(pd.DataFrame({"v": [2.0]}))
-    chosen = Schema.learned(pd.DataFrame({"v": empty}), ["v"])
-    assert chosen.extended(pd.DataFrame({"v": [2.0, 1.0]})).columns[0].values == (1.0, 2.0)
+        text.extend(pd.DataFrame({"v": [2.0]}))
+    chosen = Schema.learn(pd.DataFrame({"v": empty}), ["v"])
+    assert chosen.extend(pd.DataFrame({"v": [2.0, 1.0]})).columns[0].values == (1.0, 2.0)
 
 
 @pytest.mark.parametrize("unseen", ["smooth", "missing", "error"])

@@ -17,7 +17,7 @@ NAN = np.nan
 
 def coded(frame, chosen=None):
     """Values and codes of a table with one column of categories."""
-    schema = Schema.learned(frame, chosen)
+    schema = Schema.learn(frame, chosen)
     assert schema.category_columns == (0,)
     return schema.columns[0].values, schema.read(frame, unseen="error").codes[0].tolist()
 
@@ -97,11 +97,11 @@ def test_numbers_of_pandas_that_are_said_to_be_categories(name):
 )
 def test_numbers_of_pandas(series, numbers):
     frame = series.to_frame("n")
-    assert_array_equal(Schema.learned(frame).read(frame).numbers, [numbers])
+    assert_array_equal(Schema.learn(frame).read(frame).numbers, [numbers])
 
 
 def test_categories_of_numbers_are_numbers_to_a_column_of_numbers():
-    schema = Schema.learned(pd.DataFrame({"n": [0.5, 1.5]}))
+    schema = Schema.learn(pd.DataFrame({"n": [0.5, 1.5]}))
     given = pd.DataFrame({"n": pd.Categorical([7, None])})
     assert_array_equal(schema.read(given).numbers, [[7, NAN]])
 
@@ -117,26 +117,26 @@ def test_categories_of_numbers_are_numbers_to_a_column_of_numbers():
 )
 def test_dates_are_refused_with_advice(series):
     with pytest.raises(ValueError, match=r"Column 'd' of X holds dates or times.*days since"):
-        Schema.learned(series.to_frame("d"))
+        Schema.learn(series.to_frame("d"))
 
 
 def test_categories_that_mix_kinds_are_refused():
     frame = pd.DataFrame({"c": pd.Categorical(["a", "a"], categories=["a", 1])})
     with pytest.raises(ValueError, match=r"mixes.*row 0 holds 'a', its list of categories holds 1"):
-        Schema.learned(frame)
+        Schema.learn(frame)
 
 
 def test_periods_are_refused_by_their_type():
     frame = pd.DataFrame({"p": pd.period_range("2020-01", periods=2, freq="M")})
     with pytest.raises(TypeError, match=r"Column 'p'.*of type Period, in row 0"):
-        Schema.learned(frame)
+        Schema.learn(frame)
 
 
 def test_columns_without_names_of_text_are_told_by_position():
     frame = pd.DataFrame([["a", 1], [2, 1]])
-    assert Schema.learned(pd.DataFrame([["a", 1]])).names is None
+    assert Schema.learn(pd.DataFrame([["a", 1]])).names is None
     with pytest.raises(ValueError, match="Column 0 of X mixes"):
-        Schema.learned(frame)
+        Schema.learn(frame)
 
 
 # -- other libraries ------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def pandas_of_arrow():
 )
 def test_frames_of_other_libraries(make, levels):
     frame = make()
-    schema = Schema.learned(frame, ["integer"])
+    schema = Schema.learn(frame, ["integer"])
     assert [column.values for column in schema.columns] == [
         ("a", "b"), ("x", "y"), levels, (False, True), (1, 3), (), (), (),
     ]  # fmt: skip
@@ -208,13 +208,13 @@ def test_a_dictionary_of_numbers_is_a_category():
 
 def test_lazy_and_dated_tables_of_polars_are_refused():
     with pytest.raises(TypeError, match=r"lazy table.*collect\(\)"):
-        Schema.learned(pl.DataFrame({"a": [1]}).lazy())
+        Schema.learn(pl.DataFrame({"a": [1]}).lazy())
     with pytest.raises(ValueError, match=r"Column 'd' of X holds dates or times"):
-        Schema.learned(pl.DataFrame({"d": [datetime.date(2020, 1, 1)]}))
+        Schema.learn(pl.DataFrame({"d": [datetime.date(2020, 1, 1)]}))
     with pytest.raises(TypeError, match=r"Column 'l' of X holds \[1\], of type list, in row 1"):
-        Schema.learned(pl.DataFrame({"l": [None, [1]]}))
+        Schema.learn(pl.DataFrame({"l": [None, [1]]}))
 
 
 def test_arrow_tables_may_not_repeat_names():
     with pytest.raises(ValueError, match=r"needs a name of its own.*\n- 'a'"):
-        Schema.learned(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]))
+        Schema.learn(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]))

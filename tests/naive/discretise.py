@@ -10,7 +10,7 @@ def entropy(y, weights):
     return -np.sum(shares * np.log2(shares))
 
 
-def mdl_cuts(values, y, weights):
+def find_mdl_cuts(values, y, weights):
     """Cuts of one column, recursively."""
     seen = ~np.isnan(values) & (weights > 0)
     values, y, weights = values[seen], y[seen], weights[seen]
@@ -30,10 +30,10 @@ def mdl_cuts(values, y, weights):
     delta += sum(len(np.unique(c)) * entropy(c, w) for c, w in parts)
     if whole - after <= (np.log2(n - 1) + delta) / n:
         return []
-    sides = [mdl_cuts(values[s], y[s], weights[s]) for s in (side, ~side)]
+    sides = [find_mdl_cuts(values[s], y[s], weights[s]) for s in (side, ~side)]
     return [*sides[0], cut, *sides[1]]
 
 
-def encoded(values, cuts):
+def encode_cut(values, cuts):
     """Codes of one column, number by number."""
     return [0 if np.isnan(x) else 1 + sum(cut < x for cut in cuts) for x in values]

@@ -60,7 +60,7 @@ def log_joint(network, codes):
         )
 
 
-def expected_counts(network, codes, y, weights):
+def expect_counts(network, codes, y, weights):
     families = [(i, *parents) for i, parents in enumerate(network.parents)]
     counts = [
         np.zeros([*(int(network.cards[j]) + 1 for j in family), network.n_classes])

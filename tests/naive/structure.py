@@ -1,4 +1,4 @@
-"""Twin of `lindero.bayes.counts.structure`: sums over single values, and all trees there are."""
+"""Twin of what structures are found by: sums over single values, and all trees there are."""
 
 from itertools import product
 from math import log
@@ -38,7 +38,7 @@ def greatest_tree_weight(weights):
     return max(sum(weights[i, j] for i, j in edges) for edges in spanning_trees(len(weights)))
 
 
-def k_dependence(relevance, weights, k):
+def find_k_parents(relevance, weights, k):
     """Sahami's steps as he lists them: take the most relevant attribute left, then its parents."""
     left, taken, parents = list(range(len(relevance))), [], {}
     while left:

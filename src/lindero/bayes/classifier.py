@@ -18,13 +18,35 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from lindero.bayes.answers import BayesAnswers
-from lindero.bayes.cautions import warn_of_codes, warn_of_the_warm_up
 from lindero.bayes.columns.attributes import METHODS, Attributes
-from lindero.bayes.columns.moments import Moments
+from lindero.bayes.columns.moments import add_log_densities
+from lindero.bayes.discriminative.convergence import Convergence
 from lindero.bayes.evidence import Evidence, Sample
-from lindero.bayes.networks.families import FamilyCounts
-from lindero.bayes.reading import first_sample, further_sample, prior_of
+from lindero.bayes.explanation import Explanation, explain_rows
+from lindero.bayes.files.bayes_network import BayesNetwork
+from lindero.bayes.learner import (
+    DiscriminativeParameters,
+    GenerativeParameters,
+    Learner,
+    StructureLearner,
+)
+from lindero.bayes.logistic_form import LogisticForm, build_logistic_form
+from lindero.bayes.networks.inference import (
+    Estimate,
+    find_most_probable,
+    to_log_posterior,
+    to_posterior,
+)
+from lindero.bayes.networks.network import Network
+from lindero.bayes.reading import (
+    choose_prior,
+    read_first_sample,
+    read_further_sample,
+    read_new_rows,
+    warn_of_codes,
+    warn_of_the_warm_up,
+)
+from lindero.bayes.tables.schema import Table
 from lindero.runtime.arrays import Array
 
 BAYES_CONSTRAINTS: dict[str, list[Any]] = {
@@ -38,8 +60,21 @@ BAYES_CONSTRAINTS: dict[str, list[Any]] = {
     "warm_up": [Interval(Integral, 1, None, closed="left")],
 }
 
-#: Where classes are still to come, a warm-up takes up to so many times the rows it is said to.
+DISCRIMINATIVE_CONSTRAINTS: dict[str, list[Any]] = {
+    **BAYES_CONSTRAINTS,
+    "learning": [StrOptions({"generative", "discriminative"})],
+    "solver": [StrOptions({"auto", "accelerated", "tm"})],
+    "penalty": [Interval(Real, 0.0, None, closed="left"), StrOptions({"auto"})],
+    "early_stopping": ["boolean"],
+    "max_iter": [Interval(Integral, 2, None, closed="left")],
+    "tol": [Interval(Real, 0.0, None, closed="neither")],
+}
+
+#: While a class has no rows, a warm-up takes up to this many times `warm_up` rows.
 _LONGEST_WARM_UP = 20
+
+#: What fitting sets beside names that end with an underscore.
+_PRIVATE = {"_sample", "_evidence", "_provisional", "_estimate", "_attributes"}
 
 
 def _can_go_on(classifier: Any) -> bool:
@@ -50,34 +85,74 @@ def _can_go_on(classifier: Any) -> bool:
     return True
 
 
-class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Abstract. Subclasses say what is counted, and what network follows from it."""
+def _can_be_logistic(classifier: Any) -> bool:
+    """Whether `to_logistic` is there."""
+    return bool(classifier._has_one_network)
+
+
+class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Abstract. Subclasses hold parameters, and say which structure follows from them."""
 
     alpha: float
     numeric: Any
     n_bins: int
     categorical_features: Any
     unseen: str
+    solver: str
+    penalty: float | str
+    early_stopping: bool
+    max_iter: int
+    tol: float
     fit_prior: bool
     class_prior: Any
     warm_up: int
     classes_: Array
+    convergence_: Convergence
 
     #: What is made of numbers where `numeric` does not say.
     _usual_numeric: ClassVar[str] = "mdl"
 
+    #: Whether the model is a network, and not an average of several.
+    _has_one_network: ClassVar[bool] = True
+
+    _attributes: Attributes
     _sample: Sample | None
     _evidence: Evidence | None
     #: What samples that are kept make for now.
     _provisional: Evidence | None
-    _estimate: tuple[Any, Array, Array] | None
+    _estimate: Estimate | None
 
-    # -- what subclasses fill in --------------------------------------------------------------
+    # -- strategies ---------------------------------------------------------------------------
+
+    def _make_structure(self) -> StructureLearner:
+        """Which attributes depend on which, by the parameters of the classifier."""
+        raise NotImplementedError
+
+    def _adopt_structure(self, structure: StructureLearner, attributes: Attributes) -> None:
+        """Set attributes that tell of a structure that was found."""
+
+    def _make_learner(self) -> Learner:
+        n_classes = len(self.classes_)
+        return Learner(
+            self._make_structure(),
+            self._make_parameters(),
+            n_classes,
+            self.n_bins,
+            float(self.alpha),
+            choose_prior(self.class_prior, self.fit_prior, n_classes),
+            self._completes,
+        )
+
+    def _make_parameters(self) -> GenerativeParameters | DiscriminativeParameters:
+        if not self._is_discriminative:
+            return GenerativeParameters()
+        return DiscriminativeParameters(
+            self.solver, self.penalty, self.early_stopping, self.max_iter, self.tol
+        )
 
     @property
-    def _arcs_need_rows(self) -> bool:
-        """Whether counts do not tell which arcs to have, so that samples are needed."""
-        return False
+    def _is_discriminative(self) -> bool:
+        return getattr(self, "learning", "generative") == "discriminative"
 
     @property
     def _completes(self) -> bool:
@@ -87,39 +162,17 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
     @property
     def _why_all_rows(self) -> str | None:
         """Why batches are not enough, as a sentence."""
-        if not self._completes:
-            return None
-        return (
-            "missing='em' looks at all rows again and again: call fit with all of them, or use "
-            "missing='available'."
-        )
-
-    def _require_columns(self, attributes: Attributes) -> None:
-        """Refuse parameters that name columns which are not there."""
-
-    def _counted(
-        self, attributes: Attributes, sample: tuple[Array, Array, Array, int, Array | None],
-        known: Any,
-    ) -> Any:  # fmt: skip
-        """Counts of a sample (codes, cards, classes, their number, weights); `known` are those of
-        the samples before, whose arcs are to be kept, or None."""
-        raise NotImplementedError
-
-    def _families(self, attributes: Attributes, counts: Any) -> FamilyCounts:
-        """The families of the network that counts tell, with their counts."""
-        raise NotImplementedError
-
-    def _model(self, attributes: Attributes, counts: Any, prior: Array | None) -> Any:
-        """What answers `log_joint` and `log_terms`, with a `log_prior`."""
-        return self._families(attributes, counts).network(float(self.alpha), prior)
-
-    def _learned_from(self, sample: Sample) -> Sample:
-        """The rows of `fit` that are counted: all, unless some are kept for something else."""
-        return sample
-
-    def _learn(self, sample: Sample) -> None:
-        """Estimate parameters from what `fit` has counted; `sample` are its rows."""
-        self._estimated()
+        if self._is_discriminative:
+            return (
+                "learning='discriminative' looks at all rows again and again: call fit with all of "
+                "them, or use learning='generative'."
+            )
+        if self._completes:
+            return (
+                "missing='em' looks at all rows again and again: call fit with all of them, or use "
+                "missing='available'."
+            )
+        return None
 
     # -- learning -----------------------------------------------------------------------------
 
@@ -134,21 +187,27 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            How many rows each row stands for: a weight of 2 is the row given twice. Weights that
-            sum up to 1 are next to nothing beside `alpha`; multiply such ones by n/Σw.
+            How many rows each row counts for: a weight of 2 is two copies of the row. Weights that
+            sum to 1 are small compared with `alpha`; multiply them by n/Σw.
 
         Returns
         -------
         self : object
             The fitted classifier. A call that fails leaves it as it was.
         """
-        fitted = self._unfitted()
-        attributes, sample = first_sample(fitted, X, y, sample_weight, self._usual_numeric)
-        fitted._require_columns(attributes)
+        fitted = self._copy_unfitted()
+        attributes, sample = read_first_sample(fitted, X, y, sample_weight, self._usual_numeric)
+        learner = fitted._make_learner()
+        learner.structure.require_columns(attributes)
+        chosen = learner.parameters.choose_rows(learner, sample)
+        evidence = learner.count_first(attributes, chosen)
+        fitted._adopt_structure(learner.structure, evidence.attributes)
+        warn_of_codes(attributes, sample, evidence.moments)
         fitted._sample = fitted._provisional = None
-        fitted._evidence = fitted._all_counted(attributes, fitted._learned_from(sample))
-        warn_of_codes(attributes, sample, fitted._evidence.moments)
-        fitted._learn(sample)
+        fitted._attributes, fitted._evidence = evidence.attributes, evidence
+        fitted._estimate, convergence = learner.parameters.learn(learner, evidence, sample)
+        if convergence is not None:
+            fitted.convergence_ = convergence
         self.__dict__ = fitted.__dict__
         return self
 
@@ -157,11 +216,11 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch.
 
-        Any batches make the same model as a fit of everything, with two exceptions: where numbers
-        are cut (unless `numeric` gives the cut points), and which arcs a `KDB` has, are learned
-        from the first `warm_up` rows, or from those of `fit`, and stay. Where a class has had no
-        row by then, the warm-up goes on until all have, up to 20 times as many rows. A column
-        whose first number comes after the warm-up is cut by the batch that brings it.
+        Batches give the same model as a fit of all rows, with two exceptions: cut points (unless
+        `numeric` gives them) and the arcs of a `KDB` are learned from the first `warm_up` rows, or
+        from those of `fit`, and are then fixed. While a class has no rows, the warm-up goes on, up
+        to 20 times as many rows. A column whose first number comes after the warm-up is cut by the
+        batch that brings it.
 
         Parameters
         ----------
@@ -172,8 +231,8 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         classes : array-like of shape (n_classes,), default=None
             All classes to expect. Needed in the first call, unless its y holds all of them.
         sample_weight : array-like of shape (n_samples,), default=None
-            How many rows each row stands for: a weight of 2 is the row given twice. Weights that
-            sum up to 1 are next to nothing beside `alpha`; multiply such ones by n/Σw.
+            How many rows each row counts for: a weight of 2 is two copies of the row. Weights that
+            sum to 1 are small compared with `alpha`; multiply them by n/Σw.
 
         Returns
         -------
@@ -181,45 +240,45 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
             The classifier. A call that fails leaves it as it was.
         """
         if not hasattr(self, "classes_"):
-            fitted = self._unfitted()
-            attributes, sample = first_sample(
+            fitted = self._copy_unfitted()
+            attributes, sample = read_first_sample(
                 fitted, X, y, sample_weight, self._usual_numeric, classes, first_of_many=True
             )
-            fitted._go_on(attributes, sample)
         else:
-            fitted = self._copied()
-            attributes, sample = further_sample(fitted, X, y, sample_weight, classes)
-            fitted._go_on(attributes, sample)
+            fitted = self._copy()
+            attributes, sample = read_further_sample(
+                fitted, self._attributes, X, y, sample_weight, classes
+            )
+        fitted._learn_batch(attributes, sample)
         self.__dict__ = fitted.__dict__
         return self
 
-    def _go_on(self, attributes: Attributes, new: Sample) -> None:
+    def _learn_batch(self, attributes: Attributes, new: Sample) -> None:
         """Learn a batch, the first or a further one."""
-        self._require_columns(attributes)
+        learner = self._make_learner()
+        learner.structure.require_columns(attributes)
         before = getattr(self, "_sample", None)
         known = getattr(self, "_evidence", None)
         self._estimate = self._provisional = None
         self.__dict__.pop("convergence_", None)  # of a fit that learned otherwise
         if known is not None:
-            n_classes, late = len(self.classes_), attributes.without_cuts
-            self._attributes = attributes = attributes.with_cuts(
-                new.table, new.y, n_classes, new.weights, self.n_bins, late
-            )
-            known = known.of_kinds(attributes)
-            self._evidence = known.merge(self._counted_with(attributes, new, known.counts))
+            attributes = learner.learn_cuts(attributes, new, attributes.without_cuts)
+            self._attributes, known = attributes, known.settle_kinds(attributes)
+            self._evidence = known.merge(learner.count(attributes, new, known.counts))
             return
         sample = new
         if before is not None:
-            old, known_now = self._attributes.schema, attributes.schema
-            sample = before.of_kinds(old, known_now).with_more(new)
+            old = self._attributes.schema
+            sample = before.settle_kinds(old, attributes.schema).append(new)
         self._attributes = attributes
-        open_ended = attributes.learns_cuts or self._arcs_need_rows
+        open_ended = attributes.learns_cuts or learner.structure.needs_rows
         if open_ended and self._is_warming_up(sample):
             # Samples put together are in memory of their own.
-            self._sample = sample.kept() if before is None else sample
+            self._sample = sample.copy() if before is None else sample
             self._evidence = None
             return
-        self._sample, self._evidence = None, self._all_counted(attributes, sample)
+        self._sample, self._evidence = None, learner.count_first(attributes, sample)
+        self._attributes = self._evidence.attributes
         if open_ended:
             warn_of_the_warm_up(self._attributes, sample, self.classes_)
 
@@ -230,34 +289,7 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         all_there = len(np.unique(sample.y)) == len(self.classes_)
         return not all_there and sample.n_rows < _LONGEST_WARM_UP * self.warm_up
 
-    def _all_counted(self, attributes: Attributes, sample: Sample) -> Evidence:
-        """Cuts, arcs and counts from one sample."""
-        attributes = attributes.with_cuts(
-            sample.table, sample.y, len(self.classes_), sample.weights, self.n_bins
-        )
-        self._attributes, self._estimate = attributes, None
-        return self._completed(self._counted_with(attributes, sample, None), sample)
-
-    def _completed(self, evidence: Evidence, sample: Sample) -> Evidence:
-        """With missing values counted by their expectation, where that is wanted."""
-        if not self._completes:
-            return evidence
-        attributes = evidence.attributes
-        families = self._families(attributes, evidence.counts)
-        codes, _ = attributes.coded(sample.table)
-        counts = families.completed(codes, sample.y, sample.weights, float(self.alpha))
-        return Evidence(attributes, counts, evidence.moments)
-
-    def _counted_with(self, attributes: Attributes, sample: Sample, known: Any) -> Evidence:
-        codes, cards = attributes.coded(sample.table)
-        n_classes, weights = len(self.classes_), sample.weights
-        counts = self._counted(attributes, (codes, cards, sample.y, n_classes, weights), known)
-        numbers = attributes.densities(sample.table)
-        titles = tuple(attributes.schema.title(int(k)) for k in attributes.gaussian_columns)
-        moments = Moments.of(numbers, sample.y, n_classes, weights, titles)
-        return Evidence(attributes, counts, moments)
-
-    def _unfitted(self) -> Self:
+    def _copy_unfitted(self) -> Self:
         """A copy to be fitted in the place of this one, which a failure then leaves as it was."""
         copied = type(self).__new__(type(self))
         copied.__dict__ = {
@@ -267,14 +299,14 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         }
         return copied
 
-    def _copied(self) -> Self:
+    def _copy(self) -> Self:
         copied = type(self).__new__(type(self))
         copied.__dict__ = dict(self.__dict__)
         return copied
 
     # -- the model ----------------------------------------------------------------------------
 
-    def _known(self) -> Evidence:
+    def _get_evidence(self) -> Evidence:
         """What is counted; samples that are kept are counted now."""
         check_is_fitted(self)
         if self._evidence is not None:
@@ -282,20 +314,174 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         provisional = self._provisional
         if provisional is None:
             assert self._sample is not None
-            self._provisional = provisional = self._all_counted(self._attributes, self._sample)
+            provisional = self._make_learner().count_first(self._attributes, self._sample)
+            self._attributes, self._provisional = provisional.attributes, provisional
         return provisional
 
-    def _estimated(self) -> tuple[Any, Array, Array]:
+    def _get_estimate(self) -> Estimate:
         """The model, and means and standard deviations of the Gaussian columns."""
         check_is_fitted(self)
         estimate = self._estimate
         if estimate is None:
-            evidence = self._known()
-            prior = prior_of(self, evidence.counts.of_class)
-            model = self._model(evidence.attributes, evidence.counts, prior)
             # Threads that ask at the same time each make the same one.
-            self._estimate = estimate = model, *evidence.moments.normals()
+            self._estimate = estimate = self._make_learner().estimate(self._get_evidence())
         return estimate
+
+    # -- parameters ---------------------------------------------------------------------------
+
+    @property
+    def class_count_(self) -> Array:
+        """How many rows, or how much weight, each class had."""
+        return self._get_evidence().counts.of_class.copy()
+
+    @property
+    def class_log_prior_(self) -> Array:
+        """The logarithm of the probability of each class before anything is looked at."""
+        return self._get_estimate()[0].log_prior.copy()
+
+    @property
+    def n_iter_(self) -> int:
+        """Passes over the rows that parameters took: 1, unless learning is discriminative."""
+        check_is_fitted(self)
+        convergence = vars(self).get("convergence_")
+        return 1 if convergence is None else int(convergence.n_iter)
+
+    @property
+    def theta_(self) -> Array:
+        """Means of the Gaussian columns, (n_classes, n_gaussian)."""
+        return self._get_estimate()[1].T.copy()
+
+    @property
+    def scale_(self) -> Array:
+        """Standard deviations of the Gaussian columns, (n_classes, n_gaussian)."""
+        return self._get_estimate()[2].T.copy()
+
+    @property
+    def network_(self) -> BayesNetwork:
+        """The network: its arcs and tables, and the files that it can be written to. The class is
+        called "class" there, with underscores after it if a column has that name."""
+        model = self._get_estimate()[0]
+        if not isinstance(model, Network):
+            raise AttributeError(f"{type(self).__name__} averages networks: it has no single one.")
+        attributes = self._attributes
+        schema = attributes.schema
+        left_out = [schema.title(int(k)) for k in attributes.gaussian_columns]
+        return BayesNetwork(
+            model,
+            attributes.titles,
+            attributes.values(),
+            self.classes_.tolist(),
+            left_out,
+            attributes.class_name,
+        )
+
+    # -- answers ------------------------------------------------------------------------------
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """log P(c, x) of each class, what is missing being summed out.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+            Rows; columns of a dataframe are found by their names.
+
+        Returns
+        -------
+        joint : ndarray of shape (n_samples, n_classes)
+            Without Gaussian columns that have the same density under all classes.
+        """
+        self._get_estimate()  # which also says whether there is a model to read X for
+        return self._compute_log_joint(read_new_rows(self, self._attributes, X))
+
+    def _compute_log_joint(self, table: Table) -> Array:
+        model, mean, sd = self._get_estimate()
+        codes, _ = self._attributes.encode(table)
+        joint: Array = model.log_joint(codes)
+        # A number far from what was a constant would drown everything else in rounding.
+        telling = ((mean != mean[:, :1]) | (sd != sd[:, :1])).any(axis=1)
+        if telling.any():
+            numbers = self._attributes.select_gaussian(table)
+            if not telling.all():
+                numbers, mean, sd = numbers[telling], mean[telling], sd[telling]
+            add_log_densities(numbers, mean, sd, joint)
+        return joint
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """log P(c | x) of each class.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+            Where a row is impossible under every class (``alpha=0``), those of no row at all.
+        """
+        return to_log_posterior(self.predict_joint_log_proba(X), self.class_log_prior_)
+
+    def predict_proba(self, X: Any) -> Array:
+        """P(c | x) of each class.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        return to_posterior(self.predict_joint_log_proba(X), self.class_log_prior_)
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        codes = find_most_probable(self.predict_joint_log_proba(X), self.class_log_prior_)
+        return self.classes_[codes]
+
+    def explain(self, X: Any, of: Any = None, against: Any = None) -> Explanation:
+        """Take the log-odds of two classes apart, column by column.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+            Rows.
+        of, against : labels, default=None
+            The two classes. None is the second class against the first where there are two, and
+            otherwise the most probable one of each row against the next.
+
+        Returns
+        -------
+        explanation : Explanation
+            Its prior and terms sum up to its log-odds exactly.
+        """
+        estimate = self._get_estimate()
+        table = read_new_rows(self, self._attributes, X)
+        joint = self._compute_log_joint(table)
+        return explain_rows(estimate, self._attributes, table, joint, self.classes_, of, against)
+
+    @available_if(_can_be_logistic)  # type: ignore[untyped-decorator]
+    def to_logistic(self) -> LogisticForm:
+        """The logistic regression that has the same P(c | x).
+
+        Returns
+        -------
+        form : LogisticForm
+            Coefficients and intercepts of indicators, their names, and `transform`, which makes the
+            indicators of rows.
+        """
+        return build_logistic_form(self)
 
     # -- for scikit-learn ---------------------------------------------------------------------
 
@@ -316,5 +502,7 @@ class BayesClassifier(BayesAnswers, ClassifierMixin, BaseEstimator):  # type: ig
         return tags
 
 
-#: What fitting sets beside names that end with an underscore.
-_PRIVATE = {"_sample", "_evidence", "_provisional", "_estimate", "_attributes"}
+def require_estimable(classifier: BayesClassifier, attributes: Attributes, n_classes: int) -> None:
+    """Refuse, with a ValueError, parameters under which kept counts cannot be estimated from."""
+    choose_prior(classifier.class_prior, classifier.fit_prior, n_classes)
+    classifier._make_structure().require_columns(attributes)

@@ -19,21 +19,18 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from lindero.bayes.cautions import warn_of_text
 from lindero.bayes.columns.attributes import METHODS, Attributes
 from lindero.bayes.columns.moments import Moments, add_log_densities
-from lindero.bayes.explanation import Explanation, explained
+from lindero.bayes.explanation import Explanation, explain_rows
 from lindero.bayes.files.bayes_network import BayesNetwork
 from lindero.bayes.latent.clusters import describe_clusters, find_clusters
 from lindero.bayes.latent.em import ClusteringCallback, ClusteringReports
 from lindero.bayes.latent.mixture import LatentRows, gather_moments
+from lindero.bayes.networks.inference import find_most_probable, to_log_posterior, to_posterior
 from lindero.bayes.networks.network import Network
-from lindero.bayes.posterior import log_posterior, most_probable, posterior
-from lindero.bayes.reading import new_rows
-from lindero.bayes.tables.frames import free_name
-from lindero.bayes.tables.schema import Schema
-from lindero.bayes.tables.table import Table
-from lindero.bayes.tables.user_table import UserTable
+from lindero.bayes.reading import read_new_rows, warn_of_text
+from lindero.bayes.tables.schema import Schema, Table
+from lindero.bayes.tables.user_table import UserTable, find_free_name
 from lindero.runtime.arrays import Array
 from lindero.validation import row_factors
 
@@ -257,11 +254,11 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _learn(self, X: Any, sample_weight: Any) -> None:
         table, weights, every = self._read(X, sample_weight)
         self._cluster(table, weights)
-        joint = self._log_joint(table)
+        joint = self._compute_log_joint(table)
         w = np.ones(table.n_rows) if weights is None else weights
         self.log_likelihood_ = float(_log_sums(joint) @ w)
         # Rows without weight have a cluster, too.
-        self.labels_ = (joint if every is table else self._log_joint(every)).argmax(axis=1)
+        self.labels_ = (joint if every is table else self._compute_log_joint(every)).argmax(axis=1)
 
     def _read(self, X: Any, sample_weight: Any) -> tuple[Table, Array | None, Table]:
         """The rows that have weight, and their weights; and all rows."""
@@ -274,11 +271,11 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError("sample_weight is zero everywhere: there is nothing to cluster.")
             if len(places) < len(weights):  # rows that do not count bring no categories either
                 counted, weights = UserTable.of(_safe_indexing(X, places)), weights[places]
-        schema = Schema.learned(counted, self.categorical_features)
+        schema = Schema.learn(counted, self.categorical_features)
         validate_data(self, X, skip_check_array=True)
         if self.categorical_features is None:
             warn_of_text(schema, counted.n_rows)
-        attributes = Attributes.planned(schema, self.numeric, "gaussian")
+        attributes = Attributes.plan(schema, self.numeric, "gaussian")
         for column, method in zip(schema.number_columns, attributes.methods, strict=True):
             if method == "mdl":
                 raise ValueError(
@@ -292,14 +289,14 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             unseen = "missing" if self.unseen == "error" else self.unseen
             every = schema.read(whole, unseen=unseen)
         one_class = np.zeros(table.n_rows, dtype=np.intp)
-        self._attributes = attributes.with_cuts(table, one_class, 1, weights, self.n_bins)
+        self._attributes = attributes.learn_cuts(table, one_class, 1, weights, self.n_bins)
         return table, weights, every
 
     def _cluster(self, table: Table, weights: Array | None) -> None:
         """Find the clusters of a table."""
         attributes = self._attributes
-        codes, cards = attributes.coded(table)
-        every = attributes.densities(table)
+        codes, cards = attributes.encode(table)
+        every = attributes.select_gaussian(table)
         titles = tuple(attributes.schema.title(int(k)) for k in attributes.gaussian_columns)
         self._whole = gather_moments(every, weights, titles)
         self._varying = self._whole.varying
@@ -324,16 +321,16 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- the clusters -------------------------------------------------------------------------
 
-    def _estimated(self) -> tuple[Network, Array, Array]:
+    def _get_estimate(self) -> tuple[Network, Array, Array]:
         check_is_fitted(self)
         return self._model
 
-    def _log_joint(self, table: Table) -> Array:
-        network, mean, sd = self._estimated()
-        codes, _ = self._attributes.coded(table)
+    def _compute_log_joint(self, table: Table) -> Array:
+        network, mean, sd = self._get_estimate()
+        codes, _ = self._attributes.encode(table)
         joint = network.log_joint(codes)
         if self._varying.any():
-            numbers = np.ascontiguousarray(self._attributes.densities(table)[self._varying])
+            numbers = np.ascontiguousarray(self._attributes.select_gaussian(table)[self._varying])
             add_log_densities(numbers, mean[self._varying], sd[self._varying], joint)
         return joint
 
@@ -346,28 +343,28 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def class_log_prior_(self) -> Array:
         """The logarithm of the weight of each cluster."""
-        return self._estimated()[0].log_prior.copy()
+        return self._get_estimate()[0].log_prior.copy()
 
     @property
     def theta_(self) -> Array:
         """Means of the Gaussian columns, (n_clusters_, n_gaussian)."""
-        return self._estimated()[1].T.copy()
+        return self._get_estimate()[1].T.copy()
 
     @property
     def scale_(self) -> Array:
         """Standard deviations of the Gaussian columns, (n_clusters_, n_gaussian)."""
-        return self._estimated()[2].T.copy()
+        return self._get_estimate()[2].T.copy()
 
     @property
     def network_(self) -> BayesNetwork:
         """Tables of the clusters, and the files that they can be written to. The class is called
         "cluster" there, with underscores after it if a column has that name."""
-        network, attributes = self._estimated()[0], self._attributes
+        network, attributes = self._get_estimate()[0], self._attributes
         names = [attributes.schema.title(k) for k in range(attributes.schema.n_columns)]
         left_out = [names[k] for k in attributes.gaussian_columns]
         return BayesNetwork(
             network, attributes.titles, attributes.values(), self.classes_.tolist(), left_out,
-            free_name("cluster", names),
+            find_free_name("cluster", names),
         )  # fmt: skip
 
     # -- answers ------------------------------------------------------------------------------
@@ -382,7 +379,7 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             Rows; columns of a dataframe are found by their names.
         """
         check_is_fitted(self)
-        return self._log_joint(new_rows(self, X))
+        return self._compute_log_joint(read_new_rows(self, self._attributes, X))
 
     def predict_log_proba(self, X: Any) -> Array:
         """log P(z | x) of each cluster, of shape (n_samples, n_clusters_).
@@ -392,7 +389,7 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         X : array-like or dataframe of shape (n_samples, n_features)
             Rows.
         """
-        return log_posterior(self.predict_joint_log_proba(X), self.class_log_prior_)
+        return to_log_posterior(self.predict_joint_log_proba(X), self.class_log_prior_)
 
     def predict_proba(self, X: Any) -> Array:
         """P(z | x) of each cluster, of shape (n_samples, n_clusters_).
@@ -402,7 +399,7 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         X : array-like or dataframe of shape (n_samples, n_features)
             Rows.
         """
-        return posterior(self.predict_joint_log_proba(X), self.class_log_prior_)
+        return to_posterior(self.predict_joint_log_proba(X), self.class_log_prior_)
 
     def predict(self, X: Any) -> Array:
         """The most probable cluster of each row.
@@ -413,7 +410,7 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             Rows.
         """
         joint = self.predict_joint_log_proba(X)
-        return self.classes_[most_probable(joint, self.class_log_prior_)]
+        return self.classes_[find_most_probable(joint, self.class_log_prior_)]
 
     def score_samples(self, X: Any) -> Array:
         """log P(x) of each row, without columns that held one number only.
@@ -456,7 +453,9 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if self.n_clusters_ == 1:
             raise ValueError("There is one cluster only: there is none to compare it with.")
-        return explained(self, X, of, against)
+        table, estimate = read_new_rows(self, self._attributes, X), self._get_estimate()
+        joint = self._compute_log_joint(table)
+        return explain_rows(estimate, self._attributes, table, joint, self.classes_, of, against)
 
     def describe(self, most: int = 5) -> str:
         """Describe what sets each cluster apart, in a paragraph for each.
@@ -467,7 +466,7 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             How many columns to name of each cluster: those whose distribution in the cluster
             differs most from that in all rows (Kullback–Leibler divergence).
         """
-        network, mean, sd = self._estimated()
+        network, mean, sd = self._get_estimate()
         if not most >= 1:
             raise ValueError(f"most={most}: name one column at least.")
         return describe_clusters(

@@ -9,16 +9,18 @@ all samples at once as long as samples are kept, and from then on with cuts and 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.columns.moments import Moments
-from lindero.bayes.networks.empty_attributes import without_attributes
-from lindero.bayes.tables.schema import Schema
-from lindero.bayes.tables.table import Table
+from lindero.bayes.counts.counts import Counts
+from lindero.bayes.networks.network import FamilyCounts
+from lindero.bayes.tables.schema import Schema, Table
 from lindero.runtime.arrays import Array
+
+#: Of attributes alone or in pairs; or of attributes with their parents.
+AnyCounts = Counts | FamilyCounts
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,13 @@ class Sample:
     def n_rows(self) -> int:
         return len(self.y)
 
-    def kept(self) -> Sample:
+    def copy(self) -> Sample:
         """The same in memory of its own: numbers and weights may be arrays of the user's."""
         weights = None if self.weights is None else self.weights.copy()
         table = replace(self.table, numbers=self.table.numbers.copy())
         return Sample(table, self.y, weights)
 
-    def of(self, rows: Array) -> Sample:
+    def take(self, rows: Array) -> Sample:
         """Some of the rows."""
         table = replace(
             self.table,
@@ -50,7 +52,7 @@ class Sample:
         weights = None if self.weights is None else self.weights[rows]
         return Sample(table, self.y[rows], weights)
 
-    def of_kinds(self, old: Schema, new: Schema) -> Sample:
+    def settle_kinds(self, old: Schema, new: Schema) -> Sample:
         """Read by a schema that knows the kinds of columns which had no values so far."""
         if old.number_columns == new.number_columns:
             return self
@@ -63,7 +65,7 @@ class Sample:
         table = replace(self.table, codes=codes, cards=cards, numbers=numbers)
         return replace(self, table=table)
 
-    def with_more(self, other: Sample) -> Sample:
+    def append(self, other: Sample) -> Sample:
         """Both, one after the other; `other` may know more values of the same columns."""
         one, two = self.table, other.table
         table = replace(
@@ -74,40 +76,49 @@ class Sample:
         )
         weights = None
         if self.weights is not None or other.weights is not None:
-            weights = np.concatenate([_weights(self), _weights(other)])
+            weights = np.concatenate([_fill_weights(self), _fill_weights(other)])
         return Sample(table, np.concatenate([self.y, other.y]), weights)
 
 
-def _weights(sample: Sample) -> Array:
+def _fill_weights(sample: Sample) -> Array:
     return np.ones(sample.n_rows) if sample.weights is None else sample.weights
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was counted: `counts` are of a kind that the classifier chose, and can `merge`."""
+    """What was counted: attributes with their cuts, counts of a kind that the structure chose, and
+    sums of the Gaussian columns."""
 
     attributes: Attributes
-    counts: Any
+    counts: AnyCounts
     moments: Moments
 
-    def of_kinds(self, new: Attributes) -> Evidence:
+    def settle_kinds(self, new: Attributes) -> Evidence:
         """What would have been counted if the kinds of columns had been known that had no values
-        so far: Gaussian ones are no attributes of the network."""
-        old = self.attributes
-        gone = sorted(set(old.coded_columns.tolist()).difference(new.coded_columns.tolist()))
+        so far: Gaussian ones are no attributes of the network.
+
+        Such a column was counted as an attribute without values, whose only slot is that of missing
+        values: nothing is lost as it is taken out.
+        """
+        before: list[int] = self.attributes.coded_columns.tolist()
+        after: list[int] = new.coded_columns.tolist()
+        gone = sorted(set(before).difference(after))
         if not gone:
             return self
-        counts = without_attributes(
-            self.counts, [old.coded_columns.tolist().index(k) for k in gone]
-        )
+        counts = self.counts.keep([i for i, column in enumerate(before) if column not in gone])
         places = [new.gaussian_columns.tolist().index(k) for k in gone]
         names = tuple(new.schema.title(int(k)) for k in new.gaussian_columns)
         return Evidence(new, counts, self.moments.with_empty(places, names))
 
     def merge(self, other: Evidence) -> Evidence:
         """Of both; the other one has the later attributes."""
-        return Evidence(
-            other.attributes,
-            self.counts.merge(other.counts),
-            self.moments.merge(other.moments),
-        )
+        counts = _merge_counts(self.counts, other.counts)
+        return Evidence(other.attributes, counts, self.moments.merge(other.moments))
+
+
+def _merge_counts(one: AnyCounts, two: AnyCounts) -> AnyCounts:
+    if isinstance(one, Counts) and isinstance(two, Counts):
+        return one.merge(two)
+    assert isinstance(one, FamilyCounts)
+    assert isinstance(two, FamilyCounts)
+    return one.merge(two)

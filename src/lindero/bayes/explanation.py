@@ -16,9 +16,11 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.columns.moments import add_log_densities
-from lindero.bayes.reading import new_rows
-from lindero.bayes.tables.frames import frame_backend, free_name
+from lindero.bayes.networks.inference import Estimate
+from lindero.bayes.tables.schema import Table
+from lindero.bayes.tables.user_table import choose_backend, find_free_name
 from lindero.runtime.arrays import Array
 
 #: Rows that are taken apart at once.
@@ -34,14 +36,32 @@ class Explanation:
     log_odds : ndarray of shape (n_rows,)
         log P(of | x) − log P(against | x), the sum of `prior` and all `terms` of the row.
     prior : ndarray of shape (n_rows,)
-        What is known before any column is looked at.
+        The log-odds of the classes themselves, before any column.
     terms : ndarray of shape (n_rows, n_columns)
-        What each column adds: positive speaks for `of`, negative for `against`. NaN where a value
+        What each column adds: positive favours `of`, negative `against`. NaN where a value
         is impossible under both (``alpha=0``), and then so are the log-odds.
     of, against : ndarray of shape (n_rows,)
         The two classes.
     names : list of str
         Names of the columns.
+
+    See Also
+    --------
+    NaiveBayes : Its `explain`, like that of every Bayesian classifier, gives explanations.
+
+    References
+    ----------
+    .. [1] Good, I. J. (1950). Probability and the Weighing of Evidence. Griffin.
+
+    Examples
+    --------
+    >>> from lindero.bayes import NaiveBayes
+    >>> X, y = [["sun"], ["sun"], ["rain"], ["rain"]], ["out", "out", "in", "in"]
+    >>> explanation = NaiveBayes().fit(X, y).explain([["rain"], [None]])
+    >>> explanation.terms.round(2).tolist()
+    [[-1.1], [0.0]]
+    >>> print(explanation.sentence(0))
+    in rather than out: log-odds +1.10 = before -0.00, x0 +1.10
     """
 
     log_odds: Array
@@ -70,12 +90,12 @@ class Explanation:
             "prior": self.prior,
             "log_odds": self.log_odds,
         }
-        columns = {free_name(name, self.names): values for name, values in own.items()}
+        columns = {find_free_name(name, self.names): values for name, values in own.items()}
         columns.update(zip(self.names, self.terms.T, strict=True))
-        return nw.from_dict(columns, backend=frame_backend(backend)).to_native()
+        return nw.from_dict(columns, backend=choose_backend(backend)).to_native()
 
     def sentence(self, row: int, most: int = 5) -> str:
-        """What speaks for the more probable of the two classes in one row, and what against.
+        """What favours the more probable of the two classes in one row, and what the other.
 
         Parameters
         ----------
@@ -96,15 +116,21 @@ class Explanation:
         return f"{of} rather than {against}: log-odds {log_odds:+.2f} = " + ", ".join(parts)
 
 
-def explained(classifier: Any, X: Any, of: Any, against: Any) -> Explanation:
-    """The explanation that `BayesClassifier.explain` gives."""
-    model, mean, sd = classifier._estimated()
-    table = new_rows(classifier, X)
-    joint = classifier._log_joint(table)
-    of_code, against_code = _chosen(classifier, joint, of, against)
-    attributes = classifier._attributes
-    codes, _ = attributes.coded(table)
-    numbers = attributes.densities(table)
+def explain_rows(
+    estimate: Estimate,
+    attributes: Attributes,
+    table: Table,
+    joint: Array,
+    classes: Array,
+    of: Any,
+    against: Any,
+) -> Explanation:
+    """Take apart the log-odds of two classes in the rows of a table, whose log P(c, x) is `joint`;
+    see `BayesClassifier.explain`."""
+    model, mean, sd = estimate
+    of_code, against_code = _choose_classes(classes, joint, model.log_prior, of, against)
+    codes, _ = attributes.encode(table)
+    numbers = attributes.select_gaussian(table)
     schema = attributes.schema
     n_rows = len(joint)
     terms = np.zeros((n_rows, len(schema.columns)))
@@ -114,54 +140,55 @@ def explained(classifier: Any, X: Any, of: Any, against: Any) -> Explanation:
         first, second = of_code[part], against_code[part]
         coded = model.log_terms(np.ascontiguousarray(codes[:, part]))
         for column, values in zip(attributes.coded_columns, coded, strict=True):
-            terms[part, column] = _difference(values[rows, first], values[rows, second])
+            terms[part, column] = _subtract(values[rows, first], values[rows, second])
         for at, column in enumerate(attributes.gaussian_columns):
-            values = np.zeros((len(rows), len(classifier.classes_)))
+            values = np.zeros((len(rows), len(classes)))
             one = np.ascontiguousarray(numbers[[at], part])
             add_log_densities(one, mean[[at]], sd[[at]], values)
-            terms[part, column] = _difference(values[rows, first], values[rows, second])
-    prior = _difference(model.log_prior[of_code], model.log_prior[against_code])
+            terms[part, column] = _subtract(values[rows, first], values[rows, second])
+    prior = _subtract(model.log_prior[of_code], model.log_prior[against_code])
     names = [schema.title(column) for column in range(len(schema.columns))]
-    classes = classifier.classes_
     with np.errstate(invalid="ignore"):  # each class has something that is impossible under it
         log_odds = prior + terms.sum(axis=1)
     return Explanation(log_odds, prior, terms, classes[of_code], classes[against_code], names)
 
 
-def _difference(one: Array, two: Array) -> Array:
+def _subtract(one: Array, two: Array) -> Array:
     with np.errstate(invalid="ignore"):  # impossible under both
         difference: Array = one - two
     return difference
 
 
-def _chosen(classifier: Any, joint: Array, of: Any, against: Any) -> tuple[Array, Array]:
+def _choose_classes(
+    classes: Array, joint: Array, log_prior: Array, of: Any, against: Any
+) -> tuple[Array, Array]:
     """Codes of the two classes of each row."""
     n_rows, n_classes = joint.shape
-    first = _code(classifier.classes_, "of", of)
-    second = _code(classifier.classes_, "against", against)
+    first = _find_class(classes, "of", of)
+    second = _find_class(classes, "against", against)
     if first is not None and first == second:
         raise ValueError(f"of and against are both {of!r}: name two different classes.")
     if n_classes == 2 and first is None and second is None:
         first, second = 1, 0
     # As in predict, a row that is impossible under every class is one without any value.
     impossible = np.isneginf(joint).all(axis=1, keepdims=True)
-    likely = np.where(impossible, classifier.class_log_prior_, joint)
+    likely = np.where(impossible, log_prior, joint)
     taken = np.zeros((n_rows, n_classes), dtype=bool)
     if second is not None:
         taken[:, second] = True
-    of_code = np.full(n_rows, first) if first is not None else _likeliest(likely, taken)
+    of_code = np.full(n_rows, first) if first is not None else _find_likeliest(likely, taken)
     taken[np.arange(n_rows), of_code] = True
-    against_code = np.full(n_rows, second) if second is not None else _likeliest(likely, taken)
+    against_code = np.full(n_rows, second) if second is not None else _find_likeliest(likely, taken)
     return of_code, against_code
 
 
-def _likeliest(likely: Array, taken: Array) -> Array:
+def _find_likeliest(likely: Array, taken: Array) -> Array:
     """The most probable class of each row that is not taken, even if it is impossible."""
     order: Array = np.lexsort((-likely, taken))[:, 0]
     return order
 
 
-def _code(classes: Array, parameter: str, label: Any) -> int | None:
+def _find_class(classes: Array, parameter: str, label: Any) -> int | None:
     """The place of a class that a user names."""
     if label is None:
         return None

@@ -7,76 +7,120 @@ naive Bayes; k = 1 a forest; with more, tables grow as the product of the parent
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from lindero.bayes.classifier import DISCRIMINATIVE_CONSTRAINTS, BayesClassifier
 from lindero.bayes.columns.attributes import Attributes
-from lindero.bayes.counts.counts import count_pairs
-from lindero.bayes.counts.information import dependence, observed, relevance
-from lindero.bayes.counts.structure import k_dependence
-from lindero.bayes.discriminative_classifier import (
-    DISCRIMINATIVE_CONSTRAINTS,
-    DiscriminativeClassifier,
+from lindero.bayes.counts.counting import CodedRows
+from lindero.bayes.counts.counts import (
+    count_pairs,
+    find_observed,
+    measure_dependence,
+    measure_relevance,
+    require_comparable,
 )
-from lindero.bayes.networks.families import FamilyCounts
+from lindero.bayes.evidence import AnyCounts
+from lindero.bayes.learner import StructureLearner
+from lindero.bayes.networks.network import FamilyCounts
+from lindero.renamed import renamed_parameters
 from lindero.runtime.arrays import Array
 
 
-class KDB(DiscriminativeClassifier):
+@dataclass(frozen=True)
+class KDependence(StructureLearner):
+    """Up to k parents for each attribute, among those that tell more about the class."""
+
+    k: int
+    needs_rows = True
+
+    def count(
+        self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None
+    ) -> FamilyCounts:
+        if known is not None:
+            assert isinstance(known, FamilyCounts)
+            parents = known.parents
+        else:
+            counts = count_pairs(rows, names=attributes.titles)
+            told, weights = measure_relevance(counts), measure_dependence(counts)
+            parents = find_k_parents(told, weights, self.k, find_observed(counts))
+            del counts  # families are counted anew, and may need the memory
+        return FamilyCounts.count(parents, (True,) * len(parents), rows, attributes.titles)
+
+
+def find_k_parents(
+    relevance: Array, weights: Array, k: int, among: Array | None = None
+) -> tuple[tuple[int, ...], ...]:
+    """Up to k parents for each attribute, among those of more relevance, that of the greatest
+    weight first; attributes that are not `among` them stay alone. Ties are broken by position."""
+    if k < 0:
+        raise ValueError(f"k must be 0 or more, got {k}.")
+    weights = require_comparable(weights, "weights")
+    order = np.argsort(-require_comparable(relevance, "relevance"), kind="stable")
+    parents: list[tuple[int, ...]] = [()] * len(order)
+    if among is not None:
+        order = order[np.asarray(among, dtype=bool)[order]]
+    for place, i in enumerate(order):
+        before = order[:place]
+        strongest = np.argsort(-weights[i, before], kind="stable")[:k]
+        parents[i] = tuple(int(j) for j in before[strongest])
+    return tuple(parents)
+
+
+@renamed_parameters(max_passes="max_iter")
+class KDB(BayesClassifier):
     """k-dependence Bayesian classifier, for tables of numbers and categories.
 
     Parameters
     ----------
     k : int, default=2
-        The most parents that an attribute has beside the class.
+        The most parents that a column has beside the class.
     alpha : float, default=1.0
-        Pseudo-count of every value given its parents.
+        Pseudo-count of every value given its parents (1 is Laplace's rule).
     numeric : str or dict, default="mdl"
-        What is made of number columns: "mdl" (cut where classes change), "quantile" or "uniform"
-        (`n_bins` parts), or "gaussian", which have the class as parent only; or a mapping from
+        How number columns are used: "mdl" (cut where classes change), "quantile" or "uniform"
+        (`n_bins` parts), or "gaussian" (a normal density given the class only); or a mapping from
         columns, by name or position, to one of these or to cut points.
     n_bins : int, default=10
         Parts of "quantile" and "uniform".
     categorical_features : list, mask or "all", default=None
-        Columns that are categories though they hold numbers. Text and booleans are anyway.
+        Columns that are categories though they hold numbers. Text and booleans always are.
     unseen : {"smooth", "missing", "error"}, default="smooth"
-        What a category is that was not there in training. "smooth": one with a count of zero,
-        which speaks for the class with fewer rows (to attributes that depend on it, it is as if
-        missing); "missing": nothing is known, the neutral choice; or an error.
+        How a category that was not in the training data is treated: as one with a count of zero,
+        which favours the class with fewer rows ("smooth"), as a missing value, or as an error.
     missing : {"available", "em"}, default="available"
-        How missing values are counted: families with one of them are left out, or they are counted
-        by their expectation given the rest of the row (the EM algorithm; `fit` only). "available"
-        suits tables with few gaps; in tables with many it uses few of the rows, and "em" all. In
-        predicting they are summed out.
+        How missing values are counted: families with one are left out, or it is counted by its
+        expectation given the rest of the row (the EM algorithm; `fit` only), which makes use of all
+        rows of a table with many gaps. In prediction they are summed out.
     learning : {"generative", "discriminative"}, default="generative"
         Whether parameters make the rows most probable, or the classes given the rest of the row
-        (the TM algorithm; `fit` only). The second predicts probabilities better where columns tell
-        the same twice, and needs more rows.
+        (the TM algorithm; `fit` only). The second predicts better probabilities where columns are
+        redundant, and needs more rows.
     solver : {"auto", "accelerated", "tm"}, default="auto"
-        The way of discriminative learning: moving counts by the TM algorithm, or L-BFGS on the same
-        objective, in fewer passes ("auto").
+        How discriminative parameters are found: by the TM algorithm, or by L-BFGS on the same
+        objective, in fewer passes ("accelerated", which is "auto").
     penalty : float or "auto", default="auto"
-        Pseudo-counts for every value that hold discriminative parameters near the generative ones;
-        0 is none. "auto" chooses among 1, 3, 10, … 300 by five-fold cross-validation (the i-th row
-        of a class is in fold i mod 5), which takes thirty times as long, or is 0 with
-        `early_stopping`.
+        Pseudo-counts that hold discriminative parameters near the generative ones; 0 is none.
+        "auto" chooses among 1, 3, 10, … 300 by five-fold cross-validation (the i-th row of a class
+        is in fold i mod 5), which takes 30 times as long, or is 0 with `early_stopping`.
     early_stopping : bool, default=False
-        Whether discriminative learning keeps a fifth of the rows to watch, from which nothing is
-        learned, and ends when their log-loss no longer falls.
-    max_passes : int, default=1000
+        Whether discriminative learning holds out a fifth of the rows, and ends when their log-loss
+        no longer falls.
+    max_iter : int, default=1000
         Most passes over the rows in discriminative learning.
     tol : float, default=1e-8
         Relative improvement of the objective below which it ends.
     fit_prior : bool, default=True
         Whether classes have the probability of their share; otherwise all have the same.
     class_prior : array-like of shape (n_classes,), default=None
-        Probabilities of the classes, in the order of `classes_`. Discriminative parameters are
-        shifted by the logarithm of what these are to the shares of the classes.
+        Probabilities of the classes, in the order of `classes_`, in place of their shares.
     warm_up : int, default=1000
-        In `partial_fit`, rows after which cut points and arcs stay what they are. Where a class is
-        still to come, up to 20 times as many are waited for.
+        In `partial_fit`, rows after which cut points and arcs are fixed; up to 20 times as many
+        while a class has no rows.
 
     Attributes
     ----------
@@ -90,10 +134,26 @@ class KDB(DiscriminativeClassifier):
         Means and standard deviations of Gaussian columns.
     convergence_ : Convergence
         How discriminative learning went: likelihood and step of each pass, and why it ended.
+    n_iter_ : int
+        Passes over the rows that parameters took: 1, unless learning is discriminative.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if all are text.
+
+    See Also
+    --------
+    TAN : The best tree, which has one parent for each column.
+    NetworkClassifier : With arcs that are given.
+    StructuralTM : With arcs that are searched for prediction.
+
+    References
+    ----------
+    .. [1] Sahami, M. (1996). Learning limited dependence Bayesian classifiers. KDD-96, 335-338.
+    .. [2] Edwards, D. and Lauritzen, S. L. (2001). The TM algorithm for maximising a conditional
+       likelihood function. Biometrika 88, 961-972.
+    .. [3] Fayyad, U. M. and Irani, K. B. (1993). Multi-interval discretization of continuous-valued
+       attributes for classification learning. IJCAI-93, 1022-1027.
 
     Examples
     --------
@@ -126,7 +186,7 @@ class KDB(DiscriminativeClassifier):
         solver: str = "auto",
         penalty: float | str = "auto",
         early_stopping: bool = False,
-        max_passes: int = 1000,
+        max_iter: int = 1000,
         tol: float = 1e-8,
         fit_prior: bool = True,
         class_prior: Any = None,
@@ -143,30 +203,11 @@ class KDB(DiscriminativeClassifier):
         self.solver = solver
         self.penalty = penalty
         self.early_stopping = early_stopping
-        self.max_passes = max_passes
+        self.max_iter = max_iter
         self.tol = tol
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.warm_up = warm_up
 
-    @property
-    def _arcs_need_rows(self) -> bool:
-        return True
-
-    def _counted(
-        self,
-        attributes: Attributes,
-        sample: tuple[Array, Array, Array, int, Array | None],
-        known: FamilyCounts | None,
-    ) -> FamilyCounts:
-        if known is not None:
-            parents = known.parents
-        else:
-            counts = count_pairs(*sample, names=attributes.titles)
-            told, weights = relevance(counts), dependence(counts)
-            parents = k_dependence(told, weights, self.k, observed(counts))
-            del counts  # families are counted anew, and may need the memory
-        return FamilyCounts.of(parents, (True,) * len(parents), sample, attributes.titles)
-
-    def _families(self, attributes: Attributes, counts: FamilyCounts) -> FamilyCounts:
-        return counts
+    def _make_structure(self) -> StructureLearner:
+        return KDependence(self.k)

@@ -20,7 +20,7 @@ from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.discriminative.gaussians import to_natural
 from lindero.bayes.discriminative.logistic import build_indicators, to_logistic
 from lindero.bayes.networks.network import Network
-from lindero.bayes.reading import new_rows
+from lindero.bayes.reading import read_new_rows
 from lindero.runtime.arrays import Array
 
 
@@ -82,17 +82,17 @@ class LogisticForm:
         features : sparse array of shape (n_samples, n_features_out)
         """
         classifier = self._classifier
-        estimate, mean, sd = classifier._estimated()
+        estimate, mean, sd = classifier._get_estimate()
         network = _drop_empty_parents(estimate)
         attributes = classifier._attributes
-        table = new_rows(classifier, X)
-        codes, _ = attributes.coded(table)
+        table = read_new_rows(classifier, attributes, X)
+        codes, _ = attributes.encode(table)
         codes = np.where(
             network.cards[:, None] > 0, codes, 0
         )  # columns that were empty in training
         _require_linear(network, attributes, codes)
         parts = [build_indicators(network, codes)]
-        numbers = attributes.densities(table)[_find_telling(mean, sd)]
+        numbers = attributes.select_gaussian(table)[_find_telling(mean, sd)]
         if len(numbers):
             if np.isnan(numbers).any():
                 raise ValueError(
@@ -106,8 +106,8 @@ class LogisticForm:
 
 def build_logistic_form(classifier: Any) -> LogisticForm:
     """The form of a fitted classifier, which stays what it is if that is fitted anew."""
-    classifier = classifier._copied()
-    estimate, mean, sd = classifier._estimated()
+    classifier = classifier._copy()
+    estimate, mean, sd = classifier._get_estimate()
     network = _drop_empty_parents(estimate)
     attributes = classifier._attributes
     coefficients, intercepts = to_logistic(network)

@@ -11,17 +11,31 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from lindero.bayes.classifier import DISCRIMINATIVE_CONSTRAINTS, BayesClassifier
 from lindero.bayes.columns.attributes import Attributes
+from lindero.bayes.counts.counting import CodedRows
 from lindero.bayes.counts.counts import Counts, count_singles
-from lindero.bayes.discriminative_classifier import (
-    DISCRIMINATIVE_CONSTRAINTS,
-    DiscriminativeClassifier,
-)
-from lindero.bayes.networks.families import FamilyCounts
-from lindero.runtime.arrays import Array
+from lindero.bayes.evidence import AnyCounts
+from lindero.bayes.learner import StructureLearner
+from lindero.bayes.networks.network import FamilyCounts
+from lindero.renamed import renamed_parameters
 
 
-class NaiveBayes(DiscriminativeClassifier):
+class NoArcs(StructureLearner):
+    """No attribute depends on another."""
+
+    def count(self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None) -> Counts:
+        return count_singles(rows)
+
+    def find_families(self, counts: AnyCounts, attributes: Attributes) -> FamilyCounts:
+        assert isinstance(counts, Counts)
+        d = counts.n_attributes
+        tables = tuple(counts.single(i) for i in range(d))
+        return FamilyCounts(((),) * d, (True,) * d, counts.of_class, tables)
+
+
+@renamed_parameters(max_passes="max_iter")
+class NaiveBayes(BayesClassifier):
     """Naive Bayes for tables of numbers and categories, with missing and unseen values.
 
     Parameters
@@ -29,61 +43,74 @@ class NaiveBayes(DiscriminativeClassifier):
     alpha : float, default=1.0
         Pseudo-count of every value of a category (1 is Laplace's rule).
     numeric : str or dict, default="gaussian"
-        What is made of number columns: "gaussian", "mdl" (cut where classes change), "quantile" or
+        How number columns are used: "gaussian", "mdl" (cut where classes change), "quantile" or
         "uniform" (`n_bins` parts); or a mapping from columns, by name or position, to one of these
         or to cut points.
     n_bins : int, default=10
         Parts of "quantile" and "uniform".
     categorical_features : list, mask or "all", default=None
-        Columns that are categories though they hold numbers. Text and booleans are anyway.
+        Columns that are categories though they hold numbers. Text and booleans always are.
     unseen : {"smooth", "missing", "error"}, default="smooth"
-        What a category is that was not there in training. "smooth": one with a count of zero,
-        α / (N_c + α r), which speaks for the class with fewer rows; "missing": nothing is known,
-        the neutral choice; or an error.
+        How a category that was not in the training data is treated: as one with a count of zero,
+        α / (N_c + α r), which favours the class with fewer rows ("smooth"), as a missing value, or
+        as an error.
     learning : {"generative", "discriminative"}, default="generative"
         Whether parameters make the rows most probable, or the classes given the rest of the row
-        (the TM algorithm; `fit` only). The second predicts probabilities better where columns tell
-        the same twice, and needs more rows.
+        (the TM algorithm; `fit` only). The second predicts better probabilities where columns are
+        redundant, and needs more rows.
     solver : {"auto", "accelerated", "tm"}, default="auto"
-        The way of discriminative learning: moving counts by the TM algorithm, or L-BFGS on the same
-        objective, in fewer passes ("auto").
+        How discriminative parameters are found: by the TM algorithm, or by L-BFGS on the same
+        objective, in fewer passes ("accelerated", which is "auto").
     penalty : float or "auto", default="auto"
-        Pseudo-counts for every value that hold discriminative parameters near the generative ones;
-        0 is none. "auto" chooses among 1, 3, 10, … 300 by five-fold cross-validation (the i-th row
-        of a class is in fold i mod 5), which takes thirty times as long, or is 0 with
-        `early_stopping`.
+        Pseudo-counts that hold discriminative parameters near the generative ones; 0 is none.
+        "auto" chooses among 1, 3, 10, … 300 by five-fold cross-validation (the i-th row of a class
+        is in fold i mod 5), which takes 30 times as long, or is 0 with `early_stopping`.
     early_stopping : bool, default=False
-        Whether discriminative learning keeps a fifth of the rows to watch, from which nothing is
-        learned, and ends when their log-loss no longer falls.
-    max_passes : int, default=1000
+        Whether discriminative learning holds out a fifth of the rows, and ends when their log-loss
+        no longer falls.
+    max_iter : int, default=1000
         Most passes over the rows in discriminative learning.
     tol : float, default=1e-8
         Relative improvement of the objective below which it ends.
     fit_prior : bool, default=True
         Whether classes have the probability of their share; otherwise all have the same.
     class_prior : array-like of shape (n_classes,), default=None
-        Probabilities of the classes, in the order of `classes_`. Discriminative parameters are
-        shifted by the logarithm of what these are to the shares of the classes.
+        Probabilities of the classes, in the order of `classes_`, in place of their shares.
     warm_up : int, default=1000
-        In `partial_fit`, rows after which cut points stay what they are. Where a class is still to
-        come, up to 20 times as many are waited for.
+        In `partial_fit`, rows after which cut points are fixed; up to 20 times as many while a
+        class has no rows.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes.
+    network_ : BayesNetwork
+        Arcs and tables.
     class_count_, class_log_prior_ : ndarray of shape (n_classes,)
         Weight of each class, and the logarithm of its probability.
     theta_, scale_ : ndarray of shape (n_classes, n_gaussian)
         Means and standard deviations of Gaussian columns.
-    network_ : BayesNetwork
-        Arcs and tables of the other columns.
     convergence_ : Convergence
         How discriminative learning went: likelihood and step of each pass, and why it ended.
+    n_iter_ : int
+        Passes over the rows that parameters took: 1, unless learning is discriminative.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if all are text.
+
+    See Also
+    --------
+    TAN : Columns also depend on each other, along a tree.
+    AODE : An average of networks, without a search for arcs.
+    TMClustering : The same model with classes that nobody has seen.
+
+    References
+    ----------
+    .. [1] Domingos, P. and Pazzani, M. (1997). On the optimality of the simple Bayesian classifier
+       under zero-one loss. Machine Learning 29, 103-130.
+    .. [2] Edwards, D. and Lauritzen, S. L. (2001). The TM algorithm for maximising a conditional
+       likelihood function. Biometrika 88, 961-972.
 
     Examples
     --------
@@ -111,7 +138,7 @@ class NaiveBayes(DiscriminativeClassifier):
         solver: str = "auto",
         penalty: float | str = "auto",
         early_stopping: bool = False,
-        max_passes: int = 1000,
+        max_iter: int = 1000,
         tol: float = 1e-8,
         fit_prior: bool = True,
         class_prior: Any = None,
@@ -126,21 +153,11 @@ class NaiveBayes(DiscriminativeClassifier):
         self.solver = solver
         self.penalty = penalty
         self.early_stopping = early_stopping
-        self.max_passes = max_passes
+        self.max_iter = max_iter
         self.tol = tol
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.warm_up = warm_up
 
-    def _counted(
-        self,
-        attributes: Attributes,
-        sample: tuple[Array, Array, Array, int, Array | None],
-        known: Any,
-    ) -> Counts:
-        return count_singles(*sample)
-
-    def _families(self, attributes: Attributes, counts: Counts) -> FamilyCounts:
-        d = counts.n_attributes
-        tables = tuple(counts.single(i) for i in range(d))
-        return FamilyCounts(((),) * d, (True,) * d, counts.of_class, tables)
+    def _make_structure(self) -> StructureLearner:
+        return NoArcs()

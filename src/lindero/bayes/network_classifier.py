@@ -2,78 +2,146 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from lindero.bayes.classifier import DISCRIMINATIVE_CONSTRAINTS, BayesClassifier
 from lindero.bayes.columns.attributes import Attributes
-from lindero.bayes.counts.structure import ordered
-from lindero.bayes.discriminative_classifier import (
-    DISCRIMINATIVE_CONSTRAINTS,
-    DiscriminativeClassifier,
-)
-from lindero.bayes.networks.families import FamilyCounts
-from lindero.runtime.arrays import Array
+from lindero.bayes.counts.counting import CodedRows
+from lindero.bayes.evidence import AnyCounts
+from lindero.bayes.learner import StructureLearner
+from lindero.bayes.networks.network import FamilyCounts, sort_parents_first
+from lindero.renamed import renamed_parameters
 
 
-class NetworkClassifier(DiscriminativeClassifier):
+@dataclass(frozen=True)
+class GivenArcs(StructureLearner):
+    """The arcs that a user gives, between columns by name or position."""
+
+    arcs: Any
+    without_class: Any
+
+    def require_columns(self, attributes: Attributes) -> None:
+        self._read(attributes)
+
+    def _read(self, attributes: Attributes) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
+        """The parents of each attribute, and whether the class is one."""
+        titles = attributes.titles
+        alone = {
+            _find_attribute(attributes, "without_class", column) for column in self.without_class
+        }
+        parents: list[list[int]] = [[] for _ in titles]
+        for arc in self.arcs:
+            if not isinstance(arc, (tuple, list, np.ndarray)) or len(arc) != 2:
+                raise ValueError(f"arcs holds {arc!r}: give (parent, child).")
+            if arc[0] == attributes.class_name:
+                _require_class_above(attributes, arc[1], alone)
+                continue
+            if arc[1] == attributes.class_name:
+                raise ValueError(
+                    f"arcs holds {tuple(arc)!r}: the class is a root, without parents."
+                )
+            above, child = (_find_attribute(attributes, "arcs", end) for end in arc)
+            if above in parents[child]:
+                raise ValueError(f"arcs holds {tuple(arc)!r} twice: leave one of them out.")
+            parents[child].append(above)
+        sort_parents_first(parents, titles)  # a cycle is refused
+        with_class = tuple(i not in alone for i in range(len(titles)))
+        return tuple(tuple(above) for above in parents), with_class
+
+    def count(
+        self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None
+    ) -> FamilyCounts:
+        parents, with_class = self._read(attributes)
+        if known is not None:
+            assert isinstance(known, FamilyCounts)
+            if (known.parents, known.with_class) != (parents, with_class):
+                raise ValueError(
+                    "arcs or without_class are not those of the calls before, whose counts do not "
+                    "tell of other arcs. Call fit to start again."
+                )
+        return FamilyCounts.count(parents, with_class, rows, attributes.titles)
+
+
+def _require_class_above(attributes: Attributes, column: Any, alone: set[int]) -> None:
+    """Refuse an arc from the class to what is no column, or is said not to have it."""
+    gaussian = attributes.gaussian_columns.tolist()
+    if column in gaussian or column in [attributes.schema.title(k) for k in gaussian]:
+        return
+    if _find_attribute(attributes, "arcs", column) in alone:
+        raise ValueError(
+            f"arcs holds an arc from the class to {column!r}, which without_class names: leave one "
+            "of them out."
+        )
+
+
+def _find_attribute(attributes: Attributes, parameter: str, column: Any) -> int:
+    # A list of arcs may have come as an array of text or of NumPy's integers.
+    named = column.item() if isinstance(column, np.generic) else column
+    place = attributes.find_attribute(parameter, named)
+    if place is None:
+        raise ValueError(f"{parameter} holds None: name columns, or give their positions.")
+    return place
+
+
+@renamed_parameters(max_passes="max_iter")
+class NetworkClassifier(BayesClassifier):
     """Bayesian network with given arcs, the class being a root.
 
     Parameters
     ----------
     arcs : list of (parent, child), default=()
-        Arcs between columns, by name or position. They must not go round in circles. Arcs from the
-        class (called "class", or as ``network_.class_name`` says) may be among them, as in the
-        ``network_.arcs`` of another model, and say nothing new.
+        Arcs between columns, by name or position, without cycles. Arcs from the class (called
+        "class", or as ``network_.class_name`` says) may be among them, as in the ``network_.arcs``
+        of another model, and say nothing new.
     without_class : list, default=()
         Columns that do not have the class as a parent. All others do, whether `arcs` says so or
         not.
     alpha : float, default=1.0
-        Pseudo-count of every value given its parents.
+        Pseudo-count of every value given its parents (1 is Laplace's rule).
     numeric : str or dict, default="mdl"
-        What is made of number columns: "mdl" (cut where classes change), "quantile" or "uniform"
-        (`n_bins` parts), or "gaussian", which have the class as parent only; or a mapping from
+        How number columns are used: "mdl" (cut where classes change), "quantile" or "uniform"
+        (`n_bins` parts), or "gaussian" (a normal density given the class only); or a mapping from
         columns, by name or position, to one of these or to cut points.
     n_bins : int, default=10
         Parts of "quantile" and "uniform".
     categorical_features : list, mask or "all", default=None
-        Columns that are categories though they hold numbers. Text and booleans are anyway.
+        Columns that are categories though they hold numbers. Text and booleans always are.
     unseen : {"smooth", "missing", "error"}, default="smooth"
-        What a category is that was not there in training. "smooth": one with a count of zero,
-        which speaks for the class with fewer rows (to attributes that depend on it, it is as if
-        missing); "missing": nothing is known, the neutral choice; or an error.
+        How a category that was not in the training data is treated: as one with a count of zero,
+        which favours the class with fewer rows ("smooth"), as a missing value, or as an error.
     missing : {"available", "em"}, default="available"
-        How missing values are counted: families with one of them are left out, or they are counted
-        by their expectation given the rest of the row (the EM algorithm; `fit` only). In predicting
-        they are summed out.
+        How missing values are counted: families with one are left out, or it is counted by its
+        expectation given the rest of the row (the EM algorithm; `fit` only), which makes use of all
+        rows of a table with many gaps. In prediction they are summed out.
     learning : {"generative", "discriminative"}, default="generative"
         Whether parameters make the rows most probable, or the classes given the rest of the row
-        (the TM algorithm; `fit` only). The second predicts probabilities better where columns tell
-        the same twice, and needs more rows.
+        (the TM algorithm; `fit` only). The second predicts better probabilities where columns are
+        redundant, and needs more rows.
     solver : {"auto", "accelerated", "tm"}, default="auto"
-        The way of discriminative learning: moving counts by the TM algorithm, or L-BFGS on the same
-        objective, in fewer passes ("auto").
+        How discriminative parameters are found: by the TM algorithm, or by L-BFGS on the same
+        objective, in fewer passes ("accelerated", which is "auto").
     penalty : float or "auto", default="auto"
-        Pseudo-counts for every value that hold discriminative parameters near the generative ones;
-        0 is none. "auto" chooses among 1, 3, 10, … 300 by five-fold cross-validation (the i-th row
-        of a class is in fold i mod 5), which takes thirty times as long, or is 0 with
-        `early_stopping`.
+        Pseudo-counts that hold discriminative parameters near the generative ones; 0 is none.
+        "auto" chooses among 1, 3, 10, … 300 by five-fold cross-validation (the i-th row of a class
+        is in fold i mod 5), which takes 30 times as long, or is 0 with `early_stopping`.
     early_stopping : bool, default=False
-        Whether discriminative learning keeps a fifth of the rows to watch, from which nothing is
-        learned, and ends when their log-loss no longer falls.
-    max_passes : int, default=1000
+        Whether discriminative learning holds out a fifth of the rows, and ends when their log-loss
+        no longer falls.
+    max_iter : int, default=1000
         Most passes over the rows in discriminative learning.
     tol : float, default=1e-8
         Relative improvement of the objective below which it ends.
     fit_prior : bool, default=True
         Whether classes have the probability of their share; otherwise all have the same.
     class_prior : array-like of shape (n_classes,), default=None
-        Probabilities of the classes, in the order of `classes_`. Discriminative parameters are
-        shifted by the logarithm of what these are to the shares of the classes.
+        Probabilities of the classes, in the order of `classes_`, in place of their shares.
     warm_up : int, default=1000
-        In `partial_fit`, rows after which cut points stay what they are. Where a class is still to
-        come, up to 20 times as many are waited for.
+        In `partial_fit`, rows after which cut points are fixed; up to 20 times as many while a
+        class has no rows.
 
     Attributes
     ----------
@@ -87,10 +155,26 @@ class NetworkClassifier(DiscriminativeClassifier):
         Means and standard deviations of Gaussian columns.
     convergence_ : Convergence
         How discriminative learning went: likelihood and step of each pass, and why it ended.
+    n_iter_ : int
+        Passes over the rows that parameters took: 1, unless learning is discriminative.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if all are text.
+
+    See Also
+    --------
+    TAN : Finds the best tree.
+    KDB : Finds up to k parents for each column.
+    StructuralTM : Finds arcs that help prediction.
+
+    References
+    ----------
+    .. [1] Friedman, N., Geiger, D. and Goldszmidt, M. (1997). Bayesian network classifiers. Machine
+       Learning 29, 131-163.
+    .. [2] Pearl, J. (1988). Probabilistic Reasoning in Intelligent Systems. Morgan Kaufmann.
+    .. [3] Edwards, D. and Lauritzen, S. L. (2001). The TM algorithm for maximising a conditional
+       likelihood function. Biometrika 88, 961-972.
 
     Examples
     --------
@@ -123,7 +207,7 @@ class NetworkClassifier(DiscriminativeClassifier):
         solver: str = "auto",
         penalty: float | str = "auto",
         early_stopping: bool = False,
-        max_passes: int = 1000,
+        max_iter: int = 1000,
         tol: float = 1e-8,
         fit_prior: bool = True,
         class_prior: Any = None,
@@ -141,73 +225,11 @@ class NetworkClassifier(DiscriminativeClassifier):
         self.solver = solver
         self.penalty = penalty
         self.early_stopping = early_stopping
-        self.max_passes = max_passes
+        self.max_iter = max_iter
         self.tol = tol
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.warm_up = warm_up
 
-    def _require_columns(self, attributes: Attributes) -> None:
-        self._structure(attributes)
-
-    def _structure(
-        self, attributes: Attributes
-    ) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
-        """The parents of each attribute, and whether the class is one."""
-        titles = attributes.titles
-        alone = {_place(attributes, "without_class", column) for column in self.without_class}
-        parents: list[list[int]] = [[] for _ in titles]
-        for arc in self.arcs:
-            if not isinstance(arc, (tuple, list, np.ndarray)) or len(arc) != 2:
-                raise ValueError(f"arcs holds {arc!r}: give (parent, child).")
-            if arc[0] == attributes.class_name:
-                _require_class_above(attributes, arc[1], alone)
-                continue
-            if arc[1] == attributes.class_name:
-                raise ValueError(
-                    f"arcs holds {tuple(arc)!r}: the class is a root, without parents."
-                )
-            above, child = (_place(attributes, "arcs", end) for end in arc)
-            if above in parents[child]:
-                raise ValueError(f"arcs holds {tuple(arc)!r} twice: leave one of them out.")
-            parents[child].append(above)
-        ordered(parents, titles)
-        with_class = tuple(i not in alone for i in range(len(titles)))
-        return tuple(tuple(above) for above in parents), with_class
-
-    def _counted(
-        self,
-        attributes: Attributes,
-        sample: tuple[Array, Array, Array, int, Array | None],
-        known: FamilyCounts | None,
-    ) -> FamilyCounts:
-        parents, with_class = self._structure(attributes)
-        if known is not None and (known.parents, known.with_class) != (parents, with_class):
-            raise ValueError(
-                "arcs or without_class are not those of the calls before, whose counts do not tell "
-                "of other arcs. Call fit to begin anew."
-            )
-        return FamilyCounts.of(parents, with_class, sample, attributes.titles)
-
-    def _families(self, attributes: Attributes, counts: FamilyCounts) -> FamilyCounts:
-        return counts
-
-
-def _require_class_above(attributes: Attributes, column: Any, alone: set[int]) -> None:
-    """Refuse an arc from the class to what is no column, or is said not to have it."""
-    gaussian = attributes.gaussian_columns.tolist()
-    if column in gaussian or column in [attributes.schema.title(k) for k in gaussian]:
-        return
-    if _place(attributes, "arcs", column) in alone:
-        raise ValueError(
-            f"arcs holds an arc from the class to {column!r}, which without_class names: leave one "
-            "of them out."
-        )
-
-
-def _place(attributes: Attributes, parameter: str, column: Any) -> int:
-    # A list of arcs may have come as an array of text or of NumPy's integers.
-    place = attributes.place(parameter, column.item() if isinstance(column, np.generic) else column)
-    if place is None:
-        raise ValueError(f"{parameter} holds None: name columns, or give their positions.")
-    return place
+    def _make_structure(self) -> StructureLearner:
+        return GivenArcs(self.arcs, self.without_class)

@@ -1,4 +1,4 @@
-"""From what users pass to samples of a classifier."""
+"""From what users pass to samples of a classifier, with warnings of what was probably not meant."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from lindero.bayes.cautions import warn_of_small_weights, warn_of_text
 from lindero.bayes.columns.attributes import Attributes
+from lindero.bayes.columns.moments import Moments
 from lindero.bayes.evidence import Sample
-from lindero.bayes.tables.schema import Schema
-from lindero.bayes.tables.table import Table
-from lindero.bayes.tables.user_table import UserTable, computed
+from lindero.bayes.tables.schema import Schema, Table
+from lindero.bayes.tables.user_table import UserTable, require_computed
 from lindero.errors import warn_user
 from lindero.labels import class_labels, declared_classes, label_codes, require_labels
 from lindero.runtime.arrays import Array
 from lindero.validation import row_factors
 
 
-def first_sample(
+def read_first_sample(
     classifier: Any,
     X: Any,
     y: Any,
@@ -37,7 +36,7 @@ def first_sample(
 ) -> tuple[Attributes, Sample]:
     """The sample of a first call, which may be the first of many. Sets what the classifier knows of
     its columns and classes."""
-    X, y, weights = _weighed(X, y, sample_weight)
+    X, y, weights = _read_rows_with_weight(X, y, sample_weight)
     table = UserTable.of(X)
     if classes is None:
         if first_of_many and len(np.unique(y)) == 1:
@@ -50,43 +49,39 @@ def first_sample(
         classifier.classes_, _ = class_labels(declared_classes(classes))
         codes = label_codes(y, classifier.classes_, "Name all of them as classes=.")
     warn_of_small_weights(classifier.classes_, codes, weights)
-    prior_of(classifier, np.ones(len(classifier.classes_)))
-    schema = Schema.learned(table, classifier.categorical_features)
+    choose_prior(classifier.class_prior, classifier.fit_prior, len(classifier.classes_))
+    schema = Schema.learn(table, classifier.categorical_features)
     validate_data(classifier, X, skip_check_array=True)
     if classifier.categorical_features is None:
         warn_of_text(schema, len(y))
-    attributes = Attributes.planned(schema, classifier.numeric, usual_numeric)
-    sample = Sample(schema.read(table, unseen="error"), codes, weights)
-    return attributes, sample
+    attributes = Attributes.plan(schema, classifier.numeric, usual_numeric)
+    return attributes, Sample(schema.read(table, unseen="error"), codes, weights)
 
 
-def further_sample(
-    classifier: Any, X: Any, y: Any, sample_weight: Any, classes: Any
+def read_further_sample(
+    classifier: Any, attributes: Attributes, X: Any, y: Any, sample_weight: Any, classes: Any
 ) -> tuple[Attributes, Sample]:
     """The sample of a further call, whose categories may be new."""
     if classes is not None and not np.array_equal(declared_classes(classes), classifier.classes_):
         raise ValueError(
             f"classes={list(classes)} differs from the {classifier.classes_.tolist()} of the first "
-            "call. Call fit to begin anew."
+            "call. Call fit to start again."
         )
-    X, y, weights = _weighed(X, y, sample_weight)
+    X, y, weights = _read_rows_with_weight(X, y, sample_weight)
     table = UserTable.of(X)
     advice = "Name all classes as classes= in the first call of partial_fit."
     codes = label_codes(y, classifier.classes_, advice)
     warn_of_small_weights(classifier.classes_, codes, weights)
-    attributes = classifier._attributes
     _require_width(classifier, X, table, attributes.schema)
-    attributes = attributes.extended(table)
+    attributes = attributes.extend(table)
     return attributes, Sample(attributes.schema.read(table, unseen="error"), codes, weights)
 
 
-def new_rows(classifier: Any, X: Any) -> Table:
+def read_new_rows(estimator: Any, attributes: Attributes, X: Any) -> Table:
     """Rows to be predicted."""
-    schema = classifier._attributes.schema
     table = UserTable.of(X)
-    _require_width(classifier, X, table, schema)
-    read: Table = schema.read(table, unseen=classifier.unseen)
-    return read
+    _require_width(estimator, X, table, attributes.schema)
+    return attributes.schema.read(table, unseen=estimator.unseen)
 
 
 def _require_width(classifier: Any, X: Any, table: UserTable, schema: Schema) -> None:
@@ -100,12 +95,12 @@ def _require_width(classifier: Any, X: Any, table: UserTable, schema: Schema) ->
         )
 
 
-def _weighed(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
+def _read_rows_with_weight(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | None]:
     """Rows with weight, their classes and weights."""
     require_labels(y)
     y = column_or_1d(y, warn=True)
     if type(X) is not np.ndarray or (X.ndim == 2 and len(X) != len(y)):
-        computed(X)
+        require_computed(X)
         if getattr(X, "ndim", 2) == 2:
             check_consistent_length(X, y)
     if sample_weight is None:
@@ -120,11 +115,10 @@ def _weighed(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array | No
     return X, y, weights
 
 
-def prior_of(classifier: Any, of_class: Array) -> Array | None:
-    """The probabilities of the classes where their shares are not to be taken."""
-    given, n_classes = classifier.class_prior, len(of_class)
+def choose_prior(given: Any, fit_prior: bool, n_classes: int) -> Array | None:
+    """The probabilities of the classes; None where their shares are to be taken."""
     if given is None:
-        return None if classifier.fit_prior else np.full(n_classes, 1.0 / n_classes)
+        return None if fit_prior else np.full(n_classes, 1.0 / n_classes)
     try:
         prior = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
@@ -137,3 +131,133 @@ def prior_of(classifier: Any, of_class: Array) -> Array | None:
     if not (prior >= 0.0).all() or not np.isclose(prior.sum(), 1.0):
         raise ValueError(f"class_prior={prior.tolist()} must be probabilities that sum up to 1.")
     return prior
+
+
+# -- warnings of data that can be learned from, but probably not as it was meant ------------------
+
+#: Columns that a warning names.
+_MOST_NAMED = 5
+
+#: Text of no more values than this may be anything; the share of others that text of numbers may
+#: have; and the share of rows beyond which values are names of rows.
+_FEW_VALUES = 15
+_FEW_OTHERS = 0.1
+_OWN_VALUES = 0.5
+
+#: Numbers of a column that are looked at first for more than two different ones.
+_FIRST_NUMBERS = 64
+
+
+def warn_of_small_weights(classes: Array, codes: Array, weights: Array | None) -> None:
+    """Of weights that look like shares: they count rows, and make less than a row or two then."""
+    if weights is None:
+        return
+    n_rows, n_classes = len(codes), len(classes)
+    rows = np.bincount(codes, minlength=n_classes)
+    weight = np.bincount(codes, weights, n_classes)
+    light = np.flatnonzero((rows >= 2) & (weight < 2.0))
+    total = float(weight.sum())
+    if not len(light) and not total < 2 * n_classes <= n_rows:
+        return
+    what = f"the {n_rows} rows a weight of {total:.3g}"
+    if len(light):
+        c = light[0]
+        what = f"the {rows[c]} rows of class {classes[c]!s} a weight of {weight[c]:.3g}"
+    warn_user(
+        f"sample_weight gives {what} together. Weights count rows, so little is learned from "
+        "these; if the weights are shares, multiply them by n/Σw: sample_weight * "
+        "(len(sample_weight) / sum(sample_weight)).",
+        UserWarning,
+    )
+
+
+def warn_of_text(schema: Schema, n_rows: int) -> None:
+    """Of text that is probably numbers, or names the rows."""
+    for at in schema.category_columns:
+        values, title = schema.columns[at].values, schema.title(at)
+        if len(values) <= _FEW_VALUES or not isinstance(values[0], str):
+            continue
+        others = [value for value in values if not _is_number(value)]
+        if len(others) <= _FEW_OTHERS * len(values):
+            rest = f", the others are {others[:3]}" if others else ""
+            warn_user(
+                f"Column {title!r} is text, but nearly all of its {len(values)} values are numbers"
+                f"{rest}. If it is meant as numbers, convert it (pandas.to_numeric), or read the "
+                "file with na_values for what stands for a missing value.",
+                UserWarning,
+            )
+        elif len(values) > _OWN_VALUES * n_rows:
+            warn_user(
+                f"Column {title!r} has {len(values)} different values in {n_rows} rows. If it "
+                "names the rows, or holds dates, leave it out: nothing can be learned from it.",
+                UserWarning,
+            )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def warn_of_the_warm_up(attributes: Attributes, sample: Sample, classes: Array) -> None:
+    """Of cut points and arcs that stay though they were learned from too little."""
+    absent = np.bincount(sample.y, minlength=len(classes)) == 0
+    if absent.any():
+        warn_user(
+            f"The warm-up ends after {sample.n_rows} rows, though no row of the classes "
+            f"{classes[absent].tolist()} has come: cut points and arcs are learned without them, "
+            "and stay. Shuffle the rows, declare only classes that come, or raise warm_up.",
+            UserWarning,
+        )
+    mdl = [k for k, method in enumerate(attributes.methods) if method == "mdl"]
+    if mdl and not any(len(attributes.cuts[k]) for k in mdl):  # type: ignore[arg-type]
+        titles = [attributes.schema.title(attributes.schema.number_columns[k]) for k in mdl]
+        warn_user(
+            f"The warm-up ends after {sample.n_rows} rows without any cut: the columns "
+            f"{_show(titles)} have one value each, and stay like that. Shuffle the rows, raise "
+            "warm_up, or give numeric='quantile' or cut points.",
+            UserWarning,
+        )
+
+
+def warn_of_codes(attributes: Attributes, sample: Sample, moments: Moments) -> None:
+    """Of Gaussian columns that look like categories written as numbers."""
+    flat = ((moments.count >= 2) & (moments.squares == 0.0)).any(axis=1)
+    if flat.any():
+        mean, _ = moments.normals()
+        flat &= (mean != mean[:, :1]).any(axis=1)
+    first = sample.table.numbers[:, :_FIRST_NUMBERS]
+    may_be_whole = ((first % 1.0 == 0.0) | np.isnan(first)).all(axis=1)
+    doubtful = [
+        attributes.schema.title(attributes.schema.number_columns[k])
+        for at, k in enumerate(attributes.gaussian)
+        if flat[at] or (may_be_whole[k] and _holds_two_whole_numbers(sample.table.numbers[k]))
+    ]
+    if doubtful:
+        warn_user(
+            f"The columns {_show(doubtful)} hold two whole numbers only, or a single number in "
+            "some class, which no normal density fits. If they are codes, say "
+            "categorical_features; or give numeric='mdl'.",
+            UserWarning,
+        )
+
+
+def _holds_two_whole_numbers(values: Array) -> bool:
+    """Whether there are two different values, both whole and both more than once."""
+    first = values[:_FIRST_NUMBERS]
+    if len(np.unique(first[~np.isnan(first)])) > 2:
+        return False
+    low, high = np.fmin.reduce(values), np.fmax.reduce(values)
+    if not low < high or low % 1.0 or high % 1.0:
+        return False
+    n_low, n_high = np.count_nonzero(values == low), np.count_nonzero(values == high)
+    missing = np.count_nonzero(np.isnan(values))
+    return bool(min(n_low, n_high) > 1 and n_low + n_high + missing == len(values))
+
+
+def _show(titles: list[str]) -> str:
+    more = len(titles) - _MOST_NAMED
+    return f"{titles[:_MOST_NAMED]}" + (f" and {more} more" if more > 0 else "")

@@ -11,23 +11,27 @@ until none raises it. Attributes that get no arc from the class are not in the m
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
-from types import MethodType
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from lindero.bayes.classifier import DISCRIMINATIVE_CONSTRAINTS, BayesClassifier
 from lindero.bayes.columns.attributes import Attributes
-from lindero.bayes.discriminative_classifier import (
-    DISCRIMINATIVE_CONSTRAINTS,
-    DiscriminativeClassifier,
+from lindero.bayes.counts.counting import CodedRows
+from lindero.bayes.evidence import AnyCounts
+from lindero.bayes.learner import StructureLearner
+from lindero.bayes.networks.network import FamilyCounts
+from lindero.bayes.structure_search.search import (
+    CRITERIA,
+    SearchRound,
+    SearchRows,
+    grow_structure,
 )
-from lindero.bayes.networks.families import FamilyCounts
-from lindero.bayes.structure_search.search import CRITERIA, SearchRound, SearchRows, grow_structure
 from lindero.bayes.structure_search.structure import CLASS, GrowingStructure
+from lindero.renamed import renamed_parameters
 from lindero.runtime.arrays import Array
 
 
@@ -70,36 +74,92 @@ class ArcStep:
     n_scored: int
 
 
-class _ParameterBesideMethod:
-    """A parameter with the name of a method: what is set is a parameter, what is got the method."""
+@dataclass(eq=False)
+class GrownStructure(StructureLearner):
+    """A network that is grown arc by arc. It keeps what it found: the steps, and the attributes
+    that are in the network. All else are parameters of `StructuralTM`."""
 
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self.method = method
+    max_parents: int
+    criterion: str
+    screening: int | None
+    max_arcs: int | None
+    n_jobs: int | None
+    callback: Callable[[ArcStep], bool | None] | None
+    history: list[ArcStep] = field(default_factory=list)
+    members: list[int] = field(default_factory=list)
+    keeps_arcs = True  # a search for every fold would take five times as long
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
+    def require_columns(self, attributes: Attributes) -> None:
+        if attributes.gaussian:
+            title = attributes.schema.title(int(attributes.gaussian_columns[0]))
+            raise ValueError(
+                f"numeric makes column {title!r} Gaussian, but arcs are searched between columns "
+                "of values: use 'mdl', 'quantile', 'uniform' or cut points."
+            )
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self.method if instance is None else MethodType(self.method, instance)
+    def count(
+        self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None
+    ) -> FamilyCounts:
+        titles = attributes.titles
+        if known is not None:
+            assert isinstance(known, FamilyCounts)
+            return FamilyCounts.count(known.parents, known.with_class, rows, titles)
 
-    def __set__(self, instance: Any, value: Any) -> None:
-        instance.__dict__[self.name] = value
+        def report(found: SearchRound) -> bool | None:
+            self.history.append(_name_round(found, attributes))
+            return None if self.callback is None else self.callback(self.history[-1])
+
+        structure, _ = grow_structure(
+            SearchRows(rows.codes, rows.cards, rows.y, rows.n_classes, rows.weights),
+            max_parents=self.max_parents,
+            criterion=self.criterion,
+            screening=self.screening,
+            max_arcs=self.max_arcs,
+            n_jobs=self.n_jobs,
+            report=report,
+        )
+        self.members = sorted(structure.members)
+        parents, with_class = _list_parents(structure, len(titles))
+        return FamilyCounts.count(parents, with_class, rows, titles)
 
 
-class StructuralTM(DiscriminativeClassifier):
+def _list_parents(
+    structure: GrowingStructure, n_attributes: int
+) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
+    """Parents of all attributes, and whether the class is one."""
+    inside = dict(zip(structure.members, structure.parents, strict=True))
+    everyone = range(n_attributes)
+    return tuple(inside.get(i, ()) for i in everyone), tuple(i in inside for i in everyone)
+
+
+def _name_round(found: SearchRound, attributes: Attributes) -> ArcStep:
+    """A round in the names of the table."""
+    arc = None
+    if found.arc is not None:
+        titles, at = attributes.titles, found.arc.parent
+        parent = attributes.class_name if at == CLASS else titles[at]
+        arc = parent, titles[found.arc.child]
+    return ArcStep(
+        arc, found.score, found.log_likelihood, found.n_parameters, found.n_candidates,
+        found.n_scored,
+    )  # fmt: skip
+
+
+@renamed_parameters(score="criterion", max_passes="max_iter")
+class StructuralTM(BayesClassifier):
     """Bayesian network that is grown for prediction, with the columns that it needs.
 
     Parameters
     ----------
     max_parents : int, default=2
         The most columns that a column depends on beside the class.
-    score : {"bicd", "cll", "accuracy"}, default="bicd"
-        What arcs are to raise: the conditional log-likelihood less log(N)/2 for every parameter; or
-        the log-likelihood or accuracy of rows that parameters were not learned from (five folds,
-        which take that much longer).
+    criterion : {"bicd", "cll", "accuracy"}, default="bicd"
+        What arcs are to raise: the conditional log-likelihood less log(N)/2 for every parameter
+        (BICd); or the log-likelihood or accuracy of rows that parameters were not learned from
+        (five folds, which take that much longer).
     screening : int or None, default=5
-        How many arcs have their exact score taken at a time, in the order of what one pass over the
-        rows promises of each; the next ones only if none of these helps. None scores all.
+        How many arcs have their exact score computed at a time, in the order of what one pass over
+        the rows promises of each; the next ones only if none of these helps. None scores all.
     max_arcs : int or None, default=None
         The most arcs, those from the class included.
     n_jobs : int or None, default=None
@@ -115,23 +175,22 @@ class StructuralTM(DiscriminativeClassifier):
     n_bins : int, default=10
         Parts of "quantile" and "uniform".
     categorical_features : list, mask or "all", default=None
-        Columns that are categories though they hold numbers. Text and booleans are anyway.
+        Columns that are categories though they hold numbers. Text and booleans always are.
     unseen : {"smooth", "missing", "error"}, default="smooth"
-        What a category is that was not there in training. "smooth": one with a count of zero,
-        which speaks for the class with fewer rows (to attributes that depend on it, it is as if
-        missing); "missing": nothing is known, the neutral choice; or an error.
+        How a category that was not in the training data is treated: as one with a count of zero,
+        which favours the class with fewer rows ("smooth"), as a missing value, or as an error.
     solver : {"auto", "accelerated", "tm"}, default="auto"
-        How the parameters of the final network are learned: moving counts by the TM algorithm, or
-        L-BFGS on the same objective, in fewer passes ("auto").
+        How the parameters of the final network are found: by the TM algorithm, or by L-BFGS on the
+        same objective, in fewer passes ("accelerated", which is "auto").
     penalty : float or "auto", default="auto"
-        Pseudo-counts for every value that hold these parameters near the generative ones; 0 is
-        none. "auto" chooses among 1, 3, 10, … 300 by five-fold cross-validation (with the arcs that
-        all rows gave, so that its losses are too small), or is 0 with `early_stopping`. The search
-        itself has no penalty.
+        Pseudo-counts that hold these parameters near the generative ones; 0 is none. "auto"
+        chooses among 1, 3, 10, … 300 by five-fold cross-validation (with the arcs that all rows
+        gave, so that its losses are too small), or is 0 with `early_stopping`. The search itself
+        has no penalty.
     early_stopping : bool, default=False
-        Whether a fifth of the rows is kept to watch, from which nothing is learned, and learning
-        ends when their log-loss no longer falls.
-    max_passes : int, default=1000
+        Whether a fifth of the rows is held out, and learning ends when their log-loss no longer
+        falls.
+    max_iter : int, default=1000
         Most passes over the rows in learning them.
     tol : float, default=1e-8
         Relative improvement of the objective below which that ends.
@@ -158,10 +217,24 @@ class StructuralTM(DiscriminativeClassifier):
         How learning the final parameters went.
     class_count_, class_log_prior_ : ndarray of shape (n_classes,)
         Weight of each class, and the logarithm of its probability.
+    n_iter_ : int
+        Passes over the rows that the final parameters took.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if all are text.
+
+    See Also
+    --------
+    KDB : Finds arcs by mutual information.
+    NetworkClassifier : With arcs that are given; ``structure_`` can be given to it.
+
+    References
+    ----------
+    .. [1] Santafé, G., Lozano, J. A. and Larrañaga, P. (2005). Discriminative learning of Bayesian
+       network classifiers via the TM algorithm. ECSQARU 2005, LNCS 3571, 148-160.
+    .. [2] Edwards, D. and Lauritzen, S. L. (2001). The TM algorithm for maximising a conditional
+       likelihood function. Biometrika 88, 961-972.
 
     Examples
     --------
@@ -179,16 +252,13 @@ class StructuralTM(DiscriminativeClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{k: v for k, v in DISCRIMINATIVE_CONSTRAINTS.items() if k not in ("learning", "warm_up")},
         "max_parents": [Interval(Integral, 0, None, closed="left")],
-        "score": [StrOptions(set(CRITERIA))],
+        "criterion": [StrOptions(set(CRITERIA))],
         "screening": [Interval(Integral, 1, None, closed="left"), None],
         "max_arcs": [Interval(Integral, 0, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "callback": [callable, None],
     }
     learning = "discriminative"
-
-    # The source calls the parameter so, and scikit-learn the method: both are wanted.
-    score: Any = _ParameterBesideMethod(ClassifierMixin.score)
 
     structure_: list[tuple[str, str]]
     history_: list[ArcStep]
@@ -198,7 +268,7 @@ class StructuralTM(DiscriminativeClassifier):
         self,
         max_parents: int = 2,
         *,
-        score: str = "bicd",
+        criterion: str = "bicd",
         screening: int | None = 5,
         max_arcs: int | None = None,
         n_jobs: int | None = None,
@@ -211,13 +281,13 @@ class StructuralTM(DiscriminativeClassifier):
         solver: str = "auto",
         penalty: float | str = "auto",
         early_stopping: bool = False,
-        max_passes: int = 1000,
+        max_iter: int = 1000,
         tol: float = 1e-8,
         fit_prior: bool = True,
         class_prior: Any = None,
     ) -> None:
         self.max_parents = max_parents
-        self.score = score
+        self.criterion = criterion
         self.screening = screening
         self.max_arcs = max_arcs
         self.n_jobs = n_jobs
@@ -230,92 +300,28 @@ class StructuralTM(DiscriminativeClassifier):
         self.solver = solver
         self.penalty = penalty
         self.early_stopping = early_stopping
-        self.max_passes = max_passes
+        self.max_iter = max_iter
         self.tol = tol
         self.fit_prior = fit_prior
         self.class_prior = class_prior
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters of this classifier.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Without effect: no parameter has parameters of its own.
-
-        Returns
-        -------
-        params : dict
-        """
-        params: dict[str, Any] = super().get_params(deep)
-        return {**params, "score": vars(self)["score"]}
 
     @property
     def _why_all_rows(self) -> str | None:
         return "StructuralTM looks at all rows again and again: call fit with all of them."
 
-    @property
-    def _keeps_arcs(self) -> bool:
-        return True  # a search for every fold would take five times as long
-
-    def _require_columns(self, attributes: Attributes) -> None:
-        if attributes.gaussian:
-            title = attributes.schema.title(int(attributes.gaussian_columns[0]))
-            raise ValueError(
-                f"numeric makes column {title!r} Gaussian, but arcs are searched between columns "
-                "of values: use 'mdl', 'quantile', 'uniform' or cut points."
-            )
-
-    def _counted(
-        self,
-        attributes: Attributes,
-        sample: tuple[Array, Array, Array, int, Array | None],
-        known: Any,
-    ) -> FamilyCounts:
-        if known is not None:
-            return FamilyCounts.of(known.parents, known.with_class, sample, attributes.titles)
-        self.history_ = []
-
-        def report(found: SearchRound) -> bool | None:
-            self.history_.append(_named(found, attributes))
-            return None if self.callback is None else self.callback(self.history_[-1])
-
-        structure, _ = grow_structure(
-            SearchRows(*sample),
-            max_parents=self.max_parents,
-            criterion=vars(self)["score"],
-            screening=self.screening,
-            max_arcs=self.max_arcs,
-            n_jobs=self.n_jobs,
-            report=report,
+    def _make_structure(self) -> StructureLearner:
+        return GrownStructure(
+            self.max_parents,
+            self.criterion,
+            self.screening,
+            self.max_arcs,
+            self.n_jobs,
+            self.callback,
         )
+
+    def _adopt_structure(self, structure: StructureLearner, attributes: Attributes) -> None:
+        assert isinstance(structure, GrownStructure)
+        self.history_ = structure.history
         self.structure_ = [step.arc for step in self.history_ if step.arc is not None]
         titles = attributes.titles
-        self.selected_features_ = np.array([titles[i] for i in sorted(structure.members)], object)
-        parents, with_class = _families_of(structure, len(titles))
-        return FamilyCounts.of(parents, with_class, sample, titles)
-
-    def _families(self, attributes: Attributes, counts: FamilyCounts) -> FamilyCounts:
-        return counts
-
-
-def _families_of(
-    structure: GrowingStructure, n_attributes: int
-) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
-    """Parents of all attributes, and whether the class is one."""
-    inside = dict(zip(structure.members, structure.parents, strict=True))
-    everyone = range(n_attributes)
-    return tuple(inside.get(i, ()) for i in everyone), tuple(i in inside for i in everyone)
-
-
-def _named(found: SearchRound, attributes: Attributes) -> ArcStep:
-    """A round in the names of the table."""
-    arc = None
-    if found.arc is not None:
-        titles, at = attributes.titles, found.arc.parent
-        parent = attributes.class_name if at == CLASS else titles[at]
-        arc = parent, titles[found.arc.child]
-    return ArcStep(
-        arc, found.score, found.log_likelihood, found.n_parameters, found.n_candidates,
-        found.n_scored,
-    )  # fmt: skip
+        self.selected_features_ = np.array([titles[i] for i in structure.members], object)

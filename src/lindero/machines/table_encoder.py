@@ -23,8 +23,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from lindero.bayes.tables.schema import NUMBER, UNKNOWN, Column, Schema
-from lindero.bayes.tables.table import Table
+from lindero.bayes.tables.schema import NUMBER, UNKNOWN, Column, Schema, Table
 from lindero.bayes.tables.user_table import UserTable
 from lindero.errors import warn_user
 from lindero.machines.column_scales import SPARSE, TABLE, sparse_state, standardisation
@@ -110,9 +109,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _table_state(self, X: Any) -> dict[str, Any]:
         user = UserTable.of(X)
-        schema = Schema.learned(user, self.categorical_features)
+        schema = Schema.learn(user, self.categorical_features)
         if self.categorical_features is None:
-            from lindero.bayes.cautions import warn_of_text  # and all that counts, for `fit` only
+            from lindero.bayes.reading import warn_of_text  # and all that counts, for `fit` only
 
             warn_of_text(schema, user.n_rows)
         table = schema.read(user)

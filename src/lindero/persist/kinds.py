@@ -17,6 +17,7 @@ from typing import Any
 
 from lindero.errors import ModelFileError
 from lindero.persist.fields import Fields
+from lindero.renamed import current_names
 
 #: Objects of a file.
 MOST_OBJECTS = 1_000_000
@@ -101,6 +102,7 @@ class EstimatorKind(Kind):
 
     def made_with(self, parameters: dict[str, Any], values: dict[str, Any]) -> Any:
         """The estimator of these parameters in this state."""
+        parameters = current_names(self.type, parameters)
         unknown = set(parameters).difference(self.type._get_param_names())
         if unknown:
             raise ModelFileError(

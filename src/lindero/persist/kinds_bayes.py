@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from lindero.bayes.columns.attributes import Attributes
-from lindero.bayes.reading import prior_of
 from lindero.persist.fields import Fields
 from lindero.persist.kinds import EstimatorKind, Kind
 from lindero.persist.kinds_counts import cards_of
@@ -65,9 +64,10 @@ def checker(*counted: str, model: str = "Network") -> Callable[[Fields], None]:
 
 def _check_estimable(given: Fields, attributes: Attributes, n_classes: int) -> None:
     """What is to be estimated yet must not be refused then."""
+    from lindero.bayes.classifier import require_estimable  # loaded already, by the classifier
+
     try:
-        prior_of(given.owner, np.ones(n_classes))
-        given.owner._require_columns(attributes)
+        require_estimable(given.owner, attributes, n_classes)
     except ValueError as error:
         given.refuse("_attributes", f"do not suit the parameters: {str(error)[:200]}")
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from lindero.bayes.columns.attributes import GAUSSIAN, METHODS, Attributes
-from lindero.bayes.counts.structure import ordered
-from lindero.bayes.networks.stars import StarTables
+from lindero.bayes.networks.network import sort_parents_first
 from lindero.bayes.tables.schema import CATEGORY, NUMBER, UNKNOWN, Column
 from lindero.persist.fields import Fields
 from lindero.persist.kinds import Kind
@@ -141,7 +140,7 @@ def _check_parents(given: Fields, n: int) -> tuple[tuple[int, ...], ...]:
         given.require("parents", inside, "must be other attributes")
     given.items("with_class", tuple, n, bool)
     try:
-        ordered(parents)
+        sort_parents_first(parents)
     except ValueError:
         given.refuse("parents", "go round in a circle")
     return parents
@@ -191,8 +190,9 @@ def _check_network(given: Fields) -> None:
         both.array("unseen", "float64", *held, last[i])
 
 
-def _star_tables_state(tables: StarTables) -> dict[str, Any]:
-    return tables._asdict()
+def _star_tables_state(tables: Any) -> dict[str, Any]:
+    state: dict[str, Any] = tables.state()
+    return state
 
 
 def _check_star_tables(given: Fields) -> None:
@@ -246,14 +246,14 @@ KINDS: tuple[Kind, ...] = (
     Kind("Column", "lindero.bayes.tables.schema:Column", check_column),
     Kind("Schema", "lindero.bayes.tables.schema:Schema", _check_schema),
     Kind("Attributes", "lindero.bayes.columns.attributes:Attributes", _check_attributes),
-    Kind("Table", "lindero.bayes.tables.table:Table", _check_table),
+    Kind("Table", "lindero.bayes.tables.schema:Table", _check_table),
     Kind("Sample", "lindero.bayes.evidence:Sample", _check_sample),
     Kind("Moments", "lindero.bayes.columns.moments:Moments", _check_moments),
     Kind("Counts", "lindero.bayes.counts.counts:Counts", _check_counts),
-    Kind("FamilyCounts", "lindero.bayes.networks.families:FamilyCounts", _check_families),
+    Kind("FamilyCounts", "lindero.bayes.networks.network:FamilyCounts", _check_families),
     Kind("Network", "lindero.bayes.networks.network:Network", _check_network),
-    Kind("StarTables", "lindero.bayes.networks.stars:StarTables", _check_star_tables,
+    Kind("StarTables", "lindero.bayes.aode:StarTables", _check_star_tables,
          _star_tables_state),
-    Kind("Stars", "lindero.bayes.networks.stars:Stars", _check_stars),
+    Kind("Stars", "lindero.bayes.aode:Stars", _check_stars),
     Kind("AveragedStars", "lindero.bayes.aode:AveragedStars", _check_averaged_stars),
 )  # fmt: skip

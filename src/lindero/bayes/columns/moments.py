@@ -90,18 +90,8 @@ class Moments:
     ) -> Moments:
         """The moments of a table.
 
-        Parameters
-        ----------
-        numbers : array of shape (n_numbers, n_rows)
-            A column of the table in each row of the array; NaN is missing.
-        y : array of shape (n_rows,)
-            Class codes 0 … n_classes − 1.
-        n_classes : int
-            How many classes there are.
-        weights : array of shape (n_rows,), optional
-            How many rows each row stands for.
-        names : tuple of str, optional
-            Names of the columns, for messages.
+        `numbers` has a column of the table in each row, NaN being missing; `y` holds class codes 0
+        … n_classes − 1, and `weights` how many rows each row stands for. Names are for messages.
         """
         n_numbers, n_rows = numbers.shape
         y = np.asarray(y, dtype=np.intp)
@@ -153,15 +143,8 @@ class Moments:
         return self._checked(count, mean, squares, largest, self.names)
 
     def with_empty(self, places: list[int], names: tuple[str, ...]) -> Moments:
-        """With further columns, none of whose rows had a value, at some places among all.
-
-        Parameters
-        ----------
-        places : list of int
-            Where the new columns are in the end, ascending.
-        names : tuple of str
-            Names of all columns.
-        """
+        """With further columns, none of whose rows had a value, at `places` among all
+        (ascending)."""
         old = np.delete(np.arange(len(self.count) + len(places)), places)
         count, mean, squares = np.zeros((3, len(old) + len(places), self.count.shape[1]))
         count[old], mean[old], squares[old] = self.count, self.mean, self.squares
@@ -170,14 +153,9 @@ class Moments:
         return Moments(count, mean, squares, largest, names)
 
     def normals(self) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of each column under each class.
-
-        Returns
-        -------
-        mean, sd : arrays of shape (n_numbers, n_classes)
-            All finite, and every `sd` above 0, also for classes without rows and for constant
-            columns.
-        """
+        """Mean and standard deviation of each column under each class, of shape (n_numbers,
+        n_classes). All are finite, and every deviation is above 0, also for classes without rows
+        and for constant columns."""
         column = self._of_columns()
         whole = np.divide(
             column.squares, column.count, out=np.zeros_like(column.mean), where=column.count > 0
@@ -228,15 +206,8 @@ class Moments:
 def add_log_densities(numbers: Floats, mean: Floats, sd: Floats, out: Floats) -> None:
     """Add Σ_j log N(x_j; mean_jc, sd_jc) to `out`, for every row and class.
 
-    Parameters
-    ----------
-    numbers : array of shape (n_numbers, n_rows)
-        A column of the table in each row of the array. What is missing (NaN) is left out of the
-        sum, which is what integrating over it gives.
-    mean, sd : arrays of shape (n_numbers, n_classes)
-        As `Moments.normals` returns them.
-    out : array of shape (n_rows, n_classes)
-        Added to.
+    `numbers` has a column of the table in each row. What is missing (NaN) is left out of the sum,
+    which is what integrating over it gives.
     """
     n_rows = numbers.shape[1]
     scale, height = np.sqrt(0.5) / sd, -np.log(sd) - 0.5 * np.log(2.0 * np.pi)

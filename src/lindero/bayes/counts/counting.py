@@ -1,4 +1,4 @@
-"""One pass over the rows that counts all attributes, or all pairs of them, with the class.
+"""Counting coded rows: one pass that counts all attributes, or all pairs of them, with the class.
 
 Counting every pair by itself takes one addition for each pair and row. Attributes of few values
 need far fewer: they are put into groups, the values of a group are mixed into one number,
@@ -15,31 +15,183 @@ makes worth while. Attributes of too many values for that are *wide*: they stay 
 and are counted straight into the tables of their pairs.
 
 Rows are taken in blocks, so that little memory is needed besides the tables. Threads share tables
-out between them, never the rows of one table: sums do not depend on the number of threads.
+out between them, never the rows of one table: sums do not depend on the number of threads. The
+compiled loops stand below, in the same file, since they mean nothing without the pass that calls
+them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from numba import njit
 
-from lindero.bayes.counts.count_groups import Array, Group, Layout, grouped
-from lindero.bayes.counts.count_input import Rows
-from lindero.bayes.counts.count_loops import (
-    add_family,
-    add_pairs,
-    add_single,
-    count_group,
-    mix_codes,
-    spread_alone,
-    spread_joint,
-    spread_within,
-)
+from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import EXACT
 from lindero.runtime.threads import TileThreads
+
+
+@dataclass(frozen=True, eq=False)
+class CodedRows:
+    """Rows of coded attributes with their classes and weights: all that counting looks at.
+
+    Attributes
+    ----------
+    codes : integer array of shape (n_attributes, n_rows)
+        A row for each attribute: 0 is missing, 1 … r are its values.
+    cards : int array of shape (n_attributes,)
+        Number r of values of each attribute.
+    y : integer array of shape (n_rows,)
+        Classes 0 … K − 1.
+    n_classes : int
+        Number K of classes.
+    weights : array of shape (n_rows,) or None
+        How many rows each row stands for; None counts each once.
+    """
+
+    codes: Array
+    cards: Array
+    y: Array
+    n_classes: int
+    weights: Array | None = None
+
+    def __post_init__(self) -> None:
+        set_field = object.__setattr__
+        set_field(self, "codes", np.ascontiguousarray(self.codes))
+        set_field(self, "cards", np.asarray(self.cards, dtype=np.int64))
+        set_field(self, "y", np.asarray(self.y))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.codes.shape[1])
+
+    def count_classes(self) -> Array:
+        """The weight of the rows of each class."""
+        counts = np.bincount(self.y, weights=self.weights, minlength=self.n_classes)
+        return counts.astype(np.float64)
+
+    @cached_property
+    def ranges(self) -> tuple[Array, Array]:
+        """The least and the largest code of each attribute. Compiled loops do not check bounds:
+        a ValueError says which attribute or class has no place in its table."""
+        codes, cards = self.codes, self.cards
+        n_attributes, n_rows = codes.shape
+        lengths = {"cards": (len(cards), n_attributes), "y": (len(self.y), n_rows)}
+        if self.weights is not None:
+            lengths["weights"] = (len(self.weights), n_rows)
+        for name, (length, expected) in lengths.items():
+            if length != expected:
+                raise ValueError(
+                    f"{name} has {length} entries where codes of shape {codes.shape} need "
+                    f"{expected}: codes have a row for each attribute."
+                )
+        lowest, highest = _find_ranges(codes)
+        outside = np.flatnonzero((lowest < 0) | (highest > cards))
+        if len(outside):
+            i = int(outside[0])
+            raise ValueError(
+                f"Attribute {i} has codes from {lowest[i]} to {highest[i]}, outside of 0 (missing) "
+                f"to {cards[i]}: values that were never seen cannot be counted."
+            )
+        first, last = _find_ranges(self.y[None, :])
+        if first[0] < 0 or last[0] >= self.n_classes:
+            raise ValueError(
+                f"y has classes from {first[0]} to {last[0]}, outside of 0 to {self.n_classes - 1}."
+            )
+        return lowest, highest
+
+
+def _find_ranges(codes: Array) -> tuple[Array, Array]:
+    """Least and greatest entry of every row; 0 where there are none."""
+    if codes.shape[1] == 0:
+        return np.zeros(len(codes), dtype=np.int64), np.zeros(len(codes), dtype=np.int64)
+    return codes.min(axis=1).astype(np.int64), codes.max(axis=1).astype(np.int64)
+
+
+# -- which attributes are counted together, and where tables lie in memory -------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Attributes of few values, whose values are mixed into one number below `slots`."""
+
+    members: Array
+    lowest: Array
+    places: Array
+    slots: int
+
+    @classmethod
+    def of(cls, members: Sequence[int], lowest: Array, radix: Array) -> Group:
+        chosen = np.asarray(members, dtype=np.int64)
+        ends = np.cumprod(radix[chosen])
+        return cls(chosen, lowest[chosen], ends // radix[chosen], int(ends[-1]))
+
+    def codes(self, radix: Array) -> Array:
+        """The code of every member (row) at every mixed number (column)."""
+        digits = np.arange(self.slots) // self.places[:, None] % radix[self.members, None]
+        codes: Array = self.lowest[:, None] + digits
+        return codes
+
+
+@dataclass(frozen=True, eq=False)
+class CountLayout:
+    """Where tables begin in their flat arrays, and how far one code of i steps in that of (i, j).
+
+    The table of a pair i < j has the shape (r_i + 1, r_j + 1, K); without pairs, theirs are empty.
+    """
+
+    single_starts: Array
+    pair_starts: Array
+    strides: Array
+    single_cells: int
+    pair_cells: int
+
+    @classmethod
+    def of(cls, cards: Array, n_classes: int, with_pairs: bool) -> CountLayout:
+        slots = np.asarray(cards, dtype=np.int64) + 1
+        singles = np.cumsum(slots * n_classes)
+        single_cells = int(singles[-1]) if len(slots) else 0
+        d = len(slots) if with_pairs else 0
+        first, second = np.triu_indices(d, 1)
+        ends = np.cumsum(slots[first] * slots[second] * n_classes)
+        starts = np.zeros((d, d), dtype=np.int64)
+        starts[first, second] = starts[second, first] = np.concatenate([[0], ends])[:-1]
+        strides = np.full_like(starts, n_classes)
+        strides[first, second] = slots[second] * n_classes
+        return cls(
+            singles - slots * n_classes,
+            starts,
+            strides,
+            single_cells,
+            int(ends[-1]) if len(ends) else 0,
+        )
+
+
+def group_attributes(lowest: Array, radix: Array, most: int) -> tuple[list[Group], Array]:
+    """Groups of at most `most` mixed numbers, attributes of few values first; and the wide ones."""
+    groups: list[Group] = []
+    waiting: list[int] = []
+    size = 1
+    for i in np.argsort(radix, kind="stable"):
+        if radix[i] > most:
+            break
+        if size * radix[i] > most:
+            groups.append(Group.of(waiting, lowest, radix))
+            waiting, size = [], 1
+        waiting.append(int(i))
+        size *= int(radix[i])
+    if waiting:
+        groups.append(Group.of(waiting, lowest, radix))
+    return groups, np.flatnonzero(radix > most)
+
+
+# -- one pass over the rows -----------------------------------------------------------------------
 
 #: Most cells of a joint table. Two of uint32, for even and odd rows, then take 64 KiB, and adding
 #: is as fast as in tables of a few cells; with ten times as many it is not.
@@ -55,17 +207,22 @@ _BLOCK_ROWS, _BLOCK_NUMBERS = 2**16, 2**20
 _THREAD_WORK = 2**20
 
 
-class Pass:
+#: Calls a function on each of some items, in threads or not.
+Runner = Callable[[Callable[[Any], Any], Iterable[Any]], None]
+
+
+class CountingPass:
     """A pass over the rows: what is counted of a block, and how tables are added up at the end."""
 
-    def __init__(self, rows: Rows, with_pairs: bool) -> None:
+    def __init__(self, rows: CodedRows, with_pairs: bool) -> None:
         self.rows, self.with_pairs = rows, with_pairs
-        self.layout = Layout.of(rows.cards, rows.n_classes, with_pairs)
-        self.radix = rows.highest - rows.lowest + 1
+        self.layout = CountLayout.of(rows.cards, rows.n_classes, with_pairs)
+        self.lowest, highest = rows.ranges
+        self.radix = highest - self.lowest + 1
         self.singles = np.zeros(self.layout.single_cells)
         self.pairs = np.zeros(self.layout.pair_cells)
         self.unit = _exact_unit(rows) if rows.weights is None else np.float64
-        self.groups, self.wide = self._planned()
+        self.groups, self.wide = self._plan_groups()
         self.slots = np.array([group.slots for group in self.groups], dtype=np.int64)
         self.narrow = np.setdiff1d(np.arange(len(self.radix)), self.wide)
         self.alone = [np.zeros((2, size), dtype=self.unit) for size in self.slots * rows.n_classes]
@@ -74,20 +231,20 @@ class Pass:
             np.zeros((2, int(sizes.sum())), dtype=self.unit) for sizes in self.joint_sizes
         ]
         most = _BLOCK_NUMBERS // max(1, len(self.groups))
-        self.block_rows = min(_BLOCK_ROWS, max(2**12, most), rows.codes.shape[1])
+        self.block_rows = min(_BLOCK_ROWS, max(2**12, most), rows.n_rows)
         self.mixed = np.empty((len(self.groups), self.block_rows), dtype=np.uint16)
 
-    def _planned(self) -> tuple[list[Group], Array]:
+    def _plan_groups(self) -> tuple[list[Group], Array]:
         """Groups as large as caches, rows and memory let them be, and the wide attributes."""
         n_classes = self.rows.n_classes
-        cells = min(_CELLS, max(self.rows.codes.shape[1] // 4, 2**7))
+        cells = min(_CELLS, max(self.rows.n_rows // 4, 2**7))
         allowed = max(_JOINT_BYTES, 2 * self.pairs.nbytes)
         cell_bytes = 2 * np.dtype(self.unit).itemsize
         while True:
             most = cells // n_classes
             if self.with_pairs:
                 most = math.isqrt(most)
-            groups, wide = grouped(self.rows.lowest, self.radix, most)
+            groups, wide = group_attributes(self.lowest, self.radix, most)
             sizes = _joint_sizes(groups, n_classes, self.with_pairs)
             if cell_bytes * sum(int(size.sum()) for size in sizes) <= allowed:
                 return groups, wide
@@ -96,7 +253,7 @@ class Pass:
     def additions(self) -> int:
         """How many there will be, of rows to tables."""
         n_groups, n_wide = len(self.groups), len(self.wide)
-        n_rows, tables = int(self.rows.codes.shape[1]), n_groups + n_wide
+        n_rows, tables = self.rows.n_rows, n_groups + n_wide
         if self.with_pairs:
             tables += n_groups * (n_groups - 1) // 2 + n_wide * len(self.narrow)
             tables += n_wide * (n_wide - 1) // 2
@@ -144,26 +301,34 @@ class Pass:
             begin += int(size)
 
 
-def counted(rows: Rows, n_threads: int | None, with_pairs: bool) -> tuple[Array, Array, Array]:
+def count_tables(
+    rows: CodedRows, n_threads: int | None, with_pairs: bool
+) -> tuple[Array, Array, Array]:
     """Weight of each class, and the flat tables of attributes and of pairs (empty if not asked)."""
-    work = Pass(rows, with_pairs)
+    work = CountingPass(rows, with_pairs)
     of_class = np.zeros(rows.n_classes)
-    with _threads_for(work.additions(), n_threads) as threads:
+
+    def count(run: Runner) -> None:
         for start in _block_starts(rows, work.block_rows):
             labels, increments = _block_input(rows, start, work.block_rows)
-            of_class += np.bincount(labels, weights=increments, minlength=rows.n_classes)
+            of_class[:] += np.bincount(labels, weights=increments, minlength=rows.n_classes)
             for stage in work.stages(start, labels, increments):
-                threads.map(_run, stage)
-        threads.map(work.spread, range(len(work.groups)))
+                run(_call, stage)
+        run(work.spread, range(len(work.groups)))
+
+    _run_in_threads(count, work.additions(), n_threads)
     return of_class, work.singles, work.pairs
 
 
-def counted_families(rows: Rows, families: list[Array], n_threads: int | None) -> list[Array]:
+def count_family_tables(
+    rows: CodedRows, families: list[Array], n_threads: int | None
+) -> list[Array]:
     """A table for each family, of the shape of its attributes' slots and the classes."""
+    _ = rows.ranges  # checked
     shapes = [(*(rows.cards[family] + 1), rows.n_classes) for family in families]
     tables = [np.zeros(shape) for shape in shapes]
-    additions = rows.codes.shape[1] * sum(len(shape) for shape in shapes)
-    with _threads_for(additions, n_threads) as threads:
+
+    def count(run: Runner) -> None:
         for start in _block_starts(rows, _BLOCK_ROWS):
             labels, increments = _block_input(rows, start, _BLOCK_ROWS)
             tasks = []
@@ -171,24 +336,35 @@ def counted_families(rows: Rows, families: list[Array], n_threads: int | None) -
                 strides = np.array(table.strides[:-1], dtype=np.int64) // table.itemsize
                 given = (family, strides, labels, increments, table.reshape(-1))
                 tasks.append(partial(add_family, rows.codes, start, *given))
-            threads.map(_run, tasks)
+            run(_call, tasks)
+
+    _run_in_threads(count, rows.n_rows * sum(len(shape) for shape in shapes), n_threads)
     return tables
 
 
-def _run(task: Callable[[], Any]) -> None:
+def _call(task: Callable[[], Any]) -> None:
     task()
 
 
-def _threads_for(additions: int, n_threads: int | None) -> TileThreads:
-    """As many threads as asked for or available, but one for little work."""
-    return TileThreads(1 if additions < _THREAD_WORK else n_threads)
+def _run_in_threads(count: Callable[[Runner], None], additions: int, n_threads: int | None) -> None:
+    """With as many threads as asked for or available, but none for little work."""
+    if additions < _THREAD_WORK:
+        count(_run_in_turn)
+        return
+    with TileThreads(n_threads) as threads:
+        count(threads.map)
 
 
-def _block_starts(rows: Rows, block_rows: int) -> range:
-    return range(0, rows.codes.shape[1], max(1, block_rows))
+def _run_in_turn(work: Callable[[Any], Any], items: Iterable[Any]) -> None:
+    for item in items:
+        work(item)
 
 
-def _block_input(rows: Rows, start: int, block_rows: int) -> tuple[Array, Array]:
+def _block_starts(rows: CodedRows, block_rows: int) -> range:
+    return range(0, rows.n_rows, max(1, block_rows))
+
+
+def _block_input(rows: CodedRows, start: int, block_rows: int) -> tuple[Array, Array]:
     """Classes and increments of the rows of a block."""
     labels = rows.y[start : start + block_rows].astype(np.int32)
     if rows.weights is None:
@@ -196,9 +372,9 @@ def _block_input(rows: Rows, start: int, block_rows: int) -> tuple[Array, Array]
     return labels, np.array(rows.weights[start : start + block_rows], dtype=np.float64)
 
 
-def _exact_unit(rows: Rows) -> type:
+def _exact_unit(rows: CodedRows) -> type:
     """Whole numbers that hold the count of all rows."""
-    return np.uint32 if rows.codes.shape[1] < 2**32 else np.uint64
+    return np.uint32 if rows.n_rows < 2**32 else np.uint64
 
 
 def _joint_sizes(groups: list[Group], n_classes: int, with_pairs: bool) -> list[Array]:
@@ -206,3 +382,138 @@ def _joint_sizes(groups: list[Group], n_classes: int, with_pairs: bool) -> list[
     slots = np.array([group.slots for group in groups], dtype=np.int64)
     after = [slots[k + 1 :] if with_pairs else slots[:0] for k in range(len(slots))]
     return [slots[k] * n_classes * others for k, others in enumerate(after)]
+
+
+# -- compiled loops -------------------------------------------------------------------------------
+#
+# Every loop adds `increments`, one for each row: ones of uint32 where rows count once, else their
+# weights. Where the same cell is hit again and again, as in columns that are nearly constant, an
+# addition would wait for the one before it; so even and odd rows are added to tables of their own.
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def mix_codes(codes, start, stop, members, lowest, places, out):  # type: ignore[no-untyped-def]
+    """out_r = Σ_m (codes[m, start + r] − lowest_m) · place_m: one number for a group's values."""
+    for r in range(out.size):
+        out[r] = 0
+    for k in range(members.size):
+        column = codes[members[k], start:stop]
+        low, place = np.uint16(lowest[k]), np.uint16(places[k])
+        for r in range(column.size):
+            out[r] += np.uint16(column[r] - low) * place
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def count_group(mixed, group, labels, n_classes, slots, increments, alone, starts, joint):  # type: ignore[no-untyped-def]
+    """Count a group's values by class into `alone`, and with those of every later group into
+    `joint`, at the starts of each."""
+    own = mixed[group, : labels.size]
+    left = np.empty(labels.size, np.uint16)
+    for r in range(labels.size):
+        left[r] = own[r] * n_classes + labels[r]
+    add_rows(left, np.zeros(labels.size, np.uint16), 1, increments, alone)
+    for k in range(starts.size):
+        other = group + 1 + k
+        cells = slots[group] * n_classes * slots[other]
+        tables = joint[:, starts[k] : starts[k] + cells]
+        add_rows(left, mixed[other, : labels.size], slots[other], increments, tables)
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def add_rows(left, right, width, increments, tables):  # type: ignore[no-untyped-def]
+    """tables[r mod 2, left_r · width + right_r] += increment_r."""
+    even, odd = tables[0], tables[1]
+    n_even = left.size // 2 * 2
+    for r in range(0, n_even, 2):
+        even[np.intp(left[r]) * width + right[r]] += increments[r]
+        odd[np.intp(left[r + 1]) * width + right[r + 1]] += increments[r + 1]
+    if n_even < left.size:
+        even[np.intp(left[n_even]) * width + right[n_even]] += increments[n_even]
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def spread_joint(tables, left, right, left_codes, right_codes, n_classes, starts, strides, pairs):  # type: ignore[no-untyped-def]
+    """Add a table of two groups up into those of all pairs of an attribute of each.
+
+    left_codes[k, v] is the code that attribute left_k has where its group has the value v: all the
+    lowest codes at the first value, all the highest at the last. Sums over values of the right
+    group are made once for all attributes of the left one.
+    """
+    width, most = right_codes.shape[1], 0
+    for m in range(right.size):
+        most = max(most, right_codes[m, width - 1])
+    line = np.empty(width, tables.dtype)
+    sums = np.zeros(most + 1, tables.dtype)
+    for v in range(left_codes.shape[1]):
+        for c in range(n_classes):
+            begin = (v * n_classes + c) * width
+            for w in range(width):
+                line[w] = tables[0, begin + w] + tables[1, begin + w]
+            for m in range(right.size):
+                j, codes = right[m], right_codes[m]
+                for w in range(width):
+                    sums[codes[w]] += line[w]
+                for x in range(codes[0], codes[width - 1] + 1):
+                    for k in range(left.size):
+                        i = left[k]
+                        at = starts[i, j] + left_codes[k, v] * strides[i, j] + x * strides[j, i]
+                        pairs[at + c] += sums[x]
+                    sums[x] = 0
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def spread_alone(tables, members, codes, n_classes, single_starts, singles):  # type: ignore[no-untyped-def]
+    """Add a group's own table up into those of its attributes."""
+    for v in range(codes.shape[1]):
+        for c in range(n_classes):
+            count = tables[0, v * n_classes + c] + tables[1, v * n_classes + c]
+            for k in range(members.size):
+                singles[single_starts[members[k]] + codes[k, v] * n_classes + c] += count
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def spread_within(tables, members, codes, n_classes, starts, strides, pairs):  # type: ignore[no-untyped-def]
+    """Add a group's own table up into those of all pairs of its attributes."""
+    for v in range(codes.shape[1]):
+        for c in range(n_classes):
+            count = tables[0, v * n_classes + c] + tables[1, v * n_classes + c]
+            for k in range(members.size):
+                for m in range(k + 1, members.size):
+                    i, j = members[k], members[m]
+                    at = starts[i, j] + codes[k, v] * strides[i, j] + codes[m, v] * strides[j, i]
+                    pairs[at + c] += count
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def add_single(codes, start, i, labels, n_classes, increments, table):  # type: ignore[no-untyped-def]
+    """Count one attribute by class, straight into its table."""
+    column = codes[i, start : start + labels.size]
+    for r in range(labels.size):
+        table[np.intp(column[r]) * n_classes + labels[r]] += increments[r]
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def add_pairs(codes, start, i, partners, labels, increments, starts, strides, pairs):  # type: ignore[no-untyped-def]
+    """Count one attribute with each of its partners by class, straight into their tables."""
+    column = codes[i, start : start + labels.size]
+    for k in range(partners.size):
+        j = partners[k]
+        partner = codes[j, start : start + labels.size]
+        table, by_own, by_partner = pairs[starts[i, j] :], strides[i, j], strides[j, i]
+        for r in range(labels.size):
+            at = np.intp(column[r]) * by_own + np.intp(partner[r]) * by_partner + labels[r]
+            table[at] += increments[r]
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def add_family(codes, start, family, strides, labels, increments, table):  # type: ignore[no-untyped-def]
+    """Count the values of a whole family by class: table[Σ_k code_k · stride_k + class] += 1."""
+    at = np.empty(labels.size, np.int64)
+    for r in range(labels.size):
+        at[r] = labels[r]
+    for k in range(family.size):
+        column, stride = codes[family[k], start : start + labels.size], strides[k]
+        for r in range(labels.size):
+            at[r] += column[r] * stride
+    for r in range(labels.size):
+        table[at[r]] += increments[r]

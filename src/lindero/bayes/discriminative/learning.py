@@ -41,8 +41,7 @@ from lindero.bayes.discriminative.lbfgs import climb
 from lindero.bayes.discriminative.logistic import fit_margins
 from lindero.bayes.discriminative.objective import ConditionalProblem, ConditionalRows, Watch
 from lindero.bayes.discriminative.tm import LearningResult, move_counts
-from lindero.bayes.networks.families import FamilyCounts
-from lindero.bayes.networks.network import Network
+from lindero.bayes.networks.network import FamilyCounts, Network
 from lindero.runtime.arrays import Array
 
 SOLVERS: dict[str, Callable[[ConditionalProblem, int, float, Watch | None], LearningResult]] = {

@@ -56,7 +56,7 @@ from typing import Protocol
 import numpy as np
 
 from lindero.bayes.columns.moments import Moments
-from lindero.bayes.counts.count_input import Rows
+from lindero.bayes.counts.counting import CodedRows
 from lindero.bayes.counts.counts import count_families
 from lindero.bayes.discriminative.cells import FamilyCells
 from lindero.bayes.discriminative.convergence import LearningEnd
@@ -73,9 +73,8 @@ from lindero.bayes.discriminative.posteriors import (
     RowThreads,
     sum_posteriors,
 )
-from lindero.bayes.networks.expectation import expected_counts
-from lindero.bayes.networks.families import FamilyCounts
-from lindero.bayes.networks.network import Network
+from lindero.bayes.networks.expectation import expect_counts
+from lindero.bayes.networks.network import FamilyCounts, Network
 from lindero.runtime.arrays import Array
 
 #: Least weight of a class, as a share of all rows: scores of a class without rows stay finite.
@@ -122,7 +121,8 @@ class ConditionalRows:
         numbers: Array | None = None,
         n_threads: int | None = None,
     ) -> None:
-        rows = Rows.checked(codes, cells.cards, y, cells.n_classes, weights)
+        rows = CodedRows(codes, cells.cards, y, cells.n_classes, weights)
+        lowest, _ = rows.ranges  # checked
         numbers = np.empty((0, len(rows.y))) if numbers is None else numbers
         if numbers.shape[1] != len(rows.y):
             raise ValueError(
@@ -140,7 +140,7 @@ class ConditionalRows:
             self.weights = None if self.weights is None else self.weights[order]
         looked_at = cells.connected & (cells.cards > 0)
         self.is_complete = not len(summed) or bool(
-            (rows.lowest[looked_at] > 0).all() and not np.isnan(numbers).any()
+            (lowest[looked_at] > 0).all() and not np.isnan(numbers).any()
         )
         self.gaussian = GaussianColumns(numbers, self.weights)
         w = np.ones(len(self.y)) if self.weights is None else self.weights
@@ -161,9 +161,8 @@ class ConditionalRows:
         k, cells = self.n_looked_up, self.cells
         families = [(i, *above) for i, above in enumerate(cells.parents)]
         weights = None if self.weights is None else self.weights[:k]
-        tables = count_families(
-            self.codes[:, :k], cells.cards, self.y[:k], cells.n_classes, families, weights
-        )
+        rows = CodedRows(self.codes[:, :k], cells.cards, self.y[:k], cells.n_classes, weights)
+        tables = count_families(rows, families)
         counts = cells.join(tables, shares[:k].sum(axis=0))
         counts[~cells.telling] = 0.0
         return counts
@@ -241,7 +240,7 @@ class ConditionalRows:
         codes = self.codes[:, k:]
         for c in range(self.cells.n_classes):
             same = np.full(codes.shape[1], c)
-            tables = expected_counts(
+            tables = expect_counts(
                 network, codes, same, surplus[:, c], None, self.threads.n_threads
             )
             of_class = np.zeros(self.cells.n_classes)

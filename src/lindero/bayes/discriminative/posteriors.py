@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from lindero.bayes.counts.count_groups import Group
+from lindero.bayes.counts.counting import Group
 from lindero.bayes.discriminative.cells import FamilyCells
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT, FAST

@@ -9,20 +9,21 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from lindero.bayes.files.bif import from_bif, to_bif
-from lindero.bayes.files.xmlbif import from_xmlbif, to_xmlbif
+from lindero.bayes.files.bif import read_bif, write_bif
+from lindero.bayes.files.exchange import Variable, from_exchange, to_exchange
+from lindero.bayes.files.xmlbif import read_xmlbif, write_xmlbif
+from lindero.bayes.networks.inference import to_posterior
 from lindero.bayes.networks.network import Network
-from lindero.bayes.posterior import posterior
-from lindero.bayes.tables.frames import frame_backend, free_name
 from lindero.bayes.tables.schema import Column, Schema
+from lindero.bayes.tables.user_table import choose_backend, find_free_name
 from lindero.runtime.arrays import Array
 
 
 @dataclass(frozen=True, repr=False)
 class BayesNetwork:
-    """A Bayesian network over named attributes and a class.
+    """A Bayesian network over named attributes and a class: the `network_` of a classifier.
 
-    Attributes
+    Parameters
     ----------
     network : Network
         Its arcs and tables by number.
@@ -32,10 +33,35 @@ class BayesNetwork:
         Values of each attribute.
     classes : list
         Values of the class.
-    left_out : list of str
+    left_out : list of str, default=[]
         Columns that are not in the network, being Gaussian.
-    class_name : str
+    class_name : str, default="class"
         What the class is called.
+
+    Attributes
+    ----------
+    arcs : list of (parent, child)
+        Every arc, those from the class first.
+
+    See Also
+    --------
+    NetworkClassifier : Learns the tables of given arcs.
+
+    References
+    ----------
+    .. [1] Pearl, J. (1988). Probabilistic Reasoning in Intelligent Systems. Morgan Kaufmann.
+
+    Examples
+    --------
+    >>> from lindero.bayes import BayesNetwork, NaiveBayes
+    >>> X, y = [["sun"], ["sun"], ["rain"]], ["out", "in", "in"]
+    >>> text = NaiveBayes().fit(X, y).network_.to_bif()
+    >>> network = BayesNetwork.from_bif(text)
+    >>> network.arcs
+    [('class', 'x0')]
+    >>> network.predict_proba([["sun"], [None]]).round(3)
+    array([[0.6  , 0.4  ],
+           [0.667, 0.333]])
     """
 
     network: Network
@@ -65,16 +91,6 @@ class BayesNetwork:
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-
-        Examples
-        --------
-        >>> from lindero.bayes import NaiveBayes
-        >>> from lindero.bayes.files.bayes_network import BayesNetwork
-        >>> X, y = [["sun"], ["sun"], ["rain"]], ["out", "in", "in"]
-        >>> text = NaiveBayes().fit(X, y).network_.to_bif()
-        >>> BayesNetwork.from_bif(text).predict_proba([["sun"], [None]]).round(3)
-        array([[0.6  , 0.4  ],
-               [0.667, 0.333]])
         """
         if self.left_out:
             raise ValueError(
@@ -88,7 +104,7 @@ class BayesNetwork:
             )
         )
         joint = self.network.log_joint(schema.read(X, unseen="smooth").codes)
-        return posterior(joint, self.network.log_prior)
+        return to_posterior(joint, self.network.log_prior)
 
     @property
     def arcs(self) -> list[tuple[str, str]]:
@@ -132,7 +148,7 @@ class BayesNetwork:
                     f"There is no attribute {name!r}; there are {[self.class_name, *self.names]}."
                 )
             i = self.names.index(name)
-            values, rows = self.values[i], self._rows(i)
+            values, rows = self.values[i], self._list_rows(i)
             above = [self.class_name] * self.network.with_class[i]
             choices = [self.classes] * self.network.with_class[i]
             for parent in self.network.parents[i]:
@@ -142,49 +158,50 @@ class BayesNetwork:
             for at, parent_name in enumerate(above):
                 columns[parent_name] = [combination[at] for combination in combinations]
         for value, probabilities in zip(values, rows.T, strict=True):
-            columns[free_name(str(value), columns)] = probabilities
-        return nw.from_dict(columns, backend=frame_backend(backend)).to_native()
+            columns[find_free_name(str(value), columns)] = probabilities
+        return nw.from_dict(columns, backend=choose_backend(backend)).to_native()
 
-    def _rows(self, i: int) -> Array:
+    def _list_rows(self, i: int) -> Array:
         """Probabilities of attribute i: a row for each class and values of its parents."""
         table = np.moveaxis(np.exp(self.network.log_tables[i]), -1, 0)
         return table.reshape(-1, table.shape[-1])
 
     def to_bif(self) -> str:
         """The network as BIF, which other programs read."""
-        return to_bif(*self._for_files())
+        return write_bif(self._to_variables())
 
     def to_xmlbif(self) -> str:
         """The network as XMLBIF 0.3."""
-        return to_xmlbif(*self._for_files())
+        return write_xmlbif(self._to_variables())
 
-    def _for_files(self) -> tuple[Network, list[str], list[list[Any]], str, list[Any]]:
+    def _to_variables(self) -> list[Variable]:
         if self.left_out:
             raise ValueError(
                 f"The columns {self.left_out} are Gaussian, which such files cannot hold. Fit with "
                 "numeric='mdl', for example."
             )
-        return self.network, self.names, self.values, self.class_name, self.classes
+        return to_exchange(self.network, self.names, self.values, self.class_name, self.classes)
 
     @classmethod
     def from_bif(cls, text: str, class_name: str | None = None) -> BayesNetwork:
-        """Read a network from BIF text.
+        """Read a network from BIF text. A `ModelFileError` names the line where it is damaged.
 
         Parameters
         ----------
         text : str
-            As `to_bif` or other programs write it.
+            As `to_bif` or other programs write it. Attributes come in the order of the text, and
+            values are text unless `to_bif` wrote them.
         class_name : str, default=None
             Which variable is the class; needed for files of other programs.
         """
-        return cls._named(from_bif(text, class_name))
+        return cls._from_variables(read_bif(text), class_name)
 
     @classmethod
     def from_xmlbif(cls, text: str, class_name: str | None = None) -> BayesNetwork:
         """Read a network from XMLBIF text; see `from_bif`."""
-        return cls._named(from_xmlbif(text, class_name))
+        return cls._from_variables(read_xmlbif(text), class_name)
 
     @classmethod
-    def _named(cls, parts: Any) -> BayesNetwork:
-        network, names, values, class_name, classes = parts
-        return cls(network, list(names), list(values), list(classes), [], class_name)
+    def _from_variables(cls, variables: list[Variable], class_name: str | None) -> BayesNetwork:
+        network, names, values, found, classes = from_exchange(variables, class_name)
+        return cls(network, names, values, classes, [], found)

@@ -1,13 +1,13 @@
 """What files of Bayesian networks hold: named variables, and a table for each.
 
-The formats differ in spelling only, so each has a writer and a reader of `Exchange`, and a
-`Network` is turned into one and back here.
+The formats differ in syntax only, so each has a writer and a reader of `Variable`, and a `Network`
+is turned into these and back here.
 
 The class is a variable like the others, marked by the property ``role = class``. Programs expect
 two values of every variable, but an attribute may have one (a column of numbers without cuts) or
 none (a column that was always missing). These are filled up with values of probability 0, under
 which children are uniform, and the property ``states = r`` says how many are true. The properties
-``name = …`` and ``state3 = …`` hold what had to be renamed (`exchange_words`).
+``name = …`` and ``state3 = …`` hold what had to be spelled differently.
 
 Not held: probabilities of values never seen before. A network that was read back takes these as
 missing.
@@ -15,22 +15,17 @@ missing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
+from urllib.parse import quote, unquote
 
 import numpy as np
 
-from lindero.bayes.files.exchange_words import (
-    kept_name,
-    kept_value,
-    name_words,
-    plain_value,
-    read_name,
-    read_value,
-    value_words,
-)
 from lindero.bayes.networks.network import Network
 from lindero.errors import ModelFileError
 from lindero.runtime.arrays import Array
@@ -65,15 +60,15 @@ class Variable:
 
     def error(self, message: str) -> ModelFileError:
         """The error to raise about this variable."""
-        return file_error(f"variable {self.word!r}: {message}", self.line)
+        return make_file_error(f"variable {self.word!r}: {message}", self.line)
 
 
-def file_error(message: str, line: int | None) -> ModelFileError:
+def make_file_error(message: str, line: int | None) -> ModelFileError:
     """An error that names the line, where it is known."""
     return ModelFileError(message if line is None else f"line {line}: {message}", line=line)
 
 
-def table_shape(variable: Variable, known: dict[str, Variable]) -> tuple[int, ...]:
+def find_table_shape(variable: Variable, known: dict[str, Variable]) -> tuple[int, ...]:
     """The shape of a variable's table, refused before memory is asked for if it is absurd."""
     shape = tuple(len(known[word].states) for word in (*variable.parents, variable.word))
     if len(variable.parents) > _MOST_PARENTS or prod(shape) > _LARGEST_TABLE:
@@ -106,15 +101,15 @@ def to_exchange(
     class_name: str,
     classes: Sequence[Any],
 ) -> list[Variable]:
-    """The variables of a network, the class first; `names` to `classes` as in `to_bif`."""
+    """The variables of a network, the class first; values are in the order of their codes."""
     _require_sizes(network, names, values, classes)
-    words = name_words([class_name, *names])
-    the_class = _variable(words[0], class_name, classes)
+    words = spell_names([class_name, *names])
+    the_class = _make_variable(words[0], class_name, classes)
     the_class.properties["role"] = "class"
-    the_class.table = _padded(np.exp(network.log_prior), ())
+    the_class.table = _pad(np.exp(network.log_prior), ())
     variables = [the_class]
     for i, (word, name, own) in enumerate(zip(words[1:], names, values, strict=True)):
-        variable = _variable(word, name, own)
+        variable = _make_variable(word, name, own)
         variable.parents = [words[1 + p] for p in network.parents[i]]
         table = np.exp(network.tables_of(i)[0])
         for axis, parent in enumerate(network.parents[i]):
@@ -125,7 +120,7 @@ def to_exchange(
             table = np.moveaxis(table, -2, -1)
         else:
             table = table[..., 0]
-        variable.table = _padded(table, table.shape[:-1])
+        variable.table = _pad(table, table.shape[:-1])
         variables.append(variable)
     return variables
 
@@ -153,21 +148,21 @@ def _require_sizes(
         )
 
 
-def _variable(word: str, name: str, values: Sequence[Any]) -> Variable:
+def _make_variable(word: str, name: str, values: Sequence[Any]) -> Variable:
     filling = [f"unused{k + 1}" for k in range(_FEWEST - len(values))]
-    states = value_words([*values, *filling])
+    states = spell_values([*values, *filling])
     properties = {}
     if word != name:
-        properties["name"] = kept_name(name)
+        properties["name"] = keep_name(name)
     if filling:
         properties["states"] = str(len(values))
     for k, (state, value) in enumerate(zip(states, values, strict=False)):
-        if state != plain_value(value):
-            properties[f"state{k + 1}"] = kept_value(value)
+        if state != to_plain(value):
+            properties[f"state{k + 1}"] = keep_value(value)
     return Variable(word, states, properties)
 
 
-def _padded(table: Array, around: tuple[int, ...]) -> Array:
+def _pad(table: Array, around: tuple[int, ...]) -> Array:
     """The table with unused values: probability 0 themselves, and children uniform under them."""
     n_values = table.shape[-1]
     width = max(n_values, _FEWEST)
@@ -179,18 +174,11 @@ def _padded(table: Array, around: tuple[int, ...]) -> Array:
 
 
 def from_exchange(variables: Sequence[Variable], class_name: str | None) -> NamedNetwork:
-    """The network that the variables of a file make.
-
-    Parameters
-    ----------
-    variables : sequence of Variable
-        In the order of the file; every one with a table.
-    class_name : str or None
-        The variable to take as the class. None: the one marked as the class.
-    """
+    """The network that the variables of a file make, with names, values, class name and classes.
+    `class_name` is the variable to take as the class; None is the one that is marked."""
     true_names = [read_name(v.properties.get("name", v.word)) for v in variables]
-    the_class = _class_among(variables, true_names, class_name)
-    values = [_true_values(variable) for variable in variables]
+    the_class = _find_class(variables, true_names, class_name)
+    values = [_read_values(variable) for variable in variables]
     sizes = {v.word: len(own) for v, own in zip(variables, values, strict=True)}
     attributes = [k for k in range(len(variables)) if variables[k] is not the_class]
     number = {variables[k].word: i for i, k in enumerate(attributes)}
@@ -204,11 +192,11 @@ def from_exchange(variables: Sequence[Variable], class_name: str | None) -> Name
         own = variables[k]
         parents.append(tuple(number[p] for p in own.parents if p != the_class.word))
         with_class.append(the_class.word in own.parents)
-        tables.append(_log_table(own, sizes, the_class.word))
+        tables.append(_read_log_table(own, sizes, the_class.word))
         if any(sizes[p] == 0 for p in own.parents):
             # What the file says of a parent's unused values is what is known without it.
             one = {word: max(1, size) for word, size in sizes.items()}
-            table = _log_table(own, {**one, own.word: sizes[own.word]}, the_class.word)
+            table = _read_log_table(own, {**one, own.word: sizes[own.word]}, the_class.word)
             without_empty[i] = table, np.zeros((*table.shape[:-2], table.shape[-1]))
     c = next(k for k in range(len(variables)) if variables[k] is the_class)
     try:
@@ -217,24 +205,24 @@ def from_exchange(variables: Sequence[Variable], class_name: str | None) -> Name
             len(values[c]),
             tuple(parents),
             tuple(with_class),
-            _log_table(the_class, sizes, "")[..., 0],
+            _read_log_table(the_class, sizes, "")[..., 0],
             tuple(tables),
             without_empty=without_empty,
         )
     except ValueError as error:
-        raise file_error(str(error), None) from None
+        raise make_file_error(str(error), None) from None
     names = [true_names[k] for k in attributes]
     return network, names, [values[k] for k in attributes], true_names[c], values[c]
 
 
-def _class_among(
+def _find_class(
     variables: Sequence[Variable], true_names: Sequence[str], class_name: str | None
 ) -> Variable:
     if class_name is None:
         marked = [v for v in variables if v.properties.get("role") == "class"]
         if len(marked) == 1:
             return marked[0]
-        raise file_error(
+        raise make_file_error(
             f"{len(marked)} variables are marked as the class (property role = class). Say which "
             "it is with class_name.",
             None,
@@ -247,7 +235,7 @@ def _class_among(
     )
 
 
-def _true_values(variable: Variable) -> list[Any]:
+def _read_values(variable: Variable) -> list[Any]:
     announced = variable.properties.get("states", str(len(variable.states)))
     within = announced.isdecimal() and len(announced) < 10
     if not within or int(announced) > len(variable.states):
@@ -262,7 +250,7 @@ def _true_values(variable: Variable) -> list[Any]:
     return values
 
 
-def _log_table(variable: Variable, sizes: dict[str, int], class_word: str) -> Array:
+def _read_log_table(variable: Variable, sizes: dict[str, int], class_word: str) -> Array:
     """log P(variable | parents), the class behind the variable itself, unused values left out."""
     table = variable.table[tuple(slice(sizes[p]) for p in (*variable.parents, variable.word))]
     if class_word in variable.parents:
@@ -271,3 +259,129 @@ def _log_table(variable: Variable, sizes: dict[str, int], class_word: str) -> Ar
         table = table[..., None]
     with np.errstate(divide="ignore"):
         return np.log(table)
+
+
+# -- spelling of names and values ------------------------------------------------------------------
+#
+# Programs disagree about what a name may be: some take quoted text, others only identifiers, some
+# ignore case. What is written here is understood by all that were tried:
+#
+# * A name is a letter or ``_``, then letters, digits and ``_`` of ASCII, not a word of the format;
+#   names also differ when case is ignored. A value may also be a number without sign or point.
+# * Anything else is simplified: accents are dropped, every run of other characters becomes ``_``,
+#   and ``_2``, ``_3``, … make equal words differ.
+#
+# The text behind a simplified word is kept as a property of its variable, percent-encoded, and
+# values with their type (JSON: text, integer, float, boolean, null; other objects as their text).
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
+
+#: Words of the format.
+_RESERVED = frozenset(
+    ["default", "discrete", "network", "probability", "property", "table", "type", "variable"]
+)
+
+#: Some readers look for "table" or "default" and a number anywhere, also inside a name.
+_LIKE_TABLE = re.compile(r"(table|default)(?=[0-9eE])")
+
+_LONGEST_WORD = 60
+
+#: Some readers give up the whole process over longer words.
+_LONGEST_PROPERTY = 5000
+
+
+def spell_names(names: Sequence[str]) -> list[str]:
+    """A word for each name, all different also when case is ignored."""
+    return _spell([str(name) for name in names], _is_name, str.lower)
+
+
+def spell_values(values: Sequence[Any]) -> list[str]:
+    """A word for each value of a variable, all different."""
+    return _spell([_text(value) for value in values], _is_value, str)
+
+
+def _spell(
+    texts: Sequence[str], is_word: Callable[[str], bool], same: Callable[[str], str]
+) -> list[str]:
+    words: dict[int, str] = {}
+    taken: set[str] = set()
+    for i, text in enumerate(texts):  # what needs no change keeps its word
+        if is_word(text) and same(text) not in taken:
+            words[i] = text
+            taken.add(same(text))
+    last: dict[str, int] = {}
+    for i, text in enumerate(texts):
+        if i not in words:
+            stem = word = _simplify(text)
+            while same(word) in taken:
+                last[stem] = last.get(stem, 1) + 1
+                word = f"{stem}_{last[stem]}"
+            words[i] = word
+            taken.add(same(word))
+    return [words[i] for i in range(len(texts))]
+
+
+def _is_name(text: str) -> bool:
+    if len(text) > _LONGEST_WORD or text in _RESERVED or _LIKE_TABLE.search(text):
+        return False
+    return bool(_IDENTIFIER.fullmatch(text))
+
+
+def _is_value(text: str) -> bool:
+    return bool(_NUMBER.fullmatch(text)) or _is_name(text)
+
+
+def _simplify(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
+    word = re.sub(r"[^A-Za-z0-9]+", "_", plain[:_LONGEST_WORD])
+    word = _LIKE_TABLE.sub(r"\1_", word)
+    if word in _RESERVED:
+        return word + "_"
+    return word if _IDENTIFIER.fullmatch(word) else "_" + word
+
+
+def _text(value: Any) -> str:
+    return str(to_plain(value))
+
+
+def to_plain(value: Any) -> Any:
+    """The value as JSON can hold it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+def keep_name(name: str) -> str:
+    """A name as the text of a property."""
+    return _require_short(str(name), quote(str(name), safe=""))
+
+
+def keep_value(value: Any) -> str:
+    """A value with its type as the text of a property."""
+    return _require_short(str(value), quote(json.dumps(to_plain(value)), safe=""))
+
+
+def _require_short(original: str, text: str) -> str:
+    if len(text) > _LONGEST_PROPERTY:
+        raise ValueError(
+            f"The name or value {original[:40]!r}... is too long for the format: "
+            f"{len(text)} characters when encoded, and {_LONGEST_PROPERTY} are allowed. Shorten it."
+        )
+    return text
+
+
+def read_name(text: str) -> str:
+    """The name that `kept_name` wrote."""
+    return unquote(text)
+
+
+def read_value(text: str) -> Any:
+    """The value that `kept_value` wrote; ValueError if the text is no such thing."""
+    try:
+        value = json.loads(unquote(text))
+    except RecursionError:
+        value = []
+    if isinstance(value, list | dict):
+        raise ValueError("a value must be text, a number, true, false or null")
+    return value

@@ -2,7 +2,7 @@
 
 A ``VARIABLE`` has a ``NAME`` and ``OUTCOME`` elements; a ``DEFINITION`` says ``FOR`` which variable
 and ``GIVEN`` which parents its ``TABLE`` holds, the variable itself varying fastest and the first
-parent slowest. Names, values and properties are spelled as in BIF (`exchange_words`, `exchange`).
+parent slowest. Names, values and properties are spelled as in BIF (`exchange`).
 
 A file is from anywhere: declarations of entities and references to other files are refused, so
 that nothing in it can grow or reach out. The format's own declarations of elements, with which many
@@ -20,27 +20,16 @@ from xml.parsers import expat
 import numpy as np
 
 from lindero.bayes.files.exchange import (
-    NamedNetwork,
     Variable,
-    file_error,
-    from_exchange,
+    find_table_shape,
+    make_file_error,
     set_table,
-    table_shape,
-    to_exchange,
 )
-from lindero.bayes.networks.network import Network
 from lindero.errors import ModelFileError
 
 
-def to_xmlbif(
-    network: Network,
-    names: Sequence[str],
-    values: Sequence[Sequence[Any]],
-    class_name: str,
-    classes: Sequence[Any],
-) -> str:
-    """A network as XMLBIF 0.3; the parameters are those of `to_bif`."""
-    variables = to_exchange(network, names, values, class_name, classes)
+def write_xmlbif(variables: Sequence[Variable]) -> str:
+    """Variables as XMLBIF 0.3."""
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<BIF VERSION="0.3">', "<NETWORK>"]
     lines.append("<NAME>lindero</NAME>")
     # Words and properties hold nothing that XML would have to escape.
@@ -57,11 +46,6 @@ def to_xmlbif(
         lines += [f"    {' '.join(map(repr, row))}" for row in rows]
         lines += ["  </TABLE>", "</DEFINITION>"]
     return "\n".join([*lines, "</NETWORK>", "</BIF>"]) + "\n"
-
-
-def from_xmlbif(text: str, class_name: str | None = None) -> NamedNetwork:
-    """The network that an XMLBIF text holds; parameters and results are those of `from_bif`."""
-    return from_exchange(_variables(_parsed(text)), class_name)
 
 
 @dataclass
@@ -88,10 +72,10 @@ class _Element:
         return found[0]
 
     def error(self, message: str) -> ModelFileError:
-        return file_error(message, self.line)
+        return make_file_error(message, self.line)
 
 
-def _parsed(text: str) -> _Element:
+def _parse(text: str) -> _Element:
     """The root of the text's tree of elements."""
     parser = expat.ParserCreate("utf-8")
     parser.buffer_text = True
@@ -104,7 +88,7 @@ def _parsed(text: str) -> _Element:
         above.append(element)
 
     def refuse(*_: Any) -> int:
-        raise file_error(
+        raise make_file_error(
             "declarations of entities and references to other files are not read. Remove them.",
             parser.CurrentLineNumber,
         )
@@ -118,13 +102,13 @@ def _parsed(text: str) -> _Element:
     try:
         parser.Parse(text.encode("utf-8", "surrogatepass"), True)
     except expat.ExpatError as error:
-        raise file_error(f"not XML: {expat.ErrorString(error.code)}.", error.lineno) from None
+        raise make_file_error(f"not XML: {expat.ErrorString(error.code)}.", error.lineno) from None
     return above[0]
 
 
-def _variables(root: _Element) -> list[Variable]:
-    """All variables, each with its table."""
-    network = root.only("BIF").only("NETWORK")
+def read_xmlbif(text: str) -> list[Variable]:
+    """The variables of an XMLBIF text, in its order, each with its table."""
+    network = _parse(text).only("BIF").only("NETWORK")
     known: dict[str, Variable] = {}
     for element in network.all("VARIABLE"):
         variable = Variable(element.only("NAME").text, element.words("OUTCOME"))
@@ -149,15 +133,15 @@ def _variables(root: _Element) -> list[Variable]:
             raise element.error(f"probabilities of {words[0]!r} are given twice.")
         variable = missing.pop(words[0])
         variable.line, variable.parents = element.line, words[1:]
-        shape = table_shape(variable, known)
-        numbers = _numbers(element.only("TABLE"), prod(shape))
+        shape = find_table_shape(variable, known)
+        numbers = _read_numbers(element.only("TABLE"), prod(shape))
         set_table(variable, np.array(numbers).reshape(shape))
     for variable in missing.values():
         raise variable.error("it has no DEFINITION. Is the file complete?")
     return list(known.values())
 
 
-def _numbers(table: _Element, count: int) -> list[float]:
+def _read_numbers(table: _Element, count: int) -> list[float]:
     text = table.text
     words = text.split()
     try:

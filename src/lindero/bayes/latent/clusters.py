@@ -117,7 +117,7 @@ def find_clusters(
     status = _conclude(outcome, max_iter)
     n_iter, weights = len(em.trace), em.mixture.weights
     if penalty is None or reports.stopped or len(weights) == 1:
-        network = rows.to_families(em.made_of).network(rows.alpha, weights)
+        network = rows.to_families(em.made_of).estimate(rows.alpha, weights)
         return FoundClusters(network, *rows.normals(em.mixture), bic, em.trace, n_iter, status)
     model, trace, outcome = separate_clusters(rows, em, numbers, penalty, reports)
     status = _conclude(outcome, _MOST_ROUNDS)
@@ -155,7 +155,7 @@ def separate_clusters(
     J before each round and at the end; and why it ended. `penalty` is ρ, above 0."""
     mixture, families = em.mixture, rows.to_families(em.made_of)
     moments = _make_moments(rows, mixture, em.made_of.sums[0], numbers)
-    model = families.network(rows.alpha, mixture.weights), *rows.normals(mixture)
+    model = families.estimate(rows.alpha, mixture.weights), *rows.normals(mixture)
     logs = compute_log_posteriors(*model, rows.codes, numbers)
     w, every = rows.row_weights, np.arange(rows.n_rows)
     y = logs.argmax(axis=1)

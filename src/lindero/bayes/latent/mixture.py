@@ -40,7 +40,7 @@ from lindero.bayes.discriminative.posteriors import (
     RowThreads,
     sum_posteriors,
 )
-from lindero.bayes.networks.families import FamilyCounts
+from lindero.bayes.networks.network import FamilyCounts
 from lindero.runtime.arrays import Array
 
 #: Least probability of a cluster, whose logarithm is to be finite.

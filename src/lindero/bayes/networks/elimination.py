@@ -33,21 +33,23 @@ _TOGETHER = 2**23
 Factor = tuple[tuple[int, ...], Array]
 
 
-def patterns(network: Network, codes: Array, rows: Array) -> Iterator[tuple[Array, set[int]]]:
+def group_patterns(network: Network, codes: Array, rows: Array) -> Iterator[tuple[Array, set[int]]]:
     """Rows that miss the same attributes, and these."""
-    hidden, first, pattern, _ = _patterns(network, codes, rows)
+    hidden, first, pattern, _ = _find_patterns(network, codes, rows)
     for number, example in enumerate(first):
         yield rows[pattern == number], set(np.flatnonzero(hidden[:, example]).tolist())
 
 
-def of_rare_patterns(network: Network, codes: Array, rows: Array) -> Array:
+def find_rare_patterns(network: Network, codes: Array, rows: Array) -> Array:
     """Those of some rows that miss the same attributes as few others do."""
-    _, _, pattern, n_alike = _patterns(network, codes, rows)
+    _, _, pattern, n_alike = _find_patterns(network, codes, rows)
     rare: Array = rows[n_alike[pattern] <= RARE_ROWS]
     return rare
 
 
-def _patterns(network: Network, codes: Array, rows: Array) -> tuple[Array, Array, Array, Array]:
+def _find_patterns(
+    network: Network, codes: Array, rows: Array
+) -> tuple[Array, Array, Array, Array]:
     """What rows miss; of each pattern the first row; the pattern of each row; rows of each."""
     chosen, cards = codes[:, rows], np.asarray(network.cards)[:, None]
     is_parent = np.zeros((len(codes), 1), dtype=bool)
@@ -63,7 +65,7 @@ def _patterns(network: Network, codes: Array, rows: Array) -> tuple[Array, Array
     return hidden, first, pattern, n_alike
 
 
-def eliminated(
+def eliminate(
     network: Network,
     codes: Array,
     hidden: set[int],
@@ -71,25 +73,17 @@ def eliminated(
     y: Array | None = None,
     number: int | None = None,
 ) -> tuple[Array, Array]:
-    """P(observed, x_keep | c) of rows that all miss `hidden`, as scaled values and their scale.
-
-    Returns
-    -------
-    values : array of shape (n_rows, r of each in `keep`, K)
-        Largest entry of each row and class 1, or all of them 0.
-    log_scale : array of shape (n_rows, K)
-        Times the exponential of this.
-
-    With `y`, of one class of each row, the last axes have length 1. `number` is that of the first
-    row, for messages.
-    """
+    """P(observed, x_keep | c) of rows that all miss `hidden`: values of shape (n_rows, r of each in
+    `keep`, K), the largest of each row and class 1 or all of them 0, and the logarithm of their
+    scale, of shape (n_rows, K). With `y`, of one class of each row, the last axes have length 1.
+    `number` is that of the first row, for messages."""
     new = [i for i in sorted(hidden) if (codes[i] > network.cards[i]).any()]
-    factors_of = _needed(network, hidden, {*keep, *new})
+    factors_of = _find_needed(network, hidden, {*keep, *new})
     summed = {j for i in factors_of for j in (i, *network.parents[i])} & hidden - set(keep)
     scopes = [tuple(sorted({i, *network.parents[i]} & hidden)) for i in factors_of]
     scopes += [tuple(sorted(set(network.parents[i]) & hidden)) for i in new]
     factors_of += new
-    order, cells = _elimination_order(network.cards, scopes, summed, keep)
+    order, cells = _choose_order(network.cards, scopes, summed, keep)
     n_classes = network.n_classes if y is None else 1
     if cells * n_classes > CELL_LIMIT:
         row = "A row" if number is None else f"Row {number}"
@@ -107,24 +101,24 @@ def eliminated(
         part = slice(start, start + step)
         labels = None if y is None else y[part]
         factors = [
-            (scope, restricted(network.flat, i, codes[:, part], scope, labels))
+            (scope, restrict(network.flat, i, codes[:, part], scope, labels))
             for i, scope in zip(factors_of, scopes, strict=True)
         ]
         log_scale[part] = 0.0
         for j in order:
             met = [factor for factor in factors if j in factor[0]]
             factors = [factor for factor in factors if j not in factor[0]]
-            scope, product = _product(met, log_scale[part])
+            scope, product = _multiply(met, log_scale[part])
             axis = scope.index(j)
             factors.append((scope[:axis] + scope[axis + 1 :], product.sum(axis=1 + axis)))
         whole = np.ones((len(log_scale[part]), *(1 for _ in keep), n_classes))
-        _, product = _product([*factors, (tuple(sorted(keep)), whole)], log_scale[part])
+        _, product = _multiply([*factors, (tuple(sorted(keep)), whole)], log_scale[part])
         places = [1 + sorted(keep).index(j) for j in keep]
         values[part] = product.transpose(0, *places, product.ndim - 1)
     return values, log_scale
 
 
-def _needed(network: Network, hidden: set[int], keep: Iterable[int]) -> list[int]:
+def _find_needed(network: Network, hidden: set[int], keep: Iterable[int]) -> list[int]:
     """Attributes observed or kept, and all above them; the others sum to one."""
     needed = {i for i in range(network.n_attributes) if i not in hidden} | set(keep)
     for i in reversed(network.order):
@@ -133,7 +127,7 @@ def _needed(network: Network, hidden: set[int], keep: Iterable[int]) -> list[int
     return sorted(needed)
 
 
-def _elimination_order(
+def _choose_order(
     cards: Array, scopes: Sequence[tuple[int, ...]], summed: set[int], keep: Sequence[int]
 ) -> tuple[list[int], int]:
     """The order in which to sum out, and the cells of its largest product."""
@@ -156,7 +150,7 @@ def _elimination_order(
     return order, largest
 
 
-def restricted(
+def restrict(
     flat: FlatTables, i: int, codes: Array, scope: tuple[int, ...], y: Array | None
 ) -> Array:
     """The factor of attribute i at what rows have observed: (n_rows, values of `scope`, K or 1)."""
@@ -184,7 +178,7 @@ def restricted(
     return values
 
 
-def _product(factors: Sequence[Factor], log_scale: Array) -> Factor:
+def _multiply(factors: Sequence[Factor], log_scale: Array) -> Factor:
     """All factors multiplied, the largest entry 1; what is divided off goes to `log_scale`."""
     scope = tuple(sorted({j for held, _ in factors for j in held}))
     product: Array = np.ones((1,) * (len(scope) + 2))

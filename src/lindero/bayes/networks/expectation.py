@@ -5,26 +5,29 @@ members given what the row has observed and its class, under the network as it s
 
     N(x_i, x_pa(i), c) = Σ_rows w P(x_i, x_pa(i) | observed, c).
 
-`network.estimated` makes the next network of these counts. The distribution is exact, by the same
-ways as in `inference`. A row that the network holds to be impossible tells nothing of its missing
-values: it counts as it stands, with them in slot 0.
+`network.estimate_network` makes the next network of these counts. The distribution is exact, by the
+same ways as in `inference`. A row that the network holds to be impossible tells nothing of its
+missing values: it counts as it stands, with them in slot 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lindero.bayes.networks.elimination import eliminated, of_rare_patterns, patterns
-from lindero.bayes.networks.flat_tables import CountCells, count_cells
+from lindero.bayes.networks.elimination import eliminate, find_rare_patterns, group_patterns
+from lindero.bayes.networks.flat_tables import CountCells, lay_out_counts
 from lindero.bayes.networks.group_sums import RARE_STATE_LIMIT, STATE_LIMIT, groups_expected_counts
 from lindero.bayes.networks.inference import read_codes
-from lindero.bayes.networks.network import Network
 from lindero.bayes.networks.tree_messages import tree_expected_counts
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
+
+if TYPE_CHECKING:
+    from lindero.bayes.networks.network import Network
 
 #: Rows are split into at most this many parts with counts of their own, added up in order: the same
 #: sums for any number of threads.
@@ -34,7 +37,7 @@ _PARTS = 8
 _PART_CELLS = 2**24
 
 
-def expected_counts(
+def expect_counts(
     network: Network,
     codes: Array,
     y: Array,
@@ -44,36 +47,20 @@ def expected_counts(
 ) -> list[Array]:
     """Expected counts of each attribute with its parents and the class.
 
-    Parameters
-    ----------
-    network : Network
-        The distribution under which missing values are expected.
-    codes : integer array of shape (n_attributes, n_rows)
-        0 missing, 1…r values; no new values.
-    y : integer array of shape (n_rows,)
-        Classes 0…K−1.
-    weights : array of shape (n_rows,), optional
-        How often each row counts.
-    families : sequence of (attribute, parent, …), optional
-        Families of the network in the order wanted; all attributes in turn by default.
-    n_threads : int or None
-        Threads over rows; None takes all that are allowed. The result is always the same.
-
-    Returns
-    -------
-    list of arrays of shape (r + 1, r_p1 + 1, …, r_pm + 1, K)
-        For each family, the attribute first and then its parents. Slot 0, missing, is empty but for
-        impossible rows and attributes without values.
+    `codes` hold no new values. `families` are those of the network in the order wanted, (attribute,
+    parent, …); by default of all attributes in turn. Returns a table of shape (r + 1, r_p1 + 1, …,
+    r_pm + 1, K) for each. Slot 0, missing, is empty but for impossible rows and attributes without
+    values. The number of threads does not change the result.
     """
-    wanted = _wanted(network, families)
-    codes, y = _checked(network, codes, y)
+    wanted = _choose_families(network, families)
+    codes, y = _check_rows(network, codes, y)
     n_rows = codes.shape[1]
     w = np.ones(n_rows) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
-    flat, cells = network.flat, count_cells(network)
-    possible = _possible(network, codes, y, n_threads)
+    flat, cells = network.flat, lay_out_counts(network)
+    possible = _find_possible(network, codes, y, n_threads)
     large = np.zeros(n_rows, dtype=bool)
 
-    def counted(rows: Array, limit: int) -> Array:
+    def count_parts(rows: Array, limit: int) -> Array:
         """The counts of rows, part by part; those left out are marked as large."""
         n_parts = _PARTS if cells.size * _PARTS <= _PART_CELLS and len(rows) >= _PARTS**2 else 1
         parts, counts = np.array_split(rows, n_parts), np.zeros((n_parts, cells.size))
@@ -89,12 +76,12 @@ def expected_counts(
         total: Array = counts.sum(axis=0)
         return total
 
-    total = counted(np.flatnonzero(possible), STATE_LIMIT)
+    total = count_parts(np.flatnonzero(possible), STATE_LIMIT)
     if large.any():
-        rare = of_rare_patterns(network, codes, np.flatnonzero(large))
+        rare = find_rare_patterns(network, codes, np.flatnonzero(large))
         large[rare] = False
-        total += counted(rare, RARE_STATE_LIMIT)
-        for alike, hidden in patterns(network, codes, np.flatnonzero(large)):
+        total += count_parts(rare, RARE_STATE_LIMIT)
+        for alike, hidden in group_patterns(network, codes, np.flatnonzero(large)):
             _add_eliminated(network, cells, codes[:, alike], y[alike], w[alike], hidden, total)
     if not possible.all():
         _add_as_they_stand(network, cells, codes[:, ~possible], y[~possible], w[~possible], total)
@@ -105,7 +92,7 @@ def expected_counts(
     ]
 
 
-def _wanted(network: Network, families: Sequence[Sequence[int]] | None) -> list[int]:
+def _choose_families(network: Network, families: Sequence[Sequence[int]] | None) -> list[int]:
     """The attributes whose families are asked for."""
     if families is None:
         return list(range(network.n_attributes))
@@ -119,7 +106,7 @@ def _wanted(network: Network, families: Sequence[Sequence[int]] | None) -> list[
     return [int(family[0]) for family in families]
 
 
-def _checked(network: Network, codes: Array, y: Array) -> tuple[Array, Array]:
+def _check_rows(network: Network, codes: Array, y: Array) -> tuple[Array, Array]:
     codes = np.asarray(codes)
     y = np.ascontiguousarray(y, dtype=np.int64)
     if codes.ndim == 2 and len(codes) == network.n_attributes:
@@ -137,7 +124,7 @@ def _checked(network: Network, codes: Array, y: Array) -> tuple[Array, Array]:
     return codes, y
 
 
-def _possible(network: Network, codes: Array, y: Array, n_threads: int | None) -> Array:
+def _find_possible(network: Network, codes: Array, y: Array, n_threads: int | None) -> Array:
     """Rows to which the network gives a probability above zero within their class."""
     if all(np.isfinite(table).all() for table in network.log_tables):
         return np.ones(codes.shape[1], dtype=bool)
@@ -161,7 +148,7 @@ def _add_eliminated(
         missing = [j for j in (i, *parents) if j in hidden]
         share = np.ones(len(y))
         if missing:
-            share = eliminated(network, codes, hidden, missing, y)[0][..., 0]
+            share = eliminate(network, codes, hidden, missing, y)[0][..., 0]
             share /= share.sum(axis=tuple(range(1, share.ndim)), keepdims=True)
         at = (cells.start[i] + y).reshape(-1, *[1] * len(missing))
         strides = cells.parent_stride[_parents_of(network, i)]

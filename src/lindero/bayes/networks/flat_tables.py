@@ -44,7 +44,7 @@ class CountCells(NamedTuple):
     size: int
 
 
-def count_cells(network: Network) -> CountCells:
+def lay_out_counts(network: Network) -> CountCells:
     """Room for the counts of each attribute of `network` with its parents."""
     starts: list[int] = []
     own: list[int] = []
@@ -61,7 +61,7 @@ def count_cells(network: Network) -> CountCells:
     return CountCells(start, own_stride, parent_stride, size)
 
 
-def flattened(network: Network) -> FlatTables:
+def flatten(network: Network) -> FlatTables:
     """The tables of `network`, side by side, without their exponentials."""
     K, cards = network.n_classes, np.asarray(network.cards, dtype=np.int64)
     configs = [np.maximum(cards[list(parents)], 1) for parents in network.parents]

@@ -9,24 +9,38 @@ threads change no bit of the result.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numba import njit
 
-from lindero.bayes.networks.elimination import eliminated, of_rare_patterns, patterns
+from lindero.bayes.networks.elimination import eliminate, find_rare_patterns, group_patterns
 from lindero.bayes.networks.group_sums import (
     RARE_ROWS,
     RARE_STATE_LIMIT,
     STATE_LIMIT,
     groups_log_joint,
 )
-from lindero.bayes.networks.lookups import add_lookups, lookup_terms
 from lindero.bayes.networks.tree_messages import tree_log_joint
 from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import EXACT
 from lindero.runtime.threads import TileThreads
 
 if TYPE_CHECKING:
     from lindero.bayes.networks.network import Network
+
+
+class JointModel(Protocol):
+    """What has a joint distribution over coded attributes and a class: a network, or an average."""
+
+    @property
+    def log_prior(self) -> Array: ...
+    def log_joint(self, codes: Array) -> Array: ...
+    def log_terms(self, codes: Array) -> Array: ...
+
+
+#: A model of the coded attributes, and means and standard deviations of the Gaussian columns.
+Estimate = tuple[JointModel, Array, Array]
 
 _TILE_ROWS = 8192
 
@@ -37,7 +51,7 @@ _THREAD_WORK = 2_000_000
 _SUM_STEPS = 8
 
 
-def log_joint(
+def compute_log_joint(
     network: Network, codes: Array, n_threads: int | None = None, numbers: Array | None = None
 ) -> Array:
     """log P(c, observed attributes) of all rows; see `Network.log_joint`. `numbers` are those of
@@ -52,14 +66,14 @@ def log_joint(
     def look_up(part: slice) -> None:
         add_lookups(flat, codes, part.start, part.stop, out, incomplete)
 
-    in_tiles(look_up, n_rows, codes.size, n_threads)
+    run_in_tiles(look_up, n_rows, codes.size, n_threads)
     rows = np.flatnonzero(incomplete)
     if len(rows):
         _sum_out(network, codes, rows, out, n_threads, numbers)
     return out
 
 
-def log_terms(network: Network, codes: Array, n_threads: int | None = None) -> Array:
+def compute_log_terms(network: Network, codes: Array, n_threads: int | None = None) -> Array:
     """What each attribute adds to the joint distribution; see `Network.log_terms`."""
     codes = read_codes(codes, network.cards, network.unseen is not None)
     terms = np.zeros((*codes.shape, network.n_classes))
@@ -69,7 +83,7 @@ def log_terms(network: Network, codes: Array, n_threads: int | None = None) -> A
     def look_up(part: slice) -> None:
         lookup_terms(flat, codes, part.start, part.stop, terms, incomplete)
 
-    in_tiles(look_up, codes.shape[1], codes.size, n_threads)
+    run_in_tiles(look_up, codes.shape[1], codes.size, n_threads)
     rows = np.flatnonzero(incomplete)
     if len(rows):
         _renew_terms(network, codes, rows, terms, n_threads)
@@ -85,9 +99,9 @@ def _renew_terms(
         parents = [p for p in network.parents[i] if network.cards[p] > 0]
         outside = (known[parents] == 0) | (known[parents] > network.cards[parents][:, None])
         below = np.flatnonzero((codes[i, rows] != 0) & outside.any(axis=0))
-        before = log_joint(network, known[:, below], n_threads, rows[below])
+        before = compute_log_joint(network, known[:, below], n_threads, rows[below])
         known[i] = codes[i, rows]
-        after = log_joint(network, known[:, below], n_threads, rows[below])
+        after = compute_log_joint(network, known[:, below], n_threads, rows[below])
         # What is impossible already stays so, whatever comes.
         possible = before > -np.inf
         after[~possible] = before[~possible] = 0.0
@@ -115,7 +129,7 @@ def read_codes(codes: Array, cards: Array, takes_new_values: bool) -> Array:
     return codes
 
 
-def in_tiles(
+def run_in_tiles(
     work: Callable[[slice], None],
     n_rows: int,
     n_steps: int,
@@ -152,18 +166,169 @@ def _sum_out(
         groups_log_joint(flat, log_prior, codes, rows[part], STATE_LIMIT, out, large)
 
     work = send_messages if network.is_tree else enumerate_states
-    in_tiles(work, len(rows), _SUM_STEPS * len(rows) * len(codes), n_threads)
+    run_in_tiles(work, len(rows), _SUM_STEPS * len(rows) * len(codes), n_threads)
     if not large.any():
         return
-    rare = of_rare_patterns(network, codes, np.flatnonzero(large))
+    rare = find_rare_patterns(network, codes, np.flatnonzero(large))
     large[rare] = False
 
     def enumerate_many_states(part: slice) -> None:
         groups_log_joint(flat, log_prior, codes, rare[part], RARE_STATE_LIMIT, out, large)
 
-    in_tiles(enumerate_many_states, len(rare), len(rare) * STATE_LIMIT, n_threads, RARE_ROWS)
-    for alike, hidden in patterns(network, codes, np.flatnonzero(large)):
+    run_in_tiles(enumerate_many_states, len(rare), len(rare) * STATE_LIMIT, n_threads, RARE_ROWS)
+    for alike, hidden in group_patterns(network, codes, np.flatnonzero(large)):
         number = int(alike[0] if numbers is None else numbers[alike[0]])
-        values, log_scale = eliminated(network, codes[:, alike], hidden, (), number=number)
+        values, log_scale = eliminate(network, codes[:, alike], hidden, (), number=number)
         with np.errstate(divide="ignore"):
             out[alike] = log_prior + log_scale + np.log(values)
+
+
+# -- look-ups -------------------------------------------------------------------------------------
+#
+# The whole answer for rows whose missing attributes have no observed descendant: such attributes
+# sum to one and drop out, and what is left of the joint distribution is a product of one entry per
+# attribute. Rows are taken in blocks that stay in the cache. Rows in which an observed attribute
+# has a parent that is missing or new are marked on the way.
+
+_BLOCK = 512
+
+#: Attributes whose values are added in one go.
+_TOGETHER = 4
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT)
+def add_lookups(flat, codes, start, stop, out, incomplete):  # type: ignore[no-untyped-def]
+    """Add the look-ups of all attributes to rows start…stop of `out` (n_rows, K)."""
+    d = codes.shape[0]
+    index = np.empty((_TOGETHER, _BLOCK), dtype=np.int64)
+    for begin in range(start, stop, _BLOCK):
+        end = min(begin + _BLOCK, stop)
+        for i in range(0, d, _TOGETHER):
+            for a in range(_TOGETHER):
+                if i + a < d:
+                    _places(flat, codes, i + a, begin, end, index[a], incomplete)
+                else:
+                    index[a] = flat.table_start[0]  # slot 0: nothing to add
+            _add_together(flat.log_values, index, out[begin:end])
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT)
+def lookup_terms(flat, codes, start, stop, out, incomplete):  # type: ignore[no-untyped-def]
+    """Add each attribute's look-ups to its own rows of `out` (n_attributes, n_rows, K)."""
+    index = np.empty(_BLOCK, dtype=np.int64)
+    for begin in range(start, stop, _BLOCK):
+        end = min(begin + _BLOCK, stop)
+        for i in range(codes.shape[0]):
+            _places(flat, codes, i, begin, end, index, incomplete)
+            _add(flat.log_values, index, out[i, begin:end])
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT)
+def _places(flat, codes, i, begin, end, index, incomplete):  # type: ignore[no-untyped-def]
+    """Where the classes of attribute i begin, for each row of a block."""
+    K, width, at = flat.n_classes, flat.cards[i] + 2, flat.table_start[i]
+    first, last = flat.parent_start[i], flat.parent_start[i + 1]
+    own = codes[i, begin:end]
+    if first == last:
+        for k in range(own.size):
+            index[k] = at + min(np.int64(own[k]), width - 1) * K
+        return
+    marks = incomplete[begin:end]
+    for k in range(own.size):
+        index[k] = 0
+    for e in range(first, last):
+        r, stride = flat.cards[flat.parent_of[e]], flat.parent_stride[e]
+        above = codes[flat.parent_of[e], begin:end]
+        for k in range(own.size):
+            code = np.int64(above[k])
+            # A parent without a value among 1…r leads anywhere: the row is marked, or slot 0 taken.
+            outside = (code == 0) | (code > r)
+            index[k] += 0 if outside else (code - 1) * stride
+            marks[k] |= outside & (r > 0) & (own[k] != 0)
+    for k in range(own.size):
+        slot = min(np.int64(own[k]), width - 1)
+        index[k] = at + (index[k] * width + slot) * K
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT)
+def _add_together(log_values, index, out):  # type: ignore[no-untyped-def]
+    """Add the values of several attributes, reading and writing `out` once.
+
+    Two classes at a time: loops over few classes inside that over rows would cost twice as much.
+    """
+    first, second, third, fourth = index[0], index[1], index[2], index[3]
+    K = out.shape[1]
+    for j in range(0, K - 1, 2):
+        for k in range(out.shape[0]):
+            a, b, c, d = first[k] + j, second[k] + j, third[k] + j, fourth[k] + j
+            out[k, j] += (log_values[a] + log_values[b]) + (log_values[c] + log_values[d])
+            a, b, c, d = a + 1, b + 1, c + 1, d + 1
+            out[k, j + 1] += (log_values[a] + log_values[b]) + (log_values[c] + log_values[d])
+    if K % 2:
+        j = K - 1
+        for k in range(out.shape[0]):
+            a, b, c, d = first[k] + j, second[k] + j, third[k] + j, fourth[k] + j
+            out[k, j] += (log_values[a] + log_values[b]) + (log_values[c] + log_values[d])
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT)
+def _add(log_values, index, out):  # type: ignore[no-untyped-def]
+    for k in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[k, j] += log_values[index[k] + j]
+
+
+# -- from log P(c, x) to P(c | x) ------------------------------------------------------------------
+#
+# A row that is impossible under every class says nothing of the classes: they keep the
+# probabilities that they have without it.
+
+
+def to_log_posterior(joint: Array, log_prior: Array) -> Array:
+    """log P(c | x), in the place of log P(c, x), of shape (n_rows, K)."""
+    _normalise(joint, np.ascontiguousarray(log_prior), True)
+    return joint
+
+
+def to_posterior(joint: Array, log_prior: Array) -> Array:
+    """P(c | x), in the place of log P(c, x)."""
+    _normalise(joint, np.ascontiguousarray(log_prior), False)
+    return joint
+
+
+def find_most_probable(joint: Array, log_prior: Array) -> Array:
+    """The code of the most probable class of each row."""
+    codes: Array = np.argmax(joint, axis=1)
+    impossible = np.isneginf(joint[np.arange(len(joint)), codes])
+    codes[impossible] = np.argmax(log_prior)
+    return codes
+
+
+@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+def _normalise(joint, log_prior, in_logs):  # type: ignore[no-untyped-def]
+    """Each row less the logarithm of its sum, or its shares."""
+    n, n_classes = joint.shape
+    for i in range(n):
+        row = joint[i]
+        largest = -np.inf
+        for c in range(n_classes):
+            largest = max(largest, row[c])
+        if largest == -np.inf:
+            for c in range(n_classes):
+                row[c] = log_prior[c]
+                largest = max(largest, row[c])
+        total = 0.0
+        for c in range(n_classes):
+            row[c] -= largest
+            # The largest is the usual case, and costs no exponential.
+            share = 1.0 if row[c] == 0.0 else np.exp(row[c])
+            total += share
+            if not in_logs:
+                row[c] = share
+        if in_logs:
+            less = np.log(total)
+            for c in range(n_classes):
+                row[c] -= less
+        else:
+            for c in range(n_classes):
+                row[c] /= total

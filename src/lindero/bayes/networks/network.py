@@ -10,20 +10,27 @@ network was estimated. Missing attributes are summed out exactly (`inference`). 
 probability that smoothing leaves to a value without counts, α / (N(pa, c) + α r); to its children
 it is as if missing. An attribute without any value (its column was missing throughout) tells
 nothing and says nothing to its children: they are as if it were no parent.
+
+Probabilities are estimated from counts of families: every attribute with its parents and the class.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from lindero.bayes.counts.structure import ordered
+from lindero.bayes.counts.counting import CodedRows
+from lindero.bayes.counts.counts import count_families
 from lindero.bayes.networks import inference
-from lindero.bayes.networks.flat_tables import FlatTables, flattened
+from lindero.bayes.networks.expectation import expect_counts
+from lindero.bayes.networks.flat_tables import FlatTables, flatten
+from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
 
 
@@ -105,12 +112,12 @@ class Network:
     @cached_property
     def order(self) -> tuple[int, ...]:
         """All attributes, parents before their children."""
-        return ordered(self.parents)
+        return sort_parents_first(self.parents)
 
     @cached_property
     def flat_logs(self) -> FlatTables:
         """The tables as compiled code reads them, for look-ups only."""
-        return flattened(self)
+        return flatten(self)
 
     @cached_property
     def flat(self) -> FlatTables:
@@ -136,25 +143,18 @@ class Network:
         return {name: value for name, value in self.__dict__.items() if name not in made_again}
 
     def log_joint(self, codes: Array, n_threads: int | None = None) -> Array:
-        """log P(c, observed attributes), missing ones summed out, of shape (n_rows, K).
-
-        Parameters
-        ----------
-        codes : integer array of shape (n_attributes, n_rows)
-            Coded attributes; see the module.
-        n_threads : int or None
-            Threads over rows; None takes all that are allowed. The result is always the same.
-        """
-        return inference.log_joint(self, codes, n_threads)
+        """log P(c, observed attributes), missing ones summed out, of shape (n_rows, K), for codes
+        of shape (n_attributes, n_rows). The number of threads does not change the result."""
+        return inference.compute_log_joint(self, codes, n_threads)
 
     def log_terms(self, codes: Array, n_threads: int | None = None) -> Array:
         """What each attribute adds to `log_joint`, of shape (n_attributes, n_rows, K).
 
-        With the attributes in topological `order`, the term of the i-th is
-        log P(c, x₁…x_i) − log P(c, x₁…x_{i−1}): its look-up where all its parents are observed.
-        A missing attribute adds 0. `log_prior` and all terms together make `log_joint`.
+        With the attributes in topological `order`, the term of the i-th is log P(c, x₁…x_i) − log
+        P(c, x₁…x_{i−1}): its look-up where all its parents are observed, 0 where it is missing.
+        `log_prior` and all terms together make `log_joint`.
         """
-        return inference.log_terms(self, codes, n_threads)
+        return inference.compute_log_terms(self, codes, n_threads)
 
 
 def _require_shape(name: str, i: int, table: Array, shape: tuple[int, ...]) -> None:
@@ -165,7 +165,7 @@ def _require_shape(name: str, i: int, table: Array, shape: tuple[int, ...]) -> N
         )
 
 
-def estimated(
+def estimate_network(
     family_counts: Sequence[Array],
     parents: Sequence[Sequence[int]],
     with_class: Sequence[bool],
@@ -178,20 +178,11 @@ def estimated(
 
     P(x | pa, c) = (N(x, pa, c) + α) / (N(pa, c) + α r), where N(pa, c) counts rows in which x and
     all parents were observed. Configurations of the parents that were never seen are uniform; but a
-    parent of which nothing was ever seen is left out of pa.
+    parent of which nothing was ever seen is left out of pa. With α = 0, new values count as
+    missing.
 
-    Parameters
-    ----------
-    family_counts : sequence of arrays of shape (r + 1, r_p1 + 1, …, r_pm + 1, K)
-        Counts of each attribute with its parents and the class; slot 0 holds missing values.
-    parents, with_class, cards
-        As in `Network`.
-    class_counts : array of shape (K,)
-        Counts of the classes, smoothed already where that is wanted.
-    alpha : float
-        Added to every count. With 0, values not seen before count as missing.
-    prior : array of shape (K,), optional
-        Probabilities of the classes, in place of `class_counts`.
+    `family_counts` are tables of shape (r + 1, r_p1 + 1, …, r_pm + 1, K), slot 0 for missing
+    values; `prior` are probabilities of the classes in place of the shares of `class_counts`.
     """
     cards = np.asarray(cards, dtype=np.int64)
     prior = np.asarray(class_counts if prior is None else prior, dtype=np.float64)
@@ -206,7 +197,7 @@ def estimated(
                 missing = counts.take([0], axis=axis)
                 counts = np.repeat(missing, 1 + max(1, int(cards[p])), axis=axis)
         seen = np.moveaxis(counts[(slice(1, None),) * (counts.ndim - 1)], 0, -2)
-        log_table, new = _log_shares(seen, alpha, bool(with_class[i]))
+        log_table, new = _compute_log_shares(seen, alpha, bool(with_class[i]))
         if any(cards[p] == 0 for p in above):
             without_empty[i] = log_table, new
             known = tuple(slice(int(cards[p])) for p in above)
@@ -227,7 +218,7 @@ def estimated(
     )
 
 
-def _log_shares(seen: Array, alpha: float, uses_class: bool) -> tuple[Array, Array]:
+def _compute_log_shares(seen: Array, alpha: float, uses_class: bool) -> tuple[Array, Array]:
     """Logarithms of smoothed shares of counts (parents, r, K), and of a new value's share."""
     if not uses_class:
         seen = seen.sum(axis=-1, keepdims=True)
@@ -240,3 +231,126 @@ def _log_shares(seen: Array, alpha: float, uses_class: bool) -> tuple[Array, Arr
         # An attribute without values has no totals: a new value tells nothing.
         unseen = np.where(never, 0.0, np.log(alpha) - np.log(totals))
         return np.log(table, out=table), unseen
+
+
+def sort_parents_first(
+    parents: Sequence[Sequence[int]], names: Sequence[str] | None = None
+) -> tuple[int, ...]:
+    """All attributes, each after its parents: the same order whenever parents are the same.
+
+    A ValueError names a parent that is no attribute, or a cycle. Names are for messages.
+    """
+    for i, own in enumerate(parents):
+        for parent in own:
+            if not 0 <= parent < len(parents):
+                raise ValueError(
+                    f"{_name(i, names)} has the parent {parent}, but there are only attributes "
+                    f"0 to {len(parents) - 1}."
+                )
+    try:
+        return tuple(TopologicalSorter(dict(enumerate(parents))).static_order())
+    except CycleError as error:
+        cycle = " → ".join(_name(i, names) for i in error.args[1])
+        raise ValueError(
+            f"Attributes are each other's parents in a cycle, {cycle}: take one of these arcs away."
+        ) from None
+
+
+def _name(i: int, names: Sequence[str] | None) -> str:
+    return f"attribute {i}" if names is None else repr(names[i])
+
+
+# -- counts of families, of which networks are estimated ------------------------------------------
+
+#: Rounds of expectation and estimation, and the change of a probability below which they end.
+_MOST_ROUNDS = 200
+_CHANGE = 1e-5
+
+
+@dataclass(frozen=True)
+class FamilyCounts:
+    """`tables[i]`, of shape (r_i + 1, r_p1 + 1, …, K), counts attribute i (first axis) with its
+    parents and the class, slot 0 being for missing values; `of_class` counts the classes."""
+
+    parents: tuple[tuple[int, ...], ...]
+    with_class: tuple[bool, ...]
+    of_class: Array
+    tables: tuple[Array, ...]
+
+    @classmethod
+    def count(
+        cls,
+        parents: tuple[tuple[int, ...], ...],
+        with_class: tuple[bool, ...],
+        rows: CodedRows,
+        names: Sequence[str] | None = None,
+    ) -> FamilyCounts:
+        """Count the families of some arcs. Names of the attributes are for messages."""
+        families = [(i, *above) for i, above in enumerate(parents)]
+        tables = count_families(rows, families, names=names)
+        return cls(parents, with_class, rows.count_classes(), tuple(tables))
+
+    def merge(self, other: FamilyCounts) -> FamilyCounts:
+        """The counts of both; attributes may have got more values."""
+        tables = tuple(
+            _add_tables(one, two) for one, two in zip(self.tables, other.tables, strict=True)
+        )
+        return replace(self, of_class=self.of_class + other.of_class, tables=tables)
+
+    def keep(self, attributes: list[int]) -> FamilyCounts:
+        """The counts of some attributes; all others have no values."""
+        place = {i: at for at, i in enumerate(attributes)}
+        parents, tables = [], []
+        for i in attributes:
+            # The axes of parents that are gone have one slot.
+            whole = tuple(slice(None) if p in place else 0 for p in self.parents[i])
+            tables.append(self.tables[i][(slice(None), *whole)])
+            parents.append(tuple(place[p] for p in self.parents[i] if p in place))
+        with_class = tuple(self.with_class[i] for i in attributes)
+        return FamilyCounts(tuple(parents), with_class, self.of_class, tuple(tables))
+
+    @property
+    def cards(self) -> Array:
+        """How many values each attribute has."""
+        return np.array([len(table) - 1 for table in self.tables], dtype=np.int64)
+
+    def estimate(self, alpha: float, prior: Array | None = None) -> Network:
+        """The network of smoothed relative counts."""
+        return estimate_network(
+            self.tables, self.parents, self.with_class, self.cards, self.of_class, alpha, prior
+        )
+
+    def complete(self, rows: CodedRows, alpha: float) -> FamilyCounts:
+        """Missing values counted by their expectation, given all that is known of their rows and
+        the network that these counts make (the EM algorithm)."""
+        if rows.codes.size == 0 or rows.codes.min() > 0:
+            return self
+        families = [(i, *above) for i, above in enumerate(self.parents)]
+        counts, network = self, self.estimate(alpha)
+        for _ in range(_MOST_ROUNDS):
+            tables = expect_counts(network, rows.codes, rows.y, rows.weights, families)
+            counts, before = replace(counts, tables=tuple(tables)), network
+            network = counts.estimate(alpha)
+            change = _find_largest_change(before, network)
+            if change <= _CHANGE:
+                return counts
+        warn_user(
+            f"missing='em' has not settled in {_MOST_ROUNDS} rounds: the last one changed a "
+            f"probability by {change:.1g}. Columns with few values present settle slowly; a larger "
+            "alpha helps, or missing='available'.",
+            ConvergenceWarning,
+        )
+        return counts
+
+
+def _find_largest_change(one: Network, two: Network) -> float:
+    """The largest difference of the networks' probabilities."""
+    pairs = zip(one.log_tables, two.log_tables, strict=True)
+    return max(float(np.abs(np.exp(b) - np.exp(a)).max(initial=0.0)) for a, b in pairs)
+
+
+def _add_tables(one: Array, two: Array) -> Array:
+    total = np.zeros(np.maximum(one.shape, two.shape))
+    total[tuple(slice(n) for n in one.shape)] += one
+    total[tuple(slice(n) for n in two.shape)] += two
+    return total

@@ -1,15 +1,15 @@
 """Trees with missing attributes: one pass up for the joint, one down for expected counts.
 
 Let λ_i(x_i) be the probability of everything observed below attribute i, given x_i and the class.
-A missing attribute tells its parent
+A missing attribute sends its parent the message
 
     μ_i(x_p) = Σ_x P(x | x_p, c) λ_i(x),
 
-an observed one P(x_i | x_p, c), and λ_p is the product of what the children tell. Where the parent
-is observed or there is none, what is told is a factor of the answer. λ is kept as a logarithm until
-all children have told, so that hundreds of them do not underflow, and then divided by its largest.
-An attribute with a new value is to its children as if missing, and tells the probability of a new
-value besides.
+an observed one P(x_i | x_p, c), and λ_p is the product of the messages of the children. Where the
+parent is observed or there is none, the message is a factor of the answer. λ is kept as a logarithm
+until all children have sent theirs, so that hundreds of them do not underflow, and then divided by
+its largest. An attribute with a new value is to its children as if missing, and its message also
+has the probability of a new value.
 
 Going down again, P(x_i | x_p, observed, c) ∝ P(x_i | x_p, c) λ_i(x_i) for a missing attribute,
 which times the distribution of x_p is that of the pair: what a row adds to the expected counts.
@@ -42,7 +42,7 @@ def tree_log_joint(flat, log_prior, codes, rows, out):  # type: ignore[no-untype
 def tree_expected_counts(  # type: ignore[no-untyped-def]
     flat, codes, y, weights, rows, cells, counts
 ):
-    """Add what chosen rows tell of each attribute with its parent to `counts`."""
+    """Add the expected counts of each attribute with its parent, in chosen rows, to `counts`."""
     d = codes.shape[0]
     parent, first = _parents(flat), _first_states(flat.cards)
     below, belief = np.empty((first[-1], 1)), np.empty(first[-1])
@@ -91,7 +91,7 @@ def _first_states(cards):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=EXACT)
 def _upwards(flat, parent, first, state, c0, n, below, told, joint):  # type: ignore[no-untyped-def]
-    """Add to `joint` what all attributes tell, for n classes from c0 on.
+    """Add the messages of all attributes to `joint`, for n classes from c0 on.
 
     Afterwards `told` says which missing or new attributes have something observed below, and
     `below` holds their λ, divided by its largest.

@@ -39,6 +39,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from joblib import Parallel, delayed
 
+from lindero.bayes.counts.counting import CodedRows
 from lindero.bayes.discriminative.cells import FamilyCells
 from lindero.bayes.discriminative.lbfgs import run_lbfgs
 from lindero.bayes.discriminative.learning import (
@@ -53,8 +54,7 @@ from lindero.bayes.discriminative.objective import (
     ConditionalRows,
     NetworkParameters,
 )
-from lindero.bayes.networks.families import FamilyCounts
-from lindero.bayes.networks.network import Network
+from lindero.bayes.networks.network import FamilyCounts, Network
 from lindero.bayes.structure_search.structure import CLASS, Arc, GrowingStructure
 from lindero.runtime.arrays import Array
 
@@ -180,9 +180,8 @@ def _compute_price(structure: GrowingStructure, rows: SearchRows) -> float:
 def _learn(cells: FamilyCells, logs: Array | None, rows: SearchRows) -> tuple[float, Array]:
     """The largest conditional likelihood, and tables that have it; learned from given tables on, or
     from the generative ones."""
-    sample = (rows.codes, rows.cards, rows.y, rows.n_classes, rows.weights)
-    names = [str(i) for i in range(len(rows.cards))]
-    families = FamilyCounts.of(cells.parents, cells.with_class, sample, names)
+    coded = CodedRows(rows.codes, rows.cards, rows.y, rows.n_classes, rows.weights)
+    families = FamilyCounts.count(cells.parents, cells.with_class, coded)
     prepared = ConditionalRows(cells, rows.codes, rows.y, rows.weights, n_threads=1)
     problem = ConditionalProblem.of(prepared, families, 1.0)
     start = problem.estimate(problem.counts, problem.sums)

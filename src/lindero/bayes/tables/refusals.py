@@ -1,11 +1,11 @@
-"""What a user is told about a column that cannot be used: which, where, and what to do."""
+"""Errors about columns that cannot be used: which, where, and what to do."""
 
 from __future__ import annotations
 
 import numbers
 from typing import Any
 
-_WORDS = {"text": "text", "flag": "truth values", "number": "numbers"}
+_WORDS = {"text": "text", "flag": "booleans", "number": "numbers"}
 
 
 def _place(row: int | None) -> str:

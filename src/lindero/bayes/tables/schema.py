@@ -3,8 +3,18 @@
 A schema is learned from the first table, reads further ones as the same columns, and can be
 extended by the categories that a further batch brings. A column without any value is of a kind not
 known yet: it is read as a category without values until a batch has one, which tells the kind. A
-schema holds plain values only, so that it can
-be stored, and read tables of another library than the one it was learned from.
+schema holds plain values only, so that it can be stored, and can read tables of another library
+than the one it was learned from.
+
+What it reads is a `Table`: categories as small integers, numbers as float64. An attribute with r
+values is coded
+
+    0        missing
+    1 … r    its values, in the order in which the schema lists them
+    r + 1    a value that the schema does not list (only in tables read for prediction)
+
+and lies in memory as one row of codes, so that counting runs along contiguous rows. Values that
+turn up later are appended: r grows, and the codes of old values stay what they were.
 """
 
 from __future__ import annotations
@@ -15,10 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from lindero.bayes.tables.categorical_features import chosen_columns
-from lindero.bayes.tables.matrix_columns import MatrixColumns, require_finite
+from lindero.bayes.tables.column_readers import MatrixColumns, require_finite
 from lindero.bayes.tables.refusals import another_kind, unseen_value
-from lindero.bayes.tables.table import Table, code_type
 from lindero.bayes.tables.user_table import Part, UserTable
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
@@ -33,18 +41,39 @@ _MANY_CATEGORIES = 10_000
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column of a table.
+class Table:
+    """Rows read by a schema. Its arrays are for reading: numbers may share the user's memory.
 
     Attributes
     ----------
-    name : str or None
-        Its name, in a table with names.
-    kind : {"category", "number", "unknown"}
-        What it is; unknown while it has no values, and the user has not said.
-    values : tuple
-        Values of a category in the order of their codes 1 … r: text, truth values or numbers.
+    codes : ndarray of shape (n_categories, n_rows)
+        Codes of the category columns, C order, of the type that `choose_code_type` gives.
+    cards : ndarray of shape (n_categories,), int64
+        Number r of values of each, which is 0 for a column without any.
+    numbers : ndarray of shape (n_numbers, n_rows), float64
+        The number columns, C order; NaN is missing, and none is infinite.
+    n_rows : int
+        Number of rows.
     """
+
+    codes: Array
+    cards: Array
+    numbers: Array
+    n_rows: int
+
+
+def choose_code_type(most_values: int) -> type[np.uint8 | np.uint16 | np.int32]:
+    """The smallest type for codes of attributes with up to so many values."""
+    if most_values + 1 <= np.iinfo(np.uint8).max:
+        return np.uint8
+    return np.uint16 if most_values + 1 <= np.iinfo(np.uint16).max else np.int32
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table. Its kind is "category", "number", or "unknown" while it has no values
+    and the user has not said; values are those of a category in the order of their codes 1 … r:
+    text, booleans or numbers. Columns have names in a table with names."""
 
     name: str | None
     kind: str
@@ -75,7 +104,7 @@ class Schema:
     --------
     >>> from lindero.bayes.tables.schema import Schema
     >>> rows = [["red", 1.5], ["blue", None], [None, 2.5]]
-    >>> schema = Schema.learned(rows)
+    >>> schema = Schema.learn(rows)
     >>> schema.columns[0].values
     ('blue', 'red')
     >>> schema.read(rows).codes.tolist()
@@ -87,19 +116,12 @@ class Schema:
     columns: tuple[Column, ...]
 
     @classmethod
-    def learned(cls, X: Any, categorical_features: Any = None) -> Schema:
-        """The schema of a table.
-
-        Parameters
-        ----------
-        X : array-like, dataframe or UserTable of shape (n_rows, n_columns)
-            The table. A `UserTable` that is also read afterwards is looked through only once.
-        categorical_features : None, "all", array-like of int, str or bool, default=None
-            Columns that are categories whatever their dtype: all, or some by position, by name or
-            by a mask.
-        """
+    def learn(cls, X: Any, categorical_features: Any = None) -> Schema:
+        """The schema of a table. `categorical_features` are columns that are categories whatever
+        their dtype: all, or some by position, by name or by a mask. A `UserTable` that is also
+        read afterwards is looked through only once."""
         table = UserTable.of(X)
-        chosen = chosen_columns(categorical_features, table.names, table.n_columns)
+        chosen = choose_columns(categorical_features, table.names, table.n_columns)
         kinds = [_kind(*table.place(column)) for column in range(table.n_columns)]
         named = table.names or [None] * table.n_columns
         schema = cls(
@@ -141,11 +163,11 @@ class Schema:
         name = self.columns[column].name
         return f"x{column}" if name is None else name
 
-    def extended(self, X: Any) -> Schema:
+    def extend(self, X: Any) -> Schema:
         """With the categories that a further table brings appended, sorted among themselves, and
         with the kinds of columns that have their first values there."""
-        table = self._matched(UserTable.of(X))
-        schema = self._settled(table)
+        table = self._match(UserTable.of(X))
+        schema = self._settle(table)
         added = []
         for column, values in zip(
             schema.category_columns, table.distinct(schema.category_columns), strict=True
@@ -154,7 +176,7 @@ class Schema:
             added.append([value for value in values if value not in known])
         return schema._with_values(added) if any(added) else schema
 
-    def _settled(self, table: UserTable) -> Schema:
+    def _settle(self, table: UserTable) -> Schema:
         """With the kinds that the values of a table tell."""
         if not self.unknown_columns:
             return self
@@ -178,21 +200,19 @@ class Schema:
         return Schema(tuple(columns))
 
     def read(self, X: Any, *, unseen: str = "smooth") -> Table:
-        """Codes and numbers of a table with these columns.
+        """Codes and numbers of a table with these columns; those with names may come in another
+        order.
 
-        Parameters
-        ----------
-        X : array-like, dataframe or UserTable of shape (n_rows, n_columns)
-            The table. Columns with names may come in another order.
-        unseen : {"smooth", "missing", "error"}, default="smooth"
-            What a category becomes that is none of the schema's: a code of its own, r + 1; a
-            missing value; or an error.
+        A category that is none of the schema's becomes a code of its own, r + 1
+        (`unseen="smooth"`), a missing value ("missing"), or an error ("error").
         """
         if unseen not in UNSEEN:
             raise ValueError(f"unseen={unseen!r} is none of {list(UNSEEN)}.")
-        table = self._matched(UserTable.of(X))
+        table = self._match(UserTable.of(X))
         cards = np.array([len(self.columns[k].values) for k in self.category_columns], np.int64)
-        codes = np.empty((len(cards), table.n_rows), dtype=code_type(int(cards.max(initial=0))))
+        codes = np.empty(
+            (len(cards), table.n_rows), dtype=choose_code_type(int(cards.max(initial=0)))
+        )
         others = [0] * len(cards) if unseen == "missing" else (cards + 1).tolist()
         if unseen == "error":  # which a column cannot have that has no values to differ from
             kinds = [self.columns[k].kind for k in self.category_columns]
@@ -234,10 +254,10 @@ class Schema:
         name = self.columns[column].name
         return column if name is None else name
 
-    def _matched(self, table: UserTable) -> UserTable:
+    def _match(self, table: UserTable) -> UserTable:
         """The table with its columns in the order of the schema's, and of the same kinds."""
         if self.names is not None and table.names is not None:
-            table = table.in_order(self.names)
+            table = table.reorder(self.names)
         elif table.n_columns != self.n_columns:
             raise ValueError(
                 f"X has {table.n_columns} features, but {self.n_columns} were given to fit: pass "
@@ -257,3 +277,60 @@ class Schema:
 def _kind(part: Part, place: int) -> str:
     """The kind of a column that is at some place of a part of a table."""
     return UNKNOWN if part.is_unknown(place) else part.kind(place)
+
+
+# -- which columns a user has said to be categories -----------------------------------------------
+
+_FORMS = (
+    "categorical_features must be None, 'all', a list of names or positions of columns, or a mask "
+    "with one boolean for each column"
+)
+
+
+def choose_columns(chosen: Any, names: tuple[str, ...] | None, n_columns: int) -> set[int]:
+    """Positions of the columns that `categorical_features` names."""
+    if chosen is None:
+        return set()
+    if isinstance(chosen, str):
+        if chosen == "all":
+            return set(range(n_columns))
+        raise ValueError(f"{_FORMS}; it is {chosen!r}. One column is a list too: [{chosen!r}].")
+    entries = np.asarray(chosen)
+    if entries.ndim != 1:
+        raise ValueError(f"{_FORMS}; it is {chosen!r}.")
+    if len(entries) == 0:
+        return set()
+    if entries.dtype.kind == "b":
+        if len(entries) != n_columns:
+            raise ValueError(
+                f"categorical_features is a mask of {len(entries)} booleans, but X has "
+                f"{n_columns} columns."
+            )
+        return set(np.flatnonzero(entries).tolist())
+    if entries.dtype.kind in "iu":
+        return {_position(int(entry), n_columns) for entry in entries}
+    if all(isinstance(entry, str) for entry in entries.tolist()):
+        return {_position_of(str(entry), names) for entry in entries}
+    raise ValueError(f"{_FORMS}; it is {chosen!r}.")
+
+
+def _position(entry: int, n_columns: int) -> int:
+    if not -n_columns <= entry < n_columns:
+        raise ValueError(
+            f"categorical_features names column {entry}, but X has {n_columns} columns: positions "
+            f"are 0 to {n_columns - 1}."
+        )
+    return entry % n_columns
+
+
+def _position_of(entry: str, names: tuple[str, ...] | None) -> int:
+    if names is None:
+        raise ValueError(
+            f"categorical_features names column {entry!r}, but the columns of X have no names. "
+            "Give their positions instead."
+        )
+    if entry not in names:
+        raise ValueError(
+            f"categorical_features names column {entry!r}, but the columns of X are {list(names)}."
+        )
+    return names.index(entry)

@@ -1,25 +1,25 @@
-"""Any table a user may pass, as columns that are read alike.
+"""Any table a user may pass, as columns that are read alike; and dataframes to be given back.
 
 Arrays and lists of lists are judged by scikit-learn's own check, dataframes of any library come
-through narwhals. The dtype of a column says what it is: numbers are numbers; text, truth values and
+through narwhals. The dtype of a column says what it is: numbers are numbers; text, booleans and
 categories are categories; a column of objects is what its values are, all of one kind. Missing are
 NaN, None, NaT, and what pandas, polars and Arrow have for it. Dates are refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from sklearn.utils import check_array
 
-from lindero.bayes.tables.frame_columns import frame_column
-from lindero.bayes.tables.listed_column import ListedColumn
-from lindero.bayes.tables.matrix_columns import MatrixColumns
+from lindero.bayes.tables.column_readers import ListedColumn, MatrixColumns
 from lindero.runtime.arrays import Array
+from lindero.validation import require_numeric_columns
 
 Part = MatrixColumns | ListedColumn
 
@@ -49,7 +49,7 @@ class UserTable:
             return X
         if type(X) is np.ndarray:
             return _from_array(X)
-        frame = computed(X)
+        frame = require_computed(X)
         return _from_frame(frame) if isinstance(frame, nw.DataFrame) else _from_array(X)
 
     @property
@@ -77,7 +77,7 @@ class UserTable:
             values for part, which, _ in self.parts_of(columns) for values in part.distinct(which)
         ]
 
-    def in_order(self, names: tuple[str, ...]) -> UserTable:
+    def reorder(self, names: tuple[str, ...]) -> UserTable:
         """With its columns in the order of `names`; only for a table that has names."""
         assert self.names is not None
         place = {name: at for at, name in enumerate(self.names)}
@@ -99,7 +99,7 @@ class UserTable:
         return replace(self, parts=tuple(self.parts[place[name]] for name in names), names=names)
 
 
-def computed(X: Any) -> Any:
+def require_computed(X: Any) -> Any:
     """X as narwhals has it, or as it is where that knows no such table; one that holds no rows yet
     is refused."""
     try:
@@ -132,7 +132,7 @@ def _from_array(X: Any) -> UserTable:
 
 def _from_lists(X: Any) -> Array:
     """An array that has kept what each value is: text would turn numbers into text, and numbers
-    would turn truth values into numbers."""
+    would turn booleans into numbers."""
     array: Array = np.asarray(X)
     first_row = X[0] if array.ndim == 2 and len(X) else ()
     flags = any(isinstance(value, (bool, np.bool_)) for value in first_row)
@@ -152,5 +152,74 @@ def _from_frame(frame: nw.DataFrame[Any]) -> UserTable:
     names = tuple(frame.columns)
     named = all(isinstance(name, str) for name in names)
     labels = names if named else range(n_columns)
-    parts = tuple(frame_column(column, labels[j]) for j, column in enumerate(frame.iter_columns()))
+    parts = tuple(
+        read_frame_column(column, labels[j]) for j, column in enumerate(frame.iter_columns())
+    )
     return UserTable(parts, names if named else None, n_rows)
+
+
+# -- one column of a dataframe, through narwhals ---------------------------------------------------
+
+_NO_NUMPY_NUMBER = (nw.Int128, nw.UInt128, nw.Decimal)
+
+
+def read_frame_column(column: nw.Series[Any], label: Any) -> MatrixColumns | ListedColumn:
+    """Numbers stay in their array; text, categories and objects are listed."""
+    dtype = column.dtype
+    if dtype.is_temporal():
+        require_numeric_columns(column.alias(str(label)).to_frame())
+    if isinstance(dtype, (nw.Categorical, nw.Enum)):
+        return _categories(column, label)
+    if isinstance(dtype, _NO_NUMPY_NUMBER):
+        column = column.cast(nw.Float64)
+    elif dtype.is_integer() or isinstance(dtype, nw.Boolean):
+        if column.null_count():
+            missing = column.is_null().to_numpy()[:, None]
+            column = column.fill_null(False if isinstance(dtype, nw.Boolean) else 0)
+            return MatrixColumns(column.to_numpy()[:, None], [label], missing)
+    elif not dtype.is_float() and column.null_count() == len(column):
+        return ListedColumn.of([None] * len(column), label)
+    if column.dtype.is_numeric() or isinstance(dtype, (nw.Boolean, nw.Unknown)):
+        values = column.to_numpy()
+        if values.dtype.kind in "biuf":
+            return MatrixColumns(values[:, None], [label])
+    return ListedColumn.of(column.to_list(), label)
+
+
+def _categories(column: nw.Series[Any], label: Any) -> ListedColumn:
+    """A column of categories: those that pandas' dtype or an Enum declares keep their order."""
+    native = column.to_native()
+    if hasattr(native, "cat") and hasattr(native.cat, "codes"):  # pandas
+        found = native.cat.categories.tolist()
+        if not all(isinstance(value, (str, int, float)) for value in found):
+            found = [str(value) for value in found]  # intervals, dates
+        return ListedColumn.from_places(found, native.cat.codes.to_numpy(), label, True)
+    if isinstance(column.dtype, nw.Enum):
+        declared = column.dtype.categories
+    else:  # which others there may be is known to polars or Arrow, and says nothing
+        declared = tuple(sorted(column.drop_nulls().unique().to_list()))
+    return ListedColumn.of(column.to_list(), label, declared)
+
+
+# -- dataframes that are given back ---------------------------------------------------------------
+
+_BACKENDS = ("pandas", "polars", "pyarrow")
+
+
+def choose_backend(backend: str | None) -> Any:
+    """The backend asked for, or the first that is installed."""
+    if backend is not None:
+        if backend not in _BACKENDS:
+            raise ValueError(f"backend={backend!r} is none of {list(_BACKENDS)}.")
+        return backend
+    for name in _BACKENDS:
+        if find_spec(name) is not None:
+            return name
+    raise ImportError(f"A dataframe needs one of {list(_BACKENDS)}: install pandas, for example.")
+
+
+def find_free_name(name: str, taken: Container[str]) -> str:
+    """The name, with as many underscores after it as it takes to be none of those taken."""
+    while name in taken:
+        name += "_"
+    return name

@@ -1,0 +1,289 @@
+"""How a classifier learns: table → attributes → counts → network.
+
+A `Learner` holds two strategies. A `StructureLearner` says which attributes depend on which, and
+what has to be counted to know; parameters of that graph are
+
+    generative        θ maximises Σ log P(x, y; θ): shares of counts
+    discriminative    θ maximises Σ log P(y | x; θ): counts moved by the TM algorithm
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from lindero.bayes.columns.attributes import Attributes
+from lindero.bayes.columns.moments import Moments
+from lindero.bayes.counts.counting import CodedRows
+from lindero.bayes.discriminative.convergence import Convergence
+from lindero.bayes.discriminative.learning import (
+    N_FOLDS,
+    DiscriminativeFit,
+    EarlyStopping,
+    LearningRows,
+    PenaltyFold,
+    assign_folds,
+    choose_penalty,
+    learn_discriminatively,
+)
+from lindero.bayes.evidence import AnyCounts, Evidence, Sample
+from lindero.bayes.networks.inference import Estimate, JointModel
+from lindero.bayes.networks.network import FamilyCounts
+from lindero.errors import warn_user
+from lindero.runtime.arrays import Array
+
+#: Iterations without improvement after which early stopping ends learning.
+_PATIENCE = 5
+
+
+class StructureLearner(ABC):
+    """Abstract. Which attributes depend on which, and what has to be counted to know."""
+
+    #: Whether counts do not tell which arcs to have, so that rows are needed.
+    needs_rows: ClassVar[bool] = False
+
+    #: Whether parts of the rows have the arcs of all of them.
+    keeps_arcs: ClassVar[bool] = False
+
+    def require_columns(self, attributes: Attributes) -> None:  # noqa: B027
+        """Refuse parameters that name columns which are not there."""
+
+    @abstractmethod
+    def count(self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None) -> AnyCounts:
+        """Count rows; `known` are counts of rows before, whose arcs are to be kept, or None."""
+
+    def find_families(self, counts: AnyCounts, attributes: Attributes) -> FamilyCounts:
+        """The families of the network that counts tell, with their counts."""
+        assert isinstance(counts, FamilyCounts)
+        return counts
+
+    def estimate(
+        self, counts: AnyCounts, attributes: Attributes, alpha: float, prior: Array | None
+    ) -> JointModel:
+        """The model of smoothed relative counts."""
+        return self.find_families(counts, attributes).estimate(alpha, prior)
+
+
+@dataclass(frozen=True, eq=False)
+class Learner:
+    """A structure and a way to its parameters, with what both need to know: classes, parts that
+    numbers are cut into, pseudo-counts, probabilities of the classes (None takes their shares),
+    and whether missing values are counted by their expectation (EM)."""
+
+    structure: StructureLearner
+    parameters: GenerativeParameters | DiscriminativeParameters
+    n_classes: int
+    n_bins: int
+    alpha: float
+    prior: Array | None
+    completes: bool
+
+    def learn_cuts(
+        self, attributes: Attributes, sample: Sample, places: list[int] | None = None
+    ) -> Attributes:
+        """Attributes with cut points; see `Attributes.learn_cuts`."""
+        return attributes.learn_cuts(
+            sample.table, sample.y, self.n_classes, sample.weights, self.n_bins, places
+        )
+
+    def count_first(self, attributes: Attributes, sample: Sample) -> Evidence:
+        """Cuts, arcs and counts from one sample."""
+        return self.count(self.learn_cuts(attributes, sample), sample, complete=self.completes)
+
+    def count(
+        self,
+        attributes: Attributes,
+        sample: Sample,
+        known: AnyCounts | None = None,
+        complete: bool = False,
+    ) -> Evidence:
+        """Counts and sums of a sample, with missing values by their expectation if asked."""
+        codes, cards = attributes.encode(sample.table)
+        rows = CodedRows(codes, cards, sample.y, self.n_classes, sample.weights)
+        counts = self.structure.count(rows, attributes, known)
+        if complete:
+            families = self.structure.find_families(counts, attributes)
+            counts = families.complete(rows, self.alpha)
+        return Evidence(attributes, counts, self._sum_numbers(attributes, sample))
+
+    def _sum_numbers(self, attributes: Attributes, sample: Sample) -> Moments:
+        if not attributes.gaussian:
+            nothing = np.zeros((0, self.n_classes))
+            return Moments(nothing, nothing, nothing, np.zeros(0))
+        numbers = attributes.select_gaussian(sample.table)
+        titles = tuple(attributes.schema.title(int(k)) for k in attributes.gaussian_columns)
+        return Moments.of(numbers, sample.y, self.n_classes, sample.weights, titles)
+
+    def estimate(self, evidence: Evidence) -> Estimate:
+        """The generative model of what was counted."""
+        attributes, counts = evidence.attributes, evidence.counts
+        model = self.structure.estimate(counts, attributes, self.alpha, self.prior)
+        return model, *estimate_normals(evidence.moments)
+
+
+def estimate_normals(moments: Moments) -> tuple[Array, Array]:
+    """Means and standard deviations of the Gaussian columns."""
+    return moments.normals() if len(moments.count) else (moments.mean, moments.squares)
+
+
+@dataclass(frozen=True)
+class GenerativeParameters:
+    """Tables that make the rows most probable: smoothed shares of counts."""
+
+    def choose_rows(self, learner: Learner, sample: Sample) -> Sample:
+        """The rows of `fit` that are counted: all."""
+        return sample
+
+    def learn(
+        self, learner: Learner, evidence: Evidence, sample: Sample
+    ) -> tuple[Estimate, Convergence | None]:
+        """The estimate from what `fit` has counted."""
+        return learner.estimate(evidence), None
+
+
+@dataclass(frozen=True)
+class DiscriminativeParameters:
+    """Tables that make the classes most probable given the rest of the row: the TM algorithm. The
+    attributes are parameters of the classifiers."""
+
+    solver: str
+    penalty: float | str
+    early_stopping: bool
+    max_iter: int
+    tol: float
+
+    def choose_rows(self, learner: Learner, sample: Sample) -> Sample:
+        """The rows of `fit` that are counted: those that early stopping does not watch."""
+        if not learner.alpha > 0:
+            raise ValueError(
+                f"alpha is {learner.alpha}: learning='discriminative' moves counts, and a count of "
+                "zero cannot be moved. Use alpha above 0."
+            )
+        return self._split(sample)[0]
+
+    def _split(self, sample: Sample) -> tuple[Sample, Sample]:
+        """The rows that are learned from, and those that early stopping watches."""
+        if not self.early_stopping:
+            return sample, sample.take(np.arange(0))
+        held = assign_folds(sample.y) == 1  # the only row of a class is learned from
+        if not held.any():
+            raise ValueError(
+                "early_stopping=True needs rows to hold out, besides those that it learns from: no "
+                "class has two rows. Use early_stopping=False."
+            )
+        return sample.take(np.flatnonzero(~held)), sample.take(np.flatnonzero(held))
+
+    def learn(
+        self, learner: Learner, evidence: Evidence, sample: Sample
+    ) -> tuple[Estimate, Convergence | None]:
+        """The estimate that predicts best from what `fit` has counted, and how it was found."""
+        families = learner.structure.find_families(evidence.counts, evidence.attributes)
+        mean, sd = estimate_normals(evidence.moments)
+        # Columns that do not vary have nothing to learn from, and are left as they are.
+        varying = evidence.moments.varying
+        rows, watched = (
+            _read_learning_rows(evidence.attributes, part, varying) for part in self._split(sample)
+        )
+        penalty, losses = self._choose_penalty(learner, evidence, families, sample)
+        stopping = None
+        if self.early_stopping:
+            stopping = EarlyStopping(
+                watched.codes, watched.y, watched.weights, watched.numbers, _PATIENCE
+            )
+        found = learn_discriminatively(
+            families, rows.codes, rows.y, rows.weights, numbers=rows.numbers,
+            moments=_select(evidence.moments, varying), alpha=learner.alpha,
+            penalty=penalty, tolerance=self.tol, stopping=stopping, **self._options,
+        )  # fmt: skip
+        mean[varying], sd[varying] = found.mean, found.sd
+        network = found.network
+        if learner.prior is not None:
+            with np.errstate(divide="ignore"):
+                logs = network.log_prior + np.log(learner.prior * families.of_class.sum())
+            logs -= np.log(families.of_class)
+            network = replace(network, log_prior=logs - np.logaddexp.reduce(logs))
+        convergence = _make_convergence(found, self._solver, penalty, losses, stopping)
+        if not convergence.is_converged:
+            warn_user(convergence.status, ConvergenceWarning)
+        return (network, mean, sd), convergence
+
+    @property
+    def _solver(self) -> str:
+        return "accelerated" if self.solver == "auto" else self.solver
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {"solver": self._solver, "max_iter": self.max_iter}
+
+    def _choose_penalty(
+        self, learner: Learner, evidence: Evidence, families: FamilyCounts, sample: Sample
+    ) -> tuple[float, dict[float, float]]:
+        """Pseudo-counts of the penalty, and the losses by which they were chosen."""
+        if self.penalty != "auto":
+            return float(self.penalty), {}
+        if self.early_stopping:
+            return 0.0, {}
+        weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
+        known = families if learner.structure.keeps_arcs else None
+        folds = _make_folds(learner, evidence.attributes, sample, known)
+        return choose_penalty(folds, weights, learner.alpha, **self._options)
+
+
+def _make_folds(
+    learner: Learner, attributes: Attributes, sample: Sample, known: FamilyCounts | None
+) -> Iterator[PenaltyFold]:
+    """Parts to learn from, with cut points and arcs of their own, and rows to judge by."""
+    fold = assign_folds(sample.y)
+    for k in range(N_FOLDS):
+        places = np.flatnonzero(fold == k)
+        part, held = sample.take(np.flatnonzero(fold != k)), sample.take(places)
+        if not held.n_rows or not part.n_rows:
+            continue
+        own = learner.learn_cuts(attributes, part)
+        evidence = learner.count(own, part, known, learner.completes)
+        varying = evidence.moments.varying
+        yield PenaltyFold(
+            learner.structure.find_families(evidence.counts, own),
+            _select(evidence.moments, varying),
+            _read_learning_rows(own, part, varying),
+            _read_learning_rows(own, held, varying),
+            places,
+        )
+
+
+def _select(moments: Moments, columns: Array) -> Moments:
+    """Moments of some columns."""
+    return Moments(
+        moments.count[columns], moments.mean[columns], moments.squares[columns],
+        moments.largest[columns],
+    )  # fmt: skip
+
+
+def _read_learning_rows(attributes: Attributes, sample: Sample, columns: Array) -> LearningRows:
+    """Rows in the code of some attributes, with some of their Gaussian columns."""
+    codes, _ = attributes.encode(sample.table)
+    numbers = np.ascontiguousarray(attributes.select_gaussian(sample.table)[columns])
+    return LearningRows(codes, sample.y, sample.weights, numbers)
+
+
+def _make_convergence(
+    found: DiscriminativeFit,
+    solver: str,
+    penalty: float,
+    losses: dict[float, float],
+    stopping: EarlyStopping | None,
+) -> Convergence:
+    likelihoods, objectives, steps = (
+        np.array([getattr(step, name) for step in found.trace])
+        for name in ("log_likelihood", "objective", "step")
+    )
+    return Convergence(
+        found.status, found.is_converged, found.is_global, likelihoods, objectives, steps,
+        found.n_iter, solver, penalty, losses,
+        np.array([] if stopping is None else stopping.losses),
+    )  # fmt: skip
