@@ -6,6 +6,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from lindero.evaluation import compare
@@ -197,3 +198,12 @@ def test_text_in_pictures_is_escaped_and_shortened():
 def test_scores_have_as_many_places_as_their_spread(result):
     assert re.fullmatch(r"\d+\.\d ± \d+\.\d %", write_mean(result.best, "error"))
     assert re.fullmatch(r"\d\.\d{2,4} ± \d\.\d{2,4}", write_mean(result.best, "log_loss"))
+
+
+def test_columns_that_were_left_out_are_named(tmp_path):
+    X, y = clouds(60)
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(name=[f"row {k}" for k in range(60)])
+    with pytest.warns(UserWarning, match="Left out: 'name'"):
+        result = compare(table, y, machines=["naive-bayes"], folds=2)
+    page = report_of(result, tmp_path)
+    assert "Left out, with different values in most rows: &#x27;name&#x27;." in page

@@ -41,26 +41,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Any table as numbers: standardised, with one column for each value of a category.
 
     Takes arrays, lists, dataframes of pandas, polars and Arrow, and sparse matrices. Columns with
-    names are found by them, in whatever order they come. Values that were not there in `fit` are
-    no error: a new category is none of those known.
+    names may come in any order. Values that were not seen in `fit` are no error: a new category is
+    none of those known.
 
     Parameters
     ----------
     categorical_features : list, mask or "all", default=None
-        Columns that are categories though they hold numbers. Text and booleans are anyway.
+        Columns that are categories though they hold numbers. Text and booleans always are.
 
     Attributes
     ----------
     form_ : {"table", "sparse"}
-        Whether the columns were looked at one by one, or come scaled from a sparse matrix.
+        Whether it was fitted to a table or to a sparse matrix.
     kinds_ : list of str
         Of each column "number", "category", or "unknown" if it had no value: it is left out then.
     categories_ : list of list
         Values of each column that is a category, in the order of the columns they become.
     mean_, scale_ : ndarray of shape (n_features_in_,)
-        What is subtracted from a number, and what it is divided by then; 0 and 1 for categories.
+        What is subtracted from a number, and what it is then divided by; 0 and 1 for categories.
     indicated_ : ndarray of shape (n_features_in_,), bool
-        Which columns have another that says where they are missing.
+        Which columns get another that says where they are missing.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
