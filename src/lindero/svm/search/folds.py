@@ -23,7 +23,7 @@ take longest.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -86,14 +86,13 @@ class SearchFold:
     def function(self, gamma: Any) -> KernelFunction:
         return kernel_function(set_point(self.template, 1.0, gamma), self.X_train, self.counts)
 
-    def formulate(self, C: float) -> Formulation:
-        return replace(self.formulation, C=C)  # type: ignore[call-arg]
-
-    def adopt(self, C: float, gamma: Any, training: TrainingSet, solved: Solved) -> KernelEstimator:
+    def adopt(
+        self, C: float, gamma: Any, formulation: Formulation, training: TrainingSet, solved: Solved
+    ) -> KernelEstimator:
         """The estimator that fitting the training part with these parameters gives."""
         model = set_point(self.template, C, gamma)
         model.__dict__.update(self.attributes, n_features_in_=self.X_train.shape[1])
-        adopt_solutions(model, self.formulate(C), training, solved)
+        adopt_solutions(model, formulation, training, solved)
         model.certificate_ = certify_solutions(solved, sum(s.seconds for _, s in solved))
         return model
 
@@ -150,15 +149,24 @@ def fit_path(
     training = TrainingSet(
         fold.X_train, function, fold.weights, tasks, fold.codes, fold.n_classes, fold.scheme, shift
     )
+    formulations = [replace(fold.formulation, C=C) for C in Cs]  # type: ignore[call-arg]
+    bounds = [formulation.bounds(fold.weights) for formulation in formulations]
     n_rows = len(fold.train)
     over: KernelOperator | None = None
     paths = []
     for task in tasks:
         if over is None or len(task.rows) < n_rows:
             over = _kernel_of(fold, task.rows, function, matrix, shift)
-        paths.append(_follow(fold, task, over, Cs, solver, settings, 1 / len(tasks)))
+        problems = (
+            formulation.state(over, task.targets, u[task.rows])
+            for formulation, u in zip(formulations, bounds, strict=True)
+        )
+        paths.append(_follow(problems, solver, settings, 1 / len(tasks)))
     solved = [[path[i] for path in paths] for i in range(len(Cs))]
-    models = [fold.adopt(C, gamma, training, solved[i]) for i, C in enumerate(Cs)]
+    models = [
+        fold.adopt(C, gamma, formulation, training, machines)
+        for C, formulation, machines in zip(Cs, formulations, solved, strict=True)
+    ]
     if matrix is not None:
         cross = matrix.between(fold.test, fold.train, function)
         for model, machines in zip(models, solved, strict=True):
@@ -188,20 +196,11 @@ def _kernel_of(
 
 
 def _follow(
-    fold: SearchFold,
-    task: Task,
-    kernel: KernelOperator,
-    Cs: Sequence[float],
-    solver: Solver,
-    settings: PathSettings,
-    share: float,
+    problems: Iterable[DualQP], solver: Solver, settings: PathSettings, share: float
 ) -> Solved:
-    """The problem of a task and its solution for each C."""
+    """The problems of a task along C, with their solutions."""
     solved: Solved = []
-    for C in Cs:
-        formulation = fold.formulate(C)
-        bounds = formulation.bounds(fold.weights)[task.rows]
-        problem = formulation.state(kernel, task.targets, bounds)
+    for problem in problems:
         solution = _go_on(problem, solved[-1] if solved else None, solver, settings.limits)
         if settings.limits.interrupted:
             raise KeyboardInterrupt
