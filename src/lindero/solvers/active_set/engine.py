@@ -355,19 +355,17 @@ class ActiveSet:
         self._begin_change()
         self.point.delta = delta
 
-    def solve_from(self, a: Array, solver: Solver, limits: Limits | None = None) -> Status:
+    def solve_from(self, a: Array, solver: Solver, limits: Limits | None = None) -> None:
         """Become the optimum for the bounds and the sum as they are, found by `solver` from near
         `a`; its tolerance does not matter much, since what it leaves is settled here."""
         point = self.point
         taking_part = np.flatnonzero(point.u > 0.0)
         point.a[:] = 0.0
-        status = Status.OPTIMAL
         if len(taking_part):
             problem = self._restrict(taking_part)
             start = Solution(a[taking_part], np.empty(0), 0.0, Status.OPTIMAL, 0, 0.0)
             solution = solver.solve(problem, start, limits)
             point.a[taking_part] = move_to_corner(problem, solution.a)
-            status = solution.status
         try:
             self._rebuild()
         except BreakdownError as error:
@@ -378,7 +376,6 @@ class ActiveSet:
             point.lost = True
             proper = point.kernel.function.name in ("linear", "poly", "rbf")
             point.indefinite = str(error) == INDEFINITE and not proper
-        return status
 
     def restate(self, variables: Array, s: Array, p: Array) -> None:
         """Other signs and linear terms for variables that are at zero, of bound zero."""
