@@ -225,6 +225,8 @@ def warn_of_the_warm_up(attributes: Attributes, sample: Sample, classes: Array) 
 
 def warn_of_codes(attributes: Attributes, sample: Sample, moments: Moments) -> None:
     """Of Gaussian columns that look like categories written as numbers."""
+    if not attributes.gaussian:
+        return
     flat = ((moments.count >= 2) & (moments.squares == 0.0)).any(axis=1)
     if flat.any():
         mean, _ = moments.normals()
