@@ -103,7 +103,7 @@ def optimum() -> None:
             finite = "no maximum" not in model.convergence_.status
             gap = abs(ours - theirs) / abs(theirs)
             rows.append([name, which, f"{ours:.6f}", f"{theirs:.6f}", f"{gap:.0e}" if finite else
-                         "no maximum", f"{model.convergence_.n_passes}"])  # fmt: skip
+                         "no maximum", f"{model.convergence_.n_iter}"])  # fmt: skip
     print("\n### Conditional log-likelihood without penalty, beside LogisticRegression on the same "
           "indicators (wanted: within 1e-4 where there is a maximum)")  # fmt: skip
     table(["set", "model", "ours", "LogisticRegression", "relative difference", "passes"], rows)

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 
 from lindero.bayes.columns.attributes import encode_cut, find_mdl_cuts
-from lindero.bayes.conditional.conditional import ConditionalRows
-from lindero.bayes.conditional.conditional_problem import Problem
-from lindero.bayes.conditional.family_cells import FamilyCells
 from lindero.bayes.counts.counting import CodedRows
 from lindero.bayes.counts.counts import count_pairs, measure_conditional_information
+from lindero.bayes.discriminative.cells import FamilyCells
+from lindero.bayes.discriminative.logistic import absorb_normalisers
+from lindero.bayes.discriminative.objective import ConditionalProblem, ConditionalRows
 from lindero.bayes.networks.network import FamilyCounts
 from lindero.bayes.tan import find_tree
 
@@ -48,7 +48,7 @@ def problem_of(families, codes, y, weights=None, alpha=1.0, **options):
         families.parents, families.with_class, families.cards, len(families.of_class)
     )
     rows = ConditionalRows(cells, codes, y, weights, options.pop("numbers", None))
-    return Problem.of(rows, families, alpha, **options)
+    return ConditionalProblem.of(rows, families, alpha, **options)
 
 
 def read_table(path):
@@ -73,3 +73,14 @@ def read_table(path):
 def learned_tree(codes, cards, y):
     counts = count_pairs(CodedRows(codes, cards, y, int(y.max()) + 1))
     return find_tree(measure_conditional_information(counts)[0])
+
+
+def from_logistic(coefficients, intercepts, cards, parents, with_class):
+    """The network whose posterior is that of a logistic regression on indicators, of a graph that
+    `is_global`; attributes without the class as parent become uniform."""
+    cells = FamilyCells(parents, with_class, np.asarray(cards, dtype=np.int64), len(intercepts))
+    chosen = np.flatnonzero(cells.telling[:-1])
+    assert np.shape(coefficients) == (len(intercepts), len(chosen))
+    logs = np.zeros((cells.size, cells.n_classes))
+    logs[chosen], logs[-1] = np.asarray(coefficients).T, intercepts
+    return cells.to_network(absorb_normalisers(cells, logs))

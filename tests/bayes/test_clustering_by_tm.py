@@ -6,10 +6,9 @@ from sklearn.datasets import load_iris
 
 from lindero.bayes import TMClustering
 from lindero.bayes.columns.moments import Moments
-from lindero.bayes.conditional.discriminative import conditionally_learned
-from lindero.bayes.latent.em import Reports, best_of_starts
-from lindero.bayes.latent.latent_rows import LatentRows
-from lindero.bayes.latent.starts import Starts
+from lindero.bayes.discriminative.learning import learn_discriminatively
+from lindero.bayes.latent.em import ClusteringReports, Starts, fit_mixtures
+from lindero.bayes.latent.mixture import LatentRows
 from tests.bayes.test_clustering import planted
 from tests.bayes.test_latent import table
 
@@ -19,18 +18,18 @@ def test_rows_that_count_for_all_clusters_leave_every_model_where_it_is():
     codes, cards, numbers, weights = table(missing=0.0)
     codes, cards = codes[[0, 1, 3]], cards[[0, 1, 3]]
     rows = LatentRows(codes, cards, numbers, weights, 1.0, 0.1)
-    em = best_of_starts(Starts(rows, numbers), [3], 0, 7, 0.0, Reports(None, 1))[3]
+    em = fit_mixtures(Starts(rows, numbers), [3], 0, 7, 0.0, ClusteringReports(None, 1))[3]
     model, found = em.mixture, em.made_of
     mean, sd = rows.normals(model)
     count = np.maximum(found.sums[0], 2.0)
     moments = Moments(count, mean, sd**2 * (count - 1.0), np.abs(numbers).max(axis=1))
-    network = rows.families(found).estimate(1.0, model.weights)
+    network = rows.to_families(found).estimate(1.0, model.weights)
     joint = network.log_joint(codes)
     for x, m, s in zip(numbers, mean, sd, strict=True):
         joint += -0.5 * ((x[:, None] - m) / s) ** 2 - np.log(s)
     shares = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
-    learned = conditionally_learned(
-        rows.families(found), np.tile(codes, 3), np.repeat(np.arange(3), rows.n_rows),
+    learned = learn_discriminatively(
+        rows.to_families(found), np.tile(codes, 3), np.repeat(np.arange(3), rows.n_rows),
         (weights[:, None] * shares).T.ravel(), numbers=np.tile(numbers, 3), moments=moments,
         alpha=1.0, prior=model.weights,
     )  # fmt: skip

@@ -182,10 +182,18 @@ def test_the_callback_can_end_clustering(stage):
     assert sound(model, X)
 
 
-def test_too_few_passes_are_told():
+def test_the_former_name_of_the_number_of_iterations_warns():
+    X, _ = planted(n_rows=80)
+    reports = []
+    TMClustering(2, random_state=0, callback=reports.append).fit(X)
+    with pytest.warns(FutureWarning, match="n_passes is now called n_iter"):
+        assert reports[-1].n_passes == reports[-1].n_iter > 0
+
+
+def test_too_few_iterations_are_told():
     X, _ = planted(n_rows=80)
     model = TMClustering(4, max_iter=2, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="Stopped after 2 passes"):
+    with pytest.warns(ConvergenceWarning, match="Stopped after 2 iterations"):
         model.fit(X)
     assert model.n_iter_ == 2
 

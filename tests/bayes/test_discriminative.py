@@ -8,9 +8,9 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from lindero.bayes import KDB, TAN, NaiveBayes, NetworkClassifier
-from lindero.bayes.conditional.logistic import from_logistic
 from tests.bayes.mixed_tables import categories, mixed
 from tests.bayes.soft_tables import codes_of, soft
+from tests.conditional_bank import from_logistic
 from tests.naive import conditional as twin
 
 #: Graphs in which any weights are those of a network.

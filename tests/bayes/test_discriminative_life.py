@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 from lindero.bayes import KDB, TAN, NaiveBayes, NetworkClassifier
-from lindero.bayes.convergence import Convergence
+from lindero.bayes.discriminative.convergence import Convergence
 from tests.bayes.mixed_tables import categories, mixed
 from tests.bayes.soft_tables import soft
 from tests.naive.penalty_choice import folds
@@ -77,7 +77,7 @@ def test_early_stopping_watches_the_second_of_five_rows_of_each_class(name, solv
     ).fit(X, y)
     found = model.convergence_
     assert found.is_converged
-    assert found.status.startswith("Stopped early: the rows that are watched had their least")
+    assert found.status.startswith("Stopped early: the validation rows had their lowest")
     assert found.penalty == 0
     held = folds(y) == 1
     own = np.searchsorted(model.classes_, y[held])
@@ -158,13 +158,13 @@ def test_a_failed_fit_leaves_everything(name):
 
 @EVERY_MAKER
 @pytest.mark.parametrize("solver", ["tm", "accelerated"])
-def test_too_few_passes_warn(name, solver):
+def test_too_few_iterations_warn(name, solver):
     X, y = soft(7, 300)
     model = discriminative(name, penalty=0, solver=solver, max_iter=3)
-    with pytest.warns(ConvergenceWarning, match="Stopped after 3 passes, the most that were"):
+    with pytest.warns(ConvergenceWarning, match="Stopped after 3 iterations, the most that"):
         model.fit(X, y)
     assert not model.convergence_.is_converged
-    assert model.convergence_.n_passes <= 3
+    assert model.convergence_.n_iter <= 3
     assert np.isfinite(model.predict_log_proba(X)).all()
 
 
@@ -175,14 +175,14 @@ def test_what_is_told():
     assert found.objective.shape == found.step.shape == (n,)
     assert found.step[0] == 0
     assert 0 < found.step[1:].min() <= found.step.max() <= 1
-    assert found.n_passes >= n
+    assert found.n_iter >= n
     assert found.log_likelihood[0] == found.objective[0]
     assert (found.objective[1:] < found.log_likelihood[1:]).all()
     assert (found.penalty, found.solver, found.penalty_losses) == (3.0, "tm", {})
     assert found.validation_losses.size == 0
     assert "a penalty need not be concave" in found.status
     assert str(found).startswith("Conditional log-likelihood -")
-    assert f"in {found.n_passes} passes, penalty 3. Converged" in str(found)
+    assert f"in {found.n_iter} iterations, penalty 3. Converged" in str(found)
     assert repr(found) == f"<Convergence: {found}>"
     again = discriminative("TAN", penalty=3.0, solver="tm").fit(X, y).convergence_
     other = discriminative("TAN", penalty=4.0, solver="tm").fit(X, y).convergence_
@@ -190,6 +190,13 @@ def test_what_is_told():
     assert found != "Converged"
     with pytest.raises(TypeError, match="unhashable"):
         hash(found)
+
+
+def test_the_former_name_of_the_number_of_iterations_warns():
+    X, y = soft(8, 100)
+    found = discriminative("NaiveBayes", penalty=3.0).fit(X, y).convergence_
+    with pytest.warns(FutureWarning, match="n_passes is now called n_iter"):
+        assert found.n_passes == found.n_iter > 0
 
 
 @EVERY_MAKER
@@ -287,4 +294,4 @@ def test_the_number_of_iterations_is_told():
     X, y = soft(8, 100)
     assert NaiveBayes().fit(X, y).n_iter_ == 1
     found = discriminative("NaiveBayes", penalty=3.0).fit(X, y)
-    assert found.n_iter_ == found.convergence_.n_passes > 1
+    assert found.n_iter_ == found.convergence_.n_iter > 1

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.bayes import TAN, NaiveBayes, NetworkClassifier
-from lindero.bayes.conditional.penalty_choice import STRENGTHS, _safest, folds_of
+from lindero.bayes.discriminative.learning import STRENGTHS, _choose_safest, assign_folds
 from tests.bayes.mixed_tables import categories
 from tests.naive import penalty_choice as twin
 
@@ -44,7 +44,7 @@ def test_losses_and_choice_are_those_of_plain_cross_validation(make, seed, n_row
     X, y = table(seed, n_rows)
     weights = np.random.default_rng(seed).integers(1, 3, n_rows).astype(float)
     found = make().fit(X, y, sample_weight=weights).convergence_
-    losses = [twin.row_losses(make, X, y, weights, strength) for strength in twin.STRENGTHS]
+    losses = [twin.compute_row_losses(make, X, y, weights, strength) for strength in twin.STRENGTHS]
     means = [np.average(own, weights=weights) for own in losses]
     assert tuple(found.penalty_losses) == twin.STRENGTHS == STRENGTHS
     assert_allclose(list(found.penalty_losses.values()), means, rtol=1e-9)
@@ -92,23 +92,23 @@ def test_the_standard_error_rule():
     ):
         best = shifts.index(0.0)
         losses = np.array([base + shift + noise * (k != best) for k, shift in enumerate(shifts)])
-        assert _safest(losses, weights) == expected == twin.chosen(losses, weights)
+        assert _choose_safest(losses, weights) == expected == twin.chosen(losses, weights)
         twice = np.full(50, 2.0)
-        assert _safest(losses, twice) == twin.chosen(losses, twice)
+        assert _choose_safest(losses, twice) == twin.chosen(losses, twice)
     equal = np.tile(base, (5, 1))
-    assert _safest(equal, weights) == 4
+    assert _choose_safest(equal, weights) == 4
 
 
 def test_folds_are_stratified_and_fixed():
     random = np.random.default_rng(5)
     y = random.choice(4, 203, p=[0.6, 0.3, 0.09, 0.01])
-    fold = folds_of(y)
+    fold = assign_folds(y)
     assert_array_equal(fold, twin.folds(y))
     for c in range(4):
         sizes = np.bincount(fold[y == c], minlength=5)
         assert np.ptp(sizes) <= 1
         assert sizes.sum() == np.sum(y == c)
-    assert_array_equal(np.argsort(folds_of(np.array([3, 3, 1]))), [0, 2, 1])
+    assert_array_equal(np.argsort(assign_folds(np.array([3, 3, 1]))), [0, 2, 1])
 
 
 def test_a_class_with_one_row_has_finite_losses():

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from lindero.bayes.conditional.discriminative import conditionally_learned
-from lindero.bayes.conditional.early_stopping import EarlyStopping
+from lindero.bayes.discriminative.learning import EarlyStopping, learn_discriminatively
 from tests.conditional_bank import chain, counted, random_rows
 
 
@@ -26,11 +25,11 @@ def test_the_best_pass_is_what_it_gives(solver):
     codes, y, others, labels, cards = too_many_parameters()
     families = counted(chain(6), codes, cards, y, 2)
     stopping = EarlyStopping(others, labels, patience=3)
-    fit = conditionally_learned(families, codes, y, solver=solver, stopping=stopping)
-    whole = conditionally_learned(families, codes, y, solver=solver)
-    assert fit.n_passes < whole.n_passes
-    assert fit.status.startswith("Stopped early: the rows that are watched had their least")
-    assert len(stopping.losses) == stopping.best_pass + 1 + 3
+    fit = learn_discriminatively(families, codes, y, solver=solver, stopping=stopping)
+    whole = learn_discriminatively(families, codes, y, solver=solver)
+    assert fit.n_iter < whole.n_iter
+    assert fit.status.startswith("Stopped early: the validation rows had their lowest")
+    assert len(stopping.losses) == stopping.best_step + 1 + 3
     np.testing.assert_allclose(loss_of(fit.network, others, labels), min(stopping.losses))
     np.testing.assert_allclose(stopping.losses[0], loss_of(families.estimate(1.0), others, labels))
     assert min(stopping.losses) < loss_of(whole.network, others, labels)
@@ -42,7 +41,7 @@ def test_learning_that_keeps_improving_ends_by_itself():
     codes, y = random_rows(random, 4000, cards, 2)
     families = counted(chain(4), codes[:, :3000], cards, y[:3000], 2)
     stopping = EarlyStopping(codes[:, :3000], y[:3000], patience=5)
-    fit = conditionally_learned(families, codes[:, :3000], y[:3000], stopping=stopping)
+    fit = learn_discriminatively(families, codes[:, :3000], y[:3000], stopping=stopping)
     assert fit.status.startswith("Converged")
     np.testing.assert_allclose(min(stopping.losses) * 3000, -fit.trace[-1].log_likelihood)
 
@@ -59,7 +58,7 @@ def test_weights_and_numbers_of_validation_rows():
         np.repeat(numbers, weights, axis=1),
     )  # fmt: skip
     for stopping in (weighted, repeated):
-        conditionally_learned(families, codes, y, numbers=numbers, stopping=stopping)
+        learn_discriminatively(families, codes, y, numbers=numbers, stopping=stopping)
     np.testing.assert_allclose(weighted.losses, repeated.losses)
 
 

@@ -5,9 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from lindero.bayes.latent.em import Reports, best_of_starts
-from lindero.bayes.latent.latent_rows import LatentRows, Mixture, varying_columns
-from lindero.bayes.latent.starts import Starts, row_keys
+from lindero.bayes.latent.em import ClusteringReports, Starts, fit_mixtures, hash_rows
+from lindero.bayes.latent.mixture import LatentRows, Mixture, gather_moments
 from tests.naive import clustering as naive
 
 ALPHA, LEAST = 0.7, 0.3
@@ -61,7 +60,7 @@ def test_passes_are_those_of_the_twin(n_clusters, weighted, parts):
     weights = weights if weighted else np.ones(len(weights))
     rows = LatentRows(codes, cards, numbers, given, ALPHA, LEAST)
     shares = np.random.default_rng(1).dirichlet(np.ones(n_clusters), len(weights))
-    mixture = rows.estimate(rows.shared_out(np.log(shares)))
+    mixture = rows.estimate(rows.share_out(np.log(shares)))
     for _ in range(3):
         known = naive.estimate(
             shares, weights, codes, cards, numbers, ALPHA, least_sd(numbers, weights)
@@ -85,7 +84,7 @@ def test_the_objective_never_falls(seed, alpha):
     codes, cards, numbers, weights = table(seed)
     rows = LatentRows(codes, cards, numbers, weights, alpha, LEAST)
     starts = Starts(rows, numbers)
-    fit = best_of_starts(starts, [4], seed, 200, 0.0, Reports(None, 1))[4]
+    fit = fit_mixtures(starts, [4], seed, 200, 0.0, ClusteringReports(None, 1))[4]
     assert len(fit.trace) > 5
     assert np.diff(fit.trace).min() > -1e-12 * abs(fit.trace[0])
 
@@ -93,7 +92,7 @@ def test_the_objective_never_falls(seed, alpha):
 def test_the_likelihood_alone_may_fall():
     codes, cards, numbers, weights = table()
     rows = LatentRows(codes, cards, numbers, weights, 1e-6, LEAST)
-    fit = best_of_starts(Starts(rows, numbers), [3], 0, 500, 0.0, Reports(None, 1))[3]
+    fit = fit_mixtures(Starts(rows, numbers), [3], 0, 500, 0.0, ClusteringReports(None, 1))[3]
     smoothed = LatentRows(codes, cards, numbers, weights, 20.0, LEAST)
     before = smoothed.expect(fit.mixture)
     after = smoothed.expect(smoothed.estimate(before))
@@ -105,7 +104,7 @@ def test_no_deviation_falls_below_the_least():
     codes, cards, numbers, weights = table(missing=0.0)
     numbers[0] = np.where(codes[0] == 1, 5.0, numbers[0])  # one number in many rows
     rows = LatentRows(codes, cards, numbers, weights, 1.0, 0.01)
-    fit = best_of_starts(Starts(rows, numbers), [3], 0, 500, 0.0, Reports(None, 3))[3]
+    fit = fit_mixtures(Starts(rows, numbers), [3], 0, 500, 0.0, ClusteringReports(None, 3))[3]
     assert fit.mixture.sd.min() == pytest.approx(0.01)
     assert np.isfinite(fit.log_likelihood)
 
@@ -114,8 +113,8 @@ def test_free_parameters():
     codes, cards, numbers, _ = table()
     rows = LatentRows(codes, cards, numbers, None, 1.0, LEAST)
     of_one_cluster = (3 - 1) + (5 - 1) + 0 + (2 - 1) + 2 * 3
-    assert rows.n_parameters(1) == of_one_cluster
-    assert rows.n_parameters(4) == 4 * of_one_cluster + 3
+    assert rows.count_parameters(1) == of_one_cluster
+    assert rows.count_parameters(4) == 4 * of_one_cluster + 3
 
 
 def test_many_rows_and_threads_give_the_sums_of_their_parts():
@@ -123,9 +122,9 @@ def test_many_rows_and_threads_give_the_sums_of_their_parts():
     whole = LatentRows(codes, cards, numbers, weights, 1.0, LEAST)
     shares = np.random.default_rng(0).normal(size=(10_000, 3))
     halves = [slice(0, 3_333), slice(3_333, None)]
-    found = whole.shared_out(shares)
-    with whole.threads():
-        threaded = whole.shared_out(shares)
+    found = whole.share_out(shares)
+    with whole.threads.keep():
+        threaded = whole.share_out(shares)
     np.testing.assert_array_equal(found.counts, threaded.counts)
     np.testing.assert_array_equal(found.sums, threaded.sums)
     parts = [
@@ -133,7 +132,7 @@ def test_many_rows_and_threads_give_the_sums_of_their_parts():
         for part in halves
     ]
     counts = sum(
-        rows.shared_out(shares[part]).counts for rows, part in zip(parts, halves, strict=True)
+        rows.share_out(shares[part]).counts for rows, part in zip(parts, halves, strict=True)
     )
     np.testing.assert_allclose(counts, found.counts, rtol=1e-12)
 
@@ -142,8 +141,8 @@ def test_reordered_clusters_are_the_same_mixture():
     codes, cards, numbers, _ = table()
     rows = LatentRows(codes, cards, numbers, None, 1.0, LEAST)
     shares = np.random.default_rng(0).normal(size=(60, 3))
-    mixture = rows.estimate(rows.shared_out(shares))
-    moved = mixture.reordered(np.array([2, 0, 1]))
+    mixture = rows.estimate(rows.share_out(shares))
+    moved = mixture.reorder(np.array([2, 0, 1]))
     assert isinstance(moved, Mixture)
     np.testing.assert_allclose(moved.weights, mixture.weights[[2, 0, 1]])
     one, two = rows.expect(mixture), rows.expect(moved)
@@ -153,7 +152,7 @@ def test_reordered_clusters_are_the_same_mixture():
 def test_keys_tell_rows_apart():
     codes = np.array([[1, 1, 2, 1], [2, 2, 1, 2]], dtype=np.uint8)
     numbers = np.array([[0.0, -0.0, 0.0, np.nan]])
-    keys = row_keys(codes, numbers)
+    keys = hash_rows(codes, numbers)
     assert keys[0] == keys[1]
     assert len(set(keys.tolist())) == 3
 
@@ -164,12 +163,12 @@ def test_starts_do_not_depend_on_the_order_of_rows():
     one = Starts(LatentRows(codes, cards, numbers, weights, 1.0, LEAST), numbers)
     moved = LatentRows(codes[:, order], cards, numbers[:, order], weights[order], 1.0, LEAST)
     two = Starts(moved, numbers[:, order])
-    shares = one.log_shares(3, np.random.default_rng(0))
-    np.testing.assert_array_equal(shares[order], two.log_shares(3, np.random.default_rng(0)))
+    shares = one.draw_log_shares(3, np.random.default_rng(0))
+    np.testing.assert_array_equal(shares[order], two.draw_log_shares(3, np.random.default_rng(0)))
     assert one.n_distinct == two.n_distinct == 60
     assert ((shares == 0.0).sum(axis=1) >= 1).all()
 
 
 def test_constant_columns_are_found():
     numbers = np.array([[1e9, 1e9 + 1e-6, 1e9], [1.0, 2.0, np.nan], [3.0, np.nan, 3.0]])
-    np.testing.assert_array_equal(varying_columns(numbers, None, ("a", "b", "c")), [0, 1, 0])
+    np.testing.assert_array_equal(gather_moments(numbers, None, ("a", "b", "c")).varying, [0, 1, 0])

@@ -4,19 +4,20 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from lindero.bayes.conditional.discriminative import conditionally_learned
-from lindero.bayes.conditional.family_cells import FamilyCells
-from lindero.bayes.conditional.input_margins import joint_counts, with_margins
-from lindero.bayes.conditional.logistic import (
-    absorbed,
-    from_logistic,
-    indicators,
+from lindero.bayes.discriminative.cells import FamilyCells
+from lindero.bayes.discriminative.learning import learn_discriminatively
+from lindero.bayes.discriminative.logistic import (
+    absorb_normalisers,
+    build_indicators,
+    compute_joint_counts,
+    fit_margins,
     is_global,
     to_logistic,
 )
 from tests.conditional_bank import (
     chain,
     counted,
+    from_logistic,
     learned_tree,
     loops,
     naive,
@@ -55,7 +56,7 @@ def test_any_weights_are_those_of_a_network(parents):
         np.testing.assert_allclose(np.exp(table).sum(axis=-2), 1.0)
     np.testing.assert_allclose(np.exp(network.log_prior).sum(), 1.0)
     codes = np.array([random.integers(1, r + 1, 200) for r in cards]).astype(np.uint8)
-    scores = indicators(network, codes) @ coefficients.T + intercepts
+    scores = build_indicators(network, codes) @ coefficients.T + intercepts
     expected = scores - np.logaddexp.reduce(scores, axis=1)[:, None]
     np.testing.assert_allclose(log_posterior(network, codes), expected, atol=1e-10)
 
@@ -63,7 +64,7 @@ def test_any_weights_are_those_of_a_network(parents):
     back = from_logistic(*there, cards, parents, with_class)
     for one, two in zip(network.log_tables, back.log_tables, strict=True):
         np.testing.assert_allclose(one, two, atol=1e-12)
-    scores = indicators(network, codes) @ there[0].T + there[1]
+    scores = build_indicators(network, codes) @ there[0].T + there[1]
     np.testing.assert_allclose(scores, network.log_joint(codes), atol=1e-10)
 
 
@@ -72,19 +73,12 @@ def test_indicators_are_in_the_order_that_is_told():
         np.arange(16.0).reshape(2, 8), np.zeros(2), [2, 3], ((), (0,)), (True, True)
     )
     codes = np.array([[2, 1, 0], [3, 1, 2]], np.uint8)
-    rows = indicators(network, codes).toarray()
+    rows = build_indicators(network, codes).toarray()
     assert rows.shape == (3, 8)
     # value 2 of the first; value 3 of the second under value 2 of the first
     assert np.flatnonzero(rows[0]).tolist() == [1, 2 + 2 * 2 + 1]
     assert np.flatnonzero(rows[1]).tolist() == [0, 2]
     assert not rows[2].any()
-
-
-def test_weights_without_a_network_are_refused():
-    with pytest.raises(ValueError, match="must be parents of one another"):
-        from_logistic(np.zeros((2, 9)), np.zeros(2), [2] * 4, loops(4), (True,) * 4)
-    with pytest.raises(ValueError, match=r"need \(2, 4\)"):
-        from_logistic(np.zeros((2, 5)), np.zeros(2), [2, 2], naive(2), (True, True))
 
 
 @pytest.mark.parametrize("parents", [naive(5), chain(5), PERFECT])
@@ -93,24 +87,24 @@ def test_margins_are_given_back_without_a_change_of_the_posterior(parents):
     cards, n_classes = np.array([2, 3, 2, 4, 3]), 3
     cells = FamilyCells(parents, (True,) * 5, cards, n_classes)
     one, two = (
-        absorbed(cells, random.normal(size=(cells.size, n_classes)) * cells.used[:, None])
+        absorb_normalisers(cells, random.normal(size=(cells.size, n_classes)) * cells.used[:, None])
         for _ in range(2)
     )
-    wanted = joint_counts(cells, one, 50.0, one).sum(axis=1)
-    found = with_margins(cells, two, wanted)
-    margins = joint_counts(cells, found, 50.0, one).sum(axis=1)
-    assert np.abs(joint_counts(cells, two, 50.0, one).sum(axis=1) - wanted).max() > 1
+    wanted = compute_joint_counts(cells, one, 50.0, one).sum(axis=1)
+    found = fit_margins(cells, two, wanted)
+    margins = compute_joint_counts(cells, found, 50.0, one).sum(axis=1)
+    assert np.abs(compute_joint_counts(cells, two, 50.0, one).sum(axis=1) - wanted).max() > 1
     np.testing.assert_allclose(margins, wanted, rtol=1e-7)
     codes = np.array([random.integers(1, r + 1, 100) for r in cards]).astype(np.uint8)
     np.testing.assert_allclose(
-        log_posterior(cells.network(found), codes), log_posterior(cells.network(two), codes),
+        log_posterior(cells.to_network(found), codes), log_posterior(cells.to_network(two), codes),
         atol=1e-10,
     )  # fmt: skip
 
 
 def optimum(network, codes, y):
     """The conditional log-likelihood at the optimum of scikit-learn's logistic regression."""
-    X = indicators(network, codes)
+    X = build_indicators(network, codes)
     model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=20_000).fit(X, y)
     return model.predict_log_proba(X)[np.arange(len(y)), y].sum()
 
@@ -123,7 +117,7 @@ def test_both_ways_end_in_the_network_of_logistic_regression(parents, n_classes)
     codes, y = random_rows(random, 1500, cards, n_classes)
     families = counted(parents, codes, cards, y, n_classes)
     fits = [
-        conditionally_learned(families, codes, y, solver=solver, tolerance=tolerance)
+        learn_discriminatively(families, codes, y, solver=solver, tolerance=tolerance)
         for solver, tolerance in (("tm", 1e-11), ("accelerated", 1e-13))
     ]
     best = optimum(fits[0].network, codes, y)
@@ -143,7 +137,7 @@ def test_published_tables_reach_the_logistic_optimum(name, real_data):
     codes, cards, y = read_table(real_data(f"uci_{name}.csv.gz"))
     for parents in (naive(len(codes)), learned_tree(codes, cards, y)):
         families = counted(parents, codes, cards, y, int(y.max()) + 1)
-        fit = conditionally_learned(families, codes, y, tolerance=1e-12, max_passes=3000)
+        fit = learn_discriminatively(families, codes, y, tolerance=1e-12, max_iter=3000)
         best = optimum(fit.network, codes, y)
         # Where values never meet a class there is a supremum only, which both come close to.
         rtol = 1e-6 if fit.status.startswith("Converged") else 1e-5
@@ -155,7 +149,7 @@ def test_separable_tables_end_finite_with_the_posterior_that_was_found(real_data
     for left_out in range(5):
         kept = np.arange(len(y)) % 5 != left_out
         families = counted(naive(len(codes)), codes[:, kept], cards, y[kept], 2)
-        fit = conditionally_learned(families, codes[:, kept], y[kept])
+        fit = learn_discriminatively(families, codes[:, kept], y[kept])
         assert fit.status.startswith("The conditional likelihood has no maximum, because some")
         assert all(np.isfinite(table).all() for table in fit.network.log_tables)
         own = log_posterior(fit.network, codes[:, kept])[np.arange(kept.sum()), y[kept]].sum()
@@ -166,7 +160,7 @@ def test_separable_tables_end_finite_with_the_posterior_that_was_found(real_data
 def test_moving_counts_reaches_it_too(name, real_data):
     codes, cards, y = read_table(real_data(f"uci_{name}.csv.gz"))
     families = counted(naive(len(codes)), codes, cards, y, 2)
-    fit = conditionally_learned(families, codes, y, solver="tm", tolerance=1e-10)
+    fit = learn_discriminatively(families, codes, y, solver="tm", tolerance=1e-10)
     assert fit.status.startswith("Converged")
     best = optimum(fit.network, codes, y)
     np.testing.assert_allclose(fit.trace[-1].log_likelihood, best, rtol=1e-6)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from lindero.bayes.columns.moments import Moments
-from lindero.bayes.conditional.accelerated import Variables, ascended
-from lindero.bayes.conditional.conditional import Parameters
-from lindero.bayes.conditional.discriminative import conditionally_learned
-from lindero.bayes.conditional.tm import moved_counts
+from lindero.bayes.discriminative.lbfgs import LbfgsVariables, run_lbfgs
+from lindero.bayes.discriminative.learning import learn_discriminatively
+from lindero.bayes.discriminative.objective import NetworkParameters
+from lindero.bayes.discriminative.tm import move_counts
 from tests.conditional_bank import chain, counted, loops, naive, problem_of, random_rows
 from tests.naive import conditional as twin
 from tests.naive.penalty import penalty as twin_penalty
@@ -30,11 +30,11 @@ def some_problem(graph, penalty, seed=0, n_rows=60, missing=0.0, with_class=None
 def elsewhere(problem, seed, size=0.4):
     """Parameters some way from the start, as Parameters and as network and normals."""
     random = np.random.default_rng(seed)
-    start, cells = problem.parameters(problem.counts, problem.sums), problem.rows.cells
-    logs = cells.normalised(start.logs + random.normal(0, size, start.logs.shape))
+    start, cells = problem.estimate(problem.counts, problem.sums), problem.rows.cells
+    logs = cells.normalise(start.logs + random.normal(0, size, start.logs.shape))
     mean = start.mean + random.normal(0, size, start.mean.shape)
-    at = Parameters(logs, mean, start.sd * np.exp(random.normal(0, size, mean.shape)))
-    return at, (problem.network(at), problem.rows.gaussian.outwards(at.mean, at.sd))
+    at = NetworkParameters(logs, mean, start.sd * np.exp(random.normal(0, size, mean.shape)))
+    return at, (problem.build_network(at), problem.rows.gaussian.unstandardise(at.mean, at.sd))
 
 
 @pytest.mark.parametrize("graph", [naive, chain, loops])
@@ -44,8 +44,8 @@ def test_the_objective_is_the_likelihood_less_divergences(graph, missing, with_c
     problem, codes, y, weights, numbers = some_problem(
         graph, 4.0, missing=missing, with_class=with_class
     )
-    start = problem.parameters(problem.counts, problem.sums)
-    first = problem.network(start), problem.rows.gaussian.outwards(start.mean, start.sd)
+    start = problem.estimate(problem.counts, problem.sums)
+    first = problem.build_network(start), problem.rows.gaussian.unstandardise(start.mean, start.sd)
     at, (network, normals) = elsewhere(problem, 1)
     posterior = twin.posterior(network, normals, codes, numbers)
     likelihood = weights @ np.log(posterior[np.arange(len(y)), y])
@@ -61,19 +61,19 @@ def test_the_objective_is_the_likelihood_less_divergences(graph, missing, with_c
 @pytest.mark.parametrize("graph", [naive, chain, loops])
 def test_every_slope_of_the_penalty_is_that_of_finite_differences(graph):
     problem, *_ = some_problem(graph, 7.0, seed=2)
-    variables = Variables.of(problem)
-    start = problem.parameters(problem.counts, problem.sums)
+    variables = LbfgsVariables.of(problem)
+    start = problem.estimate(problem.counts, problem.sums)
     at, _ = elsewhere(problem, 3)
-    vector = variables.vector(at)
-    at = variables.parameters(vector, start)
-    slope = variables.slope(at, problem.evaluate(at))
+    vector = variables.pack(at)
+    at = variables.unpack(vector, start)
+    slope = variables.compute_slope(at, problem.evaluate(at))
     assert np.abs(slope[-12:]).min() > 1e-3  # means and deviations are among them
     for k in range(len(vector)):
         ends = []
         for sign in (1, -1):
             moved = vector.copy()
             moved[k] += sign * 1e-5
-            ends.append(problem.evaluate(variables.parameters(moved, start)).objective)
+            ends.append(problem.evaluate(variables.unpack(moved, start)).objective)
         np.testing.assert_allclose(slope[k], (ends[0] - ends[1]) / 2e-5, rtol=1e-5, atol=1e-5)
 
 
@@ -89,7 +89,7 @@ def test_a_large_penalty_gives_the_generative_tables_back(graph, solver):
     mean, sd = Moments.of(numbers, y, 3).normals()
     apart = []
     for strength in (1.0, 1e3, 1e8):
-        fit = conditionally_learned(
+        fit = learn_discriminatively(
             families, codes, y, numbers=numbers, penalty=strength, solver=solver
         )
         tables = zip(fit.network.log_tables, generative.log_tables, strict=True)
@@ -104,13 +104,13 @@ def test_a_large_penalty_gives_the_generative_tables_back(graph, solver):
 def test_naive_bayes_has_one_optimum_from_wherever_one_starts(strength):
     problem, *_ = some_problem(naive, strength, seed=5, n_rows=100)
     assert not problem.is_free  # it is not proved
-    ends = [moved_counts(problem, 5000, 1e-10).trace[-1].objective]
-    starts = [problem.parameters(problem.counts, problem.sums)]
+    ends = [move_counts(problem, 5000, 1e-10).trace[-1].objective]
+    starts = [problem.estimate(problem.counts, problem.sums)]
     starts += [elsewhere(problem, seed, 1.5)[0] for seed in range(2)]
     first = [problem.evaluate(start).objective for start in starts]
     assert np.ptp(first) > 20
     for start in starts:
-        way = ascended(problem, start, 5000, 1e-13)
+        way = run_lbfgs(problem, start, 5000, 1e-13)
         ends.append(way.trace[-1].objective)
     np.testing.assert_allclose(ends, ends[0], rtol=1e-7)
 
@@ -119,16 +119,16 @@ def test_naive_bayes_has_one_optimum_from_wherever_one_starts(strength):
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_moving_counts_climbs_and_keeps_counts_of_parents(graph, missing):
     problem, *_ = some_problem(graph, 5.0, seed=6, n_rows=120, missing=missing)
-    way = moved_counts(problem, 300, 1e-7)
+    way = move_counts(problem, 300, 1e-7)
     assert len(way.trace) > 3
     assert np.diff([step.objective for step in way.trace]).min() > 0
     cells = problem.rows.cells
     for i in range(4):
-        now, before = (cells.seen(counts, i) for counts in (way.counts, problem.counts))
+        now, before = (cells.view_seen(counts, i) for counts in (way.counts, problem.counts))
         np.testing.assert_allclose(now.sum(axis=0), before.sum(axis=0), rtol=1e-9)
         assert np.abs(now - before).max() > 1e-3
     np.testing.assert_allclose(way.sums[0], problem.sums[0], rtol=1e-9)
-    other = ascended(problem, problem.parameters(problem.counts, problem.sums), 2000, 1e-12).trace[
+    other = run_lbfgs(problem, problem.estimate(problem.counts, problem.sums), 2000, 1e-12).trace[
         -1
     ]
     np.testing.assert_allclose(way.trace[-1].objective, other.objective, rtol=1e-5)
@@ -141,11 +141,11 @@ def test_separable_classes_have_a_maximum(solver):
     codes = np.array([random.integers(1, 3, 60), random.integers(1, 4, 60)], np.uint8)
     numbers = np.array([1.2 * y + random.random(60)])  # no class reaches into the other's range
     families = counted(chain(2), codes, [2, 3], y, 2)
-    alone = conditionally_learned(families, codes, y, numbers=numbers, solver=solver)
+    alone = learn_discriminatively(families, codes, y, numbers=numbers, solver=solver)
     assert "the classes can be told apart without error" in alone.status
     assert not alone.is_converged
     fits = [
-        conditionally_learned(
+        learn_discriminatively(
             families, codes, y, numbers=numbers, penalty=strength, solver=solver, tolerance=1e-7
         )
         for strength in (0.5, 3.0)
@@ -175,7 +175,7 @@ def test_the_sentence_says_why_a_better_optimum_may_exist():
         (loops, codes, 0.0, "some attributes have parents that are not parents of one another"),
     ):
         families = counted(graph(4), rows, cards, y, 2)
-        fit = conditionally_learned(families, rows, y, penalty=strength)
+        fit = learn_discriminatively(families, rows, y, penalty=strength)
         assert fit.is_global == (reason is None)
         assert fit.status.endswith("tolerance." if reason is None else f"{beside}{reason}.")
 
@@ -186,11 +186,11 @@ def test_the_sentence_says_that_there_is_no_maximum_in_any_graph(solver):
     cards = np.array([2, 3, 2, 4])
     codes, y = random_rows(random, 150, cards, 2)
     loose = counted(loops(4), codes, cards, y, 2)
-    alone = conditionally_learned(loose, codes, y, solver=solver)
+    alone = learn_discriminatively(loose, codes, y, solver=solver)
     assert "has no maximum" not in alone.status  # values of its roots meet both classes
     codes[1] = np.where(y == 1, 1 + codes[1] % 2, codes[1])  # value 3 is of class 0 only
     families = counted(loops(4), codes, cards, y, 2)
-    fit = conditionally_learned(families, codes, y, solver=solver, max_passes=300)
+    fit = learn_discriminatively(families, codes, y, solver=solver, max_iter=300)
     assert "some values never occur with some class" in fit.status
     assert not fit.is_converged
 
@@ -201,13 +201,13 @@ def test_the_sentence_says_that_rows_with_gaps_are_told_apart(solver):
     codes = np.array([y + 1, np.tile([1, 2], 20)], np.uint8)
     codes[1, 0] = 0
     families = counted(naive(2), codes, [2, 2], y, 2)
-    fit = conditionally_learned(families, codes, y, solver=solver)
+    fit = learn_discriminatively(families, codes, y, solver=solver)
     assert "All rows are told apart without error: a penalty above 0" in fit.status
-    held = conditionally_learned(families, codes, y, solver=solver, penalty=1.0)
+    held = learn_discriminatively(families, codes, y, solver=solver, penalty=1.0)
     assert "told apart" not in held.status
     codes[0, 5] = 2
     mixed = counted(naive(2), codes, [2, 2], y, 2)
-    assert "told apart" not in conditionally_learned(mixed, codes, y, solver=solver).status
+    assert "told apart" not in learn_discriminatively(mixed, codes, y, solver=solver).status
 
 
 def test_gaps_in_attributes_that_have_no_arc_do_not_matter():
@@ -218,7 +218,7 @@ def test_gaps_in_attributes_that_have_no_arc_do_not_matter():
     gaps = codes.copy()
     gaps[2, :50] = 0
     fits = [
-        conditionally_learned(
+        learn_discriminatively(
             counted(graph, rows, cards, y, 2, with_class=with_class), rows, y, tolerance=1e-12
         )
         for rows in (codes, gaps)

@@ -26,7 +26,7 @@ def structure_of(arcs):
     structure = {}
     for parent, child in arcs:
         at = twin.CLASS if parent == "class" else NAMES.index(parent)
-        structure = twin.with_arc(structure, at, NAMES.index(child))
+        structure = twin.add_arc(structure, at, NAMES.index(child))
     return structure
 
 
@@ -41,7 +41,7 @@ def test_every_step_of_the_history_recomputed(seed):
     assert [step.arc for step in model.history_[1:]] == model.structure_
     for k, step in enumerate(model.history_):
         structure = structure_of(model.structure_[:k])
-        d = twin.n_parameters(structure, cards, 3)
+        d = twin.count_parameters(structure, cards, 3)
         best = twin.log_likelihood(codes, own, structure)
         assert step.n_parameters == d
         assert_allclose(step.log_likelihood, best, rtol=1e-5)

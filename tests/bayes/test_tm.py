@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from lindero.bayes.columns.moments import Moments
-from lindero.bayes.conditional.discriminative import conditionally_learned
-from lindero.bayes.conditional.input_margins import joint_counts
-from lindero.bayes.conditional.tm import moved_counts
+from lindero.bayes.discriminative.convergence import LearningOutcome
+from lindero.bayes.discriminative.learning import learn_discriminatively
+from lindero.bayes.discriminative.logistic import compute_joint_counts
+from lindero.bayes.discriminative.tm import move_counts
+from lindero.bayes.networks.network import FamilyCounts
 from tests.conditional_bank import chain, counted, loops, naive, problem_of, random_rows
 
 
@@ -16,7 +18,7 @@ def learned(graph, seed=0, n_rows=400, n_classes=3, **options):
     codes, y = random_rows(random, n_rows, cards, n_classes)
     families = counted(graph(4), codes, cards, y, n_classes)
     problem = problem_of(families, codes, y, **options)
-    return problem, moved_counts(problem, 3000, 1e-8)
+    return problem, move_counts(problem, 3000, 1e-8)
 
 
 @pytest.mark.parametrize("graph", [naive, chain])
@@ -37,16 +39,18 @@ def test_tables_agree_on_what_they_share(graph):
     cells = problem.rows.cells
     for counts in (problem.counts, way.counts):
         for i, above in enumerate(cells.parents):
-            table = cells.seen(counts, i)
+            table = cells.view_seen(counts, i)
             np.testing.assert_allclose(
                 table.sum(axis=tuple(range(table.ndim - 1))), counts[-1], rtol=1e-11
             )
             for p in above:
-                own = cells.seen(counts, p)
+                own = cells.view_seen(counts, p)
                 np.testing.assert_allclose(
                     table.sum(axis=0), own.sum(axis=tuple(range(1, own.ndim - 1))), rtol=1e-11
                 )
-    again = joint_counts(cells, way.parameters.logs, problem.rows.total_weight, problem.counts)
+    again = compute_joint_counts(
+        cells, way.parameters.logs, problem.rows.total_weight, problem.counts
+    )
     np.testing.assert_allclose(way.counts, again, rtol=1e-10)
 
 
@@ -56,7 +60,7 @@ def test_it_starts_at_the_smoothed_generative_estimate():
     codes, y = random_rows(random, 90, cards, 2)
     families = counted(chain(3), codes, cards, y, 2)
     problem = problem_of(families, codes, y, alpha=0.5)
-    start = problem.network(problem.parameters(problem.counts, problem.sums))
+    start = problem.build_network(problem.estimate(problem.counts, problem.sums))
     generative = families.estimate(0.5)
     for one, two in zip(start.log_tables, generative.log_tables, strict=True):
         np.testing.assert_allclose(one, two, atol=1e-12)
@@ -66,8 +70,8 @@ def test_it_starts_at_the_smoothed_generative_estimate():
 @pytest.mark.parametrize("graph", [naive, chain, loops])
 def test_at_the_end_counts_are_as_expected(graph):
     problem, way = learned(graph, n_rows=4000)
-    assert way.status.startswith("Converged")
-    cells, start = problem.rows.cells, problem.parameters(problem.counts, problem.sums)
+    assert way.end.outcome is LearningOutcome.CONVERGED
+    cells, start = problem.rows.cells, problem.estimate(problem.counts, problem.sums)
     before = largest_slope(cells, start.logs, problem.evaluate(start).cells)
     after = largest_slope(cells, way.parameters.logs, problem.evaluate(way.parameters).cells)
     assert before > 2
@@ -75,8 +79,8 @@ def test_at_the_end_counts_are_as_expected(graph):
 
 
 def largest_slope(cells, logs, surplus):
-    tables = [cells.seen(surplus, i) for i in range(cells.n_attributes)]
-    shares = [np.exp(cells.seen(logs, i)) for i in range(cells.n_attributes)]
+    tables = [cells.view_seen(surplus, i) for i in range(cells.n_attributes)]
+    shares = [np.exp(cells.view_seen(logs, i)) for i in range(cells.n_attributes)]
     slopes = [t - s * t.sum(axis=0) for t, s in zip(tables, shares, strict=True)]
     return max(np.abs(surplus[-1]).max(), *(np.abs(slope).max() for slope in slopes))
 
@@ -99,11 +103,11 @@ def test_the_objective_rises_with_missing_values_too():
         families = counted(graph(4), codes, cards, y, 2)
         moments = Moments.of(numbers, y, 2)
         problem = problem_of(families, codes, y, numbers=numbers, moments=moments)
-        way = moved_counts(problem, 100, 1e-7)
+        way = move_counts(problem, 100, 1e-7)
         assert not problem.is_free
         assert np.diff([step.objective for step in way.trace]).min() > 0
         assert way.trace[-1].objective > way.trace[0].objective + 0.1
-        other = conditionally_learned(families, codes, y, numbers=numbers)
+        other = learn_discriminatively(families, codes, y, numbers=numbers)
         gain, best = (w.trace[-1].objective - w.trace[0].objective for w in (way, other))
         assert 0.5 * best < gain < 1.1 * best  # moving counts takes many small steps here
 
@@ -114,7 +118,7 @@ def test_attributes_without_the_class_keep_their_tables():
     codes, y = random_rows(random, 200, cards, 2)
     families = counted(chain(3), codes, cards, y, 2, with_class=(True, True, False))
     for solver in ("tm", "accelerated"):
-        found = conditionally_learned(families, codes, y, solver=solver)
+        found = learn_discriminatively(families, codes, y, solver=solver)
         generative = families.estimate(1.0)
         assert found.network.log_tables[2].shape == (2, 3, 1)
         np.testing.assert_allclose(
@@ -133,11 +137,11 @@ def test_separable_classes_have_a_finite_answer_that_says_so(solver):
     y = (codes.sum(axis=0) > 4).astype(int)  # a majority: no value is of one class only
     assert all(len(set(y[codes[i] == v])) == 2 for i in range(3) for v in (1, 2))
     families = counted(naive(3), codes, [2, 2, 2], y, 2)
-    found = conditionally_learned(families, codes, y, solver=solver)
+    found = learn_discriminatively(families, codes, y, solver=solver)
     assert "the classes can be told apart without error" in found.status
     assert all(np.isfinite(table).all() for table in found.network.log_tables)
     assert found.trace[-1].log_likelihood > -0.5
-    pulled = conditionally_learned(families, codes, y, solver=solver, penalty=5.0)
+    pulled = learn_discriminatively(families, codes, y, solver=solver, penalty=5.0)
     assert pulled.status.startswith("Converged")
     assert pulled.trace[-1].log_likelihood < -0.5
 
@@ -151,7 +155,7 @@ def test_empty_cells_lone_rows_and_many_parameters(graph, solver):
     y = np.append(y, 2)  # a class with one row
     codes = np.append(codes, [[1]] * 4, axis=1).astype(np.uint8)
     families = counted(graph(4), codes, cards, y, 3)
-    found = conditionally_learned(families, codes, y, solver=solver, max_passes=400)
+    found = learn_discriminatively(families, codes, y, solver=solver, max_iter=400)
     assert all(np.isfinite(table).all() for table in found.network.log_tables)
     assert np.isfinite(found.network.log_prior).all()
     assert np.diff([step.objective for step in found.trace]).min() > -1e-9
@@ -169,42 +173,39 @@ def test_no_attributes_no_numbers_and_columns_without_values(solver):
     y = np.array([0, 1, 1, 1])
     nothing = np.empty((0, 4), np.uint8)
     families = counted((), nothing, np.empty(0, int), y, 2)
-    found = conditionally_learned(families, nothing, y, solver=solver)
+    found = learn_discriminatively(families, nothing, y, solver=solver)
     np.testing.assert_allclose(np.exp(found.network.log_prior), [0.25, 0.75])
     codes = np.array([[0, 0, 0, 0], [1, 2, 2, 1]], np.uint8)
     families = counted(((), (0,)), codes, [0, 2], y, 2)
-    found = conditionally_learned(families, codes, y, solver=solver)
+    found = learn_discriminatively(families, codes, y, solver=solver)
     generative = families.estimate(1.0)
     assert found.network.parents == generative.parents
     assert [t.shape for t in found.network.log_tables] == [t.shape for t in generative.log_tables]
     ours, theirs = (network.log_joint(codes) for network in (found.network, generative))
     assert np.isfinite(ours).all()
     assert np.abs(ours - theirs).max() > 0.01  # it has learned from the other column
-    again = found.families.estimate(0.0)
-    np.testing.assert_allclose(again.log_joint(codes), ours, atol=1e-9)
 
 
 @pytest.mark.parametrize("solver", ["tm", "accelerated"])
-def test_few_passes_are_said_to_be_few(solver):
+def test_few_iterations_are_said_to_be_few(solver):
     random = np.random.default_rng(6)
     cards = np.array([3, 2, 4, 3])
     codes, y = random_rows(random, 400, cards, 3)
     families = counted(chain(4), codes, cards, y, 3)
-    found = conditionally_learned(families, codes, y, solver=solver, max_passes=4)
-    assert found.status.startswith("Stopped after 4 passes, the most that were allowed")
-    assert found.n_passes <= 4
+    found = learn_discriminatively(families, codes, y, solver=solver, max_iter=4)
+    assert found.status.startswith("Stopped after 4 iterations, the most that max_iter allows")
+    assert found.n_iter <= 4
 
 
-def test_moved_counts_give_the_network():
-    random = np.random.default_rng(7)
-    cards = np.array([3, 2, 4, 3])
-    codes, y = random_rows(random, 300, cards, 2)
-    families = counted(chain(4), codes, cards, y, 2)
-    for solver in ("tm", "accelerated"):
-        found = conditionally_learned(families, codes, y, solver=solver)
-        again = found.families.estimate(0.0)
-        for one, two in zip(found.network.log_tables, again.log_tables, strict=True):
-            np.testing.assert_allclose(one, two, atol=1e-9)
+@pytest.mark.parametrize("graph", [naive, chain, loops])
+def test_moved_counts_give_the_network(graph):
+    problem, way = learned(graph)
+    cells, found = problem.rows.cells, problem.build_network(way.parameters)
+    counts = FamilyCounts(cells.parents, cells.with_class, way.counts[-1], cells.split(way.counts))
+    again = counts.estimate(0.0)
+    np.testing.assert_allclose(found.log_prior, again.log_prior, atol=1e-9)
+    for one, two in zip(found.log_tables, again.log_tables, strict=True):
+        np.testing.assert_allclose(one, two, atol=1e-9)
 
 
 def test_what_cannot_be_learned_is_refused():
@@ -215,7 +216,7 @@ def test_what_cannot_be_learned_is_refused():
         "penalty is -1": {"penalty": -1.0},
         "solver is 'newton'; there are": {"solver": "newton"},
         "All rows have weight 0": {"weights": np.zeros(3)},
-        "two passes at least": {"max_passes": 1},
+        "two iterations at least": {"max_iter": 1},
     }.items():
         with pytest.raises(ValueError, match=message):
-            conditionally_learned(families, codes, y, **options)
+            learn_discriminatively(families, codes, y, **options)

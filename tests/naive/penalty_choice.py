@@ -14,7 +14,7 @@ def folds(y):
     return np.array(answer)
 
 
-def row_losses(make, X, y, weights, strength):
+def compute_row_losses(make, X, y, weights, strength):
     """−log P(y | x) of every row, by a classifier that has not seen its fold."""
     losses, fold = np.empty(len(y)), folds(y)
     for k in range(5):

@@ -32,7 +32,7 @@ def newton_gain(log_posterior, y, weights, h=1e-4, ridge=1e-6):
     return min(gain, -value(np.zeros(k)))
 
 
-def promised_gain(codes, y, weights, posterior, family):
+def estimate_gain(codes, y, weights, posterior, family):
     """Over all cells of a family; rows with a missing member are left out."""
     rows = np.array([tuple(row) for row in codes[list(family)].T])
     total = 0.0

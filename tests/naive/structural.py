@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 CLASS = -1
 
 
-def n_parameters(structure, cards, n_classes):
+def count_parameters(structure, cards, n_classes):
     """(r_C − 1) [1 + Σ (r_i − 1) q_i]."""
     tables = sum((cards[i] - 1) * np.prod(cards[list(above)]) for i, above in structure.items())
     return int((n_classes - 1) * (1 + tables))
@@ -37,18 +37,18 @@ def log_likelihood(codes, y, structure, weights=None):
 
 
 def bicd(codes, cards, y, structure, weights=None):
-    d = n_parameters(structure, cards, int(y.max()) + 1)
+    d = count_parameters(structure, cards, int(y.max()) + 1)
     n = len(y) if weights is None else weights.sum()
     return log_likelihood(codes, y, structure, weights) - np.log(n) / 2 * d
 
 
-def with_arc(structure, parent, child):
+def add_arc(structure, parent, child):
     if parent == CLASS:
         return {**structure, child: ()}
     return {**structure, child: (*structure[child], parent)}
 
 
-def candidates(structure, cards, max_parents):
+def list_candidates(structure, cards, max_parents):
     """All arcs that may be added: every pair of columns is tried."""
     members, answers = list(structure), set()
     for child in range(len(cards)):
@@ -57,7 +57,7 @@ def candidates(structure, cards, max_parents):
     for parent, child in product(members, members):
         if parent == child or parent in structure[child]:
             continue
-        larger = with_arc(structure, parent, child)
+        larger = add_arc(structure, parent, child)
         try:
             tuple(TopologicalSorter(larger).static_order())
         except CycleError:
@@ -72,12 +72,13 @@ def candidates(structure, cards, max_parents):
     return answers
 
 
-def grown(codes, cards, y, max_parents):
+def grow_structure(codes, cards, y, max_parents):
     """Structures of all rounds with their scores: in each the best candidate is added."""
     structure = {}
     rounds = [(structure, bicd(codes, cards, y, structure))]
     while True:
-        larger = [with_arc(structure, *arc) for arc in candidates(structure, cards, max_parents)]
+        arcs = list_candidates(structure, cards, max_parents)
+        larger = [add_arc(structure, *arc) for arc in arcs]
         scores = [bicd(codes, cards, y, other) for other in larger]
         if not scores or max(scores) <= rounds[-1][1]:
             return rounds

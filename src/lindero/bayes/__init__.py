@@ -9,7 +9,7 @@ from lindero.lazy import load_lazily
 if TYPE_CHECKING:
     from lindero.bayes.aode import AODE as AODE
     from lindero.bayes.clustering import TMClustering as TMClustering
-    from lindero.bayes.convergence import Convergence as Convergence
+    from lindero.bayes.discriminative.convergence import Convergence as Convergence
     from lindero.bayes.explanation import Explanation as Explanation
     from lindero.bayes.files.bayes_network import BayesNetwork as BayesNetwork
     from lindero.bayes.kdb import KDB as KDB
@@ -41,7 +41,7 @@ __getattr__, __dir__ = load_lazily(
         "AODE": ".aode",
         "ArcStep": ".structural_tm",
         "BayesNetwork": ".files.bayes_network",
-        "Convergence": ".convergence",
+        "Convergence": ".discriminative.convergence",
         "Explanation": ".explanation",
         "KDB": ".kdb",
         "LogisticForm": ".logistic_form",

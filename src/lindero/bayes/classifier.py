@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lindero.bayes.columns.attributes import METHODS, Attributes
 from lindero.bayes.columns.moments import add_log_densities
-from lindero.bayes.convergence import Convergence
+from lindero.bayes.discriminative.convergence import Convergence
 from lindero.bayes.evidence import Evidence, Sample
 from lindero.bayes.explanation import Explanation, explain_rows
 from lindero.bayes.files.bayes_network import BayesNetwork
@@ -30,7 +30,7 @@ from lindero.bayes.learner import (
     Learner,
     StructureLearner,
 )
-from lindero.bayes.logistic_form import LogisticForm, logistic_form
+from lindero.bayes.logistic_form import LogisticForm, build_logistic_form
 from lindero.bayes.networks.inference import (
     Estimate,
     find_most_probable,
@@ -340,7 +340,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Passes over the rows that parameters took: 1, unless learning is discriminative."""
         check_is_fitted(self)
         convergence = vars(self).get("convergence_")
-        return 1 if convergence is None else int(convergence.n_passes)
+        return 1 if convergence is None else int(convergence.n_iter)
 
     @property
     def theta_(self) -> Array:
@@ -472,7 +472,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Coefficients and intercepts of indicators, their names, and `transform`, which makes the
             indicators of rows.
         """
-        return logistic_form(self)
+        return build_logistic_form(self)
 
     # -- for scikit-learn ---------------------------------------------------------------------
 

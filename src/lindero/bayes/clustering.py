@@ -1,10 +1,10 @@
-"""Clustering of tables by a class that nobody has seen.
+"""Clustering of tables by a latent class.
 
     table → attributes → a mixture by EM, for each number of clusters → BIC chooses → (TM) → answers
 
 Given its cluster, the columns of a row are independent of each other: naive Bayes with a latent
-class. `latent.latent_rows` has the mathematics of EM, `latent.classified` says what the TM
-algorithm is where there are no classes.
+class. `latent.mixture` has the mathematics of EM, `latent.tm` says what the TM algorithm is where
+there are no classes.
 """
 
 from __future__ import annotations
@@ -15,33 +15,34 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, _fit_context
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from lindero.bayes.clustering_answers import ClusteringAnswers, log_sums
-from lindero.bayes.columns.attributes import METHODS
-from lindero.bayes.columns.moments import Moments
-from lindero.bayes.latent.classified import classified
-from lindero.bayes.latent.em import (
-    CALLBACK,
-    ClusteringCallback,
-    Reports,
-    best_of_starts,
-)
-from lindero.bayes.latent.latent_rows import LatentRows, varying_columns
-from lindero.bayes.latent.starts import Starts
-from lindero.bayes.tables.schema import Table
-from lindero.bayes.unlabelled import unlabelled_rows
-from lindero.errors import warn_user
+from lindero.bayes.columns.attributes import METHODS, Attributes
+from lindero.bayes.columns.moments import Moments, add_log_densities
+from lindero.bayes.explanation import Explanation, explain_rows
+from lindero.bayes.files.bayes_network import BayesNetwork
+from lindero.bayes.latent.clusters import describe_clusters, find_clusters
+from lindero.bayes.latent.em import ClusteringCallback, ClusteringReports
+from lindero.bayes.latent.mixture import LatentRows, gather_moments
+from lindero.bayes.networks.inference import find_most_probable, to_log_posterior, to_posterior
+from lindero.bayes.networks.network import Network
+from lindero.bayes.reading import read_new_rows, warn_of_text
+from lindero.bayes.tables.schema import Schema, Table
+from lindero.bayes.tables.user_table import UserTable, find_free_name
 from lindero.runtime.arrays import Array
+from lindero.validation import row_factors
+
+#: What fitting sets beside names that end with an underscore.
+_PRIVATE = {"_attributes", "_model", "_varying", "_whole", "_values", "_total_weight"}
 
 
-class TMClustering(ClusteringAnswers, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Clusters of rows of numbers and categories, with missing values, by a latent class.
 
     A row is in cluster z with the probability P(z | x) ∝ P(z) Π_j P(x_j | z). EM maximises the
-    likelihood Σ log P(x); BIC tells how many clusters the rows pay for.
+    likelihood Σ log P(x); BIC chooses the number of clusters.
 
     Parameters
     ----------
@@ -50,8 +51,8 @@ class TMClustering(ClusteringAnswers, ClusterMixin, BaseEstimator):  # type: ign
         log-likelihood − (log N / 2) · free parameters.
     method : {"em", "tm"}, default="em"
         "em": the parameters of largest likelihood. "tm": from these on, rows are put into their
-        most probable cluster, and parameters learned that tell those apart best (conditional
-        likelihood, by the TM algorithm), until rows stay where they are. See Notes.
+        most probable cluster, and parameters learned that separate the clusters best (conditional
+        likelihood, by the TM algorithm), until no row changes its cluster. See Notes.
     alpha : float, default=1.0
         Pseudo-count of every value of a category in every cluster, above 0.
     min_scale : float, default=0.1
@@ -59,32 +60,32 @@ class TMClustering(ClusteringAnswers, ClusterMixin, BaseEstimator):  # type: ign
         it clusters shrink to single numbers that many rows have; lower it for clusters that are
         many and narrow.
     penalty : float, default=1.0
-        Of "tm": how strongly parameters are held to EM's; 1 is as many pseudo-counts for every
-        value as a cluster has rows on average. Above 0.
+        For "tm": how strongly parameters are pulled towards EM's; 1 is as many pseudo-counts for
+        every value as a cluster has rows on average. Above 0.
     numeric : str or dict, default="gaussian"
-        What is made of number columns: "gaussian", or "quantile" or "uniform" (`n_bins` parts); or
-        a mapping from columns, by name or position, to one of these or to cut points.
+        How number columns are modelled: "gaussian", or cut into `n_bins` parts by "quantile" or
+        "uniform"; or a mapping from columns, by name or position, to one of these or to cut points.
     n_bins : int, default=10
         Parts of "quantile" and "uniform".
     categorical_features : list, mask or "all", default=None
-        Columns that are categories though they hold numbers. Text and booleans are anyway.
+        Columns of numbers that are categories. Text and booleans always are.
     unseen : {"smooth", "missing", "error"}, default="missing"
-        What a category is that was not there in training: one with a count of zero; nothing that is
-        known; or an error.
+        How a category that was not there in training is treated: as one with a count of zero, as a
+        missing value, or as an error.
     max_clusters : int, default=10
         Most clusters that "bic" tries.
     n_init : int, default=5
-        Starts of EM for each number of clusters, of which the best is kept.
+        Starts of EM for each number of clusters; the best is kept.
     max_iter : int, default=500
-        Most passes of EM over the rows from each start.
+        Most iterations of EM from each start.
     tol : float, default=1e-5
-        EM ends when a pass raises the objective by less than this for each row.
+        EM ends when an iteration raises the objective by less than this for each row.
     random_state : int, RandomState instance or None, default=None
         Chooses the rows to begin with. With an int, neither the order of the rows nor other
         numbers of clusters that are tried make a difference.
     callback : callable or None, default=None
-        Called with a :class:`~lindero.bayes.latent.em.ClusteringProgress` after each pass.
-        Returning True ends clustering with the best so far.
+        Called with a :class:`~lindero.bayes.latent.em.ClusteringProgress` after each
+        iteration. Returning True ends clustering with the best clusters so far.
 
     Attributes
     ----------
@@ -103,13 +104,12 @@ class TMClustering(ClusteringAnswers, ClusterMixin, BaseEstimator):  # type: ign
     bic_ : dict
         BIC of EM's estimate for each number of clusters that was tried.
     convergence_ : tuple of float
-        What is maximised, after each pass: of "em" the log-likelihood with the logarithm of the
-        prior that `alpha` stands for, of "tm" the penalised conditional log-likelihood. It never
-        falls.
+        The objective after each iteration: for "em" the log-likelihood plus the log-prior that
+        `alpha` stands for, for "tm" the penalised conditional log-likelihood. It never falls.
     status_ : str
         Why learning ended, in a sentence.
     n_iter_ : int
-        Passes of EM, from the start that was kept.
+        Iterations of EM, from the start that was kept.
     classes_ : ndarray of shape (n_clusters_,)
         Names of the clusters: 0, 1, 2 and so on.
     n_features_in_ : int
@@ -117,22 +117,34 @@ class TMClustering(ClusteringAnswers, ClusterMixin, BaseEstimator):  # type: ign
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if all are text.
 
+    See Also
+    --------
+    NaiveBayes : The same model with classes that are known.
+    StructuralTM : Learns structure and parameters for known classes by the TM algorithm.
+
     Notes
     -----
-    **What TM is here.** The TM algorithm moves the counts of a classifier until it expects just the
-    counts that the classes have. Where no class is known and every row counts for each cluster as
-    much as the model thinks, the two are the same already: every model is a fixed point. Therefore
-    "tm" puts every row into one cluster and learns these classes discriminatively, held back by
-    EM's parameters; a discriminative counterpart of classification EM.
-
-    Since the model that put rows into clusters tells these apart already, little is left to learn:
-    probabilities become more decided, and few rows or none change their cluster. On the tables of
-    ``benchmarks/clustering.py`` it agrees with known classes no better than EM alone, in more time,
-    which is why "em" is the default.
+    **TM without classes.** If every row counted for each cluster with its posterior probability,
+    the TM algorithm would move nothing. Therefore "tm" puts every row into one cluster and learns
+    these classes discriminatively, pulled towards EM's parameters: a discriminative counterpart of
+    classification EM. Little is left to learn: probabilities move towards 0 and 1, and few rows or
+    none change their cluster. On the tables of ``benchmarks/clustering.py`` it agrees with known
+    classes no better than EM alone, in more time, which is why "em" is the default.
 
     **What BIC counts.** Columns that depend on each other within a cluster, or numbers that are not
     normal there, are described by more clusters than there are groups of rows, and with many rows
     BIC pays for these.
+
+    References
+    ----------
+    A. P. Dempster, N. M. Laird and D. B. Rubin (1977). Maximum likelihood from incomplete data via
+    the EM algorithm. Journal of the Royal Statistical Society B 39(1), 1–38.
+
+    G. Celeux and G. Govaert (1992). A classification EM algorithm for clustering and two stochastic
+    versions. Computational Statistics & Data Analysis 14(3), 315–332.
+
+    D. Edwards and S. L. Lauritzen (2001). The TM algorithm for maximising a conditional likelihood
+    function. Biometrika 88(4), 961–972.
 
     Examples
     --------
@@ -203,6 +215,13 @@ class TMClustering(ClusteringAnswers, ClusterMixin, BaseEstimator):  # type: ign
         self.random_state = random_state
         self.callback = callback
 
+    _attributes: Attributes
+    _model: tuple[Network, Array, Array]  # with means and standard deviations of Gaussian columns
+    _varying: Array  # which of these are not constant
+    _whole: Moments  # of these, in all rows
+    _values: list[Array]  # weight of each value of the other columns
+    _total_weight: float
+
     # -- learning -----------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -214,7 +233,7 @@ class TMClustering(ClusteringAnswers, ClusterMixin, BaseEstimator):  # type: ign
         X : array-like or dataframe of shape (n_samples, n_features)
             Rows of numbers and categories; missing values are NaN, None or the like.
         y : ignored
-            There for scikit-learn's sake.
+            Present for scikit-learn's sake.
         sample_weight : array-like of shape (n_samples,), default=None
             How many rows each row stands for: a weight of 2 is the row given twice.
 
@@ -233,14 +252,45 @@ class TMClustering(ClusteringAnswers, ClusterMixin, BaseEstimator):  # type: ign
         return self
 
     def _learn(self, X: Any, sample_weight: Any) -> None:
-        self._attributes, table, weights, every = unlabelled_rows(self, X, sample_weight)
+        table, weights, every = self._read(X, sample_weight)
         self._cluster(table, weights)
         joint = self._compute_log_joint(table)
-        self.log_likelihood_ = float(
-            log_sums(joint) @ (np.ones(table.n_rows) if weights is None else weights)
-        )
+        w = np.ones(table.n_rows) if weights is None else weights
+        self.log_likelihood_ = float(_log_sums(joint) @ w)
         # Rows without weight have a cluster, too.
         self.labels_ = (joint if every is table else self._compute_log_joint(every)).argmax(axis=1)
+
+    def _read(self, X: Any, sample_weight: Any) -> tuple[Table, Array | None, Table]:
+        """The rows that have weight, and their weights; and all rows."""
+        whole = counted = UserTable.of(X)
+        weights = None
+        if sample_weight is not None:
+            weights = row_factors(sample_weight, _num_samples(X), "sample_weight")
+            places = np.flatnonzero(weights > 0.0)
+            if len(places) == 0:
+                raise ValueError("sample_weight is zero everywhere: there is nothing to cluster.")
+            if len(places) < len(weights):  # rows that do not count bring no categories either
+                counted, weights = UserTable.of(_safe_indexing(X, places)), weights[places]
+        schema = Schema.learn(counted, self.categorical_features)
+        validate_data(self, X, skip_check_array=True)
+        if self.categorical_features is None:
+            warn_of_text(schema, counted.n_rows)
+        attributes = Attributes.plan(schema, self.numeric, "gaussian")
+        for column, method in zip(schema.number_columns, attributes.methods, strict=True):
+            if method == "mdl":
+                raise ValueError(
+                    f"numeric='mdl' for column {schema.title(column)} cuts where classes change, "
+                    "but there are no classes here. Use 'gaussian', 'quantile', 'uniform', or cut "
+                    "points."
+                )
+        table = every = schema.read(counted, unseen="error")
+        if counted is not whole:
+            # A value that only rows without weight have is no error in these.
+            unseen = "missing" if self.unseen == "error" else self.unseen
+            every = schema.read(whole, unseen=unseen)
+        one_class = np.zeros(table.n_rows, dtype=np.intp)
+        self._attributes = attributes.learn_cuts(table, one_class, 1, weights, self.n_bins)
+        return table, weights, every
 
     def _cluster(self, table: Table, weights: Array | None) -> None:
         """Find the clusters of a table."""
@@ -248,58 +298,180 @@ class TMClustering(ClusteringAnswers, ClusterMixin, BaseEstimator):  # type: ign
         codes, cards = attributes.encode(table)
         every = attributes.select_gaussian(table)
         titles = tuple(attributes.schema.title(int(k)) for k in attributes.gaussian_columns)
-        self._varying = varying_columns(every, weights, titles)
+        self._whole = gather_moments(every, weights, titles)
+        self._varying = self._whole.varying
         numbers = np.ascontiguousarray(every[self._varying])
         rows = LatentRows(codes, cards, numbers, weights, self.alpha, self.min_scale)
-        starts = Starts(rows, numbers)
-        reports = Reports(self.callback, self.n_init)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        numbers_to_try = self._numbers_to_try(rows.n_rows, starts.n_distinct)
-        fits = best_of_starts(starts, numbers_to_try, seed, self.max_iter, self.tol, reports)
-        self.bic_ = {k: fit.bic(rows) for k, fit in fits.items()}
-        self.n_clusters_ = max(self.bic_, key=self.bic_.__getitem__)
-        best = fits[self.n_clusters_]
-        self.convergence_, self.n_iter_ = best.trace, len(best.trace)
-        self.status_ = CALLBACK if reports.stopped else best.status
-        self._warn_unless_converged()
-        network = rows.families(best.made_of).estimate(self.alpha, best.mixture.weights)
-        normals = rows.normals(best.mixture)
-        if self.method == "tm" and not reports.stopped and self.n_clusters_ > 1:
-            learned = classified(rows, best, numbers, self.penalty, reports)
-            network, normals = learned.network, (learned.mean, learned.sd)
-            self.convergence_, self.status_ = learned.trace, learned.status
-            self._warn_unless_converged()
+        found = find_clusters(
+            rows, numbers, self.n_clusters, self.max_clusters, seed=seed, max_iter=self.max_iter,
+            penalty=self.penalty if self.method == "tm" else None, tol=self.tol,
+            reports=ClusteringReports(self.callback, self.n_init),
+        )  # fmt: skip
+        self.bic_, self.convergence_ = found.bic, found.trace
+        self.n_iter_, self.status_ = found.n_iter, found.status
+        self.weights_ = np.exp(found.network.log_prior)
+        self.n_clusters_ = len(self.weights_)
         self.classes_ = np.arange(self.n_clusters_)
-        self.weights_ = np.exp(network.log_prior)
-        self._whole = Moments.of(
-            np.ascontiguousarray(every), np.zeros(table.n_rows, dtype=np.intp), 1, weights
-        )
         self._values, self._total_weight = rows.value_counts(), rows.total_weight
         # Constant columns have the same normal in all clusters.
         mean, sd = (np.repeat(part, self.n_clusters_, axis=1) for part in self._whole.normals())
-        mean[self._varying], sd[self._varying] = normals
-        self._model = network, mean, sd
+        mean[self._varying], sd[self._varying] = found.mean, found.sd
+        self._model = found.network, mean, sd
 
-    def _warn_unless_converged(self) -> None:
-        if not self.status_.startswith("Converged"):
-            warn_user(self.status_, ConvergenceWarning)
+    # -- the clusters -------------------------------------------------------------------------
 
-    def _numbers_to_try(self, n_rows: int, n_distinct: int) -> range:
-        if self.n_clusters == "bic":
-            return range(1, min(self.max_clusters, n_distinct) + 1)
-        if self.n_clusters > n_rows:
-            raise ValueError(
-                f"n_clusters={self.n_clusters} is more than the n_samples={n_rows} rows of X that "
-                "have weight: ask for fewer clusters, or for n_clusters='bic'."
-            )
-        if self.n_clusters > n_distinct:
-            warn_user(
-                f"X has only {n_distinct} different rows, so that there are as many clusters and "
-                f"not n_clusters={self.n_clusters}.",
-                ConvergenceWarning,
-            )
-        n_clusters = min(self.n_clusters, n_distinct)
-        return range(n_clusters, n_clusters + 1)
+    def _get_estimate(self) -> tuple[Network, Array, Array]:
+        check_is_fitted(self)
+        return self._model
+
+    def _compute_log_joint(self, table: Table) -> Array:
+        network, mean, sd = self._get_estimate()
+        codes, _ = self._attributes.encode(table)
+        joint = network.log_joint(codes)
+        if self._varying.any():
+            numbers = np.ascontiguousarray(self._attributes.select_gaussian(table)[self._varying])
+            add_log_densities(numbers, mean[self._varying], sd[self._varying], joint)
+        return joint
+
+    @property
+    def class_count_(self) -> Array:
+        """The weight of the rows that each cluster expects to have."""
+        check_is_fitted(self)
+        return self.weights_ * self._total_weight
+
+    @property
+    def class_log_prior_(self) -> Array:
+        """The logarithm of the weight of each cluster."""
+        return self._get_estimate()[0].log_prior.copy()
+
+    @property
+    def theta_(self) -> Array:
+        """Means of the Gaussian columns, (n_clusters_, n_gaussian)."""
+        return self._get_estimate()[1].T.copy()
+
+    @property
+    def scale_(self) -> Array:
+        """Standard deviations of the Gaussian columns, (n_clusters_, n_gaussian)."""
+        return self._get_estimate()[2].T.copy()
+
+    @property
+    def network_(self) -> BayesNetwork:
+        """Tables of the clusters, and the files that they can be written to. The class is called
+        "cluster" there, with underscores after it if a column has that name."""
+        network, attributes = self._get_estimate()[0], self._attributes
+        names = [attributes.schema.title(k) for k in range(attributes.schema.n_columns)]
+        left_out = [names[k] for k in attributes.gaussian_columns]
+        return BayesNetwork(
+            network, attributes.titles, attributes.values(), self.classes_.tolist(), left_out,
+            find_free_name("cluster", names),
+        )  # fmt: skip
+
+    # -- answers ------------------------------------------------------------------------------
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """log P(z, x) of each cluster, of shape (n_samples, n_clusters_), without Gaussian columns
+        that held one number only.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+            Rows; columns of a dataframe are found by their names.
+        """
+        check_is_fitted(self)
+        return self._compute_log_joint(read_new_rows(self, self._attributes, X))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """log P(z | x) of each cluster, of shape (n_samples, n_clusters_).
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+            Rows.
+        """
+        return to_log_posterior(self.predict_joint_log_proba(X), self.class_log_prior_)
+
+    def predict_proba(self, X: Any) -> Array:
+        """P(z | x) of each cluster, of shape (n_samples, n_clusters_).
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+            Rows.
+        """
+        return to_posterior(self.predict_joint_log_proba(X), self.class_log_prior_)
+
+    def predict(self, X: Any) -> Array:
+        """The most probable cluster of each row.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+            Rows.
+        """
+        joint = self.predict_joint_log_proba(X)
+        return self.classes_[find_most_probable(joint, self.class_log_prior_)]
+
+    def score_samples(self, X: Any) -> Array:
+        """log P(x) of each row, without columns that held one number only.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+            Rows.
+        """
+        return _log_sums(self.predict_joint_log_proba(X))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean of log P(x).
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+            Present for scikit-learn's sake.
+        """
+        return float(self.score_samples(X).mean())
+
+    def explain(self, X: Any, of: Any = None, against: Any = None) -> Explanation:
+        """Take the log-odds of two clusters apart, column by column.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+            Rows.
+        of, against : int, default=None
+            The two clusters. None is the second against the first where there are two, and
+            otherwise the most probable one of each row against the next.
+
+        Returns
+        -------
+        explanation : Explanation
+            Its prior and terms sum up to its log-odds exactly.
+        """
+        check_is_fitted(self)
+        if self.n_clusters_ == 1:
+            raise ValueError("There is one cluster only: there is none to compare it with.")
+        table = read_new_rows(self, self._attributes, X)
+        joint = self._compute_log_joint(table)
+        return explain_rows(self._model, self._attributes, table, joint, self.classes_, of, against)
+
+    def describe(self, most: int = 5) -> str:
+        """Describe what sets each cluster apart, in a paragraph for each.
+
+        Parameters
+        ----------
+        most : int, default=5
+            How many columns to name of each cluster: those whose distribution in the cluster
+            differs most from that in all rows (Kullback–Leibler divergence).
+        """
+        network, mean, sd = self._get_estimate()
+        if not most >= 1:
+            raise ValueError(f"most={most}: name one column at least.")
+        return describe_clusters(
+            self._attributes, network, (mean, sd), self._values, self._whole, most
+        )
 
     # -- for scikit-learn ---------------------------------------------------------------------
 
@@ -320,5 +492,8 @@ class TMClustering(ClusteringAnswers, ClusterMixin, BaseEstimator):  # type: ign
         return tags
 
 
-#: What fitting sets beside names that end with an underscore.
-_PRIVATE = {"_attributes", "_model", "_varying", "_whole", "_values", "_total_weight"}
+def _log_sums(joint: Array) -> Array:
+    """log Σ_z P(z, x)."""
+    largest = joint.max(axis=1)
+    sums: Array = largest + np.log(np.exp(joint - largest[:, None]).sum(axis=1))
+    return sums

@@ -19,17 +19,18 @@ from sklearn.exceptions import ConvergenceWarning
 
 from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.columns.moments import Moments
-from lindero.bayes.conditional.discriminative import ConditionalFit, conditionally_learned
-from lindero.bayes.conditional.early_stopping import EarlyStopping
-from lindero.bayes.conditional.penalty_choice import (
-    N_FOLDS,
-    Fold,
-    LearningRows,
-    chosen_penalty,
-    folds_of,
-)
-from lindero.bayes.convergence import Convergence
 from lindero.bayes.counts.counting import CodedRows
+from lindero.bayes.discriminative.convergence import Convergence
+from lindero.bayes.discriminative.learning import (
+    N_FOLDS,
+    DiscriminativeFit,
+    EarlyStopping,
+    LearningRows,
+    PenaltyFold,
+    assign_folds,
+    choose_penalty,
+    learn_discriminatively,
+)
 from lindero.bayes.evidence import AnyCounts, Evidence, Sample
 from lindero.bayes.networks.inference import Estimate, JointModel
 from lindero.bayes.networks.network import FamilyCounts
@@ -169,7 +170,7 @@ class DiscriminativeParameters:
         """The rows that are learned from, and those that early stopping watches."""
         if not self.early_stopping:
             return sample, sample.take(np.arange(0))
-        held = folds_of(sample.y) == 1  # the only row of a class is learned from
+        held = assign_folds(sample.y) == 1  # the only row of a class is learned from
         if not held.any():
             raise ValueError(
                 "early_stopping=True needs rows to hold out, besides those that it learns from: no "
@@ -194,7 +195,7 @@ class DiscriminativeParameters:
             stopping = EarlyStopping(
                 watched.codes, watched.y, watched.weights, watched.numbers, _PATIENCE
             )
-        found = conditionally_learned(
+        found = learn_discriminatively(
             families, rows.codes, rows.y, rows.weights, numbers=rows.numbers,
             moments=_select(evidence.moments, varying), alpha=learner.alpha,
             penalty=penalty, tolerance=self.tol, stopping=stopping, **self._options,
@@ -217,7 +218,7 @@ class DiscriminativeParameters:
 
     @property
     def _options(self) -> dict[str, Any]:
-        return {"solver": self._solver, "max_passes": self.max_iter}
+        return {"solver": self._solver, "max_iter": self.max_iter}
 
     def _choose_penalty(
         self, learner: Learner, evidence: Evidence, families: FamilyCounts, sample: Sample
@@ -230,14 +231,14 @@ class DiscriminativeParameters:
         weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
         known = families if learner.structure.keeps_arcs else None
         folds = _make_folds(learner, evidence.attributes, sample, known)
-        return chosen_penalty(folds, weights, learner.alpha, **self._options)
+        return choose_penalty(folds, weights, learner.alpha, **self._options)
 
 
 def _make_folds(
     learner: Learner, attributes: Attributes, sample: Sample, known: FamilyCounts | None
-) -> Iterator[Fold]:
+) -> Iterator[PenaltyFold]:
     """Parts to learn from, with cut points and arcs of their own, and rows to judge by."""
-    fold = folds_of(sample.y)
+    fold = assign_folds(sample.y)
     for k in range(N_FOLDS):
         places = np.flatnonzero(fold == k)
         part, held = sample.take(np.flatnonzero(fold != k)), sample.take(places)
@@ -246,7 +247,7 @@ def _make_folds(
         own = learner.learn_cuts(attributes, part)
         evidence = learner.count(own, part, known, learner.completes)
         varying = evidence.moments.varying
-        yield Fold(
+        yield PenaltyFold(
             learner.structure.find_families(evidence.counts, own),
             _select(evidence.moments, varying),
             _read_learning_rows(own, part, varying),
@@ -271,7 +272,7 @@ def _read_learning_rows(attributes: Attributes, sample: Sample, columns: Array) 
 
 
 def _make_convergence(
-    found: ConditionalFit,
+    found: DiscriminativeFit,
     solver: str,
     penalty: float,
     losses: dict[float, float],
@@ -283,6 +284,6 @@ def _make_convergence(
     )
     return Convergence(
         found.status, found.is_converged, found.is_global, likelihoods, objectives, steps,
-        found.n_passes, solver, penalty, losses,
+        found.n_iter, solver, penalty, losses,
         np.array([] if stopping is None else stopping.losses),
     )  # fmt: skip

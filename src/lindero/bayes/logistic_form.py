@@ -17,8 +17,8 @@ import numpy as np
 from scipy import sparse
 
 from lindero.bayes.columns.attributes import Attributes
-from lindero.bayes.conditional.conditional_gaussian import natural
-from lindero.bayes.conditional.logistic import indicators, to_logistic
+from lindero.bayes.discriminative.gaussians import to_natural
+from lindero.bayes.discriminative.logistic import build_indicators, to_logistic
 from lindero.bayes.networks.network import Network
 from lindero.bayes.reading import read_new_rows
 from lindero.runtime.arrays import Array
@@ -26,9 +26,9 @@ from lindero.runtime.arrays import Array
 
 @dataclass(frozen=True, eq=False)
 class LogisticForm:
-    """Weights of features under which logistic regression has the posterior of a classifier.
+    """The logistic regression that has the posterior P(c | x) of a Bayesian classifier.
 
-    Attributes
+    Parameters
     ----------
     coef : ndarray of shape (n_classes, n_features_out)
         Weights.
@@ -39,6 +39,26 @@ class LogisticForm:
         "column (scaled)", "column² (scaled)" of Gaussian columns.
     centre, scale : ndarray of shape (n_gaussian,)
         Of the Gaussian columns among the features.
+
+    See Also
+    --------
+    NaiveBayes, TAN, KDB, NetworkClassifier, StructuralTM : Make it by ``to_logistic()``.
+    Convergence : How discriminative parameters were learned.
+
+    References
+    ----------
+    T. Roos, H. Wettig, P. Grünwald, P. Myllymäki and H. Tirri (2005). On discriminative Bayesian
+    network classifiers and logistic regression. Machine Learning 59, 267–296.
+
+    Examples
+    --------
+    >>> from lindero.bayes import NaiveBayes
+    >>> X = [["sun"], ["sun"], ["rain"], ["rain"]]
+    >>> form = NaiveBayes().fit(X, ["out", "in", "in", "in"]).to_logistic()
+    >>> form.feature_names
+    ['x0=rain', 'x0=sun']
+    >>> form.coef.shape
+    (2, 2)
     """
 
     coef: Array
@@ -63,7 +83,7 @@ class LogisticForm:
         """
         classifier = self._classifier
         estimate, mean, sd = classifier._get_estimate()
-        network = _without_empty_parents(estimate)
+        network = _drop_empty_parents(estimate)
         attributes = classifier._attributes
         table = read_new_rows(classifier, attributes, X)
         codes, _ = attributes.encode(table)
@@ -71,8 +91,8 @@ class LogisticForm:
             network.cards[:, None] > 0, codes, 0
         )  # columns that were empty in training
         _require_linear(network, attributes, codes)
-        parts = [indicators(network, codes)]
-        numbers = attributes.select_gaussian(table)[_telling(mean, sd)]
+        parts = [build_indicators(network, codes)]
+        numbers = attributes.select_gaussian(table)[_find_telling(mean, sd)]
         if len(numbers):
             if np.isnan(numbers).any():
                 raise ValueError(
@@ -84,24 +104,24 @@ class LogisticForm:
         return sparse.hstack(parts, format="csr")
 
 
-def logistic_form(classifier: Any) -> LogisticForm:
+def build_logistic_form(classifier: Any) -> LogisticForm:
     """The form of a fitted classifier, which stays what it is if that is fitted anew."""
     classifier = classifier._copy()
     estimate, mean, sd = classifier._get_estimate()
-    network = _without_empty_parents(estimate)
+    network = _drop_empty_parents(estimate)
     attributes = classifier._attributes
     coefficients, intercepts = to_logistic(network)
-    telling = _telling(mean, sd)
+    telling = _find_telling(mean, sd)
     mean, sd = mean[telling], sd[telling]
     centre = mean.mean(axis=1, keepdims=True)
     scale = np.exp(np.log(sd).mean(axis=1, keepdims=True))
-    constant, first, second = natural((mean - centre) / scale, sd / scale)
+    constant, first, second = to_natural((mean - centre) / scale, sd / scale)
     titles = [attributes.schema.title(int(k)) for k in attributes.gaussian_columns[telling]]
     return LogisticForm(
         np.concatenate([coefficients, first.T, second.T], axis=1),
         intercepts + constant.sum(axis=0),
         [
-            *_names(network, attributes),
+            *_name_features(network, attributes),
             *(f"{title} (scaled)" for title in titles),
             *(f"{title}² (scaled)" for title in titles),
         ],
@@ -111,13 +131,13 @@ def logistic_form(classifier: Any) -> LogisticForm:
     )
 
 
-def _telling(mean: Array, sd: Array) -> Array:
+def _find_telling(mean: Array, sd: Array) -> Array:
     """Gaussian columns that are not the same under all classes."""
     different: Array = ((mean != mean[:, :1]) | (sd != sd[:, :1])).any(axis=1)
     return different
 
 
-def _without_empty_parents(network: Network) -> Network:
+def _drop_empty_parents(network: Network) -> Network:
     """The same network, in which attributes without any value are no parents."""
     empty = network.cards == 0
     if not any(empty[p] for above in network.parents for p in above):
@@ -134,7 +154,7 @@ def _without_empty_parents(network: Network) -> Network:
     )
 
 
-def _names(network: Network, attributes: Attributes) -> list[str]:
+def _name_features(network: Network, attributes: Attributes) -> list[str]:
     titles, values, names = attributes.titles, attributes.values(), []
     for i, above in enumerate(network.parents):
         if not network.with_class[i]:

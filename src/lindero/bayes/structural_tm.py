@@ -24,9 +24,8 @@ from lindero.bayes.counts.counting import CodedRows
 from lindero.bayes.evidence import AnyCounts
 from lindero.bayes.learner import StructureLearner
 from lindero.bayes.networks.network import FamilyCounts
-from lindero.bayes.structural.arcs import CLASS, Structure
-from lindero.bayes.structural.exact_scores import SCORES, SearchRows
-from lindero.bayes.structural.greedy import Round, grown
+from lindero.bayes.structure_search.search import CRITERIA, SearchRound, grow_structure
+from lindero.bayes.structure_search.structure import CLASS, GrowingStructure
 from lindero.renamed import renamed_parameters
 from lindero.runtime.arrays import Array
 
@@ -35,23 +34,31 @@ from lindero.runtime.arrays import Array
 class ArcStep:
     """A step of the search, as `StructuralTM.history_` lists them and the callback gets them.
 
-    Attributes
+    Parameters
     ----------
     arc : (parent, child) or None
         Names of the columns, the class being called as in ``network_``; None for the network
         without arcs, which is the first.
     score : float
-        Of the network with it.
+        Value of the criterion for the network with the arc.
     log_likelihood : float
         Its conditional log-likelihood, the largest that parameters reach.
     n_parameters : int
         Parameters of P(c | x).
     n_candidates, n_scored : int
-        Arcs that could be added, and those whose exact score was computed.
+        Arcs that could be added, and those whose exact score was taken.
 
     See Also
     --------
-    StructuralTM : The search.
+    StructuralTM : The classifier whose arcs are searched.
+
+    Examples
+    --------
+    >>> from lindero.bayes import StructuralTM
+    >>> X, y = [["sun"], ["sun"], ["rain"], ["rain"]] * 10, ["out", "out", "in", "in"] * 10
+    >>> first, second = StructuralTM(penalty=1.0).fit(X, y).history_
+    >>> first.arc, second.arc
+    (None, ('class', 'x0'))
     """
 
     arc: tuple[str, str] | None
@@ -93,18 +100,18 @@ class GrownStructure(StructureLearner):
             assert isinstance(known, FamilyCounts)
             return FamilyCounts.count(known.parents, known.with_class, rows, titles)
 
-        def report(found: Round) -> bool | None:
+        def report(found: SearchRound) -> bool | None:
             self.history.append(_name_round(found, attributes))
             return None if self.callback is None else self.callback(self.history[-1])
 
-        structure, _ = grown(
-            SearchRows(rows.codes, rows.cards, rows.y, rows.n_classes, rows.weights),
+        structure, _ = grow_structure(
+            rows,
             max_parents=self.max_parents,
-            score=self.criterion,
+            criterion=self.criterion,
             screening=self.screening,
             max_arcs=self.max_arcs,
             n_jobs=self.n_jobs,
-            told=report,
+            report=report,
         )
         self.members = sorted(structure.members)
         parents, with_class = _list_parents(structure, len(titles))
@@ -112,7 +119,7 @@ class GrownStructure(StructureLearner):
 
 
 def _list_parents(
-    structure: Structure, n_attributes: int
+    structure: GrowingStructure, n_attributes: int
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
     """Parents of all attributes, and whether the class is one."""
     inside = dict(zip(structure.members, structure.parents, strict=True))
@@ -120,7 +127,7 @@ def _list_parents(
     return tuple(inside.get(i, ()) for i in everyone), tuple(i in inside for i in everyone)
 
 
-def _name_round(found: Round, attributes: Attributes) -> ArcStep:
+def _name_round(found: SearchRound, attributes: Attributes) -> ArcStep:
     """A round in the names of the table."""
     arc = None
     if found.arc is not None:
@@ -240,7 +247,7 @@ class StructuralTM(BayesClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{k: v for k, v in DISCRIMINATIVE_CONSTRAINTS.items() if k not in ("learning", "warm_up")},
         "max_parents": [Interval(Integral, 0, None, closed="left")],
-        "criterion": [StrOptions(set(SCORES))],
+        "criterion": [StrOptions(set(CRITERIA))],
         "screening": [Interval(Integral, 1, None, closed="left"), None],
         "max_arcs": [Interval(Integral, 0, None, closed="left"), None],
         "n_jobs": [Integral, None],

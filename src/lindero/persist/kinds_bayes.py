@@ -179,7 +179,13 @@ def _of_bayes(name: str, module: str, check: Callable[[Fields], None]) -> Estima
 
 KINDS: tuple[Kind, ...] = (
     Kind("Evidence", "lindero.bayes.evidence:Evidence", _check_evidence),
-    Kind("Convergence", "lindero.bayes.convergence:Convergence", _check_convergence),
+    Kind(
+        "Convergence",
+        "lindero.bayes.discriminative.convergence:Convergence",
+        _check_convergence,
+        lambda convergence: convergence.state(),
+        lambda kind, state: kind.from_state(state),
+    ),
     Kind("ArcStep", "lindero.bayes.structural_tm:ArcStep", _check_arc_step),
     _of_bayes("NaiveBayes", "naive_bayes", checker(SINGLES)),
     _of_bayes("TAN", "tan", checker(PAIRS, FAMILIES)),

@@ -8,9 +8,8 @@ from which the density of largest likelihood has m = S₁ / n and s² = S₂ / n
 just as counts are. With standard deviations of their own for each class, scores are quadratic in x:
 the optimum is that of logistic regression on x and x².
 
-Columns are shifted and scaled to mean 0 and variance 1 first, without which the squares of a year
-or a price would swallow their differences. No variance is below 1e-9 of these units, as in
-`moments`.
+Columns are standardised to mean 0 and variance 1 first: otherwise rounding would hide how squares
+of years or prices differ. No variance is below 1e-9 in these units, as in `moments`.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ import numpy as np
 from numba import njit
 
 from lindero.bayes.columns.moments import Moments, add_log_densities
+from lindero.bayes.discriminative.posteriors import RowThreads, split_rows
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import FAST
 
@@ -27,15 +27,7 @@ LEAST_VARIANCE = 1e-9
 
 
 class GaussianColumns:
-    """Columns of numbers in units of their own.
-
-    Parameters
-    ----------
-    numbers : array of shape (n_numbers, n_rows)
-        NaN is missing.
-    weights : array of shape (n_rows,) or None
-        How often each row counts.
-    """
+    """Columns of numbers (n_numbers, n_rows), NaN being missing, in units of their own."""
 
     def __init__(self, numbers: Array, weights: Array | None = None) -> None:
         one_class = np.zeros(numbers.shape[1], dtype=np.intp)
@@ -46,12 +38,12 @@ class GaussianColumns:
         self.scale[~seen] = 1.0
         self.numbers = np.ascontiguousarray((numbers - self.centre) / self.scale)
 
-    def inwards(self, mean: Array, sd: Array) -> tuple[Array, Array]:
+    def standardise(self, mean: Array, sd: Array) -> tuple[Array, Array]:
         """Means and standard deviations in the units of these columns."""
         least = np.sqrt(LEAST_VARIANCE)
         return (mean - self.centre) / self.scale, np.maximum(sd / self.scale, least)
 
-    def outwards(self, mean: Array, sd: Array) -> tuple[Array, Array]:
+    def unstandardise(self, mean: Array, sd: Array) -> tuple[Array, Array]:
         """Means and standard deviations in the units of the table."""
         return mean * self.scale + self.centre, sd * self.scale
 
@@ -62,49 +54,58 @@ class GaussianColumns:
         add_log_densities(numbers, mean, sd, out)
         # The constant ½ log 2π of each column is the same for all classes, and drops out.
 
-    def sums(self, shares: Array, start: int, stop: int) -> Array:
-        """n, S₁ and S₂ of rows start…stop weighted by `shares` (n_rows, K), which may be negative,
-        of shape (3, n_numbers, K)."""
-        out = np.zeros((3, len(self.numbers), shares.shape[1]))
-        _add_sums(self.numbers, shares, start, stop, out)
-        return out
+    def sum_shares(self, shares: Array, threads: RowThreads) -> Array:
+        """n, S₁ and S₂ of rows weighted by `shares` (n_rows, K), which may be negative, of shape
+        (3, n_numbers, K)."""
+        (n_numbers, n_rows), K = self.numbers.shape, shares.shape[1]
+        if not n_numbers:
+            return np.zeros((3, 0, K))
+        ends = split_rows(n_rows, 3 * n_numbers * K)
+        sums = np.zeros((len(ends) - 1, 3, n_numbers, K))
+
+        def add(part: int, start: int, stop: int) -> None:
+            _add_sums(self.numbers, shares, start, stop, sums[part])
+
+        threads.run(add, ends, n_rows * n_numbers)
+        total: Array = sums.sum(axis=0)
+        return total
 
 
-def statistics_of(count: Array, mean: Array, sd: Array) -> Array:
+def compute_statistics(count: Array, mean: Array, sd: Array) -> Array:
     """The sums of which a mean and a standard deviation are those of largest likelihood."""
     return np.stack([count, count * mean, count * (sd**2 + mean**2)])
 
 
-def normals_of(sums: Array) -> tuple[Array, Array]:
+def estimate_normals(sums: Array) -> tuple[Array, Array]:
     """Mean and standard deviation of largest likelihood."""
     count, first, second = sums
     mean = first / count
     return mean, np.sqrt(np.maximum(second / count - mean**2, LEAST_VARIANCE))
 
 
-def natural(mean: Array, sd: Array) -> Array:
+def to_natural(mean: Array, sd: Array) -> Array:
     """What multiplies 1, x and x² in the log-density: (3, n_numbers, K)."""
     precision = 1.0 / sd**2
     return np.stack([-np.log(sd) - 0.5 * mean**2 * precision, mean * precision, -0.5 * precision])
 
 
-def slopes(surplus: Array, mean: Array, sd: Array) -> tuple[Array, Array]:
-    """Derivatives by the mean and by log sd, of a function with derivative `surplus` by `natural`
+def differentiate(surplus: Array, mean: Array, sd: Array) -> tuple[Array, Array]:
+    """Derivatives by the mean and by log sd, of a function with derivative `surplus` by natural
     parameters."""
     count, first, second = surplus
     about = second - 2.0 * mean * first + mean**2 * count
     return (first - mean * count) / sd**2, about / sd**2 - count
 
 
-def normal_rate(sums: Array, change: Array) -> float:
+def compute_normal_rate(sums: Array, change: Array) -> float:
     """How fast the function with derivative `change` rises along it: the means move by
     slope · s² / n, and log sd by slope / 2n."""
-    mean, sd = normals_of(sums)
-    by_mean, by_log_sd = slopes(change, mean, sd)
+    mean, sd = estimate_normals(sums)
+    by_mean, by_log_sd = differentiate(change, mean, sd)
     return float(((by_mean**2 * sd**2 + 0.5 * by_log_sd**2) / sums[0]).sum())
 
 
-def largest_step(sums: Array, change: Array) -> float:
+def find_largest_step(sums: Array, change: Array) -> float:
     """The largest λ up to which sums + λ change have rows and variances above the least.
 
     n > 0 is linear in λ, and (S₂ − least · n) n − S₁² > 0 quadratic: the smallest positive root.

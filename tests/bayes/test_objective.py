@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from lindero.bayes.columns.moments import Moments
-from lindero.bayes.conditional import posterior_groups
-from lindero.bayes.conditional.accelerated import Variables
-from lindero.bayes.conditional.conditional import ConditionalRows, Parameters
-from lindero.bayes.conditional.conditional_gaussian import natural
-from lindero.bayes.conditional.family_cells import FamilyCells
+from lindero.bayes.discriminative import posteriors
+from lindero.bayes.discriminative.cells import FamilyCells
+from lindero.bayes.discriminative.gaussians import to_natural
+from lindero.bayes.discriminative.lbfgs import LbfgsVariables
+from lindero.bayes.discriminative.objective import ConditionalRows, NetworkParameters
 from tests.conditional_bank import chain, counted, loops, naive, problem_of, random_rows
 from tests.naive import conditional as twin
 from tests.network_bank import random_codes, random_network
@@ -28,10 +28,10 @@ def assert_equals_enumeration(seed, most_parents, missing, n_numbers):
     random = np.random.default_rng(seed)
     network = random_network(random, most_parents, alpha=1.0)
     codes, y, weights, numbers, normals = some_rows(random, network, missing, n_numbers)
-    cells, logs = FamilyCells.of_network(network)
+    cells, logs = FamilyCells.from_network(network)
     rows = ConditionalRows(cells, codes, y, weights, numbers)
-    inside = rows.gaussian.inwards(*normals)
-    parameters = Parameters(logs, *inside)
+    inside = rows.gaussian.standardise(*normals)
+    parameters = NetworkParameters(logs, *inside)
     found = rows.evaluate(parameters)
 
     posterior = twin.posterior(network, normals, codes, numbers)
@@ -44,7 +44,7 @@ def assert_equals_enumeration(seed, most_parents, missing, n_numbers):
     tables, of_class, moments = twin.surplus(network, codes, standard, residuals)
     np.testing.assert_allclose(found.cells[-1], of_class, atol=1e-9)
     np.testing.assert_allclose(found.moments, moments, atol=1e-9)
-    ours = twin.slopes(network, cells.tables(found.cells))
+    ours = twin.slopes(network, cells.split(found.cells))
     for one, two in zip(ours, twin.slopes(network, tables), strict=True):
         np.testing.assert_allclose(one, two, atol=1e-9)
 
@@ -59,21 +59,21 @@ def test_everything_equals_enumeration(most_parents, missing, n_numbers):
 
 @pytest.mark.parametrize("entries", [1, 40, 10**6])
 def test_groups_of_any_size_count_every_cell_alike(entries, monkeypatch):
-    monkeypatch.setattr(posterior_groups, "_ENTRIES", entries)
+    monkeypatch.setattr(posteriors, "_ENTRIES", entries)
     random = np.random.default_rng(0)
     for parents in (naive(7), chain(7), loops(7)):
         cards = random.integers(2, 6, 7)
         codes, y = random_rows(random, 3000, cards, 3)
         families = counted(parents, codes, cards, y, 3)
         problem = problem_of(families, codes, y)
-        cells, at = problem.rows.cells, problem.parameters(problem.counts, problem.sums)
+        cells, at = problem.rows.cells, problem.estimate(problem.counts, problem.sums)
         found = problem.evaluate(at)
-        joint = cells.network(at.logs).log_joint(codes)
+        joint = cells.to_network(at.logs).log_joint(codes)
         shares = np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None])
         for i, above in enumerate(parents):
             table = np.zeros((*cells.shapes[i], 3))
             np.add.at(table, tuple(codes[[i, *above]]), np.eye(3)[y] - shares)
-            np.testing.assert_allclose(cells.table(found.cells, i), table, atol=1e-8)
+            np.testing.assert_allclose(cells.view_table(found.cells, i), table, atol=1e-8)
 
 
 @pytest.mark.parametrize("graph", [chain, loops])
@@ -89,18 +89,18 @@ def test_slopes_are_those_of_finite_differences(graph, missing, penalty):
     problem = problem_of(
         families, codes, y, numbers=numbers, moments=Moments.of(numbers, y, 3), penalty=penalty
     )
-    variables = Variables.of(problem)
-    start = problem.parameters(problem.counts, problem.sums)
-    vector = variables.vector(start) + random.normal(0, 0.1, len(variables.vector(start)))
-    at = variables.parameters(vector, start)
-    slope = variables.slope(at, problem.evaluate(at))
+    variables = LbfgsVariables.of(problem)
+    start = problem.estimate(problem.counts, problem.sums)
+    vector = variables.pack(start) + random.normal(0, 0.1, len(variables.pack(start)))
+    at = variables.unpack(vector, start)
+    slope = variables.compute_slope(at, problem.evaluate(at))
     assert problem.is_free == (graph is chain and missing == 0 and penalty == 0)
     for k in random.choice(len(vector), 25, replace=False):
         ends = []
         for sign in (1, -1):
             moved = vector.copy()
             moved[k] += sign * 1e-5
-            ends.append(problem.evaluate(variables.parameters(moved, start)).objective)
+            ends.append(problem.evaluate(variables.unpack(moved, start)).objective)
         np.testing.assert_allclose(slope[k], (ends[0] - ends[1]) / 2e-5, rtol=1e-6, atol=1e-6)
 
 
@@ -111,12 +111,12 @@ def test_any_number_of_threads_gives_the_same_bits(n_classes):
     codes, y = random_rows(random, 40_000, cards, n_classes)
     numbers, weights = random.normal(y, 1.0, (3, 40_000)), random.random(40_000)
     cells = FamilyCells(chain(12), (True,) * 12, cards, n_classes)
-    logs = cells.normalised(random.normal(size=(cells.size, n_classes)))
+    logs = cells.normalise(random.normal(size=(cells.size, n_classes)))
     mean, sd = random.normal(size=(3, n_classes)), np.ones((3, n_classes))
     answers = []
     for n_threads in (1, 2, 5):
         rows = ConditionalRows(cells, codes, y, weights, numbers, n_threads)
-        answers.append(rows.evaluate(Parameters(logs, mean, sd)))
+        answers.append(rows.evaluate(NetworkParameters(logs, mean, sd)))
     for other in answers[1:]:
         assert other.log_likelihood == answers[0].log_likelihood
         np.testing.assert_array_equal(other.cells, answers[0].cells)
@@ -129,8 +129,8 @@ def test_weights_count_rows():
     codes, y = random_rows(random, 50, cards, 2)
     times = random.integers(0, 3, 50)
     cells = FamilyCells(chain(3), (True,) * 3, cards, 2)
-    logs = cells.normalised(random.normal(size=(cells.size, 2)))
-    at = Parameters(logs, np.empty((0, 2)), np.empty((0, 2)))
+    logs = cells.normalise(random.normal(size=(cells.size, 2)))
+    at = NetworkParameters(logs, np.empty((0, 2)), np.empty((0, 2)))
     weighted = ConditionalRows(cells, codes, y, times.astype(float)).evaluate(at)
     repeated = ConditionalRows(cells, np.repeat(codes, times, axis=1), np.repeat(y, times))
     twice = repeated.evaluate(at)
@@ -140,7 +140,7 @@ def test_weights_count_rows():
 
 def test_natural_parameters_are_those_of_the_density():
     x, mean, sd = 1.7, np.array([[0.3]]), np.array([[2.1]])
-    one, first, second = natural(mean, sd)[:, 0, 0]
+    one, first, second = to_natural(mean, sd)[:, 0, 0]
     density = -0.5 * ((x - 0.3) / 2.1) ** 2 - np.log(2.1)
     np.testing.assert_allclose(one + first * x + second * x**2, density)
 

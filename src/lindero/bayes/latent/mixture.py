@@ -9,47 +9,42 @@ A missing value drops out of its row, which is what summing over it gives. What 
 
     J(θ) = L(θ) + α Σ_j Σ_z Σ_x log P(x_j = x | z),     every s_jz ≥ σ · (the whole column's s_j),
 
-L and the logarithm of a Dirichlet prior, which stands for α rows of each value in each cluster. The
+L and the logarithm of a Dirichlet prior of α pseudo-counts of each value in each cluster. The
 bound of s_jz is needed for a maximum: a cluster that shrinks to one row, or to one number that many
-rows have, has a density as large as one likes. One pass of EM is
+rows have, has a density as large as one likes. One iteration of EM is
 
     E   P(z | x; θ) of every row, and from it  N(x_j, z), n_jz, S₁, S₂  (sums of 1, x and x²)
     M   P(z) = N(z) / W,   P(x_j | z) = (N(x_j, z) + α) / (N_j(z) + α r_j),
         m = S₁ / n,   s² = S₂ / n − m², or the least that is allowed
 
-J never falls from one pass to the next: with Q the expectation of log P(x, z; θ) under the E step's
-P(z | x; θ_r), J(θ) − J(θ_r) ≥ Q(θ) + prior(θ) − Q(θ_r) − prior(θ_r) (Jensen), and the M step is the
-maximum of the right side, also under the bound, since by s it has one peak. L itself may fall where
-the prior gains more.
+J never falls: with Q the expectation of log P(x, z; θ) under the E step's P(z | x; θ_r),
+J(θ) − J(θ_r) ≥ Q(θ) + prior(θ) − Q(θ_r) − prior(θ_r) (Jensen), and the M step is the maximum of the
+right side, also under the bound, since it has one peak in s. L itself may fall where the prior
+gains more.
 
 Numbers are in units of their column here, with mean 0 and variance 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lindero.bayes.columns.moments import Moments, add_log_densities
-from lindero.bayes.conditional.conditional_gaussian import GaussianColumns
-from lindero.bayes.conditional.family_cells import FamilyCells
-from lindero.bayes.conditional.posterior_groups import FamilyGroups
-from lindero.bayes.conditional.posterior_loops import add_posteriors
+from lindero.bayes.discriminative.cells import FamilyCells
+from lindero.bayes.discriminative.gaussians import GaussianColumns
+from lindero.bayes.discriminative.posteriors import (
+    PART_ROWS,
+    FamilyGroups,
+    RowThreads,
+    sum_posteriors,
+)
 from lindero.bayes.networks.network import FamilyCounts
 from lindero.runtime.arrays import Array
-from lindero.runtime.threads import TileThreads
 
 #: Least probability of a cluster, whose logarithm is to be finite.
 _LEAST_SHARE = 1e-12
-
-#: Rows of a part, at least, and most parts: each has sums of its own.
-_PART_ROWS, _PARTS = 4096, 16
-
-#: Numbers that the sums of all parts may take together.
-_PART_CELLS = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +62,7 @@ class Mixture:
         weights: Array = np.exp(self.logs[-1])
         return weights
 
-    def reordered(self, order: Array) -> Mixture:
+    def reorder(self, order: Array) -> Mixture:
         """The same with its clusters in another order."""
         return Mixture(
             np.ascontiguousarray(self.logs[:, order]),
@@ -85,29 +80,19 @@ class Expectation:
     counts: Array  # (size, K), the last row being N(z)
     sums: Array  # (3, n_numbers, K)
 
-    def reordered(self, order: Array) -> Expectation:
+    def reorder(self, order: Array) -> Expectation:
         """The same with its clusters in another order."""
         counts, sums = self.counts[:, order], self.sums[:, :, order]
         return replace(self, counts=np.ascontiguousarray(counts), sums=np.ascontiguousarray(sums))
 
 
 class LatentRows:
-    """Rows prepared for many passes with any number of clusters.
+    """Rows prepared for many iterations with any number of clusters.
 
-    Parameters
-    ----------
-    codes : integer array of shape (n_attributes, n_rows)
-        0 missing, 1…r values.
-    cards : int array of shape (n_attributes,)
-        Number r of values of each attribute.
-    numbers : array of shape (n_numbers, n_rows)
-        Columns with normal densities, none of them constant; NaN is missing.
-    weights : array of shape (n_rows,) or None
-        How many rows each row stands for.
-    alpha : float
-        Pseudo-count, above 0.
-    min_scale : float
-        Least standard deviation in a cluster, as a share of the column's; above 0.
+    Codes (n_attributes, n_rows) are 0 for missing, 1…r for values, r being the `cards`. Numbers
+    (n_numbers, n_rows) have NaN for missing; none of these columns is constant. `alpha` are
+    pseudo-counts and `min_scale` is the least standard deviation in a cluster, as a share of the
+    column's; both are above 0.
     """
 
     def __init__(
@@ -125,8 +110,8 @@ class LatentRows:
         self.row_weights = np.ones(self.n_rows) if weights is None else weights
         self.total_weight = float(self.row_weights.sum())
         self.gaussian = GaussianColumns(numbers, weights)
-        self._threads: TileThreads | None = None
-        self._prepared: tuple[FamilyCells, FamilyGroups] | None = None
+        self.threads = RowThreads(None if self.n_rows >= 2 * PART_ROWS else 1, least_work=0)
+        self._groups: tuple[int, FamilyGroups] | None = None  # of a number of clusters
         seen = [float(self.row_weights[~np.isnan(column)].sum()) for column in numbers]
         # Densities of numbers in the units of the table have this factor.
         self._log_units = float(np.dot(seen, np.log(self.gaussian.scale[:, 0])))
@@ -146,7 +131,7 @@ class LatentRows:
         """How many columns of numbers there are."""
         return len(self.gaussian.numbers)
 
-    def n_parameters(self, n_clusters: int) -> int:
+    def count_parameters(self, n_clusters: int) -> int:
         """Free parameters of a mixture: of its tables, its normals and its weights."""
         of_tables = int(np.maximum(self.cards - 1, 0).sum())
         return n_clusters * (of_tables + 2 * self.n_numbers) + n_clusters - 1
@@ -160,16 +145,18 @@ class LatentRows:
         if self.n_numbers:
             add_log_densities(self.gaussian.numbers, mixture.mean, mixture.sd, shift)
             of_last = float(self.row_weights @ shift[:, -1])
-        log_sums, counts, sums = self._posteriors(mixture.logs, shift)
+        log_sums, counts, sums = self._compute_posteriors(mixture.logs, shift)
         log_likelihood = (
             log_sums + of_last + float(self._values @ mixture.logs[:, -1]) - self._log_units
         )
-        return Expectation(log_likelihood, log_likelihood + self._log_prior(mixture), counts, sums)
+        return Expectation(
+            log_likelihood, log_likelihood + self._compute_log_prior(mixture), counts, sums
+        )
 
-    def shared_out(self, log_shares: Array) -> Expectation:
+    def share_out(self, log_shares: Array) -> Expectation:
         """The E step of given shares, (n_rows, K), not normalised; L and J are not known."""
         logs = np.zeros((len(self._used), log_shares.shape[1]))
-        _, counts, sums = self._posteriors(logs, log_shares)
+        _, counts, sums = self._compute_posteriors(logs, log_shares)
         return Expectation(np.nan, np.nan, counts, sums)
 
     def estimate(self, found: Expectation) -> Mixture:
@@ -189,42 +176,30 @@ class LatentRows:
         sd = np.sqrt(np.maximum(square - mean**2, self.min_scale**2))
         return Mixture(logs, mean, sd)
 
-    def _log_prior(self, mixture: Mixture) -> float:
+    def _compute_log_prior(self, mixture: Mixture) -> float:
         return self.alpha * float((mixture.logs[:-1] * self._used[:-1]).sum())
 
-    def _posteriors(self, logs: Array, shift: Array) -> tuple[float, Array, Array]:
+    def _compute_posteriors(self, logs: Array, shift: Array) -> tuple[float, Array, Array]:
         """Σ w log Σ_z exp(score_z − score of the last), counts, and sums."""
-        K = logs.shape[1]
-        cells, groups = self._groups(K)
-        posterior = np.empty((self.n_rows if self.n_numbers else 0, K))
-        weights = np.empty(0) if self.weights is None else self.weights
-        scores, prior = groups.scores(logs), logs[-1, :-1] - logs[-1, -1]
-        ends = self._part_ends(len(scores) * K)
-        n_parts = len(ends) - 1
-        tables, of_class = np.zeros((n_parts, len(scores), K)), np.zeros((n_parts, K))
-        sums, totals = np.zeros((n_parts, 3, self.n_numbers, K)), np.zeros(n_parts)
-
-        nobody = np.empty(0, dtype=np.int64)  # has a class that is known
-
-        def add(part: int) -> None:
-            start, stop = ends[part], ends[part + 1]
-            totals[part] = add_posteriors(
-                groups.mixed, groups.starts, scores, prior, shift, weights, nobody, start, stop,
-                tables[part], of_class[part], posterior,
-            )  # fmt: skip
-            if self.n_numbers:
-                sums[part] = self.gaussian.sums(posterior, start, stop)
-
-        self._map(add, n_parts)
-        counts = np.zeros((cells.size, K))
-        groups.spread(tables.sum(axis=0), counts)
+        posterior = np.empty((self.n_rows if self.n_numbers else 0, logs.shape[1]))
+        groups, no_classes = self._prepare_groups(logs.shape[1]), np.empty(0, dtype=np.int64)
+        total, counts = sum_posteriors(
+            groups, logs, shift, self.weights, no_classes, posterior, self.threads
+        )
         counts[self.slots[:-1]] = 0.0
-        counts[-1] = of_class.sum(axis=0)
-        return float(totals.sum()), counts, sums.sum(axis=0)
+        return total, counts, self.gaussian.sum_shares(posterior, self.threads)
+
+    def _prepare_groups(self, n_clusters: int) -> FamilyGroups:
+        if self._groups is None or self._groups[0] != n_clusters:
+            d = len(self.cards)
+            cells = FamilyCells(((),) * d, (True,) * d, self.cards, n_clusters)
+            with self.threads.keep() as threads:
+                self._groups = n_clusters, FamilyGroups.of(cells, self.codes, threads)
+        return self._groups[1]
 
     # -- for what comes after -----------------------------------------------------------------
 
-    def families(self, found: Expectation) -> FamilyCounts:
+    def to_families(self, found: Expectation) -> FamilyCounts:
         """Expected counts as those of a naive Bayes network."""
         d = len(self.cards)
         tables = tuple(found.counts[self.slots[i] : self.slots[i + 1]] for i in range(d))
@@ -239,43 +214,10 @@ class LatentRows:
 
     def normals(self, mixture: Mixture) -> tuple[Array, Array]:
         """Means and standard deviations in the units of the table."""
-        return self.gaussian.outwards(mixture.mean, mixture.sd)
-
-    # -- threads ------------------------------------------------------------------------------
-
-    @contextmanager
-    def threads(self) -> Iterator[None]:
-        """Keep threads alive for many passes."""
-        with TileThreads(None if self.n_rows >= 2 * _PART_ROWS else 1) as threads:
-            self._threads = threads
-            try:
-                yield
-            finally:
-                self._threads = None
-
-    def _groups(self, n_clusters: int) -> tuple[FamilyCells, FamilyGroups]:
-        if self._prepared is None or self._prepared[0].n_classes != n_clusters:
-            d = len(self.cards)
-            cells = FamilyCells(((),) * d, (True,) * d, self.cards, n_clusters)
-            with TileThreads(None if self.n_rows >= 2 * _PART_ROWS else 1) as threads:
-                self._prepared = cells, FamilyGroups.of(cells, self.codes, threads)
-        return self._prepared
-
-    def _part_ends(self, size: int) -> list[int]:
-        most = min(_PARTS, _PART_CELLS // max(1, size))
-        n_parts = max(1, min(most, self.n_rows // _PART_ROWS))
-        return [self.n_rows * part // n_parts for part in range(n_parts + 1)]
-
-    def _map(self, work: Callable[[int], None], n_parts: int) -> None:
-        if self._threads is None:
-            for part in range(n_parts):
-                work(part)
-        else:
-            self._threads.map(work, range(n_parts))
+        return self.gaussian.unstandardise(mixture.mean, mixture.sd)
 
 
-def varying_columns(numbers: Array, weights: Array | None, names: tuple[str, ...]) -> Array:
-    """Which columns of numbers are not constant but for rounding, as `moments` has it."""
-    n_rows = numbers.shape[1]
-    one_cluster = np.zeros(n_rows, np.intp)
-    return Moments.of(np.ascontiguousarray(numbers), one_cluster, 1, weights, names).varying
+def gather_moments(numbers: Array, weights: Array | None, names: tuple[str, ...]) -> Moments:
+    """Moments of whole columns of numbers; `varying` are those that are not constant."""
+    one_cluster = np.zeros(numbers.shape[1], np.intp)
+    return Moments.of(np.ascontiguousarray(numbers), one_cluster, 1, weights, names)

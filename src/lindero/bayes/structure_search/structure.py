@@ -36,29 +36,29 @@ class Arc:
 
 
 @dataclass(frozen=True)
-class Structure:
+class GrowingStructure:
     """Attributes in the order they came in, and the attributes that are parents of each."""
 
     members: tuple[int, ...] = ()
     parents: tuple[tuple[int, ...], ...] = ()
 
-    def with_arc(self, arc: Arc) -> Structure:
-        """With one arc more."""
+    def add_arc(self, arc: Arc) -> GrowingStructure:
+        """The structure with one more arc."""
         if arc.parent == CLASS:
-            return Structure((*self.members, arc.child), (*self.parents, ()))
+            return GrowingStructure((*self.members, arc.child), (*self.parents, ()))
         at = self.members.index(arc.child)
         above = (*self.parents[at], arc.parent)
-        return Structure(self.members, (*self.parents[:at], above, *self.parents[at + 1 :]))
+        return GrowingStructure(self.members, (*self.parents[:at], above, *self.parents[at + 1 :]))
 
     def parents_of(self, attribute: int) -> tuple[int, ...]:
         """The attributes that are parents of a member."""
         return self.parents[self.members.index(attribute)]
 
-    def places(self) -> tuple[tuple[int, ...], ...]:
+    def index_parents(self) -> tuple[tuple[int, ...], ...]:
         """Parents of each member, as places among the members."""
         return tuple(tuple(self.members.index(p) for p in above) for above in self.parents)
 
-    def n_parameters(self, cards: Array, n_classes: int) -> int:
+    def count_parameters(self, cards: Array, n_classes: int) -> int:
         """Parameters of P(c | x)."""
         total = 1
         for member, above in zip(self.members, self.parents, strict=True):
@@ -68,7 +68,7 @@ class Structure:
             total += (int(cards[member]) - 1) * configurations
         return (n_classes - 1) * total
 
-    def candidates(self, cards: Array, max_parents: int) -> Iterator[Arc]:
+    def list_candidates(self, cards: Array, max_parents: int) -> Iterator[Arc]:
         """Arcs that can be added, in a fixed order: attributes of one value tell nothing."""
         inside = set(self.members)
         for child in range(len(cards)):
@@ -77,7 +77,7 @@ class Structure:
         for child, above in zip(self.members, self.parents, strict=True):
             if len(above) >= max_parents:
                 continue
-            below = self._below(child)
+            below = self._find_descendants(child)
             for parent in self.members:
                 if parent == child or parent in above or parent in below:
                     continue
@@ -86,7 +86,7 @@ class Structure:
                     continue
                 yield Arc(parent, child)
 
-    def _below(self, attribute: int) -> set[int]:
+    def _find_descendants(self, attribute: int) -> set[int]:
         """All that can be reached from an attribute."""
         reached, waiting = set(), [attribute]
         while waiting:

@@ -1,8 +1,11 @@
-"""The TM algorithm: discriminative parameters by moving counts (Edwards and Lauritzen).
+"""The TM algorithm: discriminative parameters by moving counts.
 
-Maximises J, the conditional likelihood (`conditional`) and what a `penalty` adds to it, over
-networks of a given graph. With N the statistics (family counts; n, S₁ and S₂ of numbers), T those
-of the rows and of the penalty, and E what the current parameters θ_r expect of them,
+D. Edwards and S. L. Lauritzen (2001). The TM algorithm for maximising a conditional likelihood
+function. Biometrika 88(4), 961–972.
+
+Maximises J, the conditional likelihood and its penalty (`objective`), over networks of a given
+graph. With N the statistics (family counts; n, S₁ and S₂ of numbers), T those of the rows and of
+the penalty, and E what the current parameters θ_r expect of them,
 
     N_{r+1} = N_r + λ (T − E_{θ_r}[N | x]),    θ_{r+1} = estimates of largest likelihood of N_{r+1},
 
@@ -26,14 +29,14 @@ at the same rate, and so with the sums of numbers; N(pa_i, c) stays in place of 
 
 λ is 1, or 0.9 of the largest at which no count and no variance falls to zero, which has a closed
 form, or four times the last λ. Where J then rises by less than a tenth of what its rate promises,
-the next λ is at the top of the parabola through what is known. Learning ends when a whole step
+the next λ is at the top of the parabola through the known values. Learning ends when a whole step
 at the rate above would improve J by less than the tolerance.
 
 A value that never occurs with a class, where all other attributes speak for that class, has a count
-that vanishes, by a factor of ten in each step; all steps are small as long as they wait for it.
-Changes of less than 1e-12 of N(x_i, pa_i) are therefore left out, with which such a count stays
-where it is. Where steps are small for other reasons learning ends, and says so: `accelerated` does
-not have this limit.
+that vanishes, by a factor of ten in each step; all steps would be as small as it allows. Changes of
+less than 1e-12 of N(x_i, pa_i) are therefore left out, so that such a count stays where it is.
+Where steps are small for other reasons learning ends, and says so: `lbfgs` does not have this
+limit.
 """
 
 from __future__ import annotations
@@ -42,25 +45,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lindero.bayes.conditional.conditional import Parameters
-from lindero.bayes.conditional.conditional_gaussian import largest_step, normal_rate
-from lindero.bayes.conditional.conditional_problem import (
-    STALLED,
-    Pass,
-    Problem,
-    Watch,
-    ending,
-    out_of_passes,
-)
+from lindero.bayes.discriminative.convergence import LearningEnd, LearningOutcome, LearningStep
+from lindero.bayes.discriminative.gaussians import compute_normal_rate, find_largest_step
+from lindero.bayes.discriminative.objective import ConditionalProblem, NetworkParameters, Watch
 from lindero.runtime.arrays import Array
 
 #: Share of the largest feasible step that is taken.
 _SAFETY = 0.9
 
-#: Share of the promised improvement that is enough, and shorter steps that are tried at most.
+#: Share of the promised improvement that is enough, and most steps that are tried.
 _ENOUGH, _MOST_TRIES = 0.1, 40
 
-#: Improvements of which a share like this is left are as good as none.
+#: Rates below this share of the objective leave nothing to gain.
 _LITTLE = 1e-6
 
 #: Changes that are left out, relative to the count of all classes.
@@ -69,109 +65,85 @@ _NOTHING = 1e-12
 #: Steps are stalled when this many in a row are smaller than this.
 _STALLED_STEPS, _SMALL_STEP = 20, 1e-4
 
+_STALLED = LearningEnd.of(LearningOutcome.STALLED)
+
 
 @dataclass(frozen=True, eq=False)
-class Way:
-    """Where learning came to.
+class LearningResult:
+    """What a solver found."""
 
-    Attributes
-    ----------
-    parameters : Parameters
-        At the end, normalised.
-    trace : tuple of Pass
-        The start, and every step that was taken.
-    n_passes : int
-        Passes over the rows, those of steps that were halved included.
-    status : str or None
-        Why it ended; None where the watch ended it.
-    counts, sums : arrays
-        Statistics at the end.
-    """
-
-    parameters: Parameters
-    trace: tuple[Pass, ...]
-    n_passes: int
-    status: str | None
-    counts: Array
-    sums: Array
+    parameters: NetworkParameters  # normalised
+    trace: tuple[LearningStep, ...]  # the start, and every step that was taken
+    n_iter: int  # evaluations of the objective, those of steps that were shortened included
+    end: LearningEnd
+    counts: Array | None = None  # of TM: family counts (size, K) at the end
+    sums: Array | None = None  # of TM: sums of numbers (3, n_numbers, K)
 
 
-def moved_counts(
-    problem: Problem, max_passes: int, tolerance: float, watch: Watch | None = None
-) -> Way:
+def move_counts(
+    problem: ConditionalProblem, max_iter: int, tolerance: float, watch: Watch | None = None
+) -> LearningResult:
     """Move counts from the generative start to the optimum.
 
-    Parameters
-    ----------
-    problem : Problem
-        Rows, target and start.
-    max_passes : int
-        Most passes over the rows.
-    tolerance : float
-        Learning ends when a whole step promises to improve J by less than this share of it (or of
-        1).
-    watch : callable, optional
-        Called with the network and normals after each step; ends learning by answering True.
+    Learning ends when a whole step promises to improve J by less than `tolerance`, as a share of J
+    (or of 1); after `max_iter` evaluations of the objective; or when the watch, called after each
+    step, answers True.
     """
     counts, sums = problem.counts, problem.sums
-    parameters = problem.parameters(counts, sums)
+    parameters = problem.estimate(counts, sums)
     step, n_small = 1.0, 0
-    with problem.rows.threads():
+    end: LearningEnd | None = None
+    with problem.rows.threads.keep():
         now = problem.evaluate(parameters)
-        trace, n_passes = [Pass(now.log_likelihood, now.objective, 0.0)], 1
-        status: str | None = None
-        was_told = False
-        while n_passes < max_passes:
-            change, of_sums = _change(problem, counts, now.cells), now.moments
+        trace, n_iter = [LearningStep(now.log_likelihood, now.objective, 0.0)], 1
+        while n_iter < max_iter:
+            change, of_sums = _compute_change(problem, counts, now.cells), now.moments
             if not problem.is_free:
                 of_sums = of_sums - sums * (of_sums[0] / sums[0])
             change[np.abs(change) <= _NOTHING * counts.sum(axis=1, keepdims=True)] = 0.0
-            rate = _rate(problem, counts, change) + normal_rate(sums, of_sums)
+            rate = _compute_rate(problem, counts, change) + compute_normal_rate(sums, of_sums)
             if rate <= tolerance * max(1.0, abs(now.objective)):
-                status = ending(problem, parameters)
+                end = problem.describe_rest(parameters)
                 break
-            feasible = _SAFETY * min(_largest(counts, change), largest_step(sums, of_sums))
+            feasible = _SAFETY * min(
+                _find_first_zero(counts, change), find_largest_step(sums, of_sums)
+            )
             step = min(1.0, 4.0 * step, feasible)
             for _ in range(_MOST_TRIES):
-                tried = problem.parameters(counts + step * change, sums + step * of_sums)
+                tried = problem.estimate(counts + step * change, sums + step * of_sums)
                 there = problem.evaluate(tried)
-                n_passes += 1
+                n_iter += 1
                 gain = there.objective - now.objective
-                if gain >= _ENOUGH * step * rate or n_passes >= max_passes:
+                if gain >= _ENOUGH * step * rate or n_iter >= max_iter:
                     break
                 top = 0.5 * step * rate / (step * rate - gain)
                 step *= min(max(top, 0.05), 0.5)
             if not gain > 0:
-                if n_passes < max_passes:  # rounding hides what is left to gain, little or much
+                if n_iter < max_iter:  # rounding hides what is left to gain, little or much
                     little = rate <= _LITTLE * max(1.0, abs(now.objective))
-                    status = ending(problem, parameters) if little else STALLED
+                    end = problem.describe_rest(parameters) if little else _STALLED
                 break
             counts, sums = counts + step * change, sums + step * of_sums
             parameters, now = tried, there
-            trace.append(Pass(now.log_likelihood, now.objective, step))
-            if watch is not None and _told(problem, parameters, watch):
-                was_told = True
+            trace.append(LearningStep(now.log_likelihood, now.objective, step))
+            if watch is not None and problem.show(parameters, watch):
+                end = LearningEnd.of(LearningOutcome.STOPPED_EARLY, best=len(trace) - 1)
                 break
             n_small = n_small + 1 if step < _SMALL_STEP else 0
             if n_small >= _STALLED_STEPS:
-                status = STALLED
+                end = _STALLED
                 break
-        if status is None and not was_told:
-            status = out_of_passes(problem, parameters, max_passes)
-    return Way(parameters, tuple(trace), n_passes, status, counts, sums)
+        if end is None:
+            end = problem.describe_limit(parameters, max_iter)
+    return LearningResult(parameters, tuple(trace), n_iter, end, counts, sums)
 
 
-def _told(problem: Problem, parameters: Parameters, watch: Watch) -> bool:
-    normals = problem.rows.gaussian.outwards(parameters.mean, parameters.sd)
-    return watch(problem.network(parameters), *normals)
-
-
-def _rate(problem: Problem, counts: Array, change: Array) -> float:
+def _compute_rate(problem: ConditionalProblem, counts: Array, change: Array) -> float:
     """How fast J rises along a change of counts; see the module."""
     cells = problem.rows.cells
     rate = float((change[-1] ** 2 / counts[-1]).sum())
     for i, tells in enumerate(cells.with_class):
-        table, of_counts = cells.seen(change, i), cells.seen(counts, i)
+        table, of_counts = cells.view_seen(change, i), cells.view_seen(counts, i)
         if not tells:
             table, of_counts = (t.sum(axis=-1, keepdims=True) for t in (table, of_counts))
         if table.size:
@@ -180,13 +152,13 @@ def _rate(problem: Problem, counts: Array, change: Array) -> float:
     return rate
 
 
-def _largest(counts: Array, change: Array) -> float:
+def _find_first_zero(counts: Array, change: Array) -> float:
     """The step at which the first count falls to zero."""
     falls = change < 0
     return float((counts[falls] / -change[falls]).min(initial=np.inf))
 
 
-def _change(problem: Problem, counts: Array, surplus: Array) -> Array:
+def _compute_change(problem: ConditionalProblem, counts: Array, surplus: Array) -> Array:
     """How counts are to change: the surplus, or the part of it that changes tables.
 
     Families without the class know only sums over it; their change is shared out as counts are, so
@@ -196,7 +168,7 @@ def _change(problem: Problem, counts: Array, surplus: Array) -> Array:
     if not problem.is_free:
         change[-1] -= counts[-1] * (change[-1].sum() / counts[-1].sum())
     for i, tells in enumerate(cells.with_class):
-        table, of_counts = cells.seen(change, i), cells.seen(counts, i)
+        table, of_counts = cells.view_seen(change, i), cells.view_seen(counts, i)
         if not table.size:
             continue
         if not tells:

@@ -21,24 +21,12 @@ from lindero.runtime.arrays import Array
 
 @dataclass(frozen=True, eq=False)
 class FamilyCells:
-    """Where the cells of each family lie.
+    """Where the cells of each family lie."""
 
-    Parameters
-    ----------
-    parents : tuple of tuple of int
-        The attributes that are parents of each attribute.
-    with_class : tuple of bool
-        Whether the class is a parent too.
-    cards : int array of shape (n_attributes,)
-        How many values each attribute has.
-    n_classes : int
-        K.
-    """
-
-    parents: tuple[tuple[int, ...], ...]
-    with_class: tuple[bool, ...]
-    cards: Array
-    n_classes: int
+    parents: tuple[tuple[int, ...], ...]  # the attributes that are parents of each attribute
+    with_class: tuple[bool, ...]  # whether the class is a parent too
+    cards: Array  # how many values each attribute has
+    n_classes: int  # K
 
     @property
     def n_attributes(self) -> int:
@@ -73,7 +61,7 @@ class FamilyCells:
         """Rows that hold probabilities: no member of the family is missing."""
         rows = np.zeros((self.size, 1), dtype=bool)
         for i in range(self.n_attributes):
-            self.seen(rows, i)[...] = True
+            self.view_seen(rows, i)[...] = True
         rows[-1] = True
         return rows[:, 0]
 
@@ -99,61 +87,56 @@ class FamilyCells:
         chosen[[p for above in self.parents for p in above]] = True
         return chosen
 
-    def table(self, values: Array, i: int) -> Array:
+    def view_table(self, values: Array, i: int) -> Array:
         """The cells of attribute i, a view of shape (r + 1, r_p1 + 1, …, columns)."""
         cells = values[self.starts[i] : self.starts[i + 1]]
         return cells.reshape(*self.shapes[i], values.shape[1])
 
-    def seen(self, values: Array, i: int) -> Array:
+    def view_seen(self, values: Array, i: int) -> Array:
         """The same without slots of missing values: (r, r_p1, …, columns)."""
-        table = self.table(values, i)
+        table = self.view_table(values, i)
         return table[(slice(1, None),) * (table.ndim - 1)]
 
-    def joined(self, tables: Sequence[Array], of_class: Array) -> Array:
-        """Tables of shape (r + 1, r_p1 + 1, …, K), and one of the class, as one array."""
+    def join(self, tables: Sequence[Array], of_class: Array) -> Array:
+        """Join tables of shape (r + 1, r_p1 + 1, …, K), and one of the class, to one array."""
         parts = [
             np.asarray(table, dtype=np.float64).reshape(-1, self.n_classes) for table in tables
         ]
         return np.concatenate([*parts, np.asarray(of_class, dtype=np.float64)[None]])
 
-    def tables(self, values: Array) -> tuple[Array, ...]:
-        """The tables that were joined, without that of the class."""
-        return tuple(self.table(values, i) for i in range(self.n_attributes))
+    def split(self, values: Array) -> tuple[Array, ...]:
+        """The tables that were joined, as views, without that of the class."""
+        return tuple(self.view_table(values, i) for i in range(self.n_attributes))
 
-    def log_estimates(self, counts: Array) -> Array:
-        """log P(x | pa, c) and log P(c) of largest likelihood; 0 in cells of missing values.
-
-        Parameters
-        ----------
-        counts : array of shape (size, K)
-            Above zero in all used rows.
-        """
+    def estimate_logs(self, counts: Array) -> Array:
+        """log P(x | pa, c) and log P(c) of largest likelihood, from counts (size, K) that are above
+        zero in all used rows; 0 in cells of missing values."""
         logs = np.zeros_like(counts)
         for i, tells in enumerate(self.with_class):
-            table = self.seen(counts, i)
+            table = self.view_seen(counts, i)
             if not tells:
                 table = table.sum(axis=-1, keepdims=True)
-            self.seen(logs, i)[...] = np.log(table / table.sum(axis=0))
+            self.view_seen(logs, i)[...] = np.log(table / table.sum(axis=0))
         logs[-1] = np.log(counts[-1] / counts[-1].sum())
         return logs
 
-    def normalised(self, logs: Array) -> Array:
-        """Tables divided, each by itself, by what makes them probabilities of the attribute."""
+    def normalise(self, logs: Array) -> Array:
+        """Tables that are each divided by their sums, so that they are probabilities."""
         new = np.zeros_like(logs)
         for i, tells in enumerate(self.with_class):
-            table = self.seen(logs, i)
+            table = self.view_seen(logs, i)
             if not tells:
                 table = table[..., :1]
             if table.size:
-                self.seen(new, i)[...] = table - log_sum(table)
+                self.view_seen(new, i)[...] = table - log_sum(table)
         new[-1] = logs[-1] - log_sum(logs[-1])
         return new
 
-    def network(self, logs: Array, unseen: tuple[Array, ...] | None = None) -> Network:
+    def to_network(self, logs: Array, unseen: tuple[Array, ...] | None = None) -> Network:
         """The network of normalised tables."""
         tables = []
         for i, tells in enumerate(self.with_class):
-            table = np.moveaxis(self.seen(logs, i), 0, -2)
+            table = np.moveaxis(self.view_seen(logs, i), 0, -2)
             tables.append(np.ascontiguousarray(table if tells else table[..., :1]))
         log_prior = logs[-1].copy()
         return Network(
@@ -162,12 +145,12 @@ class FamilyCells:
         )  # fmt: skip
 
     @classmethod
-    def of_network(cls, network: Network) -> tuple[FamilyCells, Array]:
+    def from_network(cls, network: Network) -> tuple[FamilyCells, Array]:
         """The cells of a network, and its tables in them."""
         cells = cls(network.parents, network.with_class, network.cards, network.n_classes)
         logs = np.zeros((cells.size, cells.n_classes))
         for i, table in enumerate(network.log_tables):
-            cells.seen(logs, i)[...] = np.moveaxis(table, -2, 0)
+            cells.view_seen(logs, i)[...] = np.moveaxis(table, -2, 0)
         logs[-1] = network.log_prior
         return cells, logs
 

@@ -1,0 +1,349 @@
+"""Discriminative parameters: the network of a graph that predicts the class of its rows best.
+
+Generative parameters make whole rows most probable, discriminative ones their classes given the
+attributes. The objective is in `objective`; there are two solvers:
+
+    "tm"            moves counts (`tm`): each step is a set of consistent counts
+    "accelerated"   L-BFGS (`lbfgs`), in fewer iterations where steps are many
+
+Both begin at the generative estimate, and for naive Bayes and trees without missing values and
+without a penalty they end in the same network.
+
+**Early stopping.** Discriminative parameters of many tables overfit long before their optimum.
+After each step the log-loss of validation rows, −Σ w log P(y | x) / Σ w, is taken. Once it has not
+improved for `patience` steps learning ends, with the parameters of the best step. The generative
+estimate is the first of them.
+
+**Choice of the penalty.** Small tables of many parameters need a strong penalty, large ones hardly
+any. For every strength of a fixed list and for every fold, parameters are learned from the other
+folds (so are cut points and arcs, by the caller who makes the folds) and judged by the log-loss of
+the fold's rows. The largest strength is taken whose loss exceeds the least one by no more than the
+standard error of the difference: where rows cannot tell two apart, the one nearer to the generative
+estimate is safer. The i-th row of a class is in fold i mod 5: nothing is drawn.
+
+**Parents without any value.** They tell their children nothing: counts with such a parent all lie
+in its slot of missing values, and the generative estimate of the children ignores it. It is left
+out before learning, and put in again afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lindero.bayes.columns.moments import Moments, add_log_densities
+from lindero.bayes.discriminative.cells import FamilyCells
+from lindero.bayes.discriminative.convergence import LearningEnd, LearningOutcome, LearningStep
+from lindero.bayes.discriminative.lbfgs import climb
+from lindero.bayes.discriminative.logistic import fit_margins
+from lindero.bayes.discriminative.objective import ConditionalProblem, ConditionalRows, Watch
+from lindero.bayes.discriminative.tm import LearningResult, move_counts
+from lindero.bayes.networks.network import FamilyCounts, Network
+from lindero.runtime.arrays import Array
+
+SOLVERS: dict[str, Callable[[ConditionalProblem, int, float, Watch | None], LearningResult]] = {
+    "tm": move_counts,
+    "accelerated": climb,
+}
+
+#: Pseudo-counts of every value that are tried.
+STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+
+N_FOLDS = 5
+
+#: Relative improvement at which learning ends here; no finer one changes a choice.
+_TOLERANCE = 1e-6
+
+
+# -- early stopping -------------------------------------------------------------------------------
+
+
+class EarlyStopping:
+    """Ends learning by the log-loss of validation rows, after `patience` steps without improvement.
+
+    `losses` are those after each step, the first being that of the generative estimate; `best` are
+    the network, means and standard deviations of the least one. A code of r + 1 is a new value.
+    """
+
+    def __init__(
+        self,
+        codes: Array,
+        y: Array,
+        weights: Array | None = None,
+        numbers: Array | None = None,
+        patience: int = 5,
+    ) -> None:
+        if patience < 1:
+            raise ValueError(f"patience is {patience}: it must be one step or more.")
+        self.y = np.asarray(y, dtype=np.int64)
+        self.weights = np.ones(len(self.y)) if weights is None else np.asarray(weights)
+        if not self.weights.sum() > 0:
+            raise ValueError("Early stopping needs validation rows with weight.")
+        self.codes, self.patience = codes, patience
+        self.numbers = np.empty((0, len(self.y))) if numbers is None else numbers
+        self.losses: list[float] = []
+        self.best: tuple[Network, Array, Array] | None = None
+
+    @property
+    def best_step(self) -> int:
+        """The step of the least loss, the first of those that are equal."""
+        return int(np.argmin(self.losses))
+
+    def __call__(self, network: Network, mean: Array, sd: Array) -> bool:
+        """Take the loss of the parameters after a step; True ends learning."""
+        losses = compute_row_losses(network, mean, sd, self.codes, self.y, self.numbers)
+        self.losses.append(float(self.weights @ losses / self.weights.sum()))
+        if self.best_step == len(self.losses) - 1:
+            self.best = network, mean, sd
+        return len(self.losses) - 1 - self.best_step >= self.patience
+
+
+def compute_row_losses(
+    network: Network, mean: Array, sd: Array, codes: Array, y: Array, numbers: Array
+) -> Array:
+    """−log P(y | x) of every row."""
+    return -compute_log_posteriors(network, mean, sd, codes, numbers)[np.arange(len(y)), y]
+
+
+def compute_log_posteriors(
+    network: Network, mean: Array, sd: Array, codes: Array, numbers: Array
+) -> Array:
+    """log P(c | x) of every row, (n_rows, K)."""
+    scores = network.log_joint(codes)
+    if len(numbers):
+        add_log_densities(np.ascontiguousarray(numbers), mean, sd, scores)
+    scores -= scores.max(axis=1, keepdims=True)
+    scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    return scores
+
+
+# -- learning -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class DiscriminativeFit:
+    """What discriminative learning found."""
+
+    network: Network
+    mean: Array  # of the normals of numbers, (n_numbers, K)
+    sd: Array
+    trace: tuple[LearningStep, ...]  # from the generative estimate on
+    n_iter: int  # evaluations of the objective
+    end: LearningEnd
+    is_global: bool  # whether this is the optimum, and the only one
+
+    @property
+    def status(self) -> str:
+        """Why learning ended, in sentences."""
+        return self.end.status
+
+    @property
+    def is_converged(self) -> bool:
+        """Whether learning came to rest at a maximum, or was stopped early."""
+        return self.end.outcome.is_converged
+
+
+def learn_discriminatively(
+    families: FamilyCounts,
+    codes: Array,
+    y: Array,
+    weights: Array | None = None,
+    *,
+    numbers: Array | None = None,
+    moments: Moments | None = None,
+    alpha: float = 1.0,
+    prior: Array | None = None,
+    penalty: float = 0.0,
+    solver: str = "accelerated",
+    max_iter: int = 1000,
+    tolerance: float = 1e-8,
+    stopping: EarlyStopping | None = None,
+    n_threads: int | None = None,
+) -> DiscriminativeFit:
+    """Learn the parameters of a graph for the prediction of the class.
+
+    Parameters
+    ----------
+    families : FamilyCounts
+        The graph, and counts for the generative estimate.
+    codes, y, weights, numbers
+        As in `ConditionalRows`.
+    moments : Moments, optional
+        Of `numbers`; made here if not given.
+    alpha : float
+        Pseudo-counts of the generative estimate, above 0.
+    prior : array of shape (K,), optional
+        Class probabilities to begin with, in place of their shares.
+    penalty : float
+        Pseudo-counts of every value, distributed as the generative estimate; 0 is none.
+    solver : {"accelerated", "tm"}
+        L-BFGS, or moving counts.
+    max_iter : int
+        Most evaluations of the objective.
+    tolerance : float
+        Relative improvement of the objective by an iteration below which learning ends.
+    stopping : EarlyStopping, optional
+        Ends learning by the log-loss of other rows; the best parameters are returned.
+    n_threads : int, optional
+        Threads over rows; None takes all that are allowed. The result is always the same.
+    """
+    if solver not in SOLVERS:
+        raise ValueError(f"solver is {solver!r}; there are {sorted(SOLVERS)}.")
+    if max_iter < 2:
+        raise ValueError(f"max_iter is {max_iter}: learning takes two iterations at least.")
+    whole, families = families, drop_unseen_parents(families)
+    n_classes = len(families.of_class)
+    cells = FamilyCells(families.parents, families.with_class, families.cards, n_classes)
+    rows = ConditionalRows(cells, codes, y, weights, numbers, n_threads)
+    if moments is None and numbers is not None:
+        moments = Moments.of(np.ascontiguousarray(numbers), y, n_classes, weights)
+    problem = ConditionalProblem.of(rows, families, alpha, moments, prior, penalty)
+    if stopping is not None:
+        problem.show(problem.estimate(problem.counts, problem.sums), stopping)
+    result = SOLVERS[solver](problem, max_iter, tolerance, stopping)
+    network = problem.build_network(result.parameters)
+    mean, sd = rows.gaussian.unstandardise(result.parameters.mean, result.parameters.sd)
+    end, trace = result.end, result.trace
+    if stopping is not None and stopping.best is not None:
+        network, mean, sd = stopping.best
+        _, logs = FamilyCells.from_network(network)
+        if problem.is_free:
+            logs = fit_margins(cells, logs, problem.counts.sum(axis=1))
+            network = problem.build_network(replace(result.parameters, logs=logs))
+        if end.outcome is LearningOutcome.STOPPED_EARLY or stopping.best_step < len(trace) - 1:
+            end = LearningEnd.of(LearningOutcome.STOPPED_EARLY, best=stopping.best_step)
+        trace = trace[: stopping.best_step + 1]
+    is_global = problem.is_free and end.outcome is LearningOutcome.CONVERGED
+    network = restore_network(network, whole)
+    return DiscriminativeFit(network, mean, sd, trace, result.n_iter, end, is_global)
+
+
+# -- choice of the penalty ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LearningRows:
+    """Coded rows, their classes, weights and numbers."""
+
+    codes: Array
+    y: Array
+    weights: Array | None
+    numbers: Array
+
+
+def assign_folds(y: Array) -> Array:
+    """The fold of each row, classes being spread evenly."""
+    fold = np.empty(len(y), dtype=np.int64)
+    for c in np.unique(y):
+        own = np.flatnonzero(y == c)
+        fold[own] = np.arange(len(own)) % N_FOLDS
+    return fold
+
+
+@dataclass(frozen=True, eq=False)
+class PenaltyFold:
+    """The rows to learn from, with their counts, and the rows held out, with their places."""
+
+    families: FamilyCounts
+    moments: Moments
+    rows: LearningRows
+    held: LearningRows
+    places: Array
+
+
+def choose_penalty(
+    folds: Iterable[PenaltyFold], weights: Array, alpha: float, **options: Any
+) -> tuple[float, dict[float, float]]:
+    """The strength to take, and the cross-validated log-loss of each. Every row, of these weights,
+    is held out once at most; `options` are those of `learn_discriminatively`."""
+    losses, judged = np.zeros((len(STRENGTHS), len(weights))), np.zeros(len(weights))
+    for fold in folds:
+        rows, held = fold.rows, fold.held
+        judged[fold.places] = weights[fold.places]
+        for at, strength in enumerate(STRENGTHS):
+            found = learn_discriminatively(
+                fold.families, rows.codes, rows.y, rows.weights, numbers=rows.numbers,
+                moments=fold.moments, alpha=alpha, penalty=strength, tolerance=_TOLERANCE,
+                **options,
+            )  # fmt: skip
+            losses[at, fold.places] = compute_row_losses(
+                found.network, found.mean, found.sd, held.codes, held.y, held.numbers
+            )
+    if not judged.any():  # no class has two rows
+        return STRENGTHS[-1], {}
+    mean = losses @ judged / judged.sum()
+    chosen = STRENGTHS[_choose_safest(losses, judged)]
+    return chosen, dict(zip(STRENGTHS, mean.tolist(), strict=True))
+
+
+def _choose_safest(losses: Array, weights: Array) -> int:
+    """The strongest whose loss is within a standard error of the least; see the module."""
+    total = weights.sum()
+    best = int(np.argmin(losses @ weights))
+    apart = losses - losses[best]
+    mean = apart @ weights / total
+    spread = np.sqrt(((apart - mean[:, None]) ** 2) @ weights / total)
+    near = mean <= spread / np.sqrt(total)
+    near[: best + 1] = False
+    near[best] = True
+    return int(np.flatnonzero(near)[-1])
+
+
+# -- parents without any value --------------------------------------------------------------------
+
+
+def drop_unseen_parents(families: FamilyCounts) -> FamilyCounts:
+    """The same families without parents that no row has a value of."""
+    gone = _find_unseen(families)
+    if not gone:
+        return families
+    parents, tables = [], []
+    for above, table in zip(families.parents, families.tables, strict=True):
+        kept = tuple(0 if p in gone else slice(None) for p in above)
+        parents.append(tuple(p for p in above if p not in gone))
+        tables.append(table[(slice(None), *kept)])
+    return replace(families, parents=tuple(parents), tables=tuple(tables))
+
+
+def restore_network(network: Network, families: FamilyCounts) -> Network:
+    """A network without such parents as one of the graph of `families`, with them."""
+    gone = _find_unseen(families)
+    if not gone:
+        return network
+    log_tables, unseen, without_empty = [], [], {}
+    for i, above in enumerate(families.parents):
+        new = None if network.unseen is None else network.unseen[i]
+        pair = [network.log_tables[i], network.log_tables[i][..., 0, :] if new is None else new]
+        for axis, p in enumerate(above):
+            if p in gone:
+                pair = [_repeat(part, axis, max(1, int(network.cards[p]))) for part in pair]
+        if any(network.cards[p] == 0 for p in above):
+            without_empty[i] = pair[0], pair[1]
+            kept = tuple(slice(0 if network.cards[p] == 0 else None) for p in above)
+            pair = [part[kept] for part in pair]
+        log_tables.append(pair[0])
+        unseen.append(pair[1])
+    return replace(
+        network,
+        parents=families.parents,
+        log_tables=tuple(log_tables),
+        unseen=None if network.unseen is None else tuple(unseen),
+        without_empty=without_empty,
+    )
+
+
+def _repeat(table: Array, axis: int, times: int) -> Array:
+    return np.repeat(np.expand_dims(table, axis), times, axis=axis)
+
+
+def _find_unseen(families: FamilyCounts) -> set[int]:
+    """Attributes that are someone's parent, and that no row has a value of."""
+    return {
+        p
+        for above in families.parents
+        for p in above
+        if not np.any(families.tables[p][1:])
+    }  # fmt: skip

@@ -1,0 +1,338 @@
+"""Structural TM: arcs are added one by one, each the one that raises the criterion most.
+
+In every round the candidates are ranked by an estimate of their gain, and the exact score is taken
+of the first few, with all parameters learned anew. The best of these is added if it raises the
+score. If none does, the next few are scored, and so on: the search ends with a structure that no
+single arc improves. Without screening all are scored in every round. An arc that could not pay for
+its parameters even if all classes were certain, log P(y | x) = 0, needs no score. Of scores that
+differ by no more than rounding, the first candidate in order is taken: the result is the same
+whatever is computed where.
+
+**Criteria**, with parameters learned for prediction:
+
+    bicd        Σ log P(y | x) − (log N / 2) d, of the training rows
+    cll         mean log P(y | x) of held-out rows (five folds)
+    accuracy    the share of held-out rows whose class is predicted
+
+Parameters are those of largest conditional likelihood (without a penalty). Learning starts from
+those of the structure before: a new arc's table says at first what the old one did, so that the
+start has the likelihood that is to be improved. Only members of the structure matter, and equal
+rows of the same class are merged.
+
+**Screening**: the gain of a candidate, estimated by one pass over the rows. At the parameters of
+the current structure, a candidate's table would begin at no change. By its cells, the conditional
+likelihood has the derivative and, within a cell, the negative curvature
+
+    g(cell, c) = Σ_{rows in cell} w (1[y = c] − P(c | x)),
+    H(cell)    = Σ_{rows in cell} w (diag P(· | x) − P(· | x) P(· | x)ᵀ),
+
+so that a Newton step of this table alone would gain about ½ Σ_cells gᵀ H⁻¹ g. Other tables would
+move along and gain more, so this is too little rather than too much; but no cell can gain more than
+its rows lack, −Σ w log P(y | x). Rows in which a member of the family is missing are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from lindero.bayes.counts.counting import CodedRows
+from lindero.bayes.discriminative.cells import FamilyCells
+from lindero.bayes.discriminative.lbfgs import run_lbfgs
+from lindero.bayes.discriminative.learning import (
+    N_FOLDS,
+    assign_folds,
+    compute_log_posteriors,
+    compute_row_losses,
+)
+from lindero.bayes.discriminative.logistic import absorb_normalisers
+from lindero.bayes.discriminative.objective import (
+    ConditionalProblem,
+    ConditionalRows,
+    NetworkParameters,
+)
+from lindero.bayes.networks.network import FamilyCounts, Network
+from lindero.bayes.structure_search.structure import CLASS, Arc, GrowingStructure
+from lindero.runtime.arrays import Array
+
+CRITERIA = ("bicd", "cll", "accuracy")
+
+#: Scores that differ by less than this, relative to their size, are the same.
+_SAME = 1e-6
+
+#: Iterations that parameters of a candidate may take, and the relative improvement that ends them.
+_MAX_ITER = 500
+_TOLERANCE = 1e-7
+
+#: Joint states of which more are not counted in one number.
+_MOST_KEYS = 2**62
+
+#: Curvature that is added, as a share of a row: cells in which all is certain have none.
+_RIDGE = 1e-6
+
+
+# -- rows and scores ------------------------------------------------------------------------------
+
+
+def merge_rows(rows: CodedRows, members: tuple[int, ...]) -> CodedRows:
+    """Rows of some attributes, the same ones taken together."""
+    codes, cards = rows.codes[list(members)], rows.cards[list(members)]
+    keys, size = rows.y.astype(np.int64), rows.n_classes
+    for column, r in zip(codes, cards, strict=True):
+        size *= int(r) + 1
+        if size > _MOST_KEYS:
+            return CodedRows(codes, cards, rows.y, rows.n_classes, rows.weights)
+        keys = keys * (int(r) + 1) + column
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    weights = np.bincount(which, weights=rows.weights).astype(np.float64)
+    return CodedRows(codes[:, first], cards, rows.y[first], rows.n_classes, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredStructure:
+    """A structure, its score and the conditional log-likelihood, and weights to go on from."""
+
+    structure: GrowingStructure
+    score: float
+    log_likelihood: float
+    logs: Array
+
+
+def score_empty(rows: CodedRows, criterion: str) -> ScoredStructure:
+    """Score the structure without arcs: P(c | x) is P(c)."""
+    cells = FamilyCells((), (), np.empty(0, dtype=np.int64), rows.n_classes)
+    return _score(GrowingStructure(), cells, None, rows, criterion)
+
+
+def score_with_arc(
+    before: ScoredStructure, arc: Arc, rows: CodedRows, criterion: str
+) -> ScoredStructure:
+    """Score the structure with one more arc."""
+    structure = before.structure.add_arc(arc)
+    cells = _lay_out_cells(structure, rows)
+    old = _lay_out_cells(before.structure, rows)
+    logs = np.zeros((cells.size, rows.n_classes))
+    logs[-1] = before.logs[-1]
+    for at in range(old.n_attributes):
+        table = old.view_table(before.logs, at)
+        if arc.parent != CLASS and structure.members[at] == arc.child:
+            table = table[..., None, :]  # the same for all values of the new parent
+        cells.view_table(logs, at)[...] = table
+    return _score(structure, cells, logs, rows, criterion)
+
+
+def build_network(found: ScoredStructure, rows: CodedRows) -> Network:
+    """The network over the members, in their order, with the posterior that was learned."""
+    return _lay_out_cells(found.structure, rows).to_network(found.logs)
+
+
+def _lay_out_cells(structure: GrowingStructure, rows: CodedRows) -> FamilyCells:
+    members = list(structure.members)
+    return FamilyCells(
+        structure.index_parents(), (True,) * len(members), rows.cards[members], rows.n_classes
+    )
+
+
+def _score(
+    structure: GrowingStructure,
+    cells: FamilyCells,
+    logs: Array | None,
+    rows: CodedRows,
+    criterion: str,
+) -> ScoredStructure:
+    likelihood, learned = _learn(cells, logs, merge_rows(rows, structure.members))
+    if criterion == "bicd":
+        score = likelihood - _compute_price(structure, rows)
+    else:
+        score = _score_held_out(structure, cells, rows, criterion)
+    return ScoredStructure(structure, score, likelihood, learned)
+
+
+def _compute_price(structure: GrowingStructure, rows: CodedRows) -> float:
+    """What BICd takes off for the parameters of a structure."""
+    d = structure.count_parameters(rows.cards, rows.n_classes)
+    return 0.5 * float(np.log(rows.total_weight)) * d
+
+
+def _learn(cells: FamilyCells, logs: Array | None, rows: CodedRows) -> tuple[float, Array]:
+    """The largest conditional likelihood, and tables that have it; learned from given tables on, or
+    from the generative ones."""
+    families = FamilyCounts.count(cells.parents, cells.with_class, rows)
+    prepared = ConditionalRows(cells, rows.codes, rows.y, rows.weights, n_threads=1)
+    problem = ConditionalProblem.of(prepared, families, 1.0)
+    start = problem.estimate(problem.counts, problem.sums)
+    if logs is not None:
+        logs = logs if problem.is_free else cells.normalise(logs)
+        start = NetworkParameters(logs, start.mean, start.sd)
+    run = run_lbfgs(problem, start, _MAX_ITER, _TOLERANCE)
+    found = run.parameters.logs
+    if problem.is_free:
+        found = absorb_normalisers(cells, found)
+    return run.trace[-1].log_likelihood, found
+
+
+def _score_held_out(
+    structure: GrowingStructure,
+    cells: FamilyCells,
+    rows: CodedRows,
+    criterion: str,
+) -> float:
+    """The score of held-out rows; nor does learning start from parameters that saw them."""
+    fold, total = assign_folds(rows.y), 0.0
+    members, numbers = list(structure.members), np.empty((0, 0))
+    for k in range(N_FOLDS):
+        others, held = rows.take(np.flatnonzero(fold != k)), rows.take(np.flatnonzero(fold == k))
+        if not len(held.y) or not len(others.y):
+            continue
+        merged = merge_rows(others, structure.members)
+        _, learned = _learn(cells, None, merged)
+        network = cells.to_network(learned)
+        codes = np.ascontiguousarray(held.codes[members])
+        weights = np.ones(len(held.y)) if held.weights is None else held.weights
+        if criterion == "accuracy":
+            total += float(weights @ (network.log_joint(codes).argmax(axis=1) == held.y))
+        else:
+            losses = compute_row_losses(network, numbers, numbers, codes, held.y, numbers)
+            total -= float(weights @ losses)
+    return total / rows.total_weight
+
+
+# -- screening ------------------------------------------------------------------------------------
+
+
+def estimate_gain(
+    rows: CodedRows, posterior: Array, structure: GrowingStructure, arc: Arc
+) -> float:
+    """Estimate how much the conditional likelihood gains by an arc, one of the candidates of a
+    structure whose P(c | x) is given, (n_rows, K)."""
+    family = [arc.child]
+    if arc.parent != CLASS:
+        family += [*structure.parents_of(arc.child), arc.parent]
+    shape = tuple(int(rows.cards[j]) for j in family)
+    known = (rows.codes[family] > 0).all(axis=0)
+    codes = rows.codes[family].astype(np.int64) - 1
+    if not known.all():
+        codes, posterior = codes[:, known], posterior[known]
+    y = rows.y[known]
+    w = np.ones(len(y)) if rows.weights is None else rows.weights[known]
+    cell = np.ravel_multi_index(tuple(codes), shape)
+    n_cells, n_classes = int(np.prod(shape)), rows.n_classes
+
+    def summed(values: Array) -> Array:
+        return np.bincount(cell, weights=w * values, minlength=n_cells)
+
+    # Weights of the last class are zero: only differences matter.
+    free = range(n_classes - 1)
+    g = np.stack([summed((y == c) - posterior[:, c]) for c in free], axis=1)
+    H = np.empty((n_cells, n_classes - 1, n_classes - 1))
+    for a in free:
+        for b in free:
+            H[:, a, b] = summed(posterior[:, a] * ((a == b) - posterior[:, b]))
+    H += _RIDGE * np.eye(n_classes - 1)
+    gains = 0.5 * np.einsum("kc,kc->k", g, np.linalg.solve(H, g[..., None])[..., 0])
+    own = np.maximum(posterior[np.arange(len(y)), y], np.finfo(np.float64).tiny)
+    return float(np.minimum(gains, summed(-np.log(own))).sum())
+
+
+# -- search ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SearchRound:
+    """The result of one round of the search."""
+
+    arc: Arc | None  # what was added; None for the structure without arcs
+    score: float  # of the structure with it
+    log_likelihood: float  # its conditional log-likelihood
+    n_parameters: int  # parameters of P(c | x)
+    n_candidates: int  # arcs that could be added
+    n_scored: int  # those whose exact score was taken
+
+
+def grow_structure(
+    rows: CodedRows,
+    *,
+    max_parents: int,
+    criterion: str,
+    screening: int | None,
+    max_arcs: int | None,
+    n_jobs: int | None,
+    report: Callable[[SearchRound], bool | None],
+) -> tuple[GrowingStructure, list[SearchRound]]:
+    """Search greedily for arcs; the structure at the end, and all rounds.
+
+    `criterion` is one of `CRITERIA`. `screening` says how many candidates are scored at a time,
+    None all of them. `report` is called with every round, and ends the search by answering True.
+    """
+    now = score_empty(rows, criterion)
+    rounds = [_record(None, now, rows, 0, 0)]
+    ended = report(rounds[0])
+    with Parallel(n_jobs=n_jobs) as parallel:
+        while not ended and (max_arcs is None or len(rounds) <= max_arcs):
+            arcs = list(now.structure.list_candidates(rows.cards, max_parents))
+            best, n_scored = _find_best(now, arcs, rows, criterion, screening, parallel)
+            if best is None:
+                break
+            arc, now = best
+            rounds.append(_record(arc, now, rows, len(arcs), n_scored))
+            ended = report(rounds[-1])
+    return now.structure, rounds
+
+
+def _record(
+    arc: Arc | None, found: ScoredStructure, rows: CodedRows, n_arcs: int, n_scored: int
+) -> SearchRound:
+    d = found.structure.count_parameters(rows.cards, rows.n_classes)
+    return SearchRound(arc, found.score, found.log_likelihood, d, n_arcs, n_scored)
+
+
+def _find_best(
+    now: ScoredStructure,
+    arcs: list[Arc],
+    rows: CodedRows,
+    criterion: str,
+    screening: int | None,
+    parallel: Parallel,
+) -> tuple[tuple[Arc, ScoredStructure] | None, int]:
+    """The arc that raises the score most, or None; and how many were scored."""
+    if criterion == "bicd":
+        arcs = [
+            arc for arc in arcs if -_compute_price(now.structure.add_arc(arc), rows) > now.score
+        ]
+    if screening is None or screening >= len(arcs):
+        return _score_all(now, arcs, rows, criterion, parallel), len(arcs)
+    ranked = _rank(now, arcs, rows)
+    for first in range(0, len(arcs), screening):
+        some = ranked[first : first + screening]
+        best = _score_all(now, [arc for arc in arcs if arc in some], rows, criterion, parallel)
+        if best is not None:
+            break
+    return best, min(first + screening, len(arcs))
+
+
+def _score_all(
+    now: ScoredStructure, arcs: list[Arc], rows: CodedRows, criterion: str, parallel: Parallel
+) -> tuple[Arc, ScoredStructure] | None:
+    """The best of some arcs, or None if none raises the score."""
+    found = parallel(delayed(score_with_arc)(now, arc, rows, criterion) for arc in arcs)
+    best: tuple[Arc, ScoredStructure] | None = None
+    least = now.score
+    for arc, scored in zip(arcs, found, strict=True):
+        if scored.score > least + _SAME * max(1.0, abs(least)):
+            best, least = (arc, scored), scored.score
+    return best
+
+
+def _rank(now: ScoredStructure, arcs: list[Arc], rows: CodedRows) -> list[Arc]:
+    """Candidates by what they promise after their parameters are paid for, the first the most."""
+    codes, none = np.ascontiguousarray(rows.codes[list(now.structure.members)]), np.empty((0, 0))
+    posterior = np.exp(compute_log_posteriors(build_network(now, rows), none, none, codes, none))
+    promised = [
+        estimate_gain(rows, posterior, now.structure, arc)
+        - _compute_price(now.structure.add_arc(arc), rows)
+        for arc in arcs
+    ]
+    return [arcs[k] for k in np.argsort(-np.array(promised), kind="stable")]
