@@ -294,4 +294,4 @@ def test_the_number_of_iterations_is_told():
     X, y = soft(8, 100)
     assert NaiveBayes().fit(X, y).n_iter_ == 1
     found = discriminative("NaiveBayes", penalty=3.0).fit(X, y)
-    assert found.n_iter_ == found.convergence_.n_passes > 1
+    assert found.n_iter_ == found.convergence_.n_iter > 1

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from lindero.bayes.counts.counting import CodedRows
 from lindero.bayes.structure_search import search as search_module
 from lindero.bayes.structure_search.search import (
-    SearchRows,
     build_network,
     estimate_gain,
     grow_structure,
+    merge_rows,
     score_empty,
     score_with_arc,
 )
@@ -21,7 +22,7 @@ from tests.naive import structural as twin
 
 
 def telling_rows(seed=0, n_rows=700, n_classes=2, weights=None, missing=0.0):
-    return SearchRows(*telling(seed, n_rows, n_classes, missing), n_classes, weights)
+    return CodedRows(*telling(seed, n_rows, n_classes, missing), n_classes, weights)
 
 
 def as_dict(structure):
@@ -130,7 +131,7 @@ def test_missing_values_are_summed_out_exactly(way):
 
 def test_rows_that_are_the_same_are_taken_together():
     rows = telling_rows(4, 400)
-    merged = rows.merge((3, 0))
+    merged = merge_rows(rows, (3, 0))
     assert merged.codes.shape[1] == len(
         np.unique(np.vstack([rows.codes[[3, 0]], rows.y]).T, axis=0)
     )
@@ -141,8 +142,8 @@ def test_rows_that_are_the_same_are_taken_together():
     found[merged.codes[0], merged.codes[1], merged.y] = merged.weights
     assert_array_equal(found, counts)
     # More states than a number can count: left as they are.
-    wide = SearchRows(np.ones((70, 4), np.uint8), np.full(70, 2), np.array([0, 1, 0, 1]), 2, None)
-    assert wide.merge(tuple(range(70))).codes.shape == (70, 4)
+    wide = CodedRows(np.ones((70, 4), np.uint8), np.full(70, 2), np.array([0, 1, 0, 1]), 2, None)
+    assert merge_rows(wide, tuple(range(70))).codes.shape == (70, 4)
 
 
 # -- screening -------------------------------------------------------------------------------
@@ -164,7 +165,7 @@ def test_what_is_promised_is_a_newton_step(n_classes, missing):
 
 
 def test_certain_rows_promise_no_more_than_they_lack():
-    rows = SearchRows(np.array([[1, 1, 2, 2]], np.uint8), np.array([2]), np.array([0, 0, 1, 1]), 2,
+    rows = CodedRows(np.array([[1, 1, 2, 2]], np.uint8), np.array([2]), np.array([0, 0, 1, 1]), 2,
                       None)  # fmt: skip
     sure = np.array([[1.0, 0.0], [1.0, 0.0], [1e-3, 1 - 1e-3], [1e-3, 1 - 1e-3]])
     assert estimate_gain(rows, sure, GrowingStructure(), Arc(CLASS, 0)) < 3e-3
@@ -222,7 +223,7 @@ def test_promises_that_mislead_do_not_end_the_search(monkeypatch):
 def test_of_columns_that_say_the_same_the_first_is_taken():
     rows = telling_rows(6)
     for order in ([4, 2, 2, 2], [2, 4, 2, 4]):
-        double = SearchRows(rows.codes[order], rows.cards[order], rows.y, 2, None)
+        double = CodedRows(rows.codes[order], rows.cards[order], rows.y, 2, None)
         for screening in (None, 1, 2):
             structure, _ = search(double, screening=screening)
             assert structure.members[0] == order.index(2)
@@ -236,7 +237,7 @@ def test_limits():
     assert len(search(rows, max_arcs=2)[1]) == 3
     alone, _ = search(rows, max_parents=0)
     assert set(alone.parents) == {()}
-    useless = SearchRows(np.ones((3, 700), np.uint8), np.array([1, 1, 0]), rows.y, 2, None)
+    useless = CodedRows(np.ones((3, 700), np.uint8), np.array([1, 1, 0]), rows.y, 2, None)
     useless.codes[2] = 0
     structure, rounds = search(useless)
     assert structure == GrowingStructure()

@@ -133,15 +133,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _make_learner(self) -> Learner:
         n_classes = len(self.classes_)
+        prior = choose_prior(self.class_prior, self.fit_prior, n_classes)
         return Learner(
-            self._make_structure(),
-            self._make_parameters(),
-            n_classes,
-            self.n_bins,
-            float(self.alpha),
-            choose_prior(self.class_prior, self.fit_prior, n_classes),
-            self._completes,
-        )
+            self._make_structure(), self._make_parameters(), n_classes, self.n_bins,
+            float(self.alpha), prior, self._completes,
+        )  # fmt: skip
 
     def _make_parameters(self) -> GenerativeParameters | DiscriminativeParameters:
         if not self._is_discriminative:
@@ -364,16 +360,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(model, Network):
             raise AttributeError(f"{type(self).__name__} averages networks: it has no single one.")
         attributes = self._attributes
-        schema = attributes.schema
-        left_out = [schema.title(int(k)) for k in attributes.gaussian_columns]
+        left_out = [attributes.schema.title(int(k)) for k in attributes.gaussian_columns]
         return BayesNetwork(
-            model,
-            attributes.titles,
-            attributes.values(),
-            self.classes_.tolist(),
-            left_out,
+            model, attributes.titles, attributes.values(), self.classes_.tolist(), left_out,
             attributes.class_name,
-        )
+        )  # fmt: skip
 
     # -- answers ------------------------------------------------------------------------------
 

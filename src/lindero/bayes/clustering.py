@@ -453,9 +453,9 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if self.n_clusters_ == 1:
             raise ValueError("There is one cluster only: there is none to compare it with.")
-        table, estimate = read_new_rows(self, self._attributes, X), self._get_estimate()
+        table = read_new_rows(self, self._attributes, X)
         joint = self._compute_log_joint(table)
-        return explain_rows(estimate, self._attributes, table, joint, self.classes_, of, against)
+        return explain_rows(self._model, self._attributes, table, joint, self.classes_, of, against)
 
     def describe(self, most: int = 5) -> str:
         """Describe what sets each cluster apart, in a paragraph for each.

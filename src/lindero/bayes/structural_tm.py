@@ -24,12 +24,7 @@ from lindero.bayes.counts.counting import CodedRows
 from lindero.bayes.evidence import AnyCounts
 from lindero.bayes.learner import StructureLearner
 from lindero.bayes.networks.network import FamilyCounts
-from lindero.bayes.structure_search.search import (
-    CRITERIA,
-    SearchRound,
-    SearchRows,
-    grow_structure,
-)
+from lindero.bayes.structure_search.search import CRITERIA, SearchRound, grow_structure
 from lindero.bayes.structure_search.structure import CLASS, GrowingStructure
 from lindero.renamed import renamed_parameters
 from lindero.runtime.arrays import Array
@@ -110,7 +105,7 @@ class GrownStructure(StructureLearner):
             return None if self.callback is None else self.callback(self.history[-1])
 
         structure, _ = grow_structure(
-            SearchRows(rows.codes, rows.cards, rows.y, rows.n_classes, rows.weights),
+            rows,
             max_parents=self.max_parents,
             criterion=self.criterion,
             screening=self.screening,

@@ -71,6 +71,16 @@ class CodedRows:
         """Number of rows."""
         return int(self.codes.shape[1])
 
+    @property
+    def total_weight(self) -> float:
+        """How many rows they count for."""
+        return float(len(self.y)) if self.weights is None else float(self.weights.sum())
+
+    def take(self, rows: Array) -> CodedRows:
+        """Some of the rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return CodedRows(self.codes[:, rows], self.cards, self.y[rows], self.n_classes, weights)
+
     def count_classes(self) -> Array:
         """The weight of the rows of each class."""
         counts = np.bincount(self.y, weights=self.weights, minlength=self.n_classes)

@@ -161,8 +161,10 @@ class ConditionalRows:
         k, cells = self.n_looked_up, self.cells
         families = [(i, *above) for i, above in enumerate(cells.parents)]
         weights = None if self.weights is None else self.weights[:k]
-        rows = CodedRows(self.codes[:, :k], cells.cards, self.y[:k], cells.n_classes, weights)
-        tables = count_families(rows, families)
+        tables = count_families(
+            CodedRows(self.codes[:, :k], cells.cards, self.y[:k], cells.n_classes, weights),
+            families,
+        )
         counts = cells.join(tables, shares[:k].sum(axis=0))
         counts[~cells.telling] = 0.0
         return counts

@@ -34,7 +34,7 @@ its rows lack, −Σ w log P(y | x). Rows in which a member of the family is mis
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -77,38 +77,18 @@ _RIDGE = 1e-6
 # -- rows and scores ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class SearchRows:
-    """Coded rows, their classes and weights."""
-
-    codes: Array
-    cards: Array
-    y: Array
-    n_classes: int
-    weights: Array | None
-
-    def of(self, chosen: Array) -> SearchRows:
-        """Some of the rows."""
-        weights = None if self.weights is None else self.weights[chosen]
-        return replace(self, codes=self.codes[:, chosen], y=self.y[chosen], weights=weights)
-
-    @property
-    def total_weight(self) -> float:
-        """How many rows they stand for."""
-        return float(len(self.y)) if self.weights is None else float(self.weights.sum())
-
-    def merge(self, members: tuple[int, ...]) -> SearchRows:
-        """Rows of some attributes, the same ones taken together."""
-        codes, cards = self.codes[list(members)], self.cards[list(members)]
-        keys, size = self.y.astype(np.int64), self.n_classes
-        for column, r in zip(codes, cards, strict=True):
-            size *= int(r) + 1
-            if size > _MOST_KEYS:
-                return SearchRows(codes, cards, self.y, self.n_classes, self.weights)
-            keys = keys * (int(r) + 1) + column
-        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-        weights = np.bincount(which, weights=self.weights).astype(np.float64)
-        return SearchRows(codes[:, first], cards, self.y[first], self.n_classes, weights)
+def merge_rows(rows: CodedRows, members: tuple[int, ...]) -> CodedRows:
+    """Rows of some attributes, the same ones taken together."""
+    codes, cards = rows.codes[list(members)], rows.cards[list(members)]
+    keys, size = rows.y.astype(np.int64), rows.n_classes
+    for column, r in zip(codes, cards, strict=True):
+        size *= int(r) + 1
+        if size > _MOST_KEYS:
+            return CodedRows(codes, cards, rows.y, rows.n_classes, rows.weights)
+        keys = keys * (int(r) + 1) + column
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    weights = np.bincount(which, weights=rows.weights).astype(np.float64)
+    return CodedRows(codes[:, first], cards, rows.y[first], rows.n_classes, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,14 +101,14 @@ class ScoredStructure:
     logs: Array
 
 
-def score_empty(rows: SearchRows, criterion: str) -> ScoredStructure:
+def score_empty(rows: CodedRows, criterion: str) -> ScoredStructure:
     """Score the structure without arcs: P(c | x) is P(c)."""
     cells = FamilyCells((), (), np.empty(0, dtype=np.int64), rows.n_classes)
     return _score(GrowingStructure(), cells, None, rows, criterion)
 
 
 def score_with_arc(
-    before: ScoredStructure, arc: Arc, rows: SearchRows, criterion: str
+    before: ScoredStructure, arc: Arc, rows: CodedRows, criterion: str
 ) -> ScoredStructure:
     """Score the structure with one more arc."""
     structure = before.structure.add_arc(arc)
@@ -144,12 +124,12 @@ def score_with_arc(
     return _score(structure, cells, logs, rows, criterion)
 
 
-def build_network(found: ScoredStructure, rows: SearchRows) -> Network:
+def build_network(found: ScoredStructure, rows: CodedRows) -> Network:
     """The network over the members, in their order, with the posterior that was learned."""
     return _lay_out_cells(found.structure, rows).to_network(found.logs)
 
 
-def _lay_out_cells(structure: GrowingStructure, rows: SearchRows) -> FamilyCells:
+def _lay_out_cells(structure: GrowingStructure, rows: CodedRows) -> FamilyCells:
     members = list(structure.members)
     return FamilyCells(
         structure.index_parents(), (True,) * len(members), rows.cards[members], rows.n_classes
@@ -160,10 +140,10 @@ def _score(
     structure: GrowingStructure,
     cells: FamilyCells,
     logs: Array | None,
-    rows: SearchRows,
+    rows: CodedRows,
     criterion: str,
 ) -> ScoredStructure:
-    likelihood, learned = _learn(cells, logs, rows.merge(structure.members))
+    likelihood, learned = _learn(cells, logs, merge_rows(rows, structure.members))
     if criterion == "bicd":
         score = likelihood - _compute_price(structure, rows)
     else:
@@ -171,17 +151,16 @@ def _score(
     return ScoredStructure(structure, score, likelihood, learned)
 
 
-def _compute_price(structure: GrowingStructure, rows: SearchRows) -> float:
+def _compute_price(structure: GrowingStructure, rows: CodedRows) -> float:
     """What BICd takes off for the parameters of a structure."""
     d = structure.count_parameters(rows.cards, rows.n_classes)
     return 0.5 * float(np.log(rows.total_weight)) * d
 
 
-def _learn(cells: FamilyCells, logs: Array | None, rows: SearchRows) -> tuple[float, Array]:
+def _learn(cells: FamilyCells, logs: Array | None, rows: CodedRows) -> tuple[float, Array]:
     """The largest conditional likelihood, and tables that have it; learned from given tables on, or
     from the generative ones."""
-    coded = CodedRows(rows.codes, rows.cards, rows.y, rows.n_classes, rows.weights)
-    families = FamilyCounts.count(cells.parents, cells.with_class, coded)
+    families = FamilyCounts.count(cells.parents, cells.with_class, rows)
     prepared = ConditionalRows(cells, rows.codes, rows.y, rows.weights, n_threads=1)
     problem = ConditionalProblem.of(prepared, families, 1.0)
     start = problem.estimate(problem.counts, problem.sums)
@@ -198,17 +177,17 @@ def _learn(cells: FamilyCells, logs: Array | None, rows: SearchRows) -> tuple[fl
 def _score_held_out(
     structure: GrowingStructure,
     cells: FamilyCells,
-    rows: SearchRows,
+    rows: CodedRows,
     criterion: str,
 ) -> float:
     """The score of held-out rows; nor does learning start from parameters that saw them."""
     fold, total = assign_folds(rows.y), 0.0
     members, numbers = list(structure.members), np.empty((0, 0))
     for k in range(N_FOLDS):
-        others, held = rows.of(np.flatnonzero(fold != k)), rows.of(np.flatnonzero(fold == k))
+        others, held = rows.take(np.flatnonzero(fold != k)), rows.take(np.flatnonzero(fold == k))
         if not len(held.y) or not len(others.y):
             continue
-        merged = others.merge(structure.members)
+        merged = merge_rows(others, structure.members)
         _, learned = _learn(cells, None, merged)
         network = cells.to_network(learned)
         codes = np.ascontiguousarray(held.codes[members])
@@ -225,7 +204,7 @@ def _score_held_out(
 
 
 def estimate_gain(
-    rows: SearchRows, posterior: Array, structure: GrowingStructure, arc: Arc
+    rows: CodedRows, posterior: Array, structure: GrowingStructure, arc: Arc
 ) -> float:
     """Estimate how much the conditional likelihood gains by an arc, one of the candidates of a
     structure whose P(c | x) is given, (n_rows, K)."""
@@ -274,7 +253,7 @@ class SearchRound:
 
 
 def grow_structure(
-    rows: SearchRows,
+    rows: CodedRows,
     *,
     max_parents: int,
     criterion: str,
@@ -304,7 +283,7 @@ def grow_structure(
 
 
 def _record(
-    arc: Arc | None, found: ScoredStructure, rows: SearchRows, n_arcs: int, n_scored: int
+    arc: Arc | None, found: ScoredStructure, rows: CodedRows, n_arcs: int, n_scored: int
 ) -> SearchRound:
     d = found.structure.count_parameters(rows.cards, rows.n_classes)
     return SearchRound(arc, found.score, found.log_likelihood, d, n_arcs, n_scored)
@@ -313,7 +292,7 @@ def _record(
 def _find_best(
     now: ScoredStructure,
     arcs: list[Arc],
-    rows: SearchRows,
+    rows: CodedRows,
     criterion: str,
     screening: int | None,
     parallel: Parallel,
@@ -335,7 +314,7 @@ def _find_best(
 
 
 def _score_all(
-    now: ScoredStructure, arcs: list[Arc], rows: SearchRows, criterion: str, parallel: Parallel
+    now: ScoredStructure, arcs: list[Arc], rows: CodedRows, criterion: str, parallel: Parallel
 ) -> tuple[Arc, ScoredStructure] | None:
     """The best of some arcs, or None if none raises the score."""
     found = parallel(delayed(score_with_arc)(now, arc, rows, criterion) for arc in arcs)
@@ -347,7 +326,7 @@ def _score_all(
     return best
 
 
-def _rank(now: ScoredStructure, arcs: list[Arc], rows: SearchRows) -> list[Arc]:
+def _rank(now: ScoredStructure, arcs: list[Arc], rows: CodedRows) -> list[Arc]:
     """Candidates by what they promise after their parameters are paid for, the first the most."""
     codes, none = np.ascontiguousarray(rows.codes[list(now.structure.members)]), np.empty((0, 0))
     posterior = np.exp(compute_log_posteriors(build_network(now, rows), none, none, codes, none))
