@@ -102,8 +102,8 @@ def two_clouds(n_rows=300):
 
 
 def fit_svc():
-    X, y = two_clouds()
-    lindero.SVC().fit(X, y)
+    model, (X, y) = lindero.SVC(), two_clouds()
+    return lambda: model.fit(X, y)
 
 
 def learn_one_sample():
@@ -119,8 +119,8 @@ def learn_one_sample():
 
 
 def fit_adaptive_svc():
-    X, y = two_clouds()
-    lindero.AdaptiveSVC().fit(X, y)
+    model, (X, y) = lindero.AdaptiveSVC(), two_clouds()
+    return lambda: model.fit(X, y)
 
 
 def mixed_table():
@@ -133,7 +133,8 @@ def mixed_table():
 
 
 def fit_tan():
-    lindero.TAN().fit(*mixed_table())
+    model, (table, y) = lindero.TAN(), mixed_table()
+    return lambda: model.fit(table, y)
 
 
 def ask_tan():
@@ -169,12 +170,12 @@ def compare_file():
     return run
 
 
-#: Each walk: what makes the call.
+#: Each walk: a function that prepares the call and returns it.
 WALKS = {
-    "SVC.fit": lambda: fit_svc,
+    "SVC.fit": fit_svc,
     "IncrementalSVC.partial_fit": learn_one_sample,
-    "AdaptiveSVC.fit": lambda: fit_adaptive_svc,
-    "TAN.fit": lambda: fit_tan,
+    "AdaptiveSVC.fit": fit_adaptive_svc,
+    "TAN.fit": fit_tan,
     "TAN.predict_proba": ask_tan,
     "lindero compare": compare_file,
 }
