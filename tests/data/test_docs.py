@@ -32,8 +32,7 @@ def test_words_and_limits_are_those_of_the_code():
 
 
 #: Public names that are defined here.
-NAMES = [name for name in lindero.data.__all__ if "prequential" not in name.lower()]
-NAMES.remove("StreamProgress")
+NAMES = lindero.data.__all__
 
 
 @pytest.mark.parametrize("name", NAMES)

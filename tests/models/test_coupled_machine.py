@@ -10,7 +10,7 @@ from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.models.coupled_machine import CoupledKernelMachine, HyperplaneField
 from lindero.problems.coupled import CoupledMargin, CoupledTube
 from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
-from lindero.solvers.working_set import WorkingSetSolver
+from lindero.solvers.choose import GeneralSolver
 from tests.coupled_bank import coupled_margin, coupled_tube, turning
 from tests.naive.coupled import coupled_kernel
 from tests.naive.functions import kernel_matrix
@@ -50,7 +50,7 @@ def trained(name, links, regression=False, coupling=50.0):
         problem = CoupledTube(0.1).state_dual(kernel, X[:, 0] ** 2 + y, np.full(60, 0.5))
     else:
         problem = CoupledMargin().state_dual(kernel, y, np.full(60, 0.5))
-    solution = WorkingSetSolver(tol=1e-9).solve(problem)
+    solution = GeneralSolver(tol=1e-9).solve(problem)
     z = problem.at_samples(problem.s * solution.a)
     return machine_of(kernel, z, solution.bias), z, X, y
 
@@ -112,7 +112,7 @@ def test_a_component_of_one_class_has_its_label_as_output():
     y[20:40] = -1.0
     kernel = CoupledKernel(kernel_operator(X, KernelFunction("rbf", gamma=0.5)), CUT, 50.0)
     problem = CoupledMargin().state_dual(kernel, y, np.ones(60))
-    solution = WorkingSetSolver(tol=1e-6).solve(problem)
+    solution = GeneralSolver(tol=1e-6).solve(problem)
     machine = machine_of(kernel, problem.s * solution.a, solution.bias)
     assert_array_equal(machine.decision_values(X[:5], np.arange(20, 25)), -1.0)
 

@@ -9,7 +9,7 @@ from lindero.problems.formulation import Formulation
 from lindero.problems.margin import CostMargin, Margin, NuMargin, margin_terms
 from lindero.problems.novelty import Novelty, novelty_terms
 from lindero.problems.tube import NuTube, Tube, tube_terms
-from lindero.solvers.working_set import WorkingSetSolver
+from lindero.solvers.choose import GeneralSolver
 from tests.problem_bank import curve, rbf, two_clouds
 
 TOL = 1e-8
@@ -39,7 +39,7 @@ def solved(formulation, n=60):
     kernel = kernel_operator(X, rbf(1.0))
     weights = np.linspace(0.5, 1.5, n)
     problem = formulation.state(kernel, targets, formulation.bounds(weights))
-    solution = WorkingSetSolver(TOL).solve(problem)
+    solution = GeneralSolver(TOL).solve(problem)
     matrix = kernel.cross(kernel.probe(np.arange(n)), kernel.probe(np.arange(n)))
     return problem, matrix, targets, solution
 
@@ -99,7 +99,7 @@ def test_a_nu_machine_is_the_one_that_the_reciprocal_of_its_margin_gives():
     function = formulation.recover(problem, solution, TOL)
     penalty = Margin(1 / function.width)
     same = penalty.state(problem.kernel, signs, problem.u / function.width)
-    other = penalty.recover(same, WorkingSetSolver(TOL).solve(same), TOL)
+    other = penalty.recover(same, GeneralSolver(TOL).solve(same), TOL)
     assert_allclose(function.coefficients, other.coefficients, atol=1e-5)
     assert function.intercept == pytest.approx(other.intercept, abs=1e-5)
 

@@ -66,6 +66,10 @@ def test_three_samples_on_a_line_are_solved():
     assert model.certificate_.kkt_gap <= 1e-3
 
 
+def margin_problem(kernel, signs, bounds):
+    return Margin(C=1.0).state(kernel, signs, bounds)
+
+
 @given(problem=problems())
 @settings(derandomize=True, max_examples=500, deadline=None)
 def test_objective_is_never_worse_than_that_of_libsvm(problem):
@@ -80,6 +84,6 @@ def test_objective_is_never_worse_than_that_of_libsvm(problem):
         peer = sklearn.svm.SVC(C=C, kernel="precomputed", max_iter=100_000)
         peer.fit(K, y, sample_weight=weights)
     kernel = kernel_operator(K, KernelFunction("precomputed"))
-    stated = Margin(C).state(kernel, y.astype(float), C * weights)
+    stated = margin_problem(kernel, y.astype(float), C * weights)
     best = objective(stated, peer, K)
     assert objective(stated, ours, K) <= best + 1e-6 * abs(best)

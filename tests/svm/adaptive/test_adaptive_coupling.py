@@ -140,13 +140,13 @@ def test_ctrl_c_while_choosing_changes_nothing(params):
 
 def test_the_bar_moves_while_choosing(capfd, monkeypatch):
     monkeypatch.setattr(progress, "_PATIENCE_SECONDS", 0.0)
-    update, shown = progress._Bar.update, set()
+    update, shown = progress.GapShares.update, set()
 
-    def watched(bar, report):
+    def watched(shares, report):
         shown.add(report.problem)
-        update(bar, report)
+        return update(shares, report)
 
-    monkeypatch.setattr(progress._Bar, "update", watched)
+    monkeypatch.setattr(progress.GapShares, "update", watched)
     X, y = turning(90)
     AdaptiveSVC(coupling="auto", verbose=True).fit(X, y)
     assert shown == set(range(10))

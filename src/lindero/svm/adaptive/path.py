@@ -46,7 +46,7 @@ from lindero.solvers.choose import SMALL_FIT_ROWS
 from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
 from lindero.solvers.coupled.trail import Extension, Trail
 from lindero.solvers.solution import Certificate, Limits, Status
-from lindero.solvers.working_set import WorkingSetSolver
+from lindero.solvers.choose import GeneralSolver
 from lindero.svm.adaptive.times import ROW_NUMBERS, TimeAxis
 from lindero.svm.fitting import warn_if_indefinite
 from lindero.validation import kernel_function, scale_advice
@@ -394,7 +394,7 @@ class CoupledPath:
         problem = loss.state_dual(kernel, samples.targets, self.C * samples.factors)
         n_threads = 1 if problem.n_variables < SMALL_FIT_ROWS else None
         # The duality gap goes with the square of the gap in the conditions.
-        solver = WorkingSetSolver(effort.tol**0.5, effort.cache_size, n_threads)
+        solver = GeneralSolver(effort.tol**0.5, effort.cache_size, n_threads)
         solution = solver.solve(problem, None, limits, number)
         samples.a[machine] = solution.a.reshape(loss.n_sides, -1)
         z = problem.at_samples(problem.s * solution.a)
