@@ -22,7 +22,6 @@ is small, coefficients whose residual r_i = t_i − ξ_i says on which side they
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -34,7 +33,7 @@ from lindero.kernels.products import DenseProducts, SparseProducts
 from lindero.problems.dual_qp import DualQP
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
-from lindero.solvers.solution import Limits, Progress, Solution, Status
+from lindero.solvers.solution import Limits, Progress, Solution, Solver, Status
 
 #: Data of fewer numbers than this are not worth starting threads for.
 SMALL_DATA = 2**18
@@ -56,19 +55,11 @@ _BLOCK_ELEMENTS = 2**17
 _PARTIAL_SUMS = 4
 
 
-@dataclass(frozen=True)
-class InteriorPointSolver:
+class InteriorPointSolver(Solver):
     """Solves a linear `DualQP` with δ = 0 and finite u to a KKT gap of `tol`."""
 
-    tol: float = 1e-3
-    n_threads: int | None = None
-
-    def solve(
-        self,
-        problem: DualQP,
-        start: Solution | None = None,
-        limits: Limits | None = None,
-        number: int = 0,
+    def _solve(
+        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
     ) -> Solution:
         """The solution; `start` resumes the path of an earlier solution of the same shape."""
         begun = time.perf_counter()
@@ -82,7 +73,7 @@ class InteriorPointSolver:
             products = kernel.astype(np.float64).products
             system = SmallNewtonSystem(products) if small else DenseNewtonSystem(products, threads)
             path = _PrimalPath(problem, system, self.tol, start)
-            status = path.run(limits or Limits(), number, begun)
+            status = path.run(limits, number, begun)
         return Solution(
             a=path.best_a,
             f=path.best_f,

@@ -24,7 +24,7 @@ most; they are raised to their bounds until the sums are met.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,24 +65,14 @@ def working_set_size(n_variables: int) -> int:
     return 2048
 
 
-@dataclass(frozen=True)
-class WorkingSetSolver:
+class WorkingSetSolver(Solver):
     """Solves any `DualQP` with s = ±1 to a KKT gap of `tol`."""
 
-    tol: float = 1e-3
-    cache_size: float = 200.0
-    n_threads: int | None = None
-
-    def solve(
-        self,
-        problem: DualQP,
-        start: Solution | None = None,
-        limits: Limits | None = None,
-        number: int = 0,
+    def _solve(
+        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
     ) -> Solution:
         """The solution, from the feasible point nearest to `start` (zeros without one)."""
         begun = time.perf_counter()
-        limits = limits or Limits()
         if start is None and not problem.starts_at_zero:
             first = coarse_start(problem, self, limits, number)
         else:

@@ -39,7 +39,7 @@ many steps of decomposition are made first as take about that time.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy.optimize
@@ -74,23 +74,13 @@ _MOST_FEATURES = 400
 _NAMED = 10
 
 
-@dataclass(frozen=True)
-class HardMarginSolver:
+class HardMarginSolver(Solver):
     """Solves a `DualQP` whose u is infinite, or raises `NotSeparableError`."""
 
-    tol: float = 1e-3
-    cache_size: float = 200.0
-    n_threads: int | None = None
-
-    def solve(
-        self,
-        problem: DualQP,
-        start: Solution | None = None,
-        limits: Limits | None = None,
-        number: int = 0,
+    def _solve(
+        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
     ) -> Solution:
         """The solution, or `NotSeparableError` with the samples on the wrong side."""
-        limits = limits or Limits()
         kernel = problem.kernel.astype(np.float64)
         solver: Solver = GeneralSolver(self.tol, self.cache_size, self.n_threads)
         features = kernel if _has_features(kernel) else None
@@ -101,7 +91,7 @@ class HardMarginSolver:
             features = factor if rank <= _MOST_FEATURES else None
         if features is not None:
             kernel = features
-            solver = InteriorPointSolver(self.tol, self.n_threads)
+            solver = InteriorPointSolver(self.tol, n_threads=self.n_threads)
 
         typical = max(float(np.mean(kernel.diagonal())), np.finfo(np.float64).tiny)
         largest_margin = float(-problem.p.min())
@@ -176,23 +166,13 @@ _SHARE = 0.1
 _FINEST = 0.01
 
 
-@dataclass(frozen=True)
-class ScaledSolver:
+class ScaledSolver(Solver):
     """Solves a `DualQP` with p = 0 to a KKT gap of `tol`, or less where the scale is small."""
 
-    tol: float = 1e-3
-    cache_size: float = 200.0
-    n_threads: int | None = None
-
-    def solve(
-        self,
-        problem: DualQP,
-        start: Solution | None = None,
-        limits: Limits | None = None,
-        number: int = 0,
+    def _solve(
+        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
     ) -> Solution:
         """The solution, with the steps of all attempts."""
-        limits = limits or Limits()
         scale = float(np.abs(problem.delta).max() * np.abs(problem.kernel.diagonal()).mean())
         tol = self.tol * (min(1.0, scale) if scale > 0 else 1.0)
         finest = _FINEST * tol
@@ -224,46 +204,34 @@ _CUBES_PER_STEP = 25_000
 _MOST_ROUNDS = 10
 
 
-@dataclass(frozen=True)
-class PathSolver:
+class PathSolver(Solver):
     """Solves a `DualQP` over a `MatrixKernel` to a KKT gap of `tol`, often to rounding."""
-
-    tol: float = 1e-3
-
-    def solve(
-        self,
-        problem: DualQP,
-        start: Solution | None = None,
-        limits: Limits | None = None,
-        number: int = 0,
-    ) -> Solution:
-        """The solution, from the feasible point nearest to `start` (zeros without one)."""
-        with single_threaded_blas:
-            return self._solve(problem, start, limits or Limits(), number)
 
     def _solve(
         self, problem: DualQP, start: Solution | None, limits: Limits, number: int
     ) -> Solution:
+        """The solution, from the feasible point nearest to `start` (zeros without one)."""
         begun = time.perf_counter()
         decomposition = GeneralSolver(self.tol, cache_size=0.0, n_threads=1)
         spent, steps = 0, _FIRST_STEPS
-        while True:
-            stretch = limits.after(spent)
-            stretch.max_iter = stretch.steps_left(0, steps)
-            solution = decomposition.solve(problem, start, stretch, number)
-            spent += solution.n_iter
-            unfinished = solution.status is Status.ITERATION_LIMIT
-            if unfinished and limits.steps_left(spent, 1) > 0:
-                start = solution
-                steps *= 2
-                n_free = int(np.count_nonzero((solution.a > 0) & (solution.a < problem.u)))
-                if n_free**3 > _CUBES_PER_STEP * spent:
-                    continue
-                exact = on_active_set(problem, solution, self.tol)
-                if exact is None:
-                    continue
-                solution = exact
-            return replace(solution, n_iter=spent, seconds=time.perf_counter() - begun)
+        with single_threaded_blas:
+            while True:
+                stretch = limits.after(spent)
+                stretch.max_iter = stretch.steps_left(0, steps)
+                solution = decomposition.solve(problem, start, stretch, number)
+                spent += solution.n_iter
+                unfinished = solution.status is Status.ITERATION_LIMIT
+                if unfinished and limits.steps_left(spent, 1) > 0:
+                    start = solution
+                    steps *= 2
+                    n_free = int(np.count_nonzero((solution.a > 0) & (solution.a < problem.u)))
+                    if n_free**3 > _CUBES_PER_STEP * spent:
+                        continue
+                    exact = on_active_set(problem, solution, self.tol)
+                    if exact is None:
+                        continue
+                    solution = exact
+                return replace(solution, n_iter=spent, seconds=time.perf_counter() - begun)
 
 
 def on_active_set(problem: DualQP, guess: Solution, tol: float) -> Solution | None:

@@ -70,25 +70,23 @@ class TextMachine:
 
 def from_libsvm(model: LibsvmModel, text: ModelText, trusted_width: bool) -> Any:
     """The fitted estimator that `model`, read from `text`, describes."""
-    if model.labels is None or model.counts is None:
-        machine = TextMachine(
-            function=model.function,
-            vectors=model.vectors,
-            coefficients=model.coefficients,
-            intercepts=-model.rho,
-            n_features=model.n_features,
-            support=None if model.serials is None else model.serials - 1,
-        )
-    else:
+    machine = TextMachine(
+        function=model.function,
+        vectors=model.vectors,
+        coefficients=model.coefficients,
+        intercepts=-model.rho,
+        n_features=model.n_features,
+        support=None if model.serials is None else model.serials - 1,
+    )
+    if model.labels is not None and model.counts is not None:
         of_classes = sort_classes(model.labels, model.counts, model.coefficients, model.rho)
         order = of_classes.vector_order
-        machine = TextMachine(
-            function=model.function,
-            vectors=None if model.vectors is None else model.vectors[order],
+        machine = replace(
+            machine,
+            vectors=None if machine.vectors is None else machine.vectors[order],
             coefficients=of_classes.coefficients,
             intercepts=of_classes.intercepts,
-            n_features=model.n_features,
-            support=None if model.serials is None else model.serials[order] - 1,
+            support=None if machine.support is None else machine.support[order],
             classes=of_classes.classes,
             n_support=of_classes.n_support,
         )
@@ -137,17 +135,10 @@ def _make_estimator(name: str, machine: TextMachine, text: ModelText, trusted_wi
     if machine.classes is not None and machine.n_support is not None:
         estimator.classes_ = machine.classes
         n_support = machine.n_support.astype(np.int32)
+    fitted = FittedMachines(function, n_support=n_support)
+    constants = machine.coefficients, machine.intercepts
     # Nothing is known of the training rows: as none, `certify` refuses to judge by others.
-    shape = (0, machine.n_features)
-    adopt_machines(
-        estimator,
-        FittedMachines(function, n_support=n_support),
-        vectors,
-        support,
-        machine.coefficients,
-        machine.intercepts,
-        shape,
-    )
+    adopt_machines(estimator, fitted, vectors, support, *constants, (0, machine.n_features))
     if name == "OneClassSVM":
         estimator.offset_ = -float(machine.intercepts[0])
     return estimator
@@ -204,17 +195,12 @@ def to_libsvm(estimator: Any) -> LibsvmModel:
         coefficients, rho = turn_signs(coefficients, intercepts)
     else:
         rho = -intercepts
-    precomputed = function.name == "precomputed"
+    vectors, serials = estimator.support_vectors_, None
+    if function.name == "precomputed":
+        vectors, serials = None, np.asarray(estimator.support_) + 1
+    width = estimator.n_features_in_
     return LibsvmModel(
-        svm_type=svm_type,
-        function=function,
-        coefficients=coefficients,
-        rho=rho,
-        vectors=None if precomputed else estimator.support_vectors_,
-        serials=np.asarray(estimator.support_) + 1 if precomputed else None,
-        n_features=estimator.n_features_in_,
-        labels=labels,
-        counts=counts,
+        svm_type, function, coefficients, rho, vectors, serials, width, labels, counts
     )
 
 
@@ -264,10 +250,8 @@ def _named_kernel(estimator: Any, program: str) -> KernelFunction:
         raise ValueError(
             f"A file of {program} names its kernel, and cannot hold a callable. Fit with a named "
             "kernel to save the model"
-            + (
-                ", or with kernel='precomputed' on the matrix of its values."
-                * (program == "LIBSVM")
-            )
+            + ", or with kernel='precomputed' on the matrix of its values."
+            * (program == "LIBSVM")
         )
     return function
 
