@@ -60,7 +60,7 @@ class SmallSolver(Solver):
         kernel = problem.kernel
         if not problem.has_interior:
             return OneBlockSolver(self.tol).solve(problem, start, limits, number)
-        n_features = _linear_features(kernel)
+        n_features = linear_features(kernel)
         if kernel.n_samples * n_features > _MOST_NUMBERS:
             polished = PolishedInteriorPointSolver(self.tol, n_threads=1)
             return polished.solve(problem, start, limits, number)
@@ -101,7 +101,7 @@ def _polish(problem: DualQP, inner: Solution, limits: Limits, tol: float, number
     return replace(best, n_iter=inner.n_iter + last.n_iter)
 
 
-def _linear_features(kernel: KernelOperator) -> int:
+def linear_features(kernel: KernelOperator) -> int:
     """The number of features of a linear kernel, 0 for any other."""
     if isinstance(kernel, ProductKernel) and kernel.function.name == "linear":
         return int(kernel.products.n_features)

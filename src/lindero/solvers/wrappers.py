@@ -47,7 +47,7 @@ import scipy.sparse
 from scipy.linalg import lapack
 
 from lindero.errors import NotSeparableError
-from lindero.kernels.operator import KernelOperator, ProductKernel
+from lindero.kernels.operator import ProductKernel
 from lindero.kernels.special import MatrixKernel
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.margin import margin_of
@@ -55,7 +55,7 @@ from lindero.runtime.arrays import Array
 from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.choose import GeneralSolver
 from lindero.solvers.interior_point import InteriorPointSolver
-from lindero.solvers.small import kernel_features
+from lindero.solvers.small import kernel_features, linear_features
 from lindero.solvers.solution import Limits, Solution, Solver, Status
 
 # -- hard margins ----------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ class HardMarginSolver(Solver):
         """The solution, or `NotSeparableError` with the samples on the wrong side."""
         kernel = problem.kernel.astype(np.float64)
         solver: Solver = GeneralSolver(self.tol, self.cache_size, self.n_threads)
-        features = kernel if _has_features(kernel) else None
+        features = kernel if 0 < linear_features(kernel) <= _MOST_FEATURES else None
         if features is None and kernel.n_samples <= _LARGEST_FACTORED:
             factor, rank = kernel_features(kernel)
             if rank == kernel.n_samples:
@@ -101,13 +101,11 @@ class HardMarginSolver(Solver):
             bounded = replace(problem, kernel=kernel, u=u)
             solution = solver.solve(bounded, start, limits.after(spent), number)
             spent += solution.n_iter
-            solution = replace(solution, n_iter=spent)
+            start = solution = replace(solution, n_iter=spent)
             below = bool(solution.a.max() < 0.999 * u[0])
-            if solution.status not in (Status.OPTIMAL, Status.PRECISION):
+            unsettled = solution.status is Status.OPTIMAL and not below
+            if not unsettled and solution.status is not Status.PRECISION:
                 return solution
-            if solution.status is Status.OPTIMAL and below:
-                return solution
-            start = solution
         if isinstance(features, ProductKernel):
             wrong = _not_on_their_side(problem, features)
         else:
@@ -115,14 +113,6 @@ class HardMarginSolver(Solver):
         if len(wrong):
             raise NotSeparableError(not_separable_message(wrong), wrong.tolist())
         return replace(solution, status=Status.PRECISION)
-
-
-def _has_features(kernel: KernelOperator) -> bool:
-    return (
-        isinstance(kernel, ProductKernel)
-        and kernel.function.name == "linear"
-        and kernel.products.n_features <= _MOST_FEATURES
-    )
 
 
 def _not_on_their_side(problem: DualQP, features: ProductKernel) -> Array:

@@ -8,9 +8,10 @@ not have.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -32,6 +33,8 @@ from lindero.persist.text.lines import LARGEST_INDEX, ModelText
 from lindero.persist.text.svmlight import KERNELS, SvmlightModel, format_svmlight, read_svmlight
 from lindero.runtime.arrays import Array, dense
 from lindero.svm.fitting import FittedMachines, adopt_machines, kernel_of
+
+Model = TypeVar("Model", LibsvmModel, SvmlightModel)
 
 #: Types of LIBSVM and the estimators of `lindero.svm` that are the same machine.
 _ESTIMATORS = {
@@ -327,10 +330,7 @@ def load_libsvm(path: str | os.PathLike[Any], *, n_features: int | None = None) 
     >>> model.predict([[0, 0], [3, 3]])
     array([4, 7])
     """
-    _require_width(n_features)
-    with open(path, "rb") as file:
-        text = ModelText(file, os.fsdecode(path))
-        model = read_libsvm(text, n_features)
+    text, model = _read(path, read_libsvm, n_features)
     estimator = from_libsvm(model, text, trusted_width=n_features is not None)
     if model.left_out:
         advice = (
@@ -376,14 +376,20 @@ def save_libsvm(estimator: Any, path: str | os.PathLike[Any]) -> None:
     write_whole(path, format_libsvm(to_libsvm(estimator)))
 
 
-def _require_width(n_features: int | None) -> None:
-    """Refuse a number of features that no table has."""
-    if n_features is None:
-        return
-    if isinstance(n_features, bool) or not hasattr(n_features, "__index__"):
-        raise TypeError(f"n_features must be an integer or None, not {n_features!r}.")
-    if not 1 <= n_features <= 2**31 - 1:
-        raise ValueError(f"n_features must be from 1 to 2**31 - 1, not {n_features!r}.")
+def _read(
+    path: str | os.PathLike[Any],
+    read: Callable[[ModelText, int | None], Model],
+    n_features: int | None,
+) -> tuple[ModelText, Model]:
+    """A file, and the model that `read` finds in it."""
+    if n_features is not None:
+        if isinstance(n_features, bool) or not hasattr(n_features, "__index__"):
+            raise TypeError(f"n_features must be an integer or None, not {n_features!r}.")
+        if not 1 <= n_features <= 2**31 - 1:
+            raise ValueError(f"n_features must be from 1 to 2**31 - 1, not {n_features!r}.")
+    with open(path, "rb") as file:
+        text = ModelText(file, os.fsdecode(path))
+        return text, read(text, n_features)
 
 
 # -- files of SVMlight -----------------------------------------------------------------------------
@@ -434,12 +440,9 @@ def load_svmlight(
     >>> model.predict([[0, 0], [3, 3]])
     array([-1,  1])
     """
-    _require_width(n_features)
     if estimator not in ("classifier", "regressor"):
         raise ValueError(f"estimator must be 'classifier' or 'regressor', not {estimator!r}.")
-    with open(path, "rb") as file:
-        text = ModelText(file, os.fsdecode(path))
-        model = read_svmlight(text, n_features)
+    text, model = _read(path, read_svmlight, n_features)
     return from_svmlight(model, text, trusted_width=n_features is not None, kind=estimator)
 
 

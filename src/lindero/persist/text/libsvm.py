@@ -64,6 +64,12 @@ KERNEL_PARAMETERS = {
     "precomputed": (),
 }
 
+#: Lines of the header that are read, each by the method of its name.
+_KEYS = (
+    "svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label",
+    "nr_sv",
+)  # fmt: skip
+
 #: Probabilities and densities, which machines here do not give.
 _LEFT_OUT = (b"probA", b"probB", b"prob_density_marks")
 
@@ -178,14 +184,14 @@ class _Header:
                     pass
                 continue
             key = word.decode("ascii", errors="replace")
-            if key not in _READERS:
+            if key not in _KEYS:
                 raise text.error(
                     f"{quote(word)} is not a line that LIBSVM writes. Is this a LIBSVM model?"
                 )
             if key in self.seen:
                 raise text.error(f"{key} is given twice.")
             self.seen.add(key)
-            _READERS[key](self, words)
+            getattr(self, f"_read_{key}")(words)
         self._check()
 
     def _check(self) -> None:
@@ -283,20 +289,6 @@ class _Header:
         if not self.n_classes:
             raise self.text.error(f"{name} must come after nr_class.")
         return self.n_classes
-
-
-_READERS = {
-    "svm_type": _Header._read_svm_type,
-    "kernel_type": _Header._read_kernel_type,
-    "degree": _Header._read_degree,
-    "gamma": _Header._read_gamma,
-    "coef0": _Header._read_coef0,
-    "nr_class": _Header._read_nr_class,
-    "total_sv": _Header._read_total_sv,
-    "rho": _Header._read_rho,
-    "label": _Header._read_label,
-    "nr_sv": _Header._read_nr_sv,
-}
 
 
 # -- writing ---------------------------------------------------------------------------------------
