@@ -71,7 +71,7 @@ class GeneralSolver(Solver):
 
 
 class LinearSolver(Solver):
-    """Solves a linear `DualQP` with δ = 0 and finite u to a KKT gap of `tol`."""
+    """Solves a linear `DualQP` with δ = 0 and finite u."""
 
     def _solve(
         self, problem: DualQP, start: Solution | None, limits: Limits, number: int

@@ -74,16 +74,10 @@ class InteriorPointSolver(Solver):
             system = SmallNewtonSystem(products) if small else DenseNewtonSystem(products, threads)
             path = _PrimalPath(problem, system, self.tol, start)
             status = path.run(limits, number, begun)
-        return Solution(
-            a=path.best_a,
-            f=path.best_f,
-            bias=problem.bias(path.best_a, path.best_f),
-            status=status,
-            n_iter=path.n_iter,
-            seconds=time.perf_counter() - begun,
-            # An iterate at the end of its path is too near the boundary to start another.
-            interior=path.state if status in _STOPPED else None,
-        )
+        a, f, seconds = path.best_a, path.best_f, time.perf_counter() - begun
+        # An iterate at the end of its path is too near the boundary to start another.
+        interior = path.state if status in _STOPPED else None
+        return Solution(a, f, problem.bias(a, f), status, path.n_iter, seconds, interior)
 
 
 class _PrimalPath:
@@ -302,8 +296,7 @@ class DenseNewtonSystem:
                 self.products.add_weighted_gram(weights[slice(*block)], *block, out=partial[k])
 
         self.threads.map(work, enumerate(shares))
-        penalty = np.ones(self.n_parameters)
-        penalty[-1] = 0.0
+        penalty = np.append(np.ones(self.n_features), 0.0)
         self._factor = _scaled_cholesky(partial.sum(axis=0), penalty)
 
     def solve(self, r: Array) -> Array:
@@ -318,8 +311,7 @@ class SmallNewtonSystem:
         self.n_parameters = products.n_features + 1
         self._A = np.ones((self.n_samples, self.n_parameters))
         products.fill_rows(self._A[:, :-1])
-        self._unit = np.ones(self.n_parameters)
-        self._unit[-1] = 0.0
+        self._unit = np.append(np.ones(products.n_features), 0.0)
 
     def forward(self, theta: Array) -> Array:
         return self._A @ theta

@@ -118,8 +118,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Solution:
-    """A feasible point of a `DualQP` with f = K z at it, and its bias (one for each group where
-    variables lie in groups).
+    """A feasible point of a `DualQP`, f = K z at it, and its bias (one for each group).
 
     `n_iter` counts what the solver calls a step, `statistics` what else it counted. `interior` is
     where an interior-point solver was, for a later call to go on from.
