@@ -79,8 +79,7 @@ def kernel_product(kernel: KernelOperator, z: Array, threads: TileThreads) -> Ar
 
 
 class RowCache:
-    """Slots for rows of an n × n kernel, at most `megabytes` of them; the least recently used go
-    first.
+    """Slots for at most `megabytes` of rows of a kernel; the least recently used go first.
 
     Memory is reserved, not touched: the operating system hands pages out as rows are written.
     """

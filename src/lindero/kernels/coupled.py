@@ -29,7 +29,7 @@ import numpy as np
 from numba import njit
 
 from lindero.errors import KernelError
-from lindero.kernels.operator import KernelOperator, pad_columns
+from lindero.kernels.operator import KernelOperator
 from lindero.kernels.products import Probe
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT, FAST
@@ -61,7 +61,7 @@ class ChainVectors:
         return cls(component, np.log(n_scale * own), way, place, distance)
 
 
-class CoupledKernel:
+class CoupledKernel(KernelOperator):
     """`base` over samples, coupled by the nodes of a chain that they belong to (`nodes`: sample i
     at node i unless given)."""
 
@@ -144,10 +144,6 @@ class CoupledKernel:
         v = self.vectors
         couple(v.component, v.log_own, v.log_way, v.place, v.distance, left, right, values)
 
-    def matrix(self, rows: Array, width: int) -> Array:
-        probe = self.probe(rows)
-        return pad_columns(self.cross(probe, probe), width)
-
     def subset(self, rows: Array) -> CoupledKernel:
         return self._like(self.base.subset(rows), self.nodes[rows])
 
@@ -158,8 +154,8 @@ class CoupledKernel:
     def offsets(self, z: Array) -> Array:
         """(n/C₂) L⁺z at every node, from coefficients z of the samples: what the second part of
         the kernel adds to a machine's outputs, whatever the row."""
-        at_nodes = np.bincount(self.nodes, z, len(self.vectors.place))
         v = self.vectors
+        at_nodes = np.bincount(self.nodes, z, len(v.place))
         result: Array = chain_offsets(v.component, v.place, v.distance, at_nodes)
         return result
 

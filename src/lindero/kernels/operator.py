@@ -85,10 +85,9 @@ class KernelFunction:
         """k(x_i, x_i) for each sample, from the squared norms ⟨x_i, x_i⟩."""
         if self.name == "rbf":
             return np.ones_like(squares)
-        values = squares.copy().reshape(1, -1)
-        self.apply(values, squares, squares)
-        diagonal: Array = values[0]
-        return diagonal
+        values = squares.copy()
+        self.apply(values[None, :], squares, squares)
+        return values
 
 
 def integer_power(values: Array, degree: int) -> None:

@@ -333,10 +333,7 @@ def sparse_products(data, indices, indptr, start, stop, probe, out):  # type: ig
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
 def sparse_columns(data, indices, indptr, start, stop, probe, out):  # type: ignore[no-untyped-def]
-    """out[j − start, r] = Σ_k x_jk · probe[k, r], for rows of a multiple of four entries.
-
-    Entries are taken four or eight at a time, which saves loads and stores of the totals.
-    """
+    """out[j − start, r] = Σ_k x_jk · probe[k, r], for rows of a multiple of four entries."""
     width = probe.shape[1]
     for j in range(start, stop):
         total = out[j - start]

@@ -54,7 +54,6 @@ class RowMatrix:
         self.shift = origin(X, function)
         kernel = kernel_operator(X, function, shift=self.shift)
         n = kernel.n_samples
-        everything = kernel.probe(np.arange(n))
         if isinstance(kernel, ProductKernel):
             products = kernel.products
             self._values = np.empty((n, n))
@@ -66,6 +65,7 @@ class RowMatrix:
             with TileThreads() as threads:
                 threads.map(fill, range(0, n, _TILE_ROWS))
         else:
+            everything = kernel.probe(np.arange(n))
             self._values = kernel.cross(everything, everything)
         # Taken from the products, so that the distance of a row from itself is exactly nothing.
         self._squares = self._values.diagonal().copy()
@@ -88,11 +88,7 @@ class RowMatrix:
 
 
 class MatrixKernel(KernelOperator):
-    """A kernel operator over a matrix at hand, which gathers by compiled code in any thread.
-
-    (`kernels.operator.PrecomputedKernel` serves matrices of any type and strides; here they are
-    ours, and asked for blocks by the thousand.)
-    """
+    """A kernel operator over a contiguous matrix at hand, asked for blocks by the thousand."""
 
     def __init__(self, matrix: Array) -> None:
         self._matrix = matrix

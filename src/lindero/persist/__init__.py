@@ -41,15 +41,10 @@ __all__ = [
 __getattr__, __dir__ = load_lazily(
     __name__,
     {
-        "ModelInfo": ".model_file",
-        "inspect": ".model_file",
-        "load": ".model_file",
-        "load_libsvm": ".text.estimators",
-        "load_svmlight": ".text.estimators",
+        **dict.fromkeys(("ModelInfo", "inspect", "load", "save"), ".model_file"),
+        **dict.fromkeys(("load_libsvm", "save_libsvm"), ".text.estimators"),
+        **dict.fromkeys(("load_svmlight", "save_svmlight"), ".text.estimators"),
         "load_svmlight_data": "sklearn.datasets:load_svmlight_file",
-        "save": ".model_file",
-        "save_libsvm": ".text.estimators",
-        "save_svmlight": ".text.estimators",
         "save_svmlight_data": "sklearn.datasets:dump_svmlight_file",
     },
 )

@@ -106,8 +106,7 @@ def unpack(path: str | os.PathLike[Any]) -> Contents:
             "its contents do not match their SHA-256: it was damaged or changed after it was "
             "written. Take another copy."
         )
-    document = _parse(text, "its document")
-    return Contents(document, arrays, seal, size, version)
+    return Contents(_parse(text, "its document"), arrays, seal, size, version)
 
 
 def _seal(text: bytes, arrays: list[Array]) -> str:
@@ -155,14 +154,14 @@ def _read_header(text: bytes) -> tuple[dict[str, Any], list[str]]:
     if len(header) > MOST_ARRAYS + 1:
         raise ModelFileError(f"it has {len(header)} arrays, and models have {MOST_ARRAYS} at most.")
     for name, entry in header.items():
-        shape = entry.get("shape") if isinstance(entry, dict) else None
-        if not isinstance(shape, list) or not all(_is_side(side) for side in shape):
+        if not isinstance(entry, dict) or not is_shape(entry.get("shape")):
             raise ModelFileError(f"array {_shorten(name)} has no valid shape.")
     return _parse(about[_OWNER].encode("utf-8", "replace"), "its header"), list(header)
 
 
-def _is_side(side: Any) -> bool:
-    return type(side) is int and 0 <= side <= MOST_SIDE
+def is_shape(sides: Any) -> bool:
+    """Whether an array can have these sides."""
+    return isinstance(sides, list) and all(type(n) is int and 0 <= n <= MOST_SIDE for n in sides)
 
 
 def _count(text: bytes) -> int:

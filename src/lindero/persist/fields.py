@@ -104,6 +104,14 @@ class Fields:
             self.refuse(name, f"must be a {' or '.join(types)}")
         return value
 
+    def where_given(
+        self, names: Sequence[str], check: Callable[..., Any], *rest: Any, **more: Any
+    ) -> None:
+        """Check those of these fields that are there."""
+        for name in names:
+            if name in self:
+                check(name, *rest, **more)
+
     def optional(self, name: str, check: Callable[..., Any], *rest: Any, **more: Any) -> Any:
         """None, or what a check of this object returns."""
         if self.any(name) is None:
@@ -122,6 +130,12 @@ class Fields:
             self.refuse(name, f"must be a {kind.__name__} of things of one type")
         if length is not None and len(value) != length:
             self.refuse(name, f"must have {length} items, not {len(value)}")
+        return value
+
+    def mapping(self, name: str) -> dict[Any, Any]:
+        value = self.any(name)
+        if type(value) is not dict:
+            self.refuse(name, "must be a mapping")
         return value
 
     def array(
@@ -169,4 +183,11 @@ class Fields:
             self._require_shape(name, value.shape, shape)
         else:
             self._require_array(name, value, NUMBERS, shape)
+        return value
+
+    def csr(self, name: str, *shape: _Side) -> Any:
+        """A CSR array of float64."""
+        value = self.rows(name, *shape)
+        sound = type(value).__name__ == "csr_array" and value.data.dtype == np.float64
+        self.require(name, sound, "must be a CSR array of float64")
         return value

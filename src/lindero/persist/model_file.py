@@ -20,9 +20,10 @@ import numpy as np
 from lindero import __version__
 from lindero.errors import ModelFileError, NewerFormatError
 from lindero.persist.container import Contents, pack, unpack
-from lindero.persist.registry import EstimatorKind, kind_of
+from lindero.persist.registry import EstimatorKind, Kind, kind_of
 from lindero.persist.safe_file import write_whole_bytes
 from lindero.persist.values import ValueReader, ValueWriter
+from lindero.runtime.arrays import Array
 
 _PIPELINE = "sklearn.Pipeline"
 
@@ -155,7 +156,8 @@ def load(path: str | os.PathLike[Any]) -> Any:
         If it is in a later format than this version of lindero knows.
     """
     with _name_in_errors(path):
-        return _build(unpack(path))
+        contents = unpack(path)
+        return _build(contents.document, contents.arrays)
 
 
 def inspect(path: str | os.PathLike[Any]) -> ModelInfo:
@@ -197,10 +199,14 @@ def _name_in_errors(path: str | os.PathLike[Any]) -> Iterator[None]:
         raise ModelFileError(message, name) from error
 
 
+def _is_model(kind: Kind | None) -> bool:
+    return isinstance(kind, EstimatorKind) or (kind is not None and kind.name == _PIPELINE)
+
+
 def _pack(estimator: Any, summary: dict[str, Any] | None) -> bytes:
     """The bytes of the file of an estimator."""
     kind = kind_of(estimator)
-    if kind is None or not (isinstance(kind, EstimatorKind) or kind.name == _PIPELINE):
+    if not _is_model(kind):
         name = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
         raise TypeError(
             f"A model file holds estimators of lindero, alone or behind a TableEncoder in a "
@@ -208,30 +214,26 @@ def _pack(estimator: Any, summary: dict[str, Any] | None) -> bytes:
         )
     writer = ValueWriter()
     entry = writer.entry(estimator, "")
-    machine = estimator.steps[-1][1] if kind.name == _PIPELINE else estimator
-    first = estimator.steps[0][1] if kind.name == _PIPELINE else estimator
+    parts = (
+        [estimator] if isinstance(kind, EstimatorKind) else [step for _, step in estimator.steps]
+    )
     document = {
         "lindero": __version__,
         "estimator": entry,
-        "input": _describe_input(first),
-        "summary": {**_describe_training(machine), **_check_notes(summary)},
+        "input": _describe_input(parts[0]),
+        "summary": {**_describe_training(parts[-1]), **_check_notes(summary)},
         "objects": writer.objects,
         "arrays": writer.array_entries,
     }
-    _require_readable(document, writer)
-    return pack(document, writer.arrays)
-
-
-def _require_readable(document: dict[str, Any], writer: ValueWriter) -> None:
-    """Refuse a model that its own file would not give back."""
     try:
-        # Arrays are those of the estimator itself: they are looked at, and copied where changed.
-        _build(Contents(document, [array.copy() for array in writer.arrays], "", 0))
+        # Arrays are those of the estimator itself, which nothing must change.
+        _build(document, [array.copy() for array in writer.arrays])
     except ModelFileError as error:
         raise TypeError(
             f"This model cannot be saved, since it could not be loaded again: {error} Was it "
             "changed by hand after it was fitted?"
         ) from error
+    return pack(document, writer.arrays)
 
 
 def _check_notes(summary: dict[str, Any] | None) -> dict[str, Any]:
@@ -255,24 +257,22 @@ def _require_plain(value: Any, where: str, depth: int) -> None:
     elif isinstance(value, (list, tuple)):
         for k, item in enumerate(value):
             _require_plain(item, f"{where}[{k}]", depth + 1)
-    elif not (type(value) in (bool, int, str, type(None)) or _is_finite(value)):
+    elif value is not None and not _is_plain(value):
         raise TypeError(
             f"{where} is {value!r}: a note is text, a finite number, true or false, or a list of "
             "these."
         )
 
 
-def _is_finite(value: Any) -> bool:
-    return type(value) is float and math.isfinite(value)
+def _is_plain(value: Any) -> bool:
+    """Whether JSON knows a value."""
+    return type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value))
 
 
-def _build(contents: Contents) -> Any:
+def _build(document: dict[str, Any], arrays: list[Array]) -> Any:
     """The estimator of a document and its arrays."""
-    document = contents.document
-    reader = ValueReader(document, contents.arrays)
-    estimator = reader.entry(document.get("estimator"))
-    kind = kind_of(estimator)
-    if kind is None or not (isinstance(kind, EstimatorKind) or kind.name == _PIPELINE):
+    estimator = ValueReader(document, arrays).entry(document.get("estimator"))
+    if not _is_model(kind_of(estimator)):
         raise ModelFileError("it does not hold an estimator.")
     return estimator
 
@@ -287,7 +287,6 @@ def _describe(contents: Contents) -> ModelInfo:
         entry = _machine_entry(entry, objects)
     parameters, kind = entry.get("parameters"), entry.get("kind")
     parts = (parameters, document.get("input"), document.get("summary"))
-    version = document.get("lindero")
     if not all(isinstance(part, dict) for part in parts) or not isinstance(kind, str):
         raise ModelFileError("its document does not describe an estimator.")
     return ModelInfo(
@@ -296,7 +295,7 @@ def _describe(contents: Contents) -> ModelInfo:
         input=document["input"],
         summary=document["summary"],
         encoded=encoded,
-        lindero_version=str(version)[:40],
+        lindero_version=str(document.get("lindero"))[:40],
         format_version=contents.format_version,
         sha256=contents.sha256,
         n_bytes=contents.n_bytes,
@@ -308,25 +307,23 @@ def _describe(contents: Contents) -> ModelInfo:
 def _machine_entry(entry: dict[str, Any], objects: list[Any]) -> dict[str, Any]:
     fields = entry.get("fields")
     place = fields.get("machine") if isinstance(fields, dict) else None
-    number = place.get("object") if isinstance(place, dict) else None
-    if type(number) is not int or not 0 <= number < len(objects):
+    number: Any = place.get("object") if isinstance(place, dict) else None
+    inside = type(number) is int and 0 <= number < len(objects)
+    if not inside or not isinstance(objects[number], dict):
         raise ModelFileError("its pipeline has no machine.")
-    machine = objects[number]
-    if not isinstance(machine, dict):
-        raise ModelFileError("its pipeline has no machine.")
+    machine: dict[str, Any] = objects[number]
     return machine
 
 
 def _put_in_words(value: Any) -> Any:
     """A parameter as it is, where JSON knows it; otherwise what kind of thing it is."""
-    if not isinstance(value, (dict, list)):
-        return value
     if isinstance(value, list):
         return [_put_in_words(item) for item in value[:100]]
+    if not isinstance(value, dict):
+        return value
     tag = next(iter(value), "nothing")
-    if tag in ("tuple", "dict") and isinstance(value[tag], list):
-        return [_put_in_words(item) for item in value[tag][:100]]
-    return f"<{tag}>"
+    listed = tag in ("tuple", "dict") and isinstance(value[tag], list)
+    return _put_in_words(value[tag]) if listed else f"<{tag}>"
 
 
 # -- what files say of themselves ------------------------------------------------------------------
@@ -364,16 +361,10 @@ def _describe_training(estimator: Any) -> dict[str, Any]:
     summary: dict[str, Any] = {"fitted": hasattr(estimator, "n_features_in_")}
     classes = getattr(estimator, "classes_", None)
     if classes is not None:
-        summary["classes"] = [_make_plain(label) for label in np.asarray(classes).tolist()]
+        labels = np.asarray(classes).tolist()
+        summary["classes"] = [x if x is None or _is_plain(x) else str(x) for x in labels]
     if summary["fitted"] and hasattr(estimator, "shape_fit_"):
         summary["n_samples"] = int(estimator.shape_fit_[0])
     if "certificate_" in vars(estimator):
         summary["status"] = estimator.certificate_.status
     return summary
-
-
-def _make_plain(value: Any) -> Any:
-    """A value that JSON knows: itself, or in words."""
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    return value if isinstance(value, float) and np.isfinite(value) else str(value)

@@ -29,9 +29,17 @@ _MODULES = ("svm", "sklearn", "counts", "bayes", "active_set", "incremental", "a
 MOST_OBJECTS = 1_000_000
 
 
-def dataclass_state(thing: Any) -> dict[str, Any]:
-    """The fields of a dataclass: what it computes from them is left out."""
+def state_of(thing: Any) -> dict[str, Any]:
+    """What an object says that its state is, or the fields of a dataclass."""
+    if hasattr(thing, "state"):
+        own: dict[str, Any] = thing.state()
+        return own
     return {field.name: getattr(thing, field.name) for field in fields(thing)}
+
+
+def build_from(kind: Any, values: dict[str, Any]) -> Any:
+    """The object of a class in that state."""
+    return kind.from_state(values) if hasattr(kind, "from_state") else kind(**values)
 
 
 @dataclass(frozen=True)
@@ -48,8 +56,8 @@ class Kind:
         Refuses fields that no object of the class has.
     state : function of an object
         Its fields.
-    build : function of the class and fields, or None
-        The object of fields that were checked; None calls the class with them.
+    build : function of the class and fields
+        The object of fields that were checked.
     most : int
         Objects of the kind in a file: few where one takes memory that the file does not hold.
     """
@@ -57,8 +65,8 @@ class Kind:
     name: str
     home: str
     check: Callable[[Fields], None]
-    state: Callable[[Any], dict[str, Any]] = dataclass_state
-    build: Callable[[Any, dict[str, Any]], Any] | None = None
+    state: Callable[[Any], dict[str, Any]] = state_of
+    build: Callable[[Any, dict[str, Any]], Any] = build_from
     most: int = MOST_OBJECTS
 
     @cached_property
@@ -70,13 +78,9 @@ class Kind:
         """An object of these fields."""
         given = Fields(self.name, values)
         self.check(given)
-        self._require_all_asked(given)
-        return self.type(**values) if self.build is None else self.build(self.type, values)
-
-    def _require_all_asked(self, given: Fields) -> None:
         if given.unasked:
-            name = min(given.unasked)
-            raise ModelFileError(f"{self.name} has no field {name[:60]!r}.")
+            raise ModelFileError(f"{self.name} has no field {min(given.unasked)[:60]!r}.")
+        return self.build(self.type, values)
 
 
 def estimator_state(estimator: Any) -> dict[str, Any]:
@@ -102,13 +106,9 @@ class EstimatorKind(Kind):
     state: Callable[[Any], dict[str, Any]] = estimator_state
     adopt: Callable[[Any, dict[str, Any]], None] = set_state
 
-    def parameters(self, estimator: Any) -> dict[str, Any]:
-        own: dict[str, Any] = estimator.get_params(deep=False)
-        return own
-
     @cached_property
     def parameter_names(self) -> frozenset[str]:
-        return frozenset(self.parameters(self.type()))
+        return frozenset(self.type().get_params(deep=False))
 
     def make_with(self, parameters: dict[str, Any], values: dict[str, Any]) -> Any:
         """The estimator of these parameters in this state."""
@@ -140,6 +140,14 @@ class EstimatorKind(Kind):
             raise ModelFileError(f"{self.name} has no field {name[:60]!r}.")
 
 
+def of_lindero(
+    name: str, module: str, check: Callable[[Fields], None], **more: Any
+) -> EstimatorKind:
+    """The kind of an estimator, such as "svm.SVC" of the module "svc"."""
+    package, _, own = name.partition(".")
+    return EstimatorKind(name, f"lindero.{package}.{module}:{own}", check, **more)
+
+
 # -- looking kinds up ------------------------------------------------------------------------------
 
 
@@ -155,24 +163,19 @@ def _load_kinds(module: str) -> tuple[Kind, ...]:
     return kinds
 
 
-@lru_cache(maxsize=512)  # a file may hold any name
-def _find_name(name: str) -> Kind | None:
-    return next((kind for kind in all_kinds() if kind.name == name), None)
-
-
-@lru_cache(maxsize=512)
-def _find_home(home: str) -> Kind | None:
-    return next((kind for kind in all_kinds() if kind.home == home), None)
+@lru_cache(maxsize=1024)  # a file may hold any name
+def _find(attribute: str, value: str) -> Kind | None:
+    return next((kind for kind in all_kinds() if getattr(kind, attribute) == value), None)
 
 
 def kind_of(thing: Any) -> Kind | None:
     """The kind of an object; None where files cannot hold it."""
-    return _find_home(f"{type(thing).__module__}:{type(thing).__qualname__}")
+    return _find("home", f"{type(thing).__module__}:{type(thing).__qualname__}")
 
 
 def kind_named(name: Any) -> Kind:
     """The kind of a name that a file gives."""
-    kind = _find_name(name) if isinstance(name, str) else None
+    kind = _find("name", name) if isinstance(name, str) else None
     if kind is None:
         raise ModelFileError(
             f"it holds a {str(name)[:60]!r}, which this version of lindero does not know. Was it "

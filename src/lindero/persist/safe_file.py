@@ -14,28 +14,20 @@ import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 
 def write_whole(path: str | os.PathLike[Any], lines: Iterable[str]) -> None:
     """Write `lines` of ASCII to `path`; an error on the way leaves what was there."""
-
-    def write(file: BinaryIO) -> None:
-        file.writelines(line.encode("ascii") for line in lines)
-
-    _write(path, write)
+    _write(path, (line.encode("ascii") for line in lines))
 
 
 def write_whole_bytes(path: str | os.PathLike[Any], data: bytes) -> None:
     """Write `data` to `path`; an error on the way leaves what was there."""
-
-    def write(file: BinaryIO) -> None:
-        file.write(data)
-
-    _write(path, write)
+    _write(path, [data])
 
 
-def _write(path: str | os.PathLike[Any], write: Callable[[BinaryIO], None]) -> None:
+def _write(path: str | os.PathLike[Any], parts: Iterable[bytes]) -> None:
     # The file that a link points to is replaced, not the link.
     target = Path(os.path.realpath(os.fsdecode(path)))
     if not target.parent.is_dir():
@@ -44,7 +36,7 @@ def _write(path: str | os.PathLike[Any], write: Callable[[BinaryIO], None]) -> N
     unfinished = target.with_name(f".unfinished-{secrets.token_hex(8)}")
     try:
         with open(unfinished, "xb", opener=_opener(permissions)) as file:
-            write(file)
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         os.replace(unfinished, target)

@@ -34,7 +34,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from lindero.errors import ModelFileError
-from lindero.persist.container import MOST_SIDE
+from lindero.persist.container import is_shape
 from lindero.persist.registry import MOST_OBJECTS, EstimatorKind, kind_named, kind_of
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Status
@@ -91,7 +91,10 @@ class ValueWriter:
         if depth > MOST_DEPTH:
             _refuse(where, f"is nested more than {MOST_DEPTH} deep. Give it as a flat list")
         if type(value) is int:
-            return _check_integer(value, where)
+            if not LEAST_INTEGER <= value <= MOST_INTEGER:
+                bits = value.bit_length()
+                _refuse(where, f"is a number of {bits} bits. Use one of 64 at most, or a float")
+            return value
         if type(value) is float:
             return value if math.isfinite(value) else {"float": struct.pack(">d", value).hex()}
         if type(value) is bytes:
@@ -145,7 +148,7 @@ class ValueWriter:
             of = f" of {where}" if where else ""
             parameters = {
                 name: self.value(parameter, f"parameter {name!r}{of}")
-                for name, parameter in kind.parameters(value).items()
+                for name, parameter in value.get_params(deep=False).items()
             }
         fields = {
             name: self.value(field, f"{where}.{name}" if where else name)
@@ -211,15 +214,10 @@ class ValueWriter:
     def _sparse(self, value: Any, where: str) -> dict[str, Any]:
         """CSR and CSC as they are, other formats as CSR."""
         value = value if value.format in ("csr", "csc") else value.tocsr()
-        parts = {
-            name: self.value(getattr(value, name), where) for name in ("data", "indices", "indptr")
-        }
-        return {
-            "format": value.format,
-            "matrix": isinstance(value, sp.spmatrix),
-            "shape": list(value.shape),
-            **parts,
-        }
+        about = {"format": value.format, "matrix": isinstance(value, sp.spmatrix)}
+        parts = ("data", "indices", "indptr")
+        stored = {name: self.value(getattr(value, name), where) for name in parts}
+        return {**about, "shape": list(value.shape), **stored}
 
 
 def _most_width(texts: list[str]) -> int:
@@ -229,13 +227,6 @@ def _most_width(texts: list[str]) -> int:
 
 def _dtype_name(dtype: np.dtype[Any]) -> str:
     return f"S{max(1, dtype.itemsize)}" if dtype.kind == "S" else dtype.name
-
-
-def _check_integer(value: int, where: str) -> int:
-    if not LEAST_INTEGER <= value <= MOST_INTEGER:
-        bits = value.bit_length()
-        _refuse(where, f"is a number of {bits} bits. Use one of 64 at most, or a float")
-    return value
 
 
 def _say_why(value: Any) -> str:
@@ -335,8 +326,7 @@ class ValueReader:
         bits = self._bytes(content, depth)
         if len(bits) != 8:
             raise ModelFileError("a float has 16 hexadecimal digits.")
-        number: float = struct.unpack(">d", bits)[0]
-        return number
+        return float(struct.unpack(">d", bits)[0])
 
     def _bytes(self, content: Any, depth: int) -> bytes:
         try:
@@ -386,14 +376,14 @@ class ValueReader:
 
     def _known_object(self, content: Any, depth: int) -> Any:
         place = _expect_place(content, len(self._objects), "object")
-        self._weights.refer_to_object(place)
+        self._weights.refer("object", place, self._weights.objects[place])
         return self._objects[place]
 
     # -- arrays -------------------------------------------------------------------------------
 
     def _known_array(self, content: Any, depth: int) -> Array:
         place = _expect_place(content, len(self._arrays), "array")
-        self._weights.refer_to_array(place, self._arrays[place].nbytes)
+        self._weights.refer("array", place, self._arrays[place].nbytes)
         return self._arrays[place]
 
     def _texts(self, content: Any, depth: int) -> Array:
@@ -405,8 +395,7 @@ class ValueReader:
             raise ModelFileError("an array of text has far more room than text.")
         if any(len(text) > width for text in values):
             raise ModelFileError("an array of text has too little room for its text.")
-        n_characters = sum(map(len, values))
-        self._room += width * len(values) - _ROOM_EACH * n_characters
+        self._room += width * len(values) - _ROOM_EACH * sum(map(len, values))
         if self._room > _MOST_ROOM:
             raise ModelFileError("an array of text has far more room than text.")
         shape = _expect_shape(content.get("shape"), len(values))
@@ -472,14 +461,13 @@ def _array(entry: Any, stored: Array) -> Array:
     name, shape = _expect(entry.get("dtype"), str), _expect_sides(entry.get("shape"))
     by_columns = entry.get("order", "C") == "F"
     width = _BYTES.fullmatch(name)
-    found = list(stored.shape)
     expected = shape[::-1] if by_columns else shape
     if width:
         expected = [*expected, int(width[1])]
     type_name = "uint8" if width else "int64" if _TIMES.fullmatch(name) else name
     if name not in ARRAY_TYPES and type_name == name:
         raise ModelFileError("an array is of no known type.")
-    if found != expected or stored.dtype.name != type_name:
+    if list(stored.shape) != expected or stored.dtype.name != type_name:
         raise ModelFileError("an array is not what its entry says.")
     if stored.dtype == bool and stored.view(np.uint8).max(initial=0) > 1:
         raise ModelFileError("an array of booleans holds other values.")
@@ -497,9 +485,8 @@ class ReferenceWeights:
         self._held = n_bytes
         self._again = 0
         self._current = 0
-        self._objects: list[int] = []
-        self._known_objects: set[int] = set()
-        self._known_arrays: set[int] = set()
+        self.objects: list[int] = []
+        self._known: set[tuple[str, int]] = set()
 
     def hold(self, n_bytes: int) -> None:
         """One more value is read."""
@@ -508,22 +495,17 @@ class ReferenceWeights:
 
     def end_object(self) -> None:
         """All that was read since the last call is the next object."""
-        self._objects.append(self._current)
+        self.objects.append(self._current)
         self._current = 0
 
-    def refer_to_object(self, place: int) -> None:
-        self._refer(place, self._objects[place], self._known_objects)
-
-    def refer_to_array(self, place: int, n_bytes: int) -> None:
-        self._refer(place, n_bytes, self._known_arrays)
-
-    def _refer(self, place: int, weight: int, known: set[int]) -> None:
+    def refer(self, what: str, place: int, weight: int) -> None:
+        """A value refers to the array or object at a place."""
         self._current += weight
-        if place in known:
+        if (what, place) in self._known:
             self._again += weight
             if self._again > _MOST_TIMES * self._held + _LEAST:
                 raise ModelFileError("it refers to the same values too often.")
-        known.add(place)
+        self._known.add((what, place))
 
 
 def _expect(content: Any, kind: type[T], what: str = "something") -> T:
@@ -540,9 +522,7 @@ def _expect_place(content: Any, count: int, what: str) -> int:
 
 def _expect_sides(content: Any) -> list[int]:
     sides = _expect(content, list, "a shape")
-    if len(sides) > MOST_SIDES or not all(
-        type(side) is int and 0 <= side <= MOST_SIDE for side in sides
-    ):
+    if len(sides) > MOST_SIDES or not is_shape(sides):
         raise ModelFileError("a shape has impossible numbers.")
     return sides
 

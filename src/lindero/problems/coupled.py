@@ -267,19 +267,18 @@ class CoupledProblem:
 # -- margin and tube ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class CoupledMargin:
-    """Classification: y f ≥ 1 − ξ, with y = 1 for the target `positive` and −1 for all others.
+class CoupledLoss:
+    """Abstract. What the rows of each node ask of its hyperplane."""
 
-    `bounds` are what ξ costs: C₃ times the weight of a sample, 0 for a node without a target.
-    """
-
-    positive: float = 1.0
-    n_sides: ClassVar[int] = 1
+    n_sides: ClassVar[int]
 
     def signs(self, targets: Array) -> Array:
         """s of the rows: (sides, nodes)."""
-        return np.where(np.asarray(targets) == self.positive, 1.0, -1.0)[None, :]
+        raise NotImplementedError
+
+    def constants(self, targets: Array) -> Array:
+        """p of the rows: (sides, nodes)."""
+        raise NotImplementedError
 
     def state(
         self,
@@ -291,40 +290,63 @@ class CoupledMargin:
         n_scale: float | None = None,
         anchor: Anchor | None = None,
     ) -> CoupledProblem:
-        """The problem of hyperplanes."""
-        s = self.signs(targets)
-        return _state_rows(X, s, -np.ones_like(s), bounds, coupling, graph, n_scale, anchor)
-
-    def state_dual(self, kernel: CoupledKernel, targets: Array, bounds: Array) -> DualQP:
-        """The dual problem with any kernel, samples in the order of the chain."""
-        s = self.signs(targets)[0]
-        return _state_dual(kernel, s, -np.ones(len(s)), bounds, None)
+        """The problem of hyperplanes. `bounds` are what ξ costs: C₃ times the weight of a sample,
+        0 for a node without a target."""
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        n_nodes, n_features = X.shape
+        if not n_nodes == len(targets) == len(bounds) == graph.n_nodes:
+            raise SolverError(
+                "A hyperplane for each sample needs as many targets, bounds and nodes as rows: "
+                f"there are {n_nodes} rows, {len(targets)} targets, {len(bounds)} bounds and "
+                f"{graph.n_nodes} nodes."
+            )
+        if not (np.isfinite(coupling) and coupling > 0.0):
+            raise SolverError(f"The coupling must be positive and finite; it is {coupling}.")
+        if not (np.isfinite(bounds).all() and (bounds >= 0.0).all()):
+            raise SolverError("The bounds of coupled rows must be finite and not negative.")
+        if anchor is not None:
+            theta = np.asarray(anchor.theta, dtype=np.float64)
+            if theta.shape != (n_features + 1,) or not np.isfinite(theta).all():
+                raise SolverError(f"An anchor needs {n_features + 1} finite numbers: w, then b.")
+            if not (np.isfinite(anchor.weight) and anchor.weight >= 0.0):
+                raise SolverError(f"The weight of an anchor cannot be {anchor.weight}.")
+            anchor = Anchor(theta, float(anchor.weight))
+        scale = float(n_nodes if n_scale is None else n_scale)
+        s, p = self.signs(targets), self.constants(targets)
+        u = np.tile(np.asarray(bounds, dtype=np.float64), (self.n_sides, 1))
+        return CoupledProblem(X, s, p, u, float(coupling), graph, scale, anchor)
 
 
 @dataclass(frozen=True)
-class CoupledTube:
+class CoupledMargin(CoupledLoss):
+    """Classification: y f ≥ 1 − ξ, with y = 1 for the target `positive` and −1 for all others."""
+
+    positive: float = 1.0
+    n_sides: ClassVar[int] = 1
+
+    def signs(self, targets: Array) -> Array:
+        return np.where(np.asarray(targets) == self.positive, 1.0, -1.0)[None, :]
+
+    def constants(self, targets: Array) -> Array:
+        return -np.ones((1, len(targets)))
+
+    def state_dual(self, kernel: CoupledKernel, targets: Array, bounds: Array) -> DualQP:
+        """The dual problem with any kernel, samples in the order of the chain."""
+        return _state_dual(kernel, self.signs(targets)[0], -np.ones(len(targets)), bounds, None)
+
+
+@dataclass(frozen=True)
+class CoupledTube(CoupledLoss):
     """Regression: |target − f| ≤ ε + ξ, one row that pulls f up and one that pulls it down."""
 
     epsilon: float
     n_sides: ClassVar[int] = 2
 
     def signs(self, targets: Array) -> Array:
-        """s of the rows: (sides, nodes)."""
         return np.repeat([[1.0], [-1.0]], len(targets), axis=1)
 
-    def state(
-        self,
-        X: Array,
-        targets: Array,
-        bounds: Array,
-        coupling: float,
-        graph: Chain | Graph,
-        n_scale: float | None = None,
-        anchor: Anchor | None = None,
-    ) -> CoupledProblem:
-        """The problem of hyperplanes."""
-        p = np.stack([self.epsilon - targets, self.epsilon + targets])
-        return _state_rows(X, self.signs(targets), p, bounds, coupling, graph, n_scale, anchor)
+    def constants(self, targets: Array) -> Array:
+        return np.stack([self.epsilon - targets, self.epsilon + targets])
 
     def state_dual(self, kernel: CoupledKernel, targets: Array, bounds: Array) -> DualQP:
         """The dual problem with any kernel: of each component of the chain first the rows that
@@ -336,54 +358,14 @@ class CoupledTube:
         return _state_dual(kernel, s, p, np.asarray(bounds)[sample_of], sample_of)
 
 
-def _state_rows(
-    X: Array,
-    s: Array,
-    p: Array,
-    bounds: Array,
-    coupling: float,
-    graph: Chain | Graph,
-    n_scale: float | None,
-    anchor: Anchor | None,
-) -> CoupledProblem:
-    X = np.ascontiguousarray(X, dtype=np.float64)
-    n_nodes, n_features = X.shape
-    if not n_nodes == s.shape[1] == len(bounds) == graph.n_nodes:
-        raise SolverError(
-            "A hyperplane for each sample needs as many targets, bounds and nodes as rows: there "
-            f"are {n_nodes} rows, {s.shape[1]} targets, {len(bounds)} bounds and {graph.n_nodes} "
-            "nodes."
-        )
-    if not (np.isfinite(coupling) and coupling > 0.0):
-        raise SolverError(f"The coupling must be positive and finite; it is {coupling}.")
-    if not (np.isfinite(bounds).all() and (bounds >= 0.0).all()):
-        raise SolverError("The bounds of coupled rows must be finite and not negative.")
-    if anchor is not None:
-        theta = np.asarray(anchor.theta, dtype=np.float64)
-        if theta.shape != (n_features + 1,) or not np.isfinite(theta).all():
-            raise SolverError(f"An anchor needs {n_features + 1} finite numbers: w, then b.")
-        if not (np.isfinite(anchor.weight) and anchor.weight >= 0.0):
-            raise SolverError(f"The weight of an anchor cannot be {anchor.weight}.")
-        anchor = Anchor(theta, float(anchor.weight))
-    scale = float(n_nodes if n_scale is None else n_scale)
-    u = np.tile(np.asarray(bounds, dtype=np.float64), (len(s), 1))
-    return CoupledProblem(X, s, p, u, float(coupling), graph, scale, anchor)
-
-
 def _state_dual(
     kernel: CoupledKernel, s: Array, p: Array, bounds: Array, sample_of: Array | None
 ) -> DualQP:
+    u = np.asarray(bounds, dtype=np.float64)
     sizes = np.bincount(kernel.component) * (len(s) // kernel.n_samples)
-    several = len(sizes) > 1
-    return DualQP(
-        kernel=kernel,
-        p=p,
-        s=s,
-        u=np.asarray(bounds, dtype=np.float64),
-        delta=np.zeros(len(sizes)) if several else 0.0,
-        sample_of=sample_of,
-        group_sizes=tuple(int(size) for size in sizes) if several else None,
-    )
+    if len(sizes) == 1:
+        return DualQP(kernel, p, s, u, sample_of=sample_of)
+    return DualQP(kernel, p, s, u, np.zeros(len(sizes)), sample_of, tuple(sizes.tolist()))
 
 
 # -- passes over the rows, compiled ---------------------------------------------------------------

@@ -20,6 +20,7 @@ take n log n; with v = Xᵀc the two sides of the duality gap are
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -214,24 +215,22 @@ class LinearRanking:
 
     def multipliers(self, t: Array, order: Array, width: float) -> tuple[Array, float]:
         """c / C of each document and Σ a / C, of the ramp of `width`."""
-        net = np.empty(len(t))
-        sums = np.empty(len(self.parts))
-
-        def work(number: int) -> None:
-            part = self.parts[number]
-            sums[number] = pair_multipliers(t, order, *self._levels, width, *part, net)
-
-        self.threads.map(work, range(len(self.parts)))
-        return net, float(sums.sum())
+        net, rest = np.empty(len(t)), (*self._levels, width)
+        total = self._sum(lambda part: pair_multipliers(t, order, *rest, *part, net))
+        return net, total
 
     def hinge(self, t: Array, order: Array) -> float:
         """Σ max(0, 1 − t_i + t_j)."""
+        return self._sum(lambda part: pair_hinge(t, order, *self._levels, *part))
+
+    def _sum(self, work: Callable[[tuple[int, int]], float]) -> float:
+        """Σ work(part), added up in the order of the parts."""
         sums = np.empty(len(self.parts))
 
-        def work(number: int) -> None:
-            sums[number] = pair_hinge(t, order, *self._levels, *self.parts[number])
+        def store(number: int) -> None:
+            sums[number] = work(self.parts[number])
 
-        self.threads.map(work, range(len(self.parts)))
+        self.threads.map(store, range(len(self.parts)))
         return float(sums.sum())
 
     def point(self, w: Array, t: Array, width: float) -> RankingPoint:

@@ -11,7 +11,6 @@ on `GeneralSolver`, so that what is small is said once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from lindero.kernels.operator import KernelFunction
 from lindero.problems.dual_qp import DualQP
@@ -58,20 +57,11 @@ def choose_solver(
     return LinearSolver if name == "auto" and fits else GeneralSolver
 
 
-@dataclass(frozen=True)
-class GeneralSolver:
+class GeneralSolver(Solver):
     """Solves any `DualQP` to a KKT gap of `tol`."""
 
-    tol: float = 1e-3
-    cache_size: float = 200.0
-    n_threads: int | None = None
-
-    def solve(
-        self,
-        problem: DualQP,
-        start: Solution | None = None,
-        limits: Limits | None = None,
-        number: int = 0,
+    def _solve(
+        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
     ) -> Solution:
         """The solution of the method that suits the size."""
         if problem.n_variables <= MOST_VARIABLES:
@@ -80,22 +70,14 @@ class GeneralSolver:
         return solver.solve(problem, start, limits, number)
 
 
-@dataclass(frozen=True)
-class LinearSolver:
-    """Solves a linear `DualQP` with δ = 0 and finite u to a KKT gap of `tol`."""
+class LinearSolver(Solver):
+    """Solves a linear `DualQP` with δ = 0 and finite u."""
 
-    tol: float = 1e-3
-    cache_size: float = 200.0
-    n_threads: int | None = None
-
-    def solve(
-        self,
-        problem: DualQP,
-        start: Solution | None = None,
-        limits: Limits | None = None,
-        number: int = 0,
+    def _solve(
+        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
     ) -> Solution:
         """The solution of the method that suits the size."""
         if problem.n_variables <= MOST_VARIABLES:
             return SmallSolver(self.tol).solve(problem, start, limits, number)
-        return InteriorPointSolver(self.tol, self.n_threads).solve(problem, start, limits, number)
+        solver = InteriorPointSolver(self.tol, n_threads=self.n_threads)
+        return solver.solve(problem, start, limits, number)

@@ -22,7 +22,6 @@ is small, coefficients whose residual r_i = t_i − ξ_i says on which side they
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -34,7 +33,7 @@ from lindero.kernels.products import DenseProducts, SparseProducts
 from lindero.problems.dual_qp import DualQP
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
-from lindero.solvers.solution import Limits, Progress, Solution, Status
+from lindero.solvers.solution import Limits, Progress, Solution, Solver, Status
 
 #: Data of fewer numbers than this are not worth starting threads for.
 SMALL_DATA = 2**18
@@ -56,19 +55,11 @@ _BLOCK_ELEMENTS = 2**17
 _PARTIAL_SUMS = 4
 
 
-@dataclass(frozen=True)
-class InteriorPointSolver:
+class InteriorPointSolver(Solver):
     """Solves a linear `DualQP` with δ = 0 and finite u to a KKT gap of `tol`."""
 
-    tol: float = 1e-3
-    n_threads: int | None = None
-
-    def solve(
-        self,
-        problem: DualQP,
-        start: Solution | None = None,
-        limits: Limits | None = None,
-        number: int = 0,
+    def _solve(
+        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
     ) -> Solution:
         """The solution; `start` resumes the path of an earlier solution of the same shape."""
         begun = time.perf_counter()
@@ -82,17 +73,11 @@ class InteriorPointSolver:
             products = kernel.astype(np.float64).products
             system = SmallNewtonSystem(products) if small else DenseNewtonSystem(products, threads)
             path = _PrimalPath(problem, system, self.tol, start)
-            status = path.run(limits or Limits(), number, begun)
-        return Solution(
-            a=path.best_a,
-            f=path.best_f,
-            bias=problem.bias(path.best_a, path.best_f),
-            status=status,
-            n_iter=path.n_iter,
-            seconds=time.perf_counter() - begun,
-            # An iterate at the end of its path is too near the boundary to start another.
-            interior=path.state if status in _STOPPED else None,
-        )
+            status = path.run(limits, number, begun)
+        a, f, seconds = path.best_a, path.best_f, time.perf_counter() - begun
+        # An iterate at the end of its path is too near the boundary to start another.
+        interior = path.state if status in _STOPPED else None
+        return Solution(a, f, problem.bias(a, f), status, path.n_iter, seconds, interior)
 
 
 class _PrimalPath:
@@ -311,8 +296,7 @@ class DenseNewtonSystem:
                 self.products.add_weighted_gram(weights[slice(*block)], *block, out=partial[k])
 
         self.threads.map(work, enumerate(shares))
-        penalty = np.ones(self.n_parameters)
-        penalty[-1] = 0.0
+        penalty = np.append(np.ones(self.n_features), 0.0)
         self._factor = _scaled_cholesky(partial.sum(axis=0), penalty)
 
     def solve(self, r: Array) -> Array:
@@ -327,8 +311,7 @@ class SmallNewtonSystem:
         self.n_parameters = products.n_features + 1
         self._A = np.ones((self.n_samples, self.n_parameters))
         products.fill_rows(self._A[:, :-1])
-        self._unit = np.ones(self.n_parameters)
-        self._unit[-1] = 0.0
+        self._unit = np.append(np.ones(products.n_features), 0.0)
 
     def forward(self, theta: Array) -> Array:
         return self._A @ theta

@@ -172,14 +172,16 @@ class _RankingDescent:
             while True:
                 if not np.isfinite(point.gap):
                     return Status.PRECISION
-                self._keep(point)
+                self.dual = max(self.dual, point.dual)
+                if point.primal <= self.best.primal:
+                    self.best = point
                 gap = self.best.primal - self.dual
                 done = gap <= tol * self.best.primal
-                if done and (finishing == 0 or self._settled(point)):
+                if done and (finishing == 0 or problem.kkt_gap(point) <= 4.0 * point.width):
                     return self._end(point, tol)
                 seconds = time.perf_counter() - begun
-                report = Progress(self.n_iter, gap / self.best.primal, tol, seconds)
-                reason = limits.reached(report)
+                share = gap / self.best.primal
+                reason = limits.reached(Progress(self.n_iter, share, tol, seconds))
                 if reason is not None:
                     met = done and reason is not Status.INTERRUPTED
                     return self._end(point, tol) if met else reason
@@ -192,7 +194,9 @@ class _RankingDescent:
                     if moved is None:
                         return self._end(point, tol)
                 elif moved is None:
-                    width = point.width * self._shrinkage(point, tol)
+                    # The gap falls as μ²: this brings it to half of what is asked for.
+                    wanted = 0.5 * tol * point.primal / point.gap
+                    width = point.width * float(np.clip(wanted**0.5, 0.1, 0.5))
                     if width < _LEAST_WIDTH:
                         return Status.PRECISION
                     moved = problem.point(point.w, point.t, width)
@@ -207,28 +211,15 @@ class _RankingDescent:
         net, _ = self.problem.multipliers(t, self.problem.sort(t), self.best.width)
         return self.problem.C * net
 
-    def _settled(self, point: RankingPoint) -> bool:
-        return self.problem.kkt_gap(point) <= 4.0 * point.width
-
     def _end(self, point: RankingPoint, tol: float) -> Status:
         """Prefer the last point, of which the multipliers are known best, where it is as good."""
         if point.primal - self.dual <= tol * point.primal:
             self.best = point
         return Status.OPTIMAL
 
-    def _keep(self, point: RankingPoint) -> None:
-        self.dual = max(self.dual, point.dual)
-        if point.primal <= self.best.primal:
-            self.best = point
-
     def _content(self, point: RankingPoint) -> bool:
         unsettled = 0.5 * float(np.sum((point.w - point.v) ** 2))
         return unsettled <= _CONTENT * max(point.gap - unsettled, 0.0)
-
-    def _shrinkage(self, point: RankingPoint, tol: float) -> float:
-        """The factor of μ that brings the gap to half of what is asked for, if it falls as μ²."""
-        wanted = 0.5 * tol * point.primal / point.gap
-        return float(np.clip(wanted**0.5, 0.1, 0.5))
 
 
 def newton_step(
@@ -341,9 +332,7 @@ def iterative_step(
 
     def laplacian(v: Array) -> Array:
         def work(part: tuple[int, int]) -> None:
-            laplacian_times(
-                point.t, order, *levels, point.width, *part, v, degree, product
-            )  # fmt: skip
+            laplacian_times(point.t, order, *levels, point.width, *part, v, degree, product)
 
         problem.threads.map(work, problem.parts)
         return product
@@ -411,8 +400,7 @@ class RankingPairsSolver:
         limits = limits or Limits()
         factored = kernel.n_samples <= _MOST_DOCUMENTS
         first = self._by_pairs(kernel, queries, C, limits, self.patience if factored else None)
-        stuck = first.status is Status.ITERATION_LIMIT and limits.steps_left(first.n_iter, 1) > 0
-        if not stuck:
+        if first.status is not Status.ITERATION_LIMIT or limits.steps_left(first.n_iter, 1) == 0:
             return first
         Z = exact_factor(kernel)
         if Z is None:
@@ -462,8 +450,7 @@ class RankingPairsSolver:
             problem = LinearRanking(Z, queries, C, threads)
             t = problem.scores(v)
             primal = 0.5 * float(v @ v) + C * problem.hinge(t, problem.sort(t))
-        judgement = replace(solution.judgement, primal=primal)
-        status = solution.status
+        judgement, status = replace(solution.judgement, primal=primal), solution.status
         if status is Status.OPTIMAL and not _meets(judgement, self.tol):
             status = Status.PRECISION
         return RankingSolution(solution.c, judgement, status, solution.n_iter)

@@ -32,7 +32,7 @@ from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.face import inside, solve_on_face
 from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.smo import LANES, smo_block
-from lindero.solvers.solution import Limits, Progress, Solution, Status
+from lindero.solvers.solution import Limits, Progress, Solution, Solver, Status
 
 #: Problems up to this size are taken as small.
 MOST_VARIABLES = 400
@@ -50,61 +50,41 @@ _POLISHING_ROUNDS = 10
 _ROUNDS_AT_ONCE = 5
 
 
-@dataclass(frozen=True)
-class SmallSolver:
+class SmallSolver(Solver):
     """Solves any small `DualQP`, mostly to rounding; `tol` is the gap that must be reached."""
 
-    tol: float = 1e-3
-
-    def solve(
-        self,
-        problem: DualQP,
-        start: Solution | None = None,
-        limits: Limits | None = None,
-        number: int = 0,
+    def _solve(
+        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
     ) -> Solution:
         """The solution of the first method that gets there."""
-        limits = limits or Limits()
         kernel = problem.kernel
         if not problem.has_interior:
             return OneBlockSolver(self.tol).solve(problem, start, limits, number)
-        n_features = _linear_features(kernel)
+        n_features = linear_features(kernel)
         if kernel.n_samples * n_features > _MOST_NUMBERS:
-            return PolishedInteriorPointSolver(self.tol, n_threads=1).solve(
-                problem, start, limits, number
-            )
-        first = OneBlockSolver(self.tol, _FIRST_ROUNDS).solve(problem, start, limits, number)
+            polished = PolishedInteriorPointSolver(self.tol, n_threads=1)
+            return polished.solve(problem, start, limits, number)
+        first = OneBlockSolver(self.tol, rounds=_FIRST_ROUNDS).solve(problem, start, limits, number)
         stuck = first.status in (Status.PRECISION, Status.ITERATION_LIMIT)
         if not stuck or limits.steps_left(first.n_iter, 1) == 0:
             return first
         rest = limits.after(first.n_iter)
         linear = problem if n_features else replace(problem, kernel=kernel_features(kernel)[0])
-        inner = InteriorPointSolver(self.tol, 1).solve(linear, start, rest, number)
+        inner = InteriorPointSolver(self.tol, n_threads=1).solve(linear, start, rest, number)
         second = _polish(problem, inner, rest, self.tol, number)
         best = _choose_better(problem, first, second, self.tol)
         return replace(best, n_iter=first.n_iter + second.n_iter)
 
 
-@dataclass(frozen=True)
-class PolishedInteriorPointSolver:
+class PolishedInteriorPointSolver(Solver):
     """`InteriorPointSolver`, with small problems made exact at its end; it keeps no kernel rows."""
 
-    tol: float = 1e-3
-    cache_size: float = 200.0
-    n_threads: int | None = None
-
-    def solve(
-        self,
-        problem: DualQP,
-        start: Solution | None = None,
-        limits: Limits | None = None,
-        number: int = 0,
+    def _solve(
+        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
     ) -> Solution:
         """The solution, to rounding if the problem is small."""
-        limits = limits or Limits()
-        solution = InteriorPointSolver(self.tol, self.n_threads).solve(
-            problem, start, limits, number
-        )
+        solver = InteriorPointSolver(self.tol, n_threads=self.n_threads)
+        solution = solver.solve(problem, start, limits, number)
         if problem.n_variables > MOST_VARIABLES:
             return solution
         return _polish(problem, solution, limits, self.tol, number)
@@ -121,7 +101,7 @@ def _polish(problem: DualQP, inner: Solution, limits: Limits, tol: float, number
     return replace(best, n_iter=inner.n_iter + last.n_iter)
 
 
-def _linear_features(kernel: KernelOperator) -> int:
+def linear_features(kernel: KernelOperator) -> int:
     """The number of features of a linear kernel, 0 for any other."""
     if isinstance(kernel, ProductKernel) and kernel.function.name == "linear":
         return int(kernel.products.n_features)
@@ -154,22 +134,16 @@ def kernel_features(kernel: KernelOperator) -> tuple[ProductKernel, int]:
 
 
 @dataclass(frozen=True)
-class OneBlockSolver:
+class OneBlockSolver(Solver):
     """Solves a `DualQP` of some hundred variables; gives up after `rounds`, unless 0."""
 
-    tol: float = 1e-3
     rounds: int = 0
 
-    def solve(
-        self,
-        problem: DualQP,
-        start: Solution | None = None,
-        limits: Limits | None = None,
-        number: int = 0,
+    def _solve(
+        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
     ) -> Solution:
         """The solution, from the feasible point nearest to `start` (zeros without one)."""
         begun = time.perf_counter()
-        limits = limits or Limits()
         z = problem.s * problem.start(start.a if start else None)
         rows = np.arange(len(z)) if problem.sample_of is None else problem.sample_of
         with single_threaded_blas:
@@ -207,8 +181,7 @@ class OneBlockSolver:
         bias = problem.bias(a, f)
         if blurred and status is Status.OPTIMAL and problem.judge(a, f, bias).kkt_gap > self.tol:
             status = Status.PRECISION
-        seconds = time.perf_counter() - begun
-        return Solution(a, f, bias, status, n_iter, seconds)
+        return Solution(a, f, bias, status, n_iter, time.perf_counter() - begun)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False, error_model="numpy")

@@ -169,11 +169,8 @@ def heights(v, z, lower, upper, group_of, middles, rising, falling):  # type: ig
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
 def add_rows(values, rows, coefficients, start, stop, total):  # type: ignore[no-untyped-def]
-    """total += Σ_r coefficients_r · values[rows_r, start:stop], summed in float64.
-
-    Rows may be float32: their own rounding errors average out, those of long sums in float32 would
-    not.
-    """
+    """total += Σ_r coefficients_r · values[rows_r, start:stop], summed in float64: errors of rows
+    in float32 average out, those of long sums in float32 would not."""
     for r in range(rows.size):
         row = values[rows[r], start:stop]
         c = coefficients[r]

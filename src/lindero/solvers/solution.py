@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any
 
 from lindero.problems.dual_qp import DualQP, Judgement
 from lindero.runtime.arrays import Array
@@ -118,8 +118,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Solution:
-    """A feasible point of a `DualQP` with f = K z at it, and its bias (one for each group where
-    variables lie in groups).
+    """A feasible point of a `DualQP`, f = K z at it, and its bias (one for each group).
 
     `n_iter` counts what the solver calls a step, `statistics` what else it counted. `interior` is
     where an interior-point solver was, for a later call to go on from.
@@ -142,9 +141,14 @@ class Solution:
         self.__dict__.update(state, status=Status[state["status"]])
 
 
-class Solver(Protocol):
-    """What every solver offers. `start` is an earlier solution to go on from, `number` the
-    problem's place among those of a fit, for progress reports."""
+@dataclass(frozen=True)
+class Solver:
+    """Abstract. Solves problems to a KKT gap of `tol`, with at most `cache_size` MB of kernel rows
+    kept, in `n_threads` threads (None: as many as there are cores)."""
+
+    tol: float = 1e-3
+    cache_size: float = 200.0
+    n_threads: int | None = None
 
     def solve(
         self,
@@ -152,7 +156,15 @@ class Solver(Protocol):
         start: Solution | None = None,
         limits: Limits | None = None,
         number: int = 0,
-    ) -> Solution: ...
+    ) -> Solution:
+        """The solution. `start` is an earlier one to go on from, `number` the problem's place among
+        those of a fit, for progress reports."""
+        return self._solve(problem, start, limits or Limits(), number)
+
+    def _solve(
+        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
+    ) -> Solution:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -207,15 +219,7 @@ class Certificate:
 
     @classmethod
     def of(cls, judgement: Judgement, n_iter: int, seconds: float, status: str) -> Certificate:
-        return cls(
-            kkt_gap=judgement.kkt_gap,
-            primal=judgement.primal,
-            dual=judgement.dual,
-            infeasibility=judgement.infeasibility,
-            n_iter=n_iter,
-            seconds=seconds,
-            status=status,
-        )
+        return cls(**vars(judgement), n_iter=n_iter, seconds=seconds, status=status)
 
     @classmethod
     def joined(cls, parts: Sequence[Certificate], seconds: float) -> Certificate:

@@ -24,7 +24,7 @@ most; they are raised to their bounds until the sums are met.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,24 +65,14 @@ def working_set_size(n_variables: int) -> int:
     return 2048
 
 
-@dataclass(frozen=True)
-class WorkingSetSolver:
+class WorkingSetSolver(Solver):
     """Solves any `DualQP` with s = ±1 to a KKT gap of `tol`."""
 
-    tol: float = 1e-3
-    cache_size: float = 200.0
-    n_threads: int | None = None
-
-    def solve(
-        self,
-        problem: DualQP,
-        start: Solution | None = None,
-        limits: Limits | None = None,
-        number: int = 0,
+    def _solve(
+        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
     ) -> Solution:
         """The solution, from the feasible point nearest to `start` (zeros without one)."""
         begun = time.perf_counter()
-        limits = limits or Limits()
         if start is None and not problem.starts_at_zero:
             first = coarse_start(problem, self, limits, number)
         else:
@@ -91,16 +81,13 @@ class WorkingSetSolver:
         with TileThreads(n_threads) as threads:
             descent = _Descent(problem, self.tol, self.cache_size, first, threads)
             status = descent.run(limits, number, begun)
-        a = problem.snapped(problem.s * descent.z)
-        return Solution(
-            a=a,
-            f=descent.f,
-            bias=problem.bias(a, descent.f),
-            status=status,
-            n_iter=descent.n_iter,
-            seconds=time.perf_counter() - begun,
-            statistics=descent.statistics,
+        a, f, seconds = (
+            problem.snapped(problem.s * descent.z),
+            descent.f,
+            time.perf_counter() - begun,
         )
+        bias, counted = problem.bias(a, f), descent.statistics
+        return Solution(a, f, bias, status, descent.n_iter, seconds, statistics=counted)
 
 
 class _Descent:
@@ -151,14 +138,15 @@ class _Descent:
             while True:
                 v = self.problem.scores(self.f)
                 gap = self._look_at(v)
-                rounding = self._rounding()
+                # What float32 may have done to f since it was last exact.
+                rounding = SINGLE_ROUNDING * self._rounded * self._moved**0.5
                 if rounding > 0.6 * max(gap, self.tol):
                     self._sharpen(gap)
                     continue
                 if gap <= self.tol - rounding:
                     return Status.OPTIMAL
-                report = Progress(self.n_iter, gap, self.tol, time.perf_counter() - begun, number)
-                reason = limits.reached(report)
+                seconds = time.perf_counter() - begun
+                reason = limits.reached(Progress(self.n_iter, gap, self.tol, seconds, number))
                 if reason is not None:
                     return reason
                 if not self._improve(v, limits):
@@ -175,10 +163,6 @@ class _Descent:
         gap = centred_gap(v, z, problem.lower, problem.upper, of, self._middles)
         heights(v, z, problem.lower, problem.upper, of, self._middles, self._rising, self._falling)
         return float(gap)
-
-    def _rounding(self) -> float:
-        """What rounding in float32 may have done to f since it was last exact."""
-        return SINGLE_ROUNDING * self._rounded * self._moved**0.5 if self._single else 0.0
 
     def _sharpen(self, gap: float) -> None:
         """Make f exact; where that did not help the last time, raise the precision of the rows."""
@@ -254,14 +238,11 @@ class _Descent:
         up = _least(self._rising, half)
         self._falling[up] = np.inf
         down = _least(self._falling, half)
-        self._block = kernel_among(
-            self.kernel,
-            self._samples(np.concatenate([kept, up, down])),
-            self._block[len(self._set) - len(kept) :, len(self._set) - len(kept) : len(self._set)],
-            self.threads,
-            LANES,
-        )
+        again = slice(len(self._set) - len(kept), len(self._set))
         self._set = np.concatenate([kept, up, down])
+        self._block = kernel_among(
+            self.kernel, self._samples(self._set), self._block[again, again], self.threads, LANES
+        )
         return self._set
 
     def _samples(self, variables: Array) -> Array:
@@ -308,9 +289,8 @@ class _Descent:
 
 def _least(values: Array, count: int) -> Array:
     """Positions of the `count` least finite values."""
-    chosen = (
-        np.argpartition(values, count)[:count] if count < len(values) else np.arange(len(values))
-    )
+    whole = count >= len(values)
+    chosen = np.arange(len(values)) if whole else np.argpartition(values, count)[:count]
     return chosen[np.isfinite(values[chosen])]
 
 

@@ -39,7 +39,7 @@ many steps of decomposition are made first as take about that time.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy.optimize
@@ -47,7 +47,7 @@ import scipy.sparse
 from scipy.linalg import lapack
 
 from lindero.errors import NotSeparableError
-from lindero.kernels.operator import KernelOperator, ProductKernel
+from lindero.kernels.operator import ProductKernel
 from lindero.kernels.special import MatrixKernel
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.margin import margin_of
@@ -55,7 +55,7 @@ from lindero.runtime.arrays import Array
 from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.choose import GeneralSolver
 from lindero.solvers.interior_point import InteriorPointSolver
-from lindero.solvers.small import kernel_features
+from lindero.solvers.small import kernel_features, linear_features
 from lindero.solvers.solution import Limits, Solution, Solver, Status
 
 # -- hard margins ----------------------------------------------------------------------------------
@@ -74,26 +74,16 @@ _MOST_FEATURES = 400
 _NAMED = 10
 
 
-@dataclass(frozen=True)
-class HardMarginSolver:
+class HardMarginSolver(Solver):
     """Solves a `DualQP` whose u is infinite, or raises `NotSeparableError`."""
 
-    tol: float = 1e-3
-    cache_size: float = 200.0
-    n_threads: int | None = None
-
-    def solve(
-        self,
-        problem: DualQP,
-        start: Solution | None = None,
-        limits: Limits | None = None,
-        number: int = 0,
+    def _solve(
+        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
     ) -> Solution:
         """The solution, or `NotSeparableError` with the samples on the wrong side."""
-        limits = limits or Limits()
         kernel = problem.kernel.astype(np.float64)
         solver: Solver = GeneralSolver(self.tol, self.cache_size, self.n_threads)
-        features = kernel if _has_features(kernel) else None
+        features = kernel if 0 < linear_features(kernel) <= _MOST_FEATURES else None
         if features is None and kernel.n_samples <= _LARGEST_FACTORED:
             factor, rank = kernel_features(kernel)
             if rank == kernel.n_samples:
@@ -101,7 +91,7 @@ class HardMarginSolver:
             features = factor if rank <= _MOST_FEATURES else None
         if features is not None:
             kernel = features
-            solver = InteriorPointSolver(self.tol, self.n_threads)
+            solver = InteriorPointSolver(self.tol, n_threads=self.n_threads)
 
         typical = max(float(np.mean(kernel.diagonal())), np.finfo(np.float64).tiny)
         largest_margin = float(-problem.p.min())
@@ -111,13 +101,11 @@ class HardMarginSolver:
             bounded = replace(problem, kernel=kernel, u=u)
             solution = solver.solve(bounded, start, limits.after(spent), number)
             spent += solution.n_iter
-            solution = replace(solution, n_iter=spent)
+            start = solution = replace(solution, n_iter=spent)
             below = bool(solution.a.max() < 0.999 * u[0])
-            if solution.status not in (Status.OPTIMAL, Status.PRECISION):
+            unsettled = solution.status is Status.OPTIMAL and not below
+            if not unsettled and solution.status is not Status.PRECISION:
                 return solution
-            if solution.status is Status.OPTIMAL and below:
-                return solution
-            start = solution
         if isinstance(features, ProductKernel):
             wrong = _not_on_their_side(problem, features)
         else:
@@ -125,14 +113,6 @@ class HardMarginSolver:
         if len(wrong):
             raise NotSeparableError(not_separable_message(wrong), wrong.tolist())
         return replace(solution, status=Status.PRECISION)
-
-
-def _has_features(kernel: KernelOperator) -> bool:
-    return (
-        isinstance(kernel, ProductKernel)
-        and kernel.function.name == "linear"
-        and kernel.products.n_features <= _MOST_FEATURES
-    )
 
 
 def _not_on_their_side(problem: DualQP, features: ProductKernel) -> Array:
@@ -176,23 +156,13 @@ _SHARE = 0.1
 _FINEST = 0.01
 
 
-@dataclass(frozen=True)
-class ScaledSolver:
+class ScaledSolver(Solver):
     """Solves a `DualQP` with p = 0 to a KKT gap of `tol`, or less where the scale is small."""
 
-    tol: float = 1e-3
-    cache_size: float = 200.0
-    n_threads: int | None = None
-
-    def solve(
-        self,
-        problem: DualQP,
-        start: Solution | None = None,
-        limits: Limits | None = None,
-        number: int = 0,
+    def _solve(
+        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
     ) -> Solution:
         """The solution, with the steps of all attempts."""
-        limits = limits or Limits()
         scale = float(np.abs(problem.delta).max() * np.abs(problem.kernel.diagonal()).mean())
         tol = self.tol * (min(1.0, scale) if scale > 0 else 1.0)
         finest = _FINEST * tol
@@ -224,46 +194,34 @@ _CUBES_PER_STEP = 25_000
 _MOST_ROUNDS = 10
 
 
-@dataclass(frozen=True)
-class PathSolver:
+class PathSolver(Solver):
     """Solves a `DualQP` over a `MatrixKernel` to a KKT gap of `tol`, often to rounding."""
-
-    tol: float = 1e-3
-
-    def solve(
-        self,
-        problem: DualQP,
-        start: Solution | None = None,
-        limits: Limits | None = None,
-        number: int = 0,
-    ) -> Solution:
-        """The solution, from the feasible point nearest to `start` (zeros without one)."""
-        with single_threaded_blas:
-            return self._solve(problem, start, limits or Limits(), number)
 
     def _solve(
         self, problem: DualQP, start: Solution | None, limits: Limits, number: int
     ) -> Solution:
+        """The solution, from the feasible point nearest to `start` (zeros without one)."""
         begun = time.perf_counter()
         decomposition = GeneralSolver(self.tol, cache_size=0.0, n_threads=1)
         spent, steps = 0, _FIRST_STEPS
-        while True:
-            stretch = limits.after(spent)
-            stretch.max_iter = stretch.steps_left(0, steps)
-            solution = decomposition.solve(problem, start, stretch, number)
-            spent += solution.n_iter
-            unfinished = solution.status is Status.ITERATION_LIMIT
-            if unfinished and limits.steps_left(spent, 1) > 0:
-                start = solution
-                steps *= 2
-                n_free = int(np.count_nonzero((solution.a > 0) & (solution.a < problem.u)))
-                if n_free**3 > _CUBES_PER_STEP * spent:
-                    continue
-                exact = on_active_set(problem, solution, self.tol)
-                if exact is None:
-                    continue
-                solution = exact
-            return replace(solution, n_iter=spent, seconds=time.perf_counter() - begun)
+        with single_threaded_blas:
+            while True:
+                stretch = limits.after(spent)
+                stretch.max_iter = stretch.steps_left(0, steps)
+                solution = decomposition.solve(problem, start, stretch, number)
+                spent += solution.n_iter
+                unfinished = solution.status is Status.ITERATION_LIMIT
+                if unfinished and limits.steps_left(spent, 1) > 0:
+                    start = solution
+                    steps *= 2
+                    n_free = int(np.count_nonzero((solution.a > 0) & (solution.a < problem.u)))
+                    if n_free**3 > _CUBES_PER_STEP * spent:
+                        continue
+                    exact = on_active_set(problem, solution, self.tol)
+                    if exact is None:
+                        continue
+                    solution = exact
+                return replace(solution, n_iter=spent, seconds=time.perf_counter() - begun)
 
 
 def on_active_set(problem: DualQP, guess: Solution, tol: float) -> Solution | None:

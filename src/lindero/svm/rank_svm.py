@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from lindero.errors import warn_user
-from lindero.kernels.operator import KernelFunction, kernel_operator, origin
+from lindero.kernels.operator import kernel_operator, origin
 from lindero.models.kernel_machine import KernelMachine
 from lindero.problems.ranking import Queries
 from lindero.runtime.arrays import Array
@@ -193,11 +193,8 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
         self.n_pairs_ = require_pairs(queries, self.C, listed=self.kernel != "linear")
         function = kernel_function(self, X, np.ones(X.shape[0]))
         with reporting(bool(self.verbose), self.callback) as callback:
-            limits = Limits(
-                max_iter=None if self.max_iter < 0 else self.max_iter,
-                time_limit=self.time_limit,
-                callback=callback,
-            )
+            max_iter = None if self.max_iter < 0 else self.max_iter
+            limits = Limits(max_iter, self.time_limit, callback)
             if function.name == "linear":
                 newton = RankingNewtonSolver(self.tol)
                 solution = newton.solve(X, queries, self.C, origin(X, function), limits)
@@ -205,7 +202,10 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
             else:
                 pairs = RankingPairsSolver(self.tol, self.cache_size)
                 solution = pairs.solve(kernel_operator(X, function), queries, self.C, limits)
-                self._adopt_expansion(solution.c, X, function)
+                self.support_ = np.flatnonzero(solution.c).astype(np.int32)
+                self.dual_coef_ = solution.c[None, self.support_]
+                precomputed = function.name == "precomputed"
+                self.support_vectors_ = np.empty((0, 0)) if precomputed else X[self.support_]
         status, self.n_iter_ = solution.status, solution.n_iter
         self._function = function
         words = status.value.replace("KKT gap", "duality gap")
@@ -217,13 +217,6 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
         if function.name != "linear":
             warn_if_indefinite(function, X, self.support_)
         return limits.interrupted
-
-    def _adopt_expansion(self, c: Array, X: Any, function: KernelFunction) -> None:
-        """Coefficients of the documents, of which those that are not zero are kept."""
-        self.support_ = np.flatnonzero(c).astype(np.int32)
-        self.dual_coef_ = c[None, self.support_]
-        precomputed = function.name == "precomputed"
-        self.support_vectors_ = np.empty((0, 0)) if precomputed else X[self.support_]
 
     def _warn_unfinished(self, X: Any) -> None:
         certificate = self.certificate_
@@ -258,12 +251,9 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
         vectors = self.support_vectors_
         if self._function.name == "precomputed":
             X = vectors = X[:, self.support_]
-        machine = KernelMachine(
-            kernel=kernel_operator(vectors, self._function, shift=origin(vectors, self._function)),
-            coefficients=self.dual_coef_,
-            intercepts=np.zeros(1),
-        )
-        return machine.decision_values(X)[:, 0]
+        shift = origin(vectors, self._function)
+        kernel = kernel_operator(vectors, self._function, shift=shift)
+        return KernelMachine(kernel, self.dual_coef_, np.zeros(1)).decision_values(X)[:, 0]
 
     def score(self, X: Any, y: Any, qid: Any = None) -> float:
         """Mean NDCG@10 over queries, as :func:`sklearn.metrics.ndcg_score` computes it.

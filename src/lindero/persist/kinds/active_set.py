@@ -7,10 +7,6 @@ rounding. Room in arrays beyond what is used is not stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from operator import methodcaller
-from typing import Any
-
 import numpy as np
 
 from lindero.kernels import growing
@@ -25,15 +21,6 @@ _FARTHEST = 1e300
 _MISSED = 1e-6
 
 
-def own_state(name: str, home: str, check: Callable[[Fields], None], most: int) -> Kind:
-    """The kind of a class that says itself what its state is."""
-    return Kind(name, home, check, methodcaller("state"), _build, most)
-
-
-def _build(kind: Any, values: dict[str, Any]) -> Any:
-    return kind.from_state(values)
-
-
 # -- rows -----------------------------------------------------------------------------------------
 
 
@@ -44,9 +31,7 @@ def _check_dense_rows(given: Fields) -> None:
 
 
 def _check_sparse_rows(given: Fields) -> None:
-    matrix = given.rows("rows", "rows", "features")
-    sound = type(matrix).__name__ == "csr_array" and matrix.data.dtype == np.float64
-    given.require("rows", sound, "must be a CSR array of float64")
+    matrix = given.csr("rows", "rows", "features")
     narrow = matrix.shape[1] <= np.iinfo(np.int32).max
     given.require("rows", narrow, "must have columns that 32 bits can number")
 
@@ -82,20 +67,16 @@ def _check_kernel(given: Fields) -> None:
 
 # -- the optimum ----------------------------------------------------------------------------------
 
-_NUMBERS = ("delta", "bias", "blur", "_constant")
-_COUNTS = ("steps", "changes")
-_FLAGS = ("lost", "indefinite")
-
 
 def _check_active_set(given: Fields) -> None:
     kernel = given.instance("kernel", "GrowingKernel")
     n = kernel.n_samples
     n_variables = n * given.integer("per_sample", least=1, most=2)
-    for name in _NUMBERS:
+    for name in ("delta", "bias", "blur", "_constant"):
         given.number(name, finite=True)
-    for name in _COUNTS:
+    for name in ("steps", "changes"):
         given.integer(name)
-    for name in _FLAGS:
+    for name in ("lost", "indefinite"):
         given.flag(name)
     a = given.array("_a", "float64", n_variables, least=0.0, below=np.inf)
     given.array("_u", "float64", n_variables, least=0.0)
@@ -119,8 +100,8 @@ def _check_active_set(given: Fields) -> None:
 
 
 KINDS: tuple[Kind, ...] = (
-    own_state("DenseRows", "lindero.kernels.growing:GrowingDenseRows", _check_dense_rows, 1),
-    own_state("SparseRows", "lindero.kernels.growing:GrowingSparseRows", _check_sparse_rows, 1),
-    own_state("GrowingKernel", "lindero.kernels.growing:GrowingKernel", _check_kernel, 1),
-    own_state("ActiveSet", "lindero.solvers.active_set.engine:ActiveSet", _check_active_set, 1),
+    Kind("DenseRows", "lindero.kernels.growing:GrowingDenseRows", _check_dense_rows, most=1),
+    Kind("SparseRows", "lindero.kernels.growing:GrowingSparseRows", _check_sparse_rows, most=1),
+    Kind("GrowingKernel", "lindero.kernels.growing:GrowingKernel", _check_kernel, most=1),
+    Kind("ActiveSet", "lindero.solvers.active_set.engine:ActiveSet", _check_active_set, most=1),
 )

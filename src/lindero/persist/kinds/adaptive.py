@@ -6,13 +6,14 @@ would have. What finds the nearest samples of a space graph is made anew from th
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from lindero.persist.fields import Fields
 from lindero.persist.kinds.svm import check_classes, check_width
-from lindero.persist.registry import EstimatorKind, Kind, estimator_state, set_state
+from lindero.persist.registry import Kind, estimator_state, of_lindero, set_state
 from lindero.solvers.coupled.follower import FULL, IDLE, SPACING, ChainFollower
 from lindero.svm.adaptive.path import CoupledPath, PathSamples
 
@@ -76,9 +77,7 @@ def _check_axis(given: Fields) -> None:
 
 
 def _check_graph(given: Fields) -> None:
-    weights = given.rows("weights", "nodes", "nodes")
-    sound = type(weights).__name__ == "csr_array" and weights.data.dtype == np.float64
-    given.require("weights", sound, "must be a CSR array of float64")
+    given.csr("weights", "nodes", "nodes")
 
 
 # -- estimators -----------------------------------------------------------------------------------
@@ -92,15 +91,13 @@ def _state(estimator: Any) -> dict[str, Any]:
 
 def _adopt(estimator: Any, values: dict[str, Any]) -> None:
     if values:
-        path = CoupledPath.from_state(values)
-        values["_path"] = path
+        values["_path"] = CoupledPath.from_state(values)
     set_state(estimator, values)
 
 
 def _check_machine(given: Fields, n_machines: int, n_sides: int) -> None:
     width = check_width(given)
-    function = given.instance("_function", "KernelFunction")
-    linear = function.name == "linear"
+    linear = given.instance("_function", "KernelFunction").name == "linear"
     kind = given.text("_kind", ("time", "space", "given"))
     path: PathSamples = given.instance("_path", "PathSamples")
     axis = given.instance("_axis", "TimeAxis")
@@ -148,12 +145,13 @@ def _check_graph_of(given: Fields, kind: str, n_nodes: int) -> None:
 
 def _check_trail_of(given: Fields, path: PathSamples) -> None:
     trail = given.instance("_trail", "Trail")
-    sound = len(trail.followers) in (0, len(path.theta)) and trail.touched <= path.n_nodes
-    for follower in trail.followers:
-        sound = sound and follower.n_parameters == path.theta.shape[2]
-        sound = sound and follower.n_sides == path.a.shape[1]
-        sound = sound and follower.start < path.n_nodes
-    given.require("_trail", sound and trail.touched < path.n_nodes, "must be of this path")
+    sound = len(trail.followers) in (0, len(path.theta)) and trail.touched < path.n_nodes
+    sizes = path.theta.shape[2], path.a.shape[1]
+    sound = sound and all(
+        (follower.n_parameters, follower.n_sides) == sizes and follower.start < path.n_nodes
+        for follower in trail.followers
+    )
+    given.require("_trail", sound, "must be of this path")
 
 
 def _check_classifier(given: Fields) -> None:
@@ -169,19 +167,14 @@ def _check_regressor(given: Fields) -> None:
     _check_machine(given, 1, 2)
 
 
-def _of_svm(name: str, module: str, check: Any) -> EstimatorKind:
-    home = f"lindero.svm.{module}:{name}"
-    return EstimatorKind(f"svm.{name}", home, check, state=_state, adopt=_adopt)
-
+_of_path = partial(of_lindero, state=_state, adopt=_adopt)
 
 KINDS: tuple[Kind, ...] = (
-    Kind("AdaptivePath", "lindero.svm.adaptive.path:PathSamples", _check_path,
-         PathSamples.state, lambda kind, values: kind.from_state(values)),
-    Kind("ChainFollower", "lindero.solvers.coupled.follower:ChainFollower", _check_follower,
-         ChainFollower.state, lambda kind, values: kind.from_state(values)),
+    Kind("AdaptivePath", "lindero.svm.adaptive.path:PathSamples", _check_path),
+    Kind("ChainFollower", "lindero.solvers.coupled.follower:ChainFollower", _check_follower),
     Kind("Trail", "lindero.solvers.coupled.trail:Trail", _check_trail),
     Kind("TimeAxis", "lindero.svm.adaptive.times:TimeAxis", _check_axis),
     Kind("Graph", "lindero.graphs.graph:Graph", _check_graph),
-    _of_svm("AdaptiveSVC", "adaptive.svc", _check_classifier),
-    _of_svm("AdaptiveSVR", "adaptive.svr", _check_regressor),
-)  # fmt: skip
+    _of_path("svm.AdaptiveSVC", "adaptive.svc", _check_classifier),
+    _of_path("svm.AdaptiveSVR", "adaptive.svr", _check_regressor),
+)

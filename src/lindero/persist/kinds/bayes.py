@@ -11,7 +11,7 @@ from lindero.bayes.columns.attributes import Attributes
 from lindero.persist.fields import Fields
 from lindero.persist.kinds.counts import cards_of
 from lindero.persist.kinds.svm import check_classes, check_width
-from lindero.persist.registry import EstimatorKind, Kind
+from lindero.persist.registry import Kind, of_lindero
 
 
 def _check_evidence(given: Fields) -> None:
@@ -56,8 +56,7 @@ def checker(*counted: str, model: str = "Network") -> Callable[[Fields], None]:
             _check_estimable(given, attributes, n_classes)
         else:
             check_estimate(given, "_estimate", attributes, n_classes, model)
-        if "convergence_" in given:
-            given.instance("convergence_", "Convergence")
+        given.where_given(("convergence_",), given.instance, "Convergence")
 
     return check
 
@@ -123,8 +122,7 @@ def _check_convergence(given: Fields) -> None:
     given.array("validation_losses", "float64", None)
     given.integer("n_passes")
     given.number("penalty", least=0.0)
-    losses = given.any("penalty_losses")
-    given.require("penalty_losses", type(losses) is dict, "must be a mapping")
+    given.mapping("penalty_losses")
 
 
 def _check_arc_step(given: Fields) -> None:
@@ -167,31 +165,21 @@ def _check_clusters(given: Fields) -> None:
     for name in ("_total_weight", "log_likelihood_"):
         given.number(name)
     given.array("labels_", ("int32", "int64"), None, least=0, below=n_clusters)
-    given.require("bic_", type(given.any("bic_")) is dict, "must be a mapping")
+    given.mapping("bic_")
     given.items("convergence_", tuple, None, float)
     given.integer("n_iter_")
     given.text("status_")
 
 
-def _of_bayes(name: str, module: str, check: Callable[[Fields], None]) -> EstimatorKind:
-    return EstimatorKind(f"bayes.{name}", f"lindero.bayes.{module}:{name}", check)
-
-
 KINDS: tuple[Kind, ...] = (
     Kind("Evidence", "lindero.bayes.evidence:Evidence", _check_evidence),
-    Kind(
-        "Convergence",
-        "lindero.bayes.discriminative.convergence:Convergence",
-        _check_convergence,
-        lambda convergence: convergence.state(),
-        lambda kind, state: kind.from_state(state),
-    ),
+    Kind("Convergence", "lindero.bayes.discriminative.convergence:Convergence", _check_convergence),
     Kind("ArcStep", "lindero.bayes.structural_tm:ArcStep", _check_arc_step),
-    _of_bayes("NaiveBayes", "naive_bayes", checker(SINGLES)),
-    _of_bayes("TAN", "tan", checker(PAIRS, FAMILIES)),
-    _of_bayes("KDB", "kdb", checker(FAMILIES)),
-    _of_bayes("AODE", "aode", checker(PAIRS, model="AveragedStars")),
-    _of_bayes("NetworkClassifier", "network_classifier", _check_network_classifier),
-    _of_bayes("StructuralTM", "structural_tm", _check_grown),
-    _of_bayes("TMClustering", "clustering", _check_clusters),
+    of_lindero("bayes.NaiveBayes", "naive_bayes", checker(SINGLES)),
+    of_lindero("bayes.TAN", "tan", checker(PAIRS, FAMILIES)),
+    of_lindero("bayes.KDB", "kdb", checker(FAMILIES)),
+    of_lindero("bayes.AODE", "aode", checker(PAIRS, model="AveragedStars")),
+    of_lindero("bayes.NetworkClassifier", "network_classifier", _check_network_classifier),
+    of_lindero("bayes.StructuralTM", "structural_tm", _check_grown),
+    of_lindero("bayes.TMClustering", "clustering", _check_clusters),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -56,8 +57,8 @@ def _check_attributes(given: Fields) -> None:
         _check_plan(given, "cuts", (method, points))
         fits = method != GAUSSIAN or points is None
         given.require("cuts", fits, "are not for Gaussian columns")
-    plans = given.any("plans")
-    sound = type(plans) is dict and set(plans) == set(schema.unknown_columns)
+    plans = given.mapping("plans")
+    sound = set(plans) == set(schema.unknown_columns)
     given.require("plans", sound, "must be those of the columns of no known kind")
     for plan in plans.values():
         given.require("plans", type(plan) is tuple and len(plan) == 2, "must be pairs")
@@ -179,20 +180,13 @@ def _check_network(given: Fields) -> None:
     )
     if given.any("unseen") is not None:
         _check_tables(given, "unseen", [(*a, k) for a, k in zip(around, last, strict=True)])
-    without_empty = given.any("without_empty")
-    given.require("without_empty", type(without_empty) is dict, "must be a mapping")
-    for i, pair in without_empty.items():
+    for i, pair in given.mapping("without_empty").items():
         sound = type(i) is int and 0 <= i < len(cards) and type(pair) is tuple and len(pair) == 2
         given.require("without_empty", sound, "must be pairs of tables by attribute")
         held = tuple(max(1, r) for r in around[i])
         both = Fields(given.kind, {"log_table": pair[0], "unseen": pair[1]})
         both.array("log_table", "float64", *held, int(cards[i]), last[i])
         both.array("unseen", "float64", *held, last[i])
-
-
-def _star_tables_state(tables: Any) -> dict[str, Any]:
-    state: dict[str, Any] = tables.state()
-    return state
 
 
 def _check_star_tables(given: Fields) -> None:
@@ -204,28 +198,17 @@ def _check_star_tables(given: Fields) -> None:
     rising = bool((np.diff(centre_of) > 0).all())
     given.require("centre_of", rising, "must be different attributes in order")
     slots = [int(r) + 2 for r in cards]
-    starts = _starts(slots)
+    starts = [0, *accumulate(slots)]
     centres = set(centre_of.tolist())
     widths = [
         (starts[-1] - slots[i]) * int(cards[i]) * n_classes if i in centres else 0 for i in range(d)
     ]
-    places = _starts(widths)
-    _require_equal(given, "leaf_start", starts[:-1])
-    _require_equal(given, "table_start", places[:-1])
+    places = [0, *accumulate(widths)]
+    for name, expected in (("leaf_start", starts[:-1]), ("table_start", places[:-1])):
+        found = given.array(name, "int64", d)
+        given.require(name, found.tolist() == expected, "must be where tables begin")
     given.array("centres", "float64", starts[-1] * n_classes)
     given.array("leaves", "float64", places[-1])
-
-
-def _starts(widths: list[int]) -> list[int]:
-    starts = [0]
-    for width in widths:
-        starts.append(starts[-1] + width)
-    return starts
-
-
-def _require_equal(given: Fields, name: str, expected: list[int]) -> None:
-    found: Array = given.array(name, "int64", len(expected))
-    given.require(name, found.tolist() == expected, "must be where tables begin")
 
 
 def _check_stars(given: Fields) -> None:
@@ -238,10 +221,6 @@ def _check_stars(given: Fields) -> None:
     given.require("tables", bool(same), "must be of the same attributes")
 
 
-def _check_averaged_stars(given: Fields) -> None:
-    given.instance("stars", "Stars")
-
-
 KINDS: tuple[Kind, ...] = (
     Kind("Column", "lindero.bayes.tables.schema:Column", check_column),
     Kind("Schema", "lindero.bayes.tables.schema:Schema", _check_schema),
@@ -252,8 +231,11 @@ KINDS: tuple[Kind, ...] = (
     Kind("Counts", "lindero.bayes.counts.counts:Counts", _check_counts),
     Kind("FamilyCounts", "lindero.bayes.networks.network:FamilyCounts", _check_families),
     Kind("Network", "lindero.bayes.networks.network:Network", _check_network),
-    Kind("StarTables", "lindero.bayes.aode:StarTables", _check_star_tables,
-         _star_tables_state),
+    Kind("StarTables", "lindero.bayes.aode:StarTables", _check_star_tables),
     Kind("Stars", "lindero.bayes.aode:Stars", _check_stars),
-    Kind("AveragedStars", "lindero.bayes.aode:AveragedStars", _check_averaged_stars),
-)  # fmt: skip
+    Kind(
+        "AveragedStars",
+        "lindero.bayes.aode:AveragedStars",
+        lambda given: given.instance("stars", "Stars"),
+    ),
+)

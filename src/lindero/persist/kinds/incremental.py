@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from lindero.persist.fields import Fields
-from lindero.persist.kinds.active_set import own_state
 from lindero.persist.kinds.svm import check_classes, check_width
-from lindero.persist.registry import MOST_OBJECTS, EstimatorKind, Kind
+from lindero.persist.registry import Kind, of_lindero
 from lindero.svm.incremental.estimator import adopt_state, state_of
 
 # -- samples and updates --------------------------------------------------------------------------
@@ -36,9 +36,7 @@ def _check_log(given: Fields) -> None:
 
 def _check_machine(given: Fields, per_sample: int = 1) -> Any:
     width = check_width(given)
-    for name in ("_fitted_C", "_fitted_epsilon", "_fitted_nu"):
-        if name in given:
-            given.number(name)
+    given.where_given(("_fitted_C", "_fitted_epsilon", "_fitted_nu"), given.number)
     function = given.instance("_function", "KernelFunction")
     given.number("_gamma")
     given.number("_seconds")
@@ -72,29 +70,19 @@ def _check_regressor(given: Fields) -> None:
     _check_machine(given, per_sample=2)
 
 
-def _check_novelty(given: Fields) -> None:
-    _check_machine(given)
-
-
 def _check_coding(given: Fields) -> None:
     classes = given.any("classes")
     check_classes(Fields(given.kind, {"classes_": classes}), least=1, most=2)
     given.flag("declared")
 
 
-_HOME = "lindero.svm.incremental"
-
-
-def _of_svm(name: str, module: str, check: Any) -> EstimatorKind:
-    home = f"{_HOME}.{module}:{name}"
-    return EstimatorKind(f"svm.{name}", home, check, state=state_of, adopt=adopt_state)
-
+_of_machine = partial(of_lindero, state=state_of, adopt=adopt_state)
 
 KINDS: tuple[Kind, ...] = (
-    own_state("HeldSamples", f"{_HOME}.machine:HeldSamples", _check_samples, MOST_OBJECTS),
-    own_state("UpdateLog", f"{_HOME}.machine:UpdateLog", _check_log, MOST_OBJECTS),
-    Kind("LabelCoding", f"{_HOME}.svc:LabelCoding", _check_coding),
-    _of_svm("IncrementalSVC", "svc", _check_classifier),
-    _of_svm("IncrementalSVR", "svr", _check_regressor),
-    _of_svm("IncrementalOneClassSVM", "one_class", _check_novelty),
+    Kind("HeldSamples", "lindero.svm.incremental.machine:HeldSamples", _check_samples),
+    Kind("UpdateLog", "lindero.svm.incremental.machine:UpdateLog", _check_log),
+    Kind("LabelCoding", "lindero.svm.incremental.svc:LabelCoding", _check_coding),
+    _of_machine("svm.IncrementalSVC", "incremental.svc", _check_classifier),
+    _of_machine("svm.IncrementalSVR", "incremental.svr", _check_regressor),
+    _of_machine("svm.IncrementalOneClassSVM", "incremental.one_class", _check_machine),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,9 @@ import scipy.sparse as sp
 
 from lindero.kernels.operator import NAMED_KERNELS, KernelFunction
 from lindero.persist.fields import LABELS, MOST, Fields
-from lindero.persist.registry import EstimatorKind, Kind
+from lindero.persist.registry import Kind, of_lindero
 from lindero.problems.formulation import Task
-from lindero.solvers.solution import Status
+from lindero.solvers.solution import Certificate, Status
 from lindero.svm.fitting import export_state, import_state
 
 #: Largest power of a polynomial kernel: it is computed by repeated squaring.
@@ -32,8 +33,7 @@ def check_certificate(given: Fields) -> None:
         given.number(name)
     given.integer("n_iter")
     given.text("status")
-    for part in given.items("parts", tuple):
-        given.require("parts", type(part).__name__ == "Certificate", "must be certificates")
+    given.items("parts", tuple, None, Certificate)
 
 
 def _task_state(task: Task) -> dict[str, Any]:
@@ -60,16 +60,13 @@ def check_solution(given: Fields) -> None:
     given.require("status", isinstance(given.any("status"), Status), "must be a status")
     given.integer("n_iter")
     given.number("seconds")
-    interior = given.any("interior")
-    if interior is not None:
-        values = dict(
-            zip(("theta", "share", "pair"), given.items("interior", tuple, 3), strict=True)
-        )
-        parts = Fields(given.kind, values)
+    if given.any("interior") is not None:
+        theta, share, pair = given.items("interior", tuple, 3)
+        parts = Fields(given.kind, {"theta": theta, "share": share, "pair": pair})
         parts.array("theta", "float64", None)
         parts.array("share", "float64", given.size("n"))
         parts.array("pair", "float64", 2, given.size("n"))
-    given.require("statistics", type(given.any("statistics")) is dict, "must be a mapping")
+    given.mapping("statistics")
 
 
 # -- what machines share --------------------------------------------------------------------------
@@ -94,13 +91,10 @@ def check_classes(given: Fields, least: int = 2, most: int = MOST) -> int:
 
 def check_fit(given: Fields) -> None:
     """What tells how a fit went: absent where a model came from a file of another program."""
-    for name in ("_fitted_C", "_fitted_nu", "_fitted_epsilon", "_mean_weight", "_gamma"):
-        if name in given:
-            given.number(name)
-    if "certificate_" in given:
-        given.instance("certificate_", "Certificate")
-    if "fit_status_" in given:
-        given.integer("fit_status_", most=1)
+    numbers = ("_fitted_C", "_fitted_nu", "_fitted_epsilon", "_mean_weight", "_gamma")
+    given.where_given(numbers, given.number)
+    given.where_given(("certificate_",), given.instance, "Certificate")
+    given.where_given(("fit_status_",), given.integer, most=1)
 
 
 def check_vectors(given: Fields, width: int, n_rows: int) -> KernelFunction:
@@ -112,9 +106,8 @@ def check_vectors(given: Fields, width: int, n_rows: int) -> KernelFunction:
         given.array("support_vectors_", "float64", 0, 0)
     else:
         given.rows("support_vectors_", "vectors", width)
-    for name in ("bounded_support_", "free_support_"):
-        if name in given:
-            given.array(name, "int32", None, least=0, below=max(n_rows, 1))
+    parts = ("bounded_support_", "free_support_")
+    given.where_given(parts, given.array, "int32", None, least=0, below=max(n_rows, 1))
     return function
 
 
@@ -147,22 +140,14 @@ def check_classifier(given: Fields) -> None:
     of_classes = given.array("_n_support", ("int32", "int64"), n_classes, least=0)
     total = int(of_classes.sum(dtype=np.float64))
     given.require("_n_support", total == given.size("vectors"), "must add up to all vectors")
-    for name in ("class_weight_", "margins_"):
-        if name in given:
-            given.array(name, "float64", n_classes)
-    if "rho_" in given:
-        given.array("rho_", "float64", n_machines)
-    if "n_iter_" in given:
-        given.array("n_iter_", "int32", n_machines)
+    given.where_given(("class_weight_", "margins_"), given.array, "float64", n_classes)
+    given.where_given(("rho_",), given.array, "float64", n_machines)
+    given.where_given(("n_iter_",), given.array, "int32", n_machines)
     if "_last_solutions" in given and given.any("_last_solutions") is not None:
-        _check_last_solutions(given, n_machines)
-
-
-def _check_last_solutions(given: Fields, n_machines: int) -> None:
-    for pair in given.items("_last_solutions", list, n_machines, tuple):
-        names = [type(part).__name__ for part in pair]
-        sound = names == ["Task", "Solution"] and len(pair[0].rows) == len(pair[1].a)
-        given.require("_last_solutions", sound, "must be tasks with their solutions")
+        for pair in given.items("_last_solutions", list, n_machines, tuple):
+            names = [type(part).__name__ for part in pair]
+            sound = names == ["Task", "Solution"] and len(pair[0].rows) == len(pair[1].a)
+            given.require("_last_solutions", sound, "must be tasks with their solutions")
 
 
 # -- one machine ----------------------------------------------------------------------------------
@@ -170,10 +155,8 @@ def _check_last_solutions(given: Fields, n_machines: int) -> None:
 
 def check_single(given: Fields) -> None:
     check_machines(given, 1, 1)
-    if "epsilon_" in given:
-        given.number("epsilon_")
-    if "n_iter_" in given:
-        given.integer("n_iter_")
+    given.where_given(("epsilon_",), given.number)
+    given.where_given(("n_iter_",), given.integer)
     if "_last_solution" in given:
         given.optional("_last_solution", given.instance, "Solution")
 
@@ -206,21 +189,17 @@ def check_search(given: Fields) -> None:
     given.array("gammas_", ("float64", "O"), "gammas")
     given.array("scores_", "float64", "gammas", "Cs", n_splits)
     for name in ("cv_results_", "best_params_"):
-        given.require(name, type(given.any(name)) is dict, "must be a mapping")
+        given.mapping(name)
     given.integer("best_index_")
     given.number("best_score_")
     given.number("C_")
     given.any("gamma_")
     if given.owner.refit or "best_estimator_" in given:
-        _check_best(given, width)
+        best = given.instance("best_estimator_", "SVC", "SVR")
+        fitted = getattr(best, "n_features_in_", None) == width
+        given.require("best_estimator_", fitted, "must be fitted to the same features")
         given.any("n_iter_")
         given.instance("certificate_", "Certificate")
-
-
-def _check_best(given: Fields, width: int) -> None:
-    best = given.instance("best_estimator_", "SVC", "SVR")
-    fitted = getattr(best, "n_features_in_", None) == width
-    given.require("best_estimator_", fitted, "must be fitted to the same features")
 
 
 def check_class_search(given: Fields) -> None:
@@ -234,33 +213,23 @@ def check_class_search(given: Fields) -> None:
 
 def check_value_search(given: Fields) -> None:
     check_search(given)
-    if "best_estimator_" in given:
-        given.instance("best_estimator_", "SVR")
+    given.where_given(("best_estimator_",), given.instance, "SVR")
 
 
-def _of_svm(name: str, module: str, check: Any) -> EstimatorKind:
-    return EstimatorKind(f"svm.{name}", f"lindero.svm.{module}:{name}", check)
-
-
-def _of_kernel(name: str, module: str, check: Any) -> EstimatorKind:
-    return EstimatorKind(
-        f"svm.{name}", f"lindero.svm.{module}:{name}", check,
-        state=export_state, adopt=import_state,
-    )  # fmt: skip
-
+_of_kernel = partial(of_lindero, state=export_state, adopt=import_state)
 
 KINDS: tuple[Kind, ...] = (
     Kind("KernelFunction", "lindero.kernels.operator:KernelFunction", check_kernel_function),
     Kind("Certificate", "lindero.solvers.solution:Certificate", check_certificate),
     Kind("Solution", "lindero.solvers.solution:Solution", check_solution),
     Kind("BinaryTask", "lindero.problems.formulation:Task", check_task, _task_state, _task),
-    _of_kernel("SVC", "svc", check_classifier),
-    _of_kernel("NuSVC", "nu_svc", check_classifier),
-    _of_kernel("CostSensitiveSVC", "cost_sensitive_svc", check_classifier),
-    _of_kernel("SVR", "svr", check_single),
-    _of_kernel("NuSVR", "nu_svr", check_single),
-    _of_kernel("OneClassSVM", "one_class", check_one_class),
-    _of_svm("RankSVM", "rank_svm", check_ranking),
-    _of_svm("SVCCV", "search.svc_cv", check_class_search),
-    _of_svm("SVRCV", "search.svr_cv", check_value_search),
+    _of_kernel("svm.SVC", "svc", check_classifier),
+    _of_kernel("svm.NuSVC", "nu_svc", check_classifier),
+    _of_kernel("svm.CostSensitiveSVC", "cost_sensitive_svc", check_classifier),
+    _of_kernel("svm.SVR", "svr", check_single),
+    _of_kernel("svm.NuSVR", "nu_svr", check_single),
+    _of_kernel("svm.OneClassSVM", "one_class", check_one_class),
+    of_lindero("svm.RankSVM", "rank_svm", check_ranking),
+    of_lindero("svm.SVCCV", "search.svc_cv", check_class_search),
+    of_lindero("svm.SVRCV", "search.svr_cv", check_value_search),
 )

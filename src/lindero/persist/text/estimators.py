@@ -8,9 +8,10 @@ not have.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -32,6 +33,8 @@ from lindero.persist.text.lines import LARGEST_INDEX, ModelText
 from lindero.persist.text.svmlight import KERNELS, SvmlightModel, format_svmlight, read_svmlight
 from lindero.runtime.arrays import Array, dense
 from lindero.svm.fitting import FittedMachines, adopt_machines, kernel_of
+
+Model = TypeVar("Model", LibsvmModel, SvmlightModel)
 
 #: Types of LIBSVM and the estimators of `lindero.svm` that are the same machine.
 _ESTIMATORS = {
@@ -70,25 +73,23 @@ class TextMachine:
 
 def from_libsvm(model: LibsvmModel, text: ModelText, trusted_width: bool) -> Any:
     """The fitted estimator that `model`, read from `text`, describes."""
-    if model.labels is None or model.counts is None:
-        machine = TextMachine(
-            function=model.function,
-            vectors=model.vectors,
-            coefficients=model.coefficients,
-            intercepts=-model.rho,
-            n_features=model.n_features,
-            support=None if model.serials is None else model.serials - 1,
-        )
-    else:
+    machine = TextMachine(
+        function=model.function,
+        vectors=model.vectors,
+        coefficients=model.coefficients,
+        intercepts=-model.rho,
+        n_features=model.n_features,
+        support=None if model.serials is None else model.serials - 1,
+    )
+    if model.labels is not None and model.counts is not None:
         of_classes = sort_classes(model.labels, model.counts, model.coefficients, model.rho)
         order = of_classes.vector_order
-        machine = TextMachine(
-            function=model.function,
-            vectors=None if model.vectors is None else model.vectors[order],
+        machine = replace(
+            machine,
+            vectors=None if machine.vectors is None else machine.vectors[order],
             coefficients=of_classes.coefficients,
             intercepts=of_classes.intercepts,
-            n_features=model.n_features,
-            support=None if model.serials is None else model.serials[order] - 1,
+            support=None if machine.support is None else machine.support[order],
             classes=of_classes.classes,
             n_support=of_classes.n_support,
         )
@@ -137,17 +138,10 @@ def _make_estimator(name: str, machine: TextMachine, text: ModelText, trusted_wi
     if machine.classes is not None and machine.n_support is not None:
         estimator.classes_ = machine.classes
         n_support = machine.n_support.astype(np.int32)
+    fitted = FittedMachines(function, n_support=n_support)
+    constants = machine.coefficients, machine.intercepts
     # Nothing is known of the training rows: as none, `certify` refuses to judge by others.
-    shape = (0, machine.n_features)
-    adopt_machines(
-        estimator,
-        FittedMachines(function, n_support=n_support),
-        vectors,
-        support,
-        machine.coefficients,
-        machine.intercepts,
-        shape,
-    )
+    adopt_machines(estimator, fitted, vectors, support, *constants, (0, machine.n_features))
     if name == "OneClassSVM":
         estimator.offset_ = -float(machine.intercepts[0])
     return estimator
@@ -204,17 +198,12 @@ def to_libsvm(estimator: Any) -> LibsvmModel:
         coefficients, rho = turn_signs(coefficients, intercepts)
     else:
         rho = -intercepts
-    precomputed = function.name == "precomputed"
+    vectors, serials = estimator.support_vectors_, None
+    if function.name == "precomputed":
+        vectors, serials = None, np.asarray(estimator.support_) + 1
+    width = estimator.n_features_in_
     return LibsvmModel(
-        svm_type=svm_type,
-        function=function,
-        coefficients=coefficients,
-        rho=rho,
-        vectors=None if precomputed else estimator.support_vectors_,
-        serials=np.asarray(estimator.support_) + 1 if precomputed else None,
-        n_features=estimator.n_features_in_,
-        labels=labels,
-        counts=counts,
+        svm_type, function, coefficients, rho, vectors, serials, width, labels, counts
     )
 
 
@@ -264,10 +253,8 @@ def _named_kernel(estimator: Any, program: str) -> KernelFunction:
         raise ValueError(
             f"A file of {program} names its kernel, and cannot hold a callable. Fit with a named "
             "kernel to save the model"
-            + (
-                ", or with kernel='precomputed' on the matrix of its values."
-                * (program == "LIBSVM")
-            )
+            + ", or with kernel='precomputed' on the matrix of its values."
+            * (program == "LIBSVM")
         )
     return function
 
@@ -343,10 +330,7 @@ def load_libsvm(path: str | os.PathLike[Any], *, n_features: int | None = None) 
     >>> model.predict([[0, 0], [3, 3]])
     array([4, 7])
     """
-    _require_width(n_features)
-    with open(path, "rb") as file:
-        text = ModelText(file, os.fsdecode(path))
-        model = read_libsvm(text, n_features)
+    text, model = _read(path, read_libsvm, n_features)
     estimator = from_libsvm(model, text, trusted_width=n_features is not None)
     if model.left_out:
         advice = (
@@ -392,14 +376,20 @@ def save_libsvm(estimator: Any, path: str | os.PathLike[Any]) -> None:
     write_whole(path, format_libsvm(to_libsvm(estimator)))
 
 
-def _require_width(n_features: int | None) -> None:
-    """Refuse a number of features that no table has."""
-    if n_features is None:
-        return
-    if isinstance(n_features, bool) or not hasattr(n_features, "__index__"):
-        raise TypeError(f"n_features must be an integer or None, not {n_features!r}.")
-    if not 1 <= n_features <= 2**31 - 1:
-        raise ValueError(f"n_features must be from 1 to 2**31 - 1, not {n_features!r}.")
+def _read(
+    path: str | os.PathLike[Any],
+    read: Callable[[ModelText, int | None], Model],
+    n_features: int | None,
+) -> tuple[ModelText, Model]:
+    """A file, and the model that `read` finds in it."""
+    if n_features is not None:
+        if isinstance(n_features, bool) or not hasattr(n_features, "__index__"):
+            raise TypeError(f"n_features must be an integer or None, not {n_features!r}.")
+        if not 1 <= n_features <= 2**31 - 1:
+            raise ValueError(f"n_features must be from 1 to 2**31 - 1, not {n_features!r}.")
+    with open(path, "rb") as file:
+        text = ModelText(file, os.fsdecode(path))
+        return text, read(text, n_features)
 
 
 # -- files of SVMlight -----------------------------------------------------------------------------
@@ -450,12 +440,9 @@ def load_svmlight(
     >>> model.predict([[0, 0], [3, 3]])
     array([-1,  1])
     """
-    _require_width(n_features)
     if estimator not in ("classifier", "regressor"):
         raise ValueError(f"estimator must be 'classifier' or 'regressor', not {estimator!r}.")
-    with open(path, "rb") as file:
-        text = ModelText(file, os.fsdecode(path))
-        model = read_svmlight(text, n_features)
+    text, model = _read(path, read_svmlight, n_features)
     return from_svmlight(model, text, trusted_width=n_features is not None, kind=estimator)
 
 

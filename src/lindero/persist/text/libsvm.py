@@ -64,6 +64,12 @@ KERNEL_PARAMETERS = {
     "precomputed": (),
 }
 
+#: Lines of the header that are read, each by the method of its name.
+_KEYS = (
+    "svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label",
+    "nr_sv",
+)  # fmt: skip
+
 #: Probabilities and densities, which machines here do not give.
 _LEFT_OUT = (b"probA", b"probB", b"prob_density_marks")
 
@@ -155,7 +161,7 @@ class _Header:
         self.seen: set[str] = set()
         self.svm_type = ""
         self.kernel = ""
-        self.parameters: dict[str, float] = {}
+        self.parameters: dict[str, int | float] = {}
         self.n_classes = 0
         self.n_vectors = 0
         self.rho: Array = np.empty(0)
@@ -178,14 +184,14 @@ class _Header:
                     pass
                 continue
             key = word.decode("ascii", errors="replace")
-            if key not in _READERS:
+            if key not in _KEYS:
                 raise text.error(
                     f"{quote(word)} is not a line that LIBSVM writes. Is this a LIBSVM model?"
                 )
             if key in self.seen:
                 raise text.error(f"{key} is given twice.")
             self.seen.add(key)
-            _READERS[key](self, words)
+            getattr(self, f"_read_{key}")(words)
         self._check()
 
     def _check(self) -> None:
@@ -200,25 +206,18 @@ class _Header:
         if self.svm_type not in CLASSIFIERS:
             if self.n_classes != 2:
                 raise self.text.error(f"nr_class must be 2 for {self.svm_type}.")
-            if self.labels is not None or self.counts is not None:
+            if self.seen & {"label", "nr_sv"}:
                 raise self.text.error(
                     f"{self.svm_type} has no classes, but label or nr_sv is given."
                 )
-        if self.counts is not None and int(self.counts.sum()) != self.n_vectors:
-            raise self.text.error(
-                f"nr_sv adds up to {int(self.counts.sum())}, but total_sv is {self.n_vectors}."
-            )
+        total = self.n_vectors if self.counts is None else int(self.counts.sum())
+        if total != self.n_vectors:
+            raise self.text.error(f"nr_sv adds up to {total}, but total_sv is {self.n_vectors}.")
 
     def function(self) -> KernelFunction:
         """The kernel, with what does not matter to it left at its default."""
-        own = KERNEL_PARAMETERS[self.kernel]
-        given = {name: self.parameters[name] for name in own}
-        return KernelFunction(
-            KERNELS[self.kernel],
-            gamma=given.get("gamma", 1.0),
-            degree=int(given.get("degree", 3)),
-            coef0=given.get("coef0", 0.0),
-        )
+        own: Any = {name: self.parameters[name] for name in KERNEL_PARAMETERS[self.kernel]}
+        return KernelFunction(KERNELS[self.kernel], **own)
 
     # -- one line each ------------------------------------------------------------------------
 
@@ -269,43 +268,27 @@ class _Header:
 
     def _read_rho(self, words: Iterator[bytes]) -> None:
         k = self._classes_before("rho")
-        rho = array("d")
-        for word in self.text.exactly(words, k * (k - 1) // 2, "rho"):
-            rho.append(self.text.number(word, "rho"))
-        self.rho = np.array(rho)
+        found = self.text.exactly(words, k * (k - 1) // 2, "rho")
+        self.rho = np.array(array("d", (self.text.number(word, "rho") for word in found)))
 
     def _read_label(self, words: Iterator[bytes]) -> None:
-        labels = array("q")
-        for word in self.text.exactly(words, self._classes_before("label"), "label"):
-            labels.append(self.text.integer(word, "a label", -LARGEST_INDEX - 1))
-        self.labels = np.array(labels, dtype=np.int64)
+        self.labels = self._integers(words, "label", "a label", -LARGEST_INDEX - 1)
         if len(np.unique(self.labels)) < len(self.labels):
             raise self.text.error("a label is given twice.")
 
     def _read_nr_sv(self, words: Iterator[bytes]) -> None:
-        counts = array("q")
-        for word in self.text.exactly(words, self._classes_before("nr_sv"), "nr_sv"):
-            counts.append(self.text.integer(word, "a number of vectors", least=0))
-        self.counts = np.array(counts, dtype=np.int64)
+        self.counts = self._integers(words, "nr_sv", "a number of vectors", 0)
+
+    def _integers(self, words: Iterator[bytes], name: str, each: str, least: int) -> Array:
+        """One for each class."""
+        found = self.text.exactly(words, self._classes_before(name), name)
+        numbers = array("q", (self.text.integer(word, each, least) for word in found))
+        return np.array(numbers, dtype=np.int64)
 
     def _classes_before(self, name: str) -> int:
         if not self.n_classes:
             raise self.text.error(f"{name} must come after nr_class.")
         return self.n_classes
-
-
-_READERS = {
-    "svm_type": _Header._read_svm_type,
-    "kernel_type": _Header._read_kernel_type,
-    "degree": _Header._read_degree,
-    "gamma": _Header._read_gamma,
-    "coef0": _Header._read_coef0,
-    "nr_class": _Header._read_nr_class,
-    "total_sv": _Header._read_total_sv,
-    "rho": _Header._read_rho,
-    "label": _Header._read_label,
-    "nr_sv": _Header._read_nr_sv,
-}
 
 
 # -- writing ---------------------------------------------------------------------------------------

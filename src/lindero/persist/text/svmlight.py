@@ -76,14 +76,8 @@ def read_svmlight(text: ModelText, n_features: int | None = None) -> SvmlightMod
     threshold = values.number("the threshold b")
     coefficients, rows = _read_vectors(text, n_vectors, highest)
     width = max(1, highest) if n_features is None else n_features
-    return SvmlightModel(
-        function=function,
-        coefficients=np.asarray(coefficients),
-        vectors=rows.matrix(width),
-        threshold=threshold,
-        n_features=width,
-        n_documents=n_documents,
-    )
+    vectors = rows.matrix(width)
+    return SvmlightModel(function, np.asarray(coefficients), vectors, threshold, width, n_documents)
 
 
 def _read_version(text: ModelText) -> None:

@@ -181,7 +181,8 @@ class ChainFollower:
         # Of two free rows of a node, which say the same, one is enough.
         shown[1:][(shown[1:] == FREE) & (shown[0] == FREE)] = IDLE
         self.start = start
-        self._set_told(self._marks[start // SPACING])
+        mark = self._marks[start // SPACING]
+        self._arrays[0][0], self._arrays[1][0] = mark[:, :-1], mark[:, -1]
         done = 0
         while n - done > max(length, SPACING) + _PIECE:
             self.sound = self._eliminate(problem, shown, done, done + _PIECE)
@@ -203,9 +204,6 @@ class ChainFollower:
         return bool(
             eliminate(0, count, *rows, links, problem.ridge, 0.0, self._state, *self._arrays)
         )
-
-    def _set_told(self, mark: Array) -> None:
-        self._arrays[0][0], self._arrays[1][0] = mark[:, :-1], mark[:, -1]
 
     def _begin_at(self, place: int) -> None:
         """Drop the first nodes of the window, keeping what the marks among them are told and what

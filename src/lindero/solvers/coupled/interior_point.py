@@ -101,13 +101,11 @@ class CoupledInteriorPointSolver:
             theta[:, -1] = np.where(settled, problem.settled_offsets(), 0.0)[of]
         nodes = np.flatnonzero(~settled[of])
         if len(nodes):
-            whole = len(nodes) == problem.n_nodes
-            part = problem if whole else problem.subset(nodes)
+            part = problem if len(nodes) == problem.n_nodes else problem.subset(nodes)
             size = part.n_nodes * part.n_parameters
             with TileThreads(1 if size < _THREADS_FROM else self.n_threads) as threads:
-                system, limits = choose_system(part, threads), limits or Limits()
-                path = _HyperplanePath(part, system, threads, self.tol)
-                status = path.run(limits, number, begun)
+                path = _HyperplanePath(part, threads, self.tol)
+                status = path.run(limits or Limits(), number, begun)
                 n_iter = path.n_iter
             theta[nodes], a[:, nodes] = path.best_theta, path.best_a
         judgement = path.best if len(nodes) == problem.n_nodes else problem.judge(theta, a)
@@ -117,15 +115,12 @@ class CoupledInteriorPointSolver:
 class _HyperplanePath:
     """The interior iterate, θ and its rows, and the best point judged so far."""
 
-    def __init__(
-        self,
-        problem: CoupledProblem,
-        system: CoupledSystem,
-        threads: TileThreads,
-        tol: float,
-    ) -> None:
+    def __init__(self, problem: CoupledProblem, threads: TileThreads, tol: float) -> None:
         self.problem = problem
-        self.system = system
+        chain = isinstance(problem.graph, Chain)
+        self.system: CoupledSystem = (
+            ChainSystem(problem, threads) if chain else GraphSystem(problem)
+        )
         self.tol = tol
         self.n_iter = 0
         self.rows = InteriorRows(problem, threads)
@@ -237,13 +232,6 @@ class CoupledSystem(Protocol):
     def factor(self, sigma: Array) -> None: ...
     def solve(self, r: Array) -> Array: ...
     def sharpen(self) -> bool: ...
-
-
-def choose_system(problem: CoupledProblem, threads: TileThreads) -> CoupledSystem:
-    """The system that suits the problem's graph."""
-    if isinstance(problem.graph, Chain):
-        return ChainSystem(problem, threads)
-    return GraphSystem(problem)
 
 
 # -- rows: multipliers and slacks -----------------------------------------------------------------

@@ -29,6 +29,11 @@ from lindero.svm.transaction import fitting_aside
 from lindero.validation import new_table, row_factors, sample_weights
 
 
+def _find_on_path(name: str, meaning: str) -> Any:
+    """A property that is an attribute of the path of a fitted machine."""
+    return property(lambda machine: getattr(machine._fitted_path(), name), doc=meaning)
+
+
 class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     """Abstract. Subclasses read targets and say which problems their machines solve."""
 
@@ -80,10 +85,7 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     def _limits(self, n_problems: int) -> Iterator[Limits]:
         """Limits of one call, which report to the callback, and to a progress bar if `verbose`."""
         most = None if self.max_iter < 0 else self.max_iter
-        if not self.verbose:
-            yield Limits(most, self.time_limit, self.callback, n_problems)
-            return
-        with reporting(True, self.callback) as callback:
+        with reporting(bool(self.verbose), self.callback) as callback:
             yield Limits(most, self.time_limit, callback, n_problems)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -135,12 +137,10 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         if not (isinstance(self.graph, str) and self.graph == "time"):
             raise AttributeError("partial_fit is for graph='time' only: call fit with all samples.")
         if self.kernel != "linear":
-            raise AttributeError(
-                "partial_fit is for kernel='linear' only: call fit with all samples."
-            )
+            raise AttributeError("partial_fit is for kernel='linear': call fit with all samples.")
         if hasattr(self, "_path") and self._path.trail is None:
             raise AttributeError(
-                "The machine was fitted on another graph, or kernel: call fit again."
+                "The machine was fitted on another graph or kernel: call fit again."
             )
         return True
 
@@ -212,20 +212,14 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         samples = self._fitted_path("times_", time=True).samples
         return samples.by_row(samples.given, 0)
 
-    @property
-    def coupling_(self) -> float:
-        """The coupling used."""
-        return self._fitted_path().coupling
-
-    @property
-    def n_scale_(self) -> float:
-        """n of the penalty, as it was used."""
-        return self._fitted_path().n_scale
-
-    @property
-    def support_(self) -> Array:
-        """Rows that are support vectors."""
-        return self._fitted_path().support
+    coupling_ = _find_on_path("coupling", "The coupling used.")
+    n_scale_ = _find_on_path("n_scale", "n of the penalty, as it was used.")
+    support_ = _find_on_path("support", "Rows that are support vectors.")
+    n_iter_ = _find_on_path(
+        "n_iter", "Steps of the solver for each machine in the last fit of everything."
+    )
+    fit_status_ = _find_on_path("fit_status", "0 if the optimum was reached, 1 otherwise.")
+    shape_fit_ = _find_on_path("shape", "Number of samples held, and of features.")
 
     @property
     def support_vectors_(self) -> Any:
@@ -239,21 +233,6 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     def dual_coef_(self) -> Array:
         """Multipliers of the support vectors, with their signs."""
         return self._fitted_path().dual_coefficients()
-
-    @property
-    def n_iter_(self) -> Array:
-        """Steps of the solver for each machine in the last fit of everything."""
-        return self._fitted_path().n_iter
-
-    @property
-    def fit_status_(self) -> int:
-        """0 if the optimum was reached, 1 otherwise."""
-        return self._fitted_path().fit_status
-
-    @property
-    def shape_fit_(self) -> tuple[int, int]:
-        """Number of samples held, and of features."""
-        return self._fitted_path().shape
 
     # -- drift --------------------------------------------------------------------------------
 

@@ -54,10 +54,6 @@ class TimeAxis:
         return cls(np.int64(values.min()) if large else 0.0)
 
     @property
-    def counts_rows(self) -> bool:
-        return self.origin is None
-
-    @property
     def dtype(self) -> Any:
         """What times are kept as: dates to a microsecond, or finer if the first ones were."""
         return np.asarray(0.0 if self.origin is None else self.origin).dtype
@@ -65,7 +61,7 @@ class TimeAxis:
     def read(self, times: Any, n_rows: int, first: int = 0) -> tuple[Array, Array]:
         """Times of rows as numbers, and as they are kept; rows are counted from `first` where
         there are none."""
-        if times is None and self.counts_rows:
+        if times is None and self.origin is None:
             numbers = np.arange(float(first), first + n_rows)
             return numbers, numbers
         if times is None:
