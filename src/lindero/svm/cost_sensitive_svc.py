@@ -276,22 +276,6 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         """
         return self._values(X)[:, 0]
 
-    def predict(self, X: Any) -> Array:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify; of shape (n_samples, n_training_rows) if the kernel is precomputed.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        codes = (self.decision_function(X) >= 0).astype(np.intp)
-        labels: Array = self.classes_[codes]
-        return labels
-
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")
 
@@ -338,10 +322,10 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         """
         return self._leave_one_out(*self._read_again(X, y, (sample_weight, sample_cost)))[:, 0]
 
-    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        X, codes = self._read_labels_again(X, y)
+    def _weigh_again(self, X: Any, targets: Any, sample_weight: Any) -> Array:
         _, weights = _read_weights(X, *sample_weight)
-        return X, codes, weights * self.class_weight_[codes]
+        factors: Array = self.class_weight_[targets]
+        return weights * factors
 
     # -- for scikit-learn ---------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lapack
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, _fit_context, is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -44,7 +44,13 @@ from lindero.solvers.wrappers import (
     not_separable_message,
 )
 from lindero.svm.calibration import CALIBRATION
-from lindero.svm.multiclass import join_machines, split_classes, take_apart
+from lindero.svm.multiclass import (
+    join_machines,
+    pick_classes,
+    shape_decisions,
+    split_classes,
+    take_apart,
+)
 from lindero.svm.progress import reporting
 from lindero.svm.transaction import fitting_aside
 from lindero.validation import new_table, numeric_targets, sample_weights, scale_advice
@@ -368,8 +374,7 @@ class TrainedMachines(NamedTuple):
 
 
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
-    """Abstract. Estimators write `_fit`, which reads a table and calls `_train`, and `_read_again`,
-    which reads the same table for a certificate."""
+    """Abstract. Estimators write `_fit`, which reads a table and calls `_train`."""
 
     kernel: Any
     tol: float
@@ -394,9 +399,26 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         goes on from."""
         raise NotImplementedError
 
-    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Array]:
-        """Rows, targets and weights of the fit, given once more."""
-        raise NotImplementedError
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to the training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows; the kernel matrix of shape (n_samples, n_samples) if precomputed.
+        y : array-like of shape (n_samples,)
+            Class labels, or targets of a regression.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row, a factor of C where there is one; rows of weight zero are left out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
+            (Ctrl-C) leaves the best model so far.
+        """
+        return self._fit_aside(X, y, sample_weight)
 
     def _fit_aside(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Fit a copy, and become it."""
@@ -489,6 +511,33 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         )
         return machine.decision_values(X)
 
+    def predict(self, X: Any) -> Array:
+        """The class of each row, or the value of the regression there.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_samples,)
+        """
+        values = self._values(X)
+        if self._machines_.n_support is None:
+            return values[:, 0]
+        break_ties = getattr(self, "break_ties", False)
+        codes = pick_classes(values, len(self.classes_), self._machines_.scheme, break_ties)
+        labels: Array = self.classes_[codes]
+        return labels
+
+    def _shape(self, values: Array) -> Array:
+        """The outputs of all machines as `decision_function` gives them."""
+        if self._machines_.n_support is None:
+            return values[:, 0]
+        shape = getattr(self, "decision_function_shape", "ovr")
+        return shape_decisions(values, len(self.classes_), self._machines_.scheme, shape)
+
     @property
     def coef_(self) -> Any:
         """Weights of the features, one row per machine; for the linear kernel only."""
@@ -510,9 +559,14 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return np.array([len(self.support_)], dtype=np.int32) if of_classes is None else of_classes
 
     @property
+    def _function(self) -> KernelFunction:
+        """The kernel, with the numbers of the fit."""
+        return self._machines_.function
+
+    @property
     def _gamma(self) -> float:
         """The number that gamma was in the fit, where scikit-learn has it as well."""
-        return self._machines_.function.gamma
+        return self._function.gamma
 
     # -- judging ------------------------------------------------------------------------------
 
@@ -602,9 +656,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             restated.append((task, problem, a, bias))
         return restated
 
-    def _require_fitted_rows(self, X: Any, targets: Any = None) -> None:
-        """Refuse other data than those of the fit, as far as their number tells."""
-        n_fitted = self.shape_fit_[0]
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Array]:
+        """Rows, targets and weights of the fit, given once more. Other data than those of the fit
+        are refused, as far as their number tells."""
+        check_is_fitted(self)
+        X, targets, n_fitted = new_table(self, X), None, self.shape_fit_[0]
+        if self._machines_.n_support is not None:
+            targets = known_codes(y, self.classes_)
+        elif is_regressor(self):
+            targets = numeric_targets(y)
         if n_fitted == 0:
             raise ValueError(
                 f"This {type(self).__name__} was read from a model file, which does not say what "
@@ -615,20 +675,14 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 f"The data given to fit are needed: {n_fitted} rows, but X has {X.shape[0]}"
                 + ("." if targets is None else f" and y has {len(targets)}.")
             )
+        return X, targets, self._weigh_again(X, targets, sample_weight)
 
-    def _read_labels_again(self, X: Any, y: Any) -> tuple[Any, Array]:
-        """Rows and codes of the classes, given once more."""
-        check_is_fitted(self)
-        X, codes = new_table(self, X), known_codes(y, self.classes_)
-        self._require_fitted_rows(X, codes)
-        return X, codes
-
-    def _read_targets_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        """Rows, targets of a regression and weights, given once more."""
-        check_is_fitted(self)
-        X, targets = new_table(self, X), numeric_targets(y)
-        self._require_fitted_rows(X, targets)
-        return X, targets, sample_weights(sample_weight, X)
+    def _weigh_again(self, X: Any, targets: Any, sample_weight: Any) -> Array:
+        weights = sample_weights(sample_weight, X)
+        if self._machines_.n_support is None:
+            return weights
+        factors: Array = self.class_weight_[targets]
+        return weights * factors
 
     # -- for scikit-learn ---------------------------------------------------------------------
 
@@ -825,6 +879,6 @@ def import_state(estimator: KernelEstimator, state: dict[str, Any]) -> None:
 
 
 def kernel_of(estimator: Any) -> KernelFunction | None:
-    """The kernel that a fitted machine has, with the numbers of its fit."""
-    machines = getattr(estimator, "_machines_", None)
-    return getattr(estimator, "_function", None) if machines is None else machines.function
+    """The kernel that a fitted machine of this package has, with the numbers of its fit."""
+    function: KernelFunction | None = getattr(estimator, "_function", None)
+    return function

@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.errors import warn_user
@@ -26,7 +26,6 @@ from lindero.svm.fitting import (
     TrainingSet,
     require_consistent,
 )
-from lindero.svm.multiclass import pick_classes, shape_decisions
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     class_labels,
@@ -211,29 +210,8 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         self.time_limit = time_limit
         self.callback = callback
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NuSVC:
-        """Fit to the training data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows; the kernel matrix of shape (n_samples, n_samples) if precomputed.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row; rows of weight zero are left out.
-
-        Returns
-        -------
-        self : NuSVC
-            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
-            (Ctrl-C) leaves the best model so far.
-        """
-        require_consistent(self.probability, self.break_ties, self.decision_function_shape)
-        return self._fit_aside(X, y, sample_weight)
-
     def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
+        require_consistent(self.probability, self.break_ties, self.decision_function_shape)
         begun = time.perf_counter()
         X, y = training_table(self, X, y)
         self.classes_, codes = class_labels(y)
@@ -307,34 +285,8 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         """
         return self._shape(self._values(X))
 
-    def predict(self, X: Any) -> Array:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify; of shape (n_samples, n_training_rows) if the kernel is precomputed.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        values, scheme = self._values(X), self._machines_.scheme
-        labels: Array = self.classes_[
-            pick_classes(values, len(self.classes_), scheme, self.break_ties)
-        ]
-        return labels
-
-    def _shape(self, values: Array) -> Array:
-        scheme, shape = self._machines_.scheme, self.decision_function_shape
-        return shape_decisions(values, len(self.classes_), scheme, shape)
-
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")
-
-    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        X, codes = self._read_labels_again(X, y)
-        return X, codes, sample_weights(sample_weight, X)
 
     def _find_widths(self, weights: Array) -> Array:
         return self.rho_ / _mean_weight(weights)

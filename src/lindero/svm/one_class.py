@@ -10,14 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from lindero.problems.novelty import Novelty
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.validation import kernel_function, new_table, sample_weights, unlabelled_table
+from lindero.validation import kernel_function, sample_weights, unlabelled_table
 
 #: The offset is lowered by this share of what its sum may be, so that samples on the boundary stay
 #: inside it.
@@ -229,9 +228,3 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         labels : ndarray of shape (n_samples,)
         """
         return np.where(self.decision_function(X) >= 0, 1, -1)
-
-    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, None, Array]:
-        check_is_fitted(self)
-        X = new_table(self, X)
-        self._require_fitted_rows(X)
-        return X, None, sample_weights(sample_weight, X)

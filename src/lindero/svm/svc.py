@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.problems.margin import Margin
@@ -17,7 +17,6 @@ from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
 from lindero.svm.calibration import RefusedMethod
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet, require_consistent
-from lindero.svm.multiclass import pick_classes, shape_decisions
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     class_labels,
@@ -216,29 +215,8 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
     # -- fitting ------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVC:
-        """Fit to the training data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows; the kernel matrix of shape (n_samples, n_samples) if precomputed.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors of C for each row; rows of weight zero are left out.
-
-        Returns
-        -------
-        self : SVC
-            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
-            (Ctrl-C) leaves the best model so far.
-        """
-        require_consistent(self.probability, self.break_ties, self.decision_function_shape)
-        return self._fit_aside(X, y, sample_weight)
-
     def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
+        require_consistent(self.probability, self.break_ties, self.decision_function_shape)
         begun = time.perf_counter()
         X, y = training_table(self, X, y)
         self.classes_, codes = class_labels(y)
@@ -270,28 +248,6 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         """
         return self._shape(self._values(X))
 
-    def predict(self, X: Any) -> Array:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify; of shape (n_samples, n_training_rows) if the kernel is precomputed.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        values, scheme = self._values(X), self._machines_.scheme
-        labels: Array = self.classes_[
-            pick_classes(values, len(self.classes_), scheme, self.break_ties)
-        ]
-        return labels
-
-    def _shape(self, values: Array) -> Array:
-        scheme, shape = self._machines_.scheme, self.decision_function_shape
-        return shape_decisions(values, len(self.classes_), scheme, shape)
-
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")
 
@@ -317,7 +273,3 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             and ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
         """
         return self._shape(self._leave_one_out(*self._read_again(X, y, sample_weight)))
-
-    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        X, codes = self._read_labels_again(X, y)
-        return X, codes, sample_weights(sample_weight, X) * self.class_weight_[codes]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.problems.tube import Tube
@@ -161,27 +161,6 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         self.time_limit = time_limit
         self.callback = callback
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVR:
-        """Fit to the training data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows; the kernel matrix of shape (n_samples, n_samples) if precomputed.
-        y : array-like of shape (n_samples,)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors of C for each row; rows of weight zero are left out.
-
-        Returns
-        -------
-        self : SVR
-            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
-            (Ctrl-C) leaves the best model so far.
-        """
-        return self._fit_aside(X, y, sample_weight)
-
     def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
         begun = time.perf_counter()
         X, y = training_table(self, X, y, y_numeric=True)
@@ -190,20 +169,6 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         tube = Tube(self.C, self.epsilon)
         training = TrainingSet.of(tube, X, function, weights, y)
         return self._train(tube, training, begun, last).interrupted
-
-    def predict(self, X: Any) -> Array:
-        """The value of the regression at each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows; of shape (n_samples, n_training_rows) if the kernel is precomputed.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,)
-        """
-        return self._values(X)[:, 0]
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Predictions for each training row by a machine trained without that row. Exact.
@@ -222,6 +187,3 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         values : ndarray of shape (n_samples,)
         """
         return self._leave_one_out(*self._read_again(X, y, sample_weight))[:, 0]
-
-    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        return self._read_targets_again(X, y, sample_weight)
