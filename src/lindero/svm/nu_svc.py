@@ -55,8 +55,7 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         weight limit it to ``2 * min(share of one class, share of the other)``; larger values are
         an error that names the largest possible one.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable takes two arrays of rows and returns the kernel matrix between them; it is asked
-        for blocks of that matrix.
+        A callable takes two arrays of rows and returns that block of the kernel matrix.
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -91,8 +90,7 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     time_limit : float or None, default=None
         Seconds after which fitting stops with the best model so far and a warning.
     callback : callable or None, default=None
-        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
-        True stops it.
+        Called with a :class:`~lindero.solvers.solution.Progress`; returning True stops fitting.
 
     Attributes
     ----------
@@ -117,8 +115,7 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     free_support_ : ndarray of shape (n_free,)
         Rows whose coefficients are below their bounds: they lie on the margin.
     bounded_support_ : ndarray of shape (n_bounded,)
-        Rows whose coefficient is at its bound in at least one machine: they lie inside the margin,
-        or on the wrong side.
+        Rows whose coefficients are at their bounds: they lie inside the margin or beyond.
     coef_ : ndarray of shape (n_machines, n_features)
         Weights of the features, for the linear kernel only.
     intercept_ : ndarray of shape (n_machines,)

@@ -36,8 +36,7 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         In (0, 1]: at most this share of the samples (by weight) lies outside the region, and at
         least this share are support vectors.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable takes two arrays of rows and returns the kernel matrix between them; it is asked
-        for blocks of that matrix.
+        A callable takes two arrays of rows and returns that block of the kernel matrix.
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -56,13 +55,11 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     max_iter : int, default=-1
         Limit on the iterations of the solver; -1 is none.
     warm_start : bool, default=False
-        Go on from the last fit where that had as many rows: after a stop, or with other values of
-        the parameters.
+        Go on from the last fit where that had as many rows.
     time_limit : float or None, default=None
         Seconds after which fitting stops with the best model so far and a warning.
     callback : callable or None, default=None
-        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
-        True stops it.
+        Called with a :class:`~lindero.solvers.solution.Progress`; returning True stops fitting.
 
     Attributes
     ----------

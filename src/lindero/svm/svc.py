@@ -42,8 +42,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         no boundary of the kernel separates then raise
         :class:`~lindero.errors.NotSeparableError`, which names samples on the wrong side.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable takes two arrays of rows and returns the kernel matrix between them; it is asked
-        for blocks of that matrix.
+        A callable takes two arrays of rows and returns that block of the kernel matrix.
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -86,8 +85,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     time_limit : float or None, default=None
         Seconds after which fitting stops with the best model so far and a warning.
     callback : callable or None, default=None
-        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
-        True stops it.
+        Called with a :class:`~lindero.solvers.solution.Progress`; returning True stops fitting.
 
     Attributes
     ----------

@@ -32,8 +32,7 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     epsilon : float, default=0.1
         Half-width of the tube, within which errors cost nothing.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable takes two arrays of rows and returns the kernel matrix between them; it is asked
-        for blocks of that matrix.
+        A callable takes two arrays of rows and returns that block of the kernel matrix.
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -54,13 +53,11 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     solver : {"auto", "working_set", "interior_point"}, default="auto"
         As in :class:`SVC`: interior points for the linear kernel with few features.
     warm_start : bool, default=False
-        Go on from the last fit where that had as many rows: after a stop, or with other values of
-        the parameters.
+        Go on from the last fit where that had as many rows.
     time_limit : float or None, default=None
         Seconds after which fitting stops with the best model so far and a warning.
     callback : callable or None, default=None
-        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
-        True stops it.
+        Called with a :class:`~lindero.solvers.solution.Progress`; returning True stops fitting.
 
     Attributes
     ----------

@@ -71,15 +71,13 @@ class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     best_index_ : int
         Its position in `cv_results_`.
     C_, gamma_ : float
-        The best values; `gamma_` is "scale" or "auto" if that was best, and None for a kernel
-        without it.
+        The best values; `gamma_` may be "scale" or "auto", and is None for a kernel without it.
     scores_ : ndarray of shape (n_gammas, n_Cs, n_splits)
         All scores, in the order of `gammas` and `Cs`.
     Cs_, gammas_ : ndarray
         The grid.
     cv_results_ : dict of arrays
-        As in :class:`sklearn.model_selection.GridSearchCV`. The times of fits leave out what is
-        shared between them.
+        As in :class:`sklearn.model_selection.GridSearchCV`, less the time for what fits share.
     n_splits_ : int
         Number of folds.
     best_estimator_ : SVR
