@@ -258,22 +258,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         training = TrainingSet.of(margin, X, function, weights, codes, n_classes=2)
         return self._train(margin, training, begun, last).interrupted
 
-    # -- decisions ----------------------------------------------------------------------------
-
-    def decision_function(self, X: Any) -> Array:
-        """Signed distance-like values: positive on the side of ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to judge; of shape (n_samples, n_training_rows) if the kernel is precomputed.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,)
-        """
-        return self._values(X)[:, 0]
-
+    decision_function = KernelEstimator._decision_function
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")
 
@@ -318,7 +303,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             Their signs are the predictions, and
             ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
         """
-        return self._leave_one_out(*self._read_again(X, y, (sample_weight, sample_cost)))[:, 0]
+        return self._leave_one_out(X, y, (sample_weight, sample_cost))
 
     def _weigh_again(self, X: Any, targets: Any, sample_weight: Any) -> Array:
         _, weights = _read_weights(X, *sample_weight)

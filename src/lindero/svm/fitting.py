@@ -531,6 +531,24 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         labels: Array = self.classes_[codes]
         return labels
 
+    # Classifiers have this as their `decision_function`; regressions have none.
+    def _decision_function(self, X: Any) -> Array:
+        """Signed distance-like values: how far each row is on a class's side.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to judge; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        values : ndarray
+            Shape (n_samples,) for two classes: positive on the side of ``classes_[1]``. With more,
+            one column per class, or per pair of classes if ``decision_function_shape="ovo"`` (and
+            ``multiclass="ovo"``).
+        """
+        return self._shape(self._values(X))
+
     def _shape(self, values: Array) -> Array:
         """The outputs of all machines as `decision_function` gives them."""
         if self._machines_.n_support is None:
@@ -602,8 +620,28 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """What ν-machines found besides their functions (see `KernelExpansion`)."""
         return np.zeros(len(self.intercept_))
 
-    def _leave_one_out(self, X: Any, targets: Array, weights: Array) -> Array:
-        """The output of each machine at each row, trained without that row."""
+    # ν-machines have no such method: their sums change with every sample.
+    def _leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """Decision values (of a regression, predictions) of each training row from a machine
+        trained without that row. Exact.
+
+        Rows that are not support vectors need no work: the machine is the same without them. All
+        parameters of the fit are kept, those derived from data (``gamma="scale"``,
+        ``class_weight="balanced"``) included, and so are `max_iter` and `time_limit`. Solutions
+        go to a thousandth of `tol`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The data given to `fit`.
+
+        Returns
+        -------
+        values : ndarray
+            In the shape of `decision_function`. For two classes, their signs are the predictions,
+            and ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
+        """
+        X, targets, weights = self._read_again(X, y, sample_weight)
         restated = self._restate(X, targets, weights)
         machines = self._machines_
         for _, problem, _, _ in restated:
@@ -627,7 +665,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 values[task.rows, number] = leave_one_out(
                     problem, a, make_solver, tol, self.cache_size, limits
                 )
-        return values
+        return self._shape(values)
 
     def _restate(
         self, X: Any, targets: Any, weights: Array

@@ -264,24 +264,7 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
                 UserWarning,
             )
 
-    # -- decisions ----------------------------------------------------------------------------
-
-    def decision_function(self, X: Any) -> Array:
-        """Signed distance-like values: how far each row is on a class's side.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to judge; of shape (n_samples, n_training_rows) if the kernel is precomputed.
-
-        Returns
-        -------
-        values : ndarray
-            Shape (n_samples,) for two classes. With more, one column per class, or per pair of
-            classes if ``decision_function_shape="ovo"`` (and ``multiclass="ovo"``).
-        """
-        return self._shape(self._values(X))
-
+    decision_function = KernelEstimator._decision_function
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")
 

@@ -12,7 +12,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.problems.margin import Margin
-from lindero.runtime.arrays import Array
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
 from lindero.svm.calibration import RefusedMethod
@@ -228,46 +227,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         training = TrainingSet.of(margin, X, function, weights, codes, n_classes, self.multiclass)
         return self._train(margin, training, begun, last).interrupted
 
-    # -- decisions ----------------------------------------------------------------------------
-
-    def decision_function(self, X: Any) -> Array:
-        """Signed distance-like values: how far each row is on a class's side.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to judge; of shape (n_samples, n_training_rows) if the kernel is precomputed.
-
-        Returns
-        -------
-        values : ndarray
-            Shape (n_samples,) for two classes. With more, one column per class, or per pair of
-            classes if ``decision_function_shape="ovo"`` (and ``multiclass="ovo"``).
-        """
-        return self._shape(self._values(X))
-
+    decision_function = KernelEstimator._decision_function
+    leave_one_out = KernelEstimator._leave_one_out
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")
-
-    # -- judging ------------------------------------------------------------------------------
-
-    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """Decision values of each training row from a machine trained without that row. Exact.
-
-        Rows that are not support vectors need no work: the machine is the same without them. All
-        parameters of the fit are kept, those derived from data (``gamma="scale"``,
-        ``class_weight="balanced"``) included, and so are `max_iter` and `time_limit`. Solutions
-        go to a thousandth of `tol`.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            The data given to `fit`.
-
-        Returns
-        -------
-        values : ndarray
-            In the shape of `decision_function`. For two classes, their signs are the predictions,
-            and ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
-        """
-        return self._shape(self._leave_one_out(*self._read_again(X, y, sample_weight)))

@@ -11,7 +11,6 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.problems.tube import Tube
-from lindero.runtime.arrays import Array
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
@@ -167,20 +166,4 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         training = TrainingSet.of(tube, X, function, weights, y)
         return self._train(tube, training, begun, last).interrupted
 
-    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """Predictions for each training row by a machine trained without that row. Exact.
-
-        Rows that are not support vectors need no work: the machine is the same without them. All
-        parameters of the fit are kept, ``gamma="scale"`` included, and so are `max_iter` and
-        `time_limit`. Solutions go to a thousandth of `tol`.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            The data given to `fit`.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,)
-        """
-        return self._leave_one_out(*self._read_again(X, y, sample_weight))[:, 0]
+    leave_one_out = KernelEstimator._leave_one_out

@@ -23,7 +23,7 @@ from lindero.kernels.operator import KernelFunction, origin
 from lindero.runtime.arrays import Array
 from lindero.solvers.active_set import ActiveSet
 from lindero.solvers.solution import Certificate
-from lindero.svm.incremental.insight import leave_one_out
+from lindero.svm.incremental.insight import PenaltyPath, follow_penalty, leave_one_out
 from lindero.svm.incremental.machine import HeldModel, IncrementalMachine
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import kernel_function, new_table
@@ -115,10 +115,20 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
             )
         return self._machine
 
+    # Classifiers and detectors have this as their `decision_function`.
     def _decide(self, X: Any) -> Array:
-        """The output of the machine for each row of X."""
-        model = self._require_machine().model
-        return model.decision_values(new_table(self, X))
+        """Signed values: positive on the side of ``classes_[1]``, or inside the region.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to judge.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+        """
+        return self._model.decision_values(new_table(self, X))
 
     # -- attributes ---------------------------------------------------------------------------
 
@@ -199,6 +209,24 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
             In the order of `sample_ids_`.
         """
         return leave_one_out(self._require_machine())
+
+    # Machines with a penalty have this as their `path`.
+    def _path(self, C_from: float, C_to: float) -> PenaltyPath:
+        """The solutions for all values of C between two, exactly.
+
+        Coefficients and intercept are piecewise linear in C; the path has a row for each
+        breakpoint. The model itself stays as it is.
+
+        Parameters
+        ----------
+        C_from, C_to : float
+            The ends, positive and finite.
+
+        Returns
+        -------
+        path : PenaltyPath
+        """
+        return follow_penalty(self._require_machine(), C_from, C_to)
 
     @property
     def certificate_(self) -> Certificate:

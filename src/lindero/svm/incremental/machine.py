@@ -385,7 +385,7 @@ class IncrementalMachine:
                 for slot in self._beyond_window():
                     self._forget_one(int(slot))
                 s, p, u = self.formulation.state_samples(targets[one], factors[one])
-                variables = self.active_set.append(X[one], s, p)
+                variables = self.active_set.point.append(X[one], s, p)
                 with self._log("add", self.samples.n_slots - 1):
                     self.move(variables, u)
             self._refresh()
@@ -439,7 +439,7 @@ class IncrementalMachine:
             raise
         # Only now: callers know samples by their slots.
         if self.samples.has_many_gaps:
-            self.active_set.close_gaps(self.samples.alive)
+            self.active_set.point.close_gaps(self.samples.alive)
             self.samples.close_gaps()
         self._model = None
         self.seconds += time.perf_counter() - begun
@@ -468,7 +468,7 @@ class IncrementalMachine:
         first = self.samples.n_slots
         s, p, u = self.formulation.state_samples(targets, factors)
         self.samples.append(targets, factors)
-        self.active_set.place_bounds(self.active_set.append(X, s, p), u)
+        self.active_set.place_bounds(self.active_set.point.append(X, s, p), u)
         with self._log("add", np.arange(first, self.samples.n_slots), from_scratch=True):
             gone = self._beyond_window()
             self._solve_without(gone)

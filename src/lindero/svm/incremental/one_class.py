@@ -260,19 +260,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
         """What `score_samples` is compared with."""
         return -self._model.intercept
 
-    def decision_function(self, X: Any) -> Array:
-        """How far inside the region each row is: negative outside.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,)
-        """
-        return self._decide(X)
+    decision_function = IncrementalEstimator._decide
 
     def score_samples(self, X: Any) -> Array:
         """The values without the offset: larger where there are more data.

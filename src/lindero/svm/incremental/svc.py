@@ -32,7 +32,6 @@ from lindero.svm.incremental.estimator import (
     IncrementalEstimator,
     give_each,
 )
-from lindero.svm.incremental.insight import PenaltyPath, follow_penalty
 from lindero.svm.incremental.machine import OnlineFormulation
 from lindero.svm.transaction import become, unfitted_copy
 from lindero.validation import further_table, row_factors, sample_weights, training_table
@@ -460,40 +459,10 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
                 "another one first, or call fit to begin anew."
             )
 
-    # -- insight ------------------------------------------------------------------------------
+    # -- insight and decisions ----------------------------------------------------------------
 
-    def path(self, C_from: float, C_to: float) -> PenaltyPath:
-        """The solutions for all values of C between two, exactly.
-
-        Coefficients and intercept are piecewise linear in C; the path has a row for each
-        breakpoint. The model itself stays as it is.
-
-        Parameters
-        ----------
-        C_from, C_to : float
-            The ends, positive and finite.
-
-        Returns
-        -------
-        path : PenaltyPath
-        """
-        return follow_penalty(self._require_machine(), C_from, C_to)
-
-    # -- decisions ----------------------------------------------------------------------------
-
-    def decision_function(self, X: Any) -> Array:
-        """Signed values: positive on the side of ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to judge.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,)
-        """
-        return self._decide(X)
+    path = IncrementalEstimator._path
+    decision_function = IncrementalEstimator._decide
 
     def predict(self, X: Any) -> Array:
         """The class of each row.

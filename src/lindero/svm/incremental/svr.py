@@ -18,7 +18,6 @@ from lindero.svm.incremental.estimator import (
     IncrementalEstimator,
     give_each,
 )
-from lindero.svm.incremental.insight import PenaltyPath, follow_penalty
 from lindero.svm.incremental.machine import OnlineFormulation
 from lindero.svm.transaction import become, unfitted_copy
 from lindero.validation import (
@@ -254,22 +253,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
 
     # -- insight and predictions --------------------------------------------------------------
 
-    def path(self, C_from: float, C_to: float) -> PenaltyPath:
-        """The solutions for all values of C between two, exactly.
-
-        Coefficients and intercept are piecewise linear in C; the path has a row for each
-        breakpoint. The model itself stays as it is.
-
-        Parameters
-        ----------
-        C_from, C_to : float
-            The ends, positive and finite.
-
-        Returns
-        -------
-        path : PenaltyPath
-        """
-        return follow_penalty(self._require_machine(), C_from, C_to)
+    path = IncrementalEstimator._path
 
     def predict(self, X: Any) -> Array:
         """The value of the regression at each row.
