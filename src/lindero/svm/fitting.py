@@ -6,8 +6,7 @@ all of them.
 A `Formulation` says what the problem is. A fit is a list of tasks, each one problem over some of
 the rows: one for each pair of classes, or a single one for two classes, a regression or a region.
 Estimators read their tables, choose a formulation and a solver, and leave the rest to
-`KernelEstimator`, their only base. The file is long so that the whole way of a fit, and back from
-it, is in one place.
+`KernelEstimator`, their only base. The whole way of a fit, and back from it, is in one file.
 """
 
 from __future__ import annotations
@@ -28,18 +27,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from lindero.errors import NotSeparableError, warn_user
 from lindero.kernels.operator import KernelFunction, KernelOperator, kernel_operator, origin
-from lindero.kernels.special import MatrixKernel
 from lindero.labels import known_codes
 from lindero.models.kernel_machine import KernelMachine, linear_weights
-from lindero.problems.dual_qp import DualQP, Judgement
+from lindero.problems.dual_qp import DualQP
 from lindero.problems.formulation import Formulation, KernelExpansion, Task
 from lindero.runtime.arrays import Array, dense
 from lindero.runtime.threads import TileThreads, single_threaded_blas
-from lindero.solvers.choose import SMALL_FIT_ROWS, GeneralSolver, choose_solver
+from lindero.solvers.choose import SMALL_FIT_ROWS, choose_solver
+from lindero.solvers.leave_one_out import leave_one_out
 from lindero.solvers.solution import Callback, Certificate, Limits, Solution, Solver, Status
 from lindero.solvers.wrappers import (
-    HardMarginSolver,
-    PathSolver,
     ScaledSolver,
     not_separable_message,
 )
@@ -61,10 +58,7 @@ SIDE_BY_SIDE_ROWS = 20_000
 #: Support vectors among which a kernel is looked at for negative directions.
 _CHECKED_VECTORS = 200
 
-#: Up to this many samples the kernel matrix is computed once for all solutions without one of them.
-_MOST_SAMPLES = 5_000
-
-#: Those solutions start so near to their ends that `tol` itself would be met at once.
+#: Solutions without a sample start so near to their ends that `tol` itself would be met at once.
 _SHARE_OF_TOL = 1e-3
 
 Solved = list[tuple[DualQP, Solution]]
@@ -197,21 +191,15 @@ def _nothing(problem: DualQP) -> Solution:
 
 def certify_solutions(solved: Solved, seconds: float) -> Certificate:
     """What the problems of a fit say of their solutions, from the solvers' final states."""
-    parts = [
-        Certificate.of(
-            _judge(problem, solution), solution.n_iter, solution.seconds, solution.status.value
-        )
-        for problem, solution in solved
-    ]
+    parts = []
+    for problem, solution in solved:
+        judgement = problem.judge(solution.a, solution.f, solution.bias)
+        # Of a problem never begun, whose zeros are not feasible, the gap is not known.
+        if not problem.starts_at_zero and not solution.a.any():
+            judgement = replace(judgement, kkt_gap=float("inf"))
+        n_iter, status = solution.n_iter, solution.status.value
+        parts.append(Certificate.of(judgement, n_iter, solution.seconds, status))
     return Certificate.joined(parts, seconds)
-
-
-def _judge(problem: DualQP, solution: Solution) -> Judgement:
-    """Of a problem that was never begun, and whose zeros are not feasible, the gap is not known."""
-    judgement = problem.judge(solution.a, solution.f, solution.bias)
-    if not problem.starts_at_zero and not solution.a.any():
-        return replace(judgement, kkt_gap=float("inf"))
-    return judgement
 
 
 def certify_from_scratch(
@@ -226,110 +214,6 @@ def certify_from_scratch(
     else:
         found = "the KKT gap is within tol."
     return Certificate.of(judgement, n_iter, 0.0, "Recomputed in double precision: " + found)
-
-
-# -- without single samples -----------------------------------------------------------------------
-
-
-def leave_one_out(
-    problem: DualQP,
-    a: Array,
-    make_solver: Callable[..., Solver],
-    tol: float,
-    cache_size: float,
-    limits: Limits,
-) -> Array:
-    """The output at each sample of the machine trained without it; `a` is the solution with all of
-    them, or nearly, and `make_solver` the constructor of the solver that found it.
-
-    Leaving out a sample that is not a support vector leaves the solution as it is. Its bias too,
-    unless no variable is free: then it is the middle of an interval whose ends may be that sample.
-    For a support vector the problem is solved again without it, from the solution that is known.
-    Nothing is approximated.
-    """
-    tol = _SHARE_OF_TOL * tol
-    by_decomposition = make_solver in (GeneralSolver, HardMarginSolver)
-    solver: Solver = GeneralSolver(tol, cache_size, n_threads=1)
-    if not by_decomposition:
-        solver = make_solver(tol=tol, cache_size=cache_size, n_threads=1)
-    elif problem.kernel.n_samples <= _MOST_SAMPLES:
-        rows = np.arange(problem.kernel.n_samples)
-        matrix = problem.kernel.astype(np.float64).matrix(rows, len(rows))
-        problem = replace(problem, kernel=MatrixKernel(matrix))
-        solver = PathSolver(tol)
-    # First with all samples: what the fit left open within its tolerance would otherwise be done
-    # over and over again.
-    known = solver.solve(problem, _at(a), limits)
-    if limits.interrupted:
-        raise KeyboardInterrupt
-    sample_of = np.arange(len(a)) if problem.sample_of is None else problem.sample_of
-    support = np.unique(sample_of[known.a > 0])
-    values: Array = known.f + known.bias
-    if not ((known.a > 0) & (known.a < problem.u)).any():
-        for sample in np.setdiff1d(sample_of, support):
-            absent = replace(problem, u=np.where(sample_of == sample, 0.0, problem.u))
-            values[sample] = known.f[sample] + absent.bias(known.a, known.f)
-    unfinished = [known.status is not Status.OPTIMAL]
-
-    def work(number: int) -> None:
-        sample = support[number]
-        left_out = sample_of == sample
-        if by_decomposition:
-            absent = replace(problem, u=np.where(left_out, 0.0, problem.u))
-            solution = solver.solve(absent, _at(np.where(left_out, 0.0, known.a)), limits, number)
-            values[sample] = solution.f[sample] + solution.bias
-        else:
-            rest = _remove_sample(problem, sample, left_out)
-            solution = solver.solve(rest, _at(known.a[~left_out]), limits, number)
-            values[sample] = _value_at(problem, sample, rest, solution)
-        unfinished.append(solution.status is not Status.OPTIMAL)
-
-    with TileThreads() as threads:
-        try:
-            threads.map(work, range(len(support)))
-        except KeyboardInterrupt:
-            limits.interrupt()
-    if limits.interrupted:
-        raise KeyboardInterrupt
-    if any(unfinished):
-        warn_user(
-            f"{sum(unfinished)} of {len(unfinished)} solutions of leave_one_out stopped before "
-            f"their KKT gaps were within {tol:.0e}: their values are approximate. Raise max_iter "
-            "or time_limit, or scale the features (sklearn.preprocessing.StandardScaler).",
-            ConvergenceWarning,
-        )
-    return values
-
-
-def _remove_sample(problem: DualQP, sample: int, left_out: Array) -> DualQP:
-    """The problem of all other samples, for solvers that need u > 0."""
-    sample_of = None
-    if problem.sample_of is not None:
-        kept = problem.sample_of[~left_out]
-        sample_of = kept - (kept > sample)
-    return replace(
-        problem,
-        kernel=problem.kernel.subset(np.delete(np.arange(problem.kernel.n_samples), sample)),
-        p=problem.p[~left_out],
-        s=problem.s[~left_out],
-        u=problem.u[~left_out],
-        sample_of=sample_of,
-    )
-
-
-def _value_at(problem: DualQP, sample: int, rest: DualQP, solution: Solution) -> float:
-    """The output at a sample of the machine over all others."""
-    z = rest.at_samples(rest.s * solution.a)
-    held = np.flatnonzero(z)
-    others = np.delete(np.arange(problem.kernel.n_samples), sample)
-    kernel = problem.kernel.astype(np.float64)
-    row = kernel.cross(kernel.probe(np.array([sample])), kernel.probe(others[held]))
-    return float(row[0] @ z[held]) + float(solution.bias)
-
-
-def _at(a: Array) -> Solution:
-    """A point to start from."""
-    return Solution(a, np.empty(0), 0.0, Status.OPTIMAL, 0, 0.0)
 
 
 # -- estimators -----------------------------------------------------------------------------------
@@ -655,16 +539,25 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 )
         formulation = machines.formulation
         assert formulation is not None
-        tol = self.tol * formulation.unit
-        values = self._values(X)
+        tol = _SHARE_OF_TOL * self.tol * formulation.unit
+        values, unfinished = self._values(X), list[bool]()
         with self._reporting() as callback:
             limits = self._limits(callback, len(self.support_))
             for number, (task, problem, a, _) in enumerate(restated):
                 shape = (len(task.rows), self.n_features_in_)
                 make_solver = self._choose_solver(formulation, machines.function, shape)
-                values[task.rows, number] = leave_one_out(
+                values[task.rows, number], more = leave_one_out(
                     problem, a, make_solver, tol, self.cache_size, limits
                 )
+                unfinished += more
+        if any(unfinished):
+            warn_user(
+                f"{sum(unfinished)} of {len(unfinished)} solutions of leave_one_out stopped before "
+                f"their KKT gaps were within {tol:.0e}: their values are approximate. Raise "
+                "max_iter or time_limit, or scale the features "
+                "(sklearn.preprocessing.StandardScaler).",
+                ConvergenceWarning,
+            )
         return self._shape(values)
 
     def _restate(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from itertools import combinations
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -26,6 +25,7 @@ from lindero.svm.fitting import (
     TrainingSet,
     require_consistent,
 )
+from lindero.svm.multiclass import describe_task
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     class_labels,
@@ -226,17 +226,11 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
     def _require_feasible(self, training: TrainingSet) -> None:
         """Refuse a share that no solution can meet, before any work is done."""
-        classes = self.classes_
         limits = [largest_nu(task.targets, training.bounds[task.rows]) for task in training.tasks]
         tightest = int(np.argmin(limits))
         if self.nu <= limits[tightest] * (1.0 + ROUNDING):
             return
-        between = f"classes {classes[0]} and {classes[1]}"
-        if len(training.tasks) > 1 and training.scheme == "ovo":
-            first, second = list(combinations(classes, 2))[tightest]
-            between = f"classes {first} and {second}"
-        elif len(training.tasks) > 1:
-            between = f"class {classes[tightest]} and the others"
+        between = describe_task(tightest, self.classes_, training.scheme)
         advice = ""
         if len(training.tasks) == 1 or training.scheme == "ovo":
             advice = (

@@ -1,7 +1,7 @@
 """A cost-sensitive classifier that learns and forgets single samples exactly.
 
 Beside the estimator: what a sample becomes in the dual problem, and the two classes that become
-known as labels come. Half of the file, which is longer than others, is documentation.
+known as labels come. They are in one file, half of which is documentation.
 """
 
 from __future__ import annotations

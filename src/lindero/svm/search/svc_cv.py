@@ -7,7 +7,6 @@ are those of ``GridSearchCV`` over the same estimator; the work is shared betwee
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -136,6 +135,7 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _kind = SVC
+    _own_parameters = ("class_weight", "multiclass", "decision_function_shape", "break_ties")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SEARCH_CONSTRAINTS,
@@ -202,29 +202,18 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         values: Array = self.best_estimator_.decision_function(X)
         return values
 
-    def _own_parameters(self) -> dict[str, Any]:
-        names = ("class_weight", "multiclass", "decision_function_shape", "break_ties")
-        return {name: getattr(self, name) for name in names}
-
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
+        require_consistent(False, self.break_ties, self.decision_function_shape)
         X, y = training_table(self, X, y)
         self.classes_, codes = class_labels(y)
         weights = sample_weights(sample_weight, X)
         require_every_class("sample_weight", weights, codes, self.classes_)
         return X, y, weights
 
-    def _folds(
-        self, template: Any, X: Any, y: Array, weights: Array, splits: Sequence[Split]
-    ) -> Sequence[SearchFold]:
-        require_consistent(False, self.break_ties, self.decision_function_shape)
-        codes = class_labels(y)[1]
-        return [self._fold(template, X, y, weights, codes, split) for split in splits]
-
-    def _fold(
-        self, template: Any, X: Any, y: Array, weights: Array, codes: Array, split: Split
-    ) -> SearchFold:
+    def _fold(self, template: Any, X: Any, y: Array, weights: Array, split: Split) -> SearchFold:
         number, train, test = split
-        classes, counts, codes = self.classes_, weights[train], codes[train]
+        classes, counts = self.classes_, weights[train]
+        codes = np.searchsorted(classes, y[train])
         missing = np.bincount(codes, minlength=len(classes)) == 0
         if missing.any():
             raise ValueError(

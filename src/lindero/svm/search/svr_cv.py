@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -114,6 +113,7 @@ class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _kind = SVR
+    _own_parameters = ("epsilon",)
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SEARCH_CONSTRAINTS,
@@ -153,17 +153,9 @@ class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
         self.callback = callback
 
-    def _own_parameters(self) -> dict[str, Any]:
-        return {"epsilon": self.epsilon}
-
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
         X, y = training_table(self, X, y, y_numeric=True)
         return X, y, sample_weights(sample_weight, X)
-
-    def _folds(
-        self, template: Any, X: Any, y: Array, weights: Array, splits: Sequence[Split]
-    ) -> Sequence[SearchFold]:
-        return [self._fold(template, X, y, weights, split) for split in splits]
 
     def _fold(self, template: Any, X: Any, y: Array, weights: Array, split: Split) -> SearchFold:
         number, train, test = split
