@@ -42,11 +42,8 @@ def training_table(estimator: Any, X: Any, y: Any, y_numeric: bool = False) -> t
         estimator.n_features_in_ = X.shape[1]
         return X, y.astype(np.float64) if y_numeric else y
     require_numeric_columns(X)
-    if y is not None and getattr(X, "ndim", 2) == 2 and _num_samples(y) != _num_samples(X):
-        raise ValueError(
-            f"y has {_num_samples(y)} values, but X has {_num_samples(X)} rows: pass one for each "
-            "row."
-        )
+    if y is not None and getattr(X, "ndim", 2) == 2:
+        _require_as_many(y, X)
     if not y_numeric:
         require_labels(y)
     X, y = _check_table(estimator, X, y=y, y_numeric=y_numeric)
@@ -72,11 +69,16 @@ def further_table(estimator: Any, X: Any, y: Any, y_numeric: bool = False) -> tu
         y = numeric_targets(y)
     elif y.dtype.kind == "f":
         y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
-    if len(y) != X.shape[0]:
-        raise ValueError(
-            f"y has {len(y)} values, but X has {X.shape[0]} rows: pass one for each row."
-        )
+    _require_as_many(y, X)
     return X, y
+
+
+def _require_as_many(y: Any, X: Any) -> None:
+    n_values, n_rows = _num_samples(y), _num_samples(X)
+    if n_values != n_rows:
+        raise ValueError(
+            f"y has {n_values} values, but X has {n_rows} rows: pass one for each row."
+        )
 
 
 def unlabelled_table(estimator: Any, X: Any) -> Any:
