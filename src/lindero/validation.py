@@ -74,11 +74,9 @@ def further_table(estimator: Any, X: Any, y: Any, y_numeric: bool = False) -> tu
 
 
 def _require_as_many(y: Any, X: Any) -> None:
-    n_values, n_rows = _num_samples(y), _num_samples(X)
-    if n_values != n_rows:
-        raise ValueError(
-            f"y has {n_values} values, but X has {n_rows} rows: pass one for each row."
-        )
+    count, n_rows = _num_samples(y), _num_samples(X)
+    if count != n_rows:
+        raise ValueError(f"y has {count} values, but X has {n_rows} rows: pass one for each row.")
 
 
 def unlabelled_table(estimator: Any, X: Any) -> Any:

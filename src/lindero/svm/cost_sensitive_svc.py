@@ -269,9 +269,6 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     ) -> Certificate:
         """Recompute the certificate from scratch, in float64, from the coefficients alone.
 
-        Nothing of the solver's state is used: the problem is stated again from the training data
-        and judges the fitted coefficients.
-
         Parameters
         ----------
         X, y, sample_weight, sample_cost
@@ -281,16 +278,15 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         -------
         certificate : Certificate
         """
-        return self._certify(*self._read_again(X, y, (sample_weight, sample_cost)))
+        return super().certify(X, y, (sample_weight, sample_cost))
 
     def leave_one_out(
         self, X: Any, y: Any, sample_weight: Any = None, sample_cost: Any = None
     ) -> Array:
         """Decision values of each training row from a machine trained without that row. Exact.
 
-        Rows that are not support vectors need no work: the machine is the same without them. All
-        parameters of the fit are kept, ``gamma="scale"`` as derived from all rows included, and so
-        are `max_iter` and `time_limit`. Solutions go to a thousandth of `tol`.
+        Parameters are kept, ``gamma="scale"`` as derived from all rows included, and so are limits
+        of the fit. Solutions go to a thousandth of `tol`.
 
         Parameters
         ----------

@@ -166,12 +166,13 @@ def class_terms(
     margins, weights = np.full(2, 1.0 / weight), np.full(2, weight)
     labels, positive = classes.tolist(), 1
     if positive_class is not None:
-        if positive_class not in labels:
+        try:
+            positive = labels.index(positive_class)
+        except ValueError:
             raise ValueError(
                 f"positive_class={positive_class!r} is not among the classes of y, which are "
                 f"{labels[0]!r} and {labels[1]!r}."
-            )
-        positive = labels.index(positive_class)
+            ) from None
     margins[positive], weights[positive] = 1.0, cost_positive
     return ClassTerms(margins, weights)
 

@@ -487,11 +487,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         -------
         certificate : Certificate
         """
-        return self._certify(*self._read_again(X, y, sample_weight))
-
-    def _certify(self, X: Any, targets: Any, weights: Array) -> Certificate:
         begun = time.perf_counter()
-        restated = self._restate(X, targets, weights)
+        restated = self._restate(*self._read_again(X, y, sample_weight))
         parts = [
             certify_from_scratch(problem, a, bias, int(n_iter), self.tol)
             for (_, problem, a, bias), n_iter in zip(

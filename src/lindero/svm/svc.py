@@ -67,8 +67,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether `decision_function` gives one column per class, or one per pair of classes.
     break_ties : bool, default=False
-        With more than two classes, predict the class of largest decision value instead of counting
-        votes, so that `predict` and `decision_function` cannot differ.
+        With more than two classes, predict the class of largest decision value, not of most votes.
     random_state : int, RandomState or None, default=None
         Accepted for compatibility; nothing here is random.
     solver : {"auto", "working_set", "interior_point"}, default="auto"
@@ -76,8 +75,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         kernel with up to some thousand features, and takes about 20 iterations whatever C is.
         ``"auto"`` takes the latter where it applies.
     multiclass : {"ovo", "ovr"}, default="ovo"
-        Train one machine per pair of classes (as scikit-learn does), or one per class against the
-        rest.
+        One machine per pair of classes (as in scikit-learn), or one per class against the rest.
     warm_start : bool, default=False
         Go on from the last fit where that has the same rows and classes: after a stop, or with
         other values of the parameters.

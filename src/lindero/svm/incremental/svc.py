@@ -178,8 +178,8 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         Ids of the samples held, oldest first. Ids count from 0, and are never given again.
     updates_ : structured ndarray
         A row for each update: `kind` (add, forget, replace), `id`, `iterations`, `set_changes`
-        (samples that came to or left the margin), and `from_scratch`, true for samples that were
-        learned at once with others, in which case the counts are those of all together.
+        (samples that came to or left the margin), and `from_scratch`: learned at once
+        with others, in which case the counts are those of all together.
     certificate_ : Certificate
         KKT gap, primal and dual objective over the samples held, steps and seconds so far.
     classes_ : ndarray of shape (n_classes,)

@@ -71,8 +71,7 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether `decision_function` gives one column per class, or one per pair of classes.
     break_ties : bool, default=False
-        With more than two classes, predict the class of largest decision value instead of counting
-        votes.
+        With more than two classes, predict the class of largest decision value, not of most votes.
     refit : bool, default=True
         Fit the best point to all rows. Without it there are scores, but nothing to predict with.
     verbose : bool, default=False
