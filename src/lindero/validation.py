@@ -6,8 +6,6 @@ its users know; this layer, with `labels`, is the lowest that imports it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import narwhals as nw
@@ -44,24 +42,11 @@ def training_table(estimator: Any, X: Any, y: Any, y_numeric: bool = False) -> t
         estimator.n_features_in_ = X.shape[1]
         return X, y.astype(np.float64) if y_numeric else y
     require_numeric_columns(X)
-    if y is not None and getattr(X, "ndim", 2) == 2 and _num_samples(y) != _num_samples(X):
-        raise ValueError(
-            f"y has {_num_samples(y)} values, but X has {_num_samples(X)} rows: pass one for each "
-            "row."
-        )
+    if y is not None and getattr(X, "ndim", 2) == 2:
+        _require_as_many(y, X)
     if not y_numeric:
         require_labels(y)
-    with _naming_the_place(X):
-        X, y = validate_data(
-            estimator,
-            X,
-            y,
-            accept_sparse=False if precomputed else "csr",
-            accept_large_sparse=True,
-            dtype="numeric",
-            multi_output=False,
-            y_numeric=y_numeric,
-        )
+    X, y = _check_table(estimator, X, y=y, y_numeric=y_numeric)
     if precomputed:
         _require_square(X)
     return _plain(X), y.astype(np.float64) if y_numeric else y
@@ -84,22 +69,21 @@ def further_table(estimator: Any, X: Any, y: Any, y_numeric: bool = False) -> tu
         y = numeric_targets(y)
     elif y.dtype.kind == "f":
         y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
-    if len(y) != X.shape[0]:
-        raise ValueError(
-            f"y has {len(y)} values, but X has {X.shape[0]} rows: pass one for each row."
-        )
+    _require_as_many(y, X)
     return X, y
+
+
+def _require_as_many(y: Any, X: Any) -> None:
+    count, n_rows = _num_samples(y), _num_samples(X)
+    if count != n_rows:
+        raise ValueError(f"y has {count} values, but X has {n_rows} rows: pass one for each row.")
 
 
 def unlabelled_table(estimator: Any, X: Any) -> Any:
     """The same for a machine that learns without y."""
-    precomputed = estimator.kernel == "precomputed"
     require_numeric_columns(X)
-    with _naming_the_place(X):
-        X = validate_data(
-            estimator, X, accept_sparse=False if precomputed else "csr", dtype="numeric"
-        )
-    if precomputed:
+    X = _check_table(estimator, X)
+    if estimator.kernel == "precomputed":
         _require_square(X)
     return _plain(X)
 
@@ -114,28 +98,18 @@ def _require_square(X: Any) -> None:
 
 def new_table(estimator: Any, X: Any) -> Any:
     """X of predict, of the width seen in fit."""
-    precomputed = estimator.kernel == "precomputed"
     named = hasattr(estimator, "feature_names_in_")
     if not named and is_plain(X) and X.shape[1] == estimator.n_features_in_:
         return X
     require_numeric_columns(X)
-    with _naming_the_place(X):
-        X = validate_data(
-            estimator,
-            X,
-            accept_sparse=False if precomputed else "csr",
-            accept_large_sparse=True,
-            dtype="numeric",
-            reset=False,
-        )
-    return _plain(X)
+    return _plain(_check_table(estimator, X, reset=False))
 
 
-@contextmanager
-def _naming_the_place(X: Any) -> Iterator[None]:
-    """Say where the first value is that scikit-learn refuses as NaN or infinite."""
+def _check_table(estimator: Any, X: Any, **options: Any) -> Any:
+    """scikit-learn's check, which says where the first value is that is NaN or infinite."""
+    sparse = False if estimator.kernel == "precomputed" else "csr"
     try:
-        yield
+        return validate_data(estimator, X, accept_sparse=sparse, dtype="numeric", **options)
     except (TypeError, ValueError) as error:
         said = str(error).split("\n")[0]
         if isinstance(error, TypeError) and "NAType" in said:  # pandas' NA among objects

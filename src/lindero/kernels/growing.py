@@ -10,7 +10,7 @@ out. Dense rows are kept in float64, sparse ones as CSR arrays.
 Columns are kept under a memory cap. The samples of the last sum are in use; of the others, the one
 used longest ago makes room. Sums over more columns than can be kept compute the rest on the way.
 
-Rows are of use to this kernel only, so both are in this file, which is longer than others.
+Rows are of use to this kernel only, so both are in one file.
 """
 
 from __future__ import annotations

@@ -160,10 +160,7 @@ class DualQP:
             raised = np.empty(len(order))
             raised[order] = np.clip(abs(delta) - before, 0.0, bounds)
             a[members] = raised
-        near = self.nearest_feasible(a)
-        if near is None:
-            raise SolverError("No feasible point: sᵀa = δ cannot be met within 0 ≤ a ≤ u.")
-        return near
+        return self.start(a)
 
     def start(self, near: Array | None) -> Array:
         """The feasible point near the one given, or else a plain one."""

@@ -25,45 +25,25 @@ if TYPE_CHECKING:
     from lindero.svm.svc import SVC as SVC
     from lindero.svm.svr import SVR as SVR
 
-__all__ = [
-    "SVC",
-    "SVCCV",
-    "SVR",
-    "SVRCV",
-    "AdaptiveSVC",
-    "AdaptiveSVR",
-    "CostSensitiveSVC",
-    "IncrementalOneClassSVM",
-    "IncrementalSVC",
-    "IncrementalSVR",
-    "NuSVC",
-    "NuSVR",
-    "OneClassSVM",
-    "RankSVM",
-    "calibrate",
-    "calibrated",
-    "costs_from_matrix",
-]
+_HOMES = {
+    "AdaptiveSVC": ".adaptive.svc",
+    "AdaptiveSVR": ".adaptive.svr",
+    "CostSensitiveSVC": ".cost_sensitive_svc",
+    "IncrementalOneClassSVM": ".incremental.one_class",
+    "IncrementalSVC": ".incremental.svc",
+    "IncrementalSVR": ".incremental.svr",
+    "NuSVC": ".nu_svc",
+    "NuSVR": ".nu_svr",
+    "OneClassSVM": ".one_class",
+    "RankSVM": ".rank_svm",
+    "SVC": ".svc",
+    "SVCCV": ".search.svc_cv",
+    "SVR": ".svr",
+    "SVRCV": ".search.svr_cv",
+    "calibrate": ".calibration",
+    "calibrated": ".calibration",
+    "costs_from_matrix": ".costs",
+}
+__all__ = [*_HOMES]
 
-__getattr__, __dir__ = load_lazily(
-    __name__,
-    {
-        "AdaptiveSVC": ".adaptive.svc",
-        "AdaptiveSVR": ".adaptive.svr",
-        "CostSensitiveSVC": ".cost_sensitive_svc",
-        "IncrementalOneClassSVM": ".incremental.one_class",
-        "IncrementalSVC": ".incremental.svc",
-        "IncrementalSVR": ".incremental.svr",
-        "NuSVC": ".nu_svc",
-        "NuSVR": ".nu_svr",
-        "OneClassSVM": ".one_class",
-        "RankSVM": ".rank_svm",
-        "SVC": ".svc",
-        "SVCCV": ".search.svc_cv",
-        "SVR": ".svr",
-        "SVRCV": ".search.svr_cv",
-        "calibrate": ".calibration",
-        "calibrated": ".calibration",
-        "costs_from_matrix": ".costs",
-    },
-)
+__getattr__, __dir__ = load_lazily(__name__, _HOMES)

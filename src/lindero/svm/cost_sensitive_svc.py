@@ -61,8 +61,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         The class whose errors `cost_positive` weighs; None is the second, ``classes_[1]``. Signs
         do not depend on it: positive values of `decision_function` always mean ``classes_[1]``.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable takes two arrays of rows and returns the kernel matrix between them; it is asked
-        for blocks of that matrix.
+        A callable takes two arrays of rows and returns that block of the kernel matrix.
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -89,8 +88,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     time_limit : float or None, default=None
         Seconds after which fitting stops with the best model so far and a warning.
     callback : callable or None, default=None
-        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
-        True stops it.
+        Called with a :class:`~lindero.solvers.solution.Progress`; returning True stops fitting.
 
     Attributes
     ----------
@@ -260,38 +258,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         training = TrainingSet.of(margin, X, function, weights, codes, n_classes=2)
         return self._train(margin, training, begun, last).interrupted
 
-    # -- decisions ----------------------------------------------------------------------------
-
-    def decision_function(self, X: Any) -> Array:
-        """Signed distance-like values: positive on the side of ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to judge; of shape (n_samples, n_training_rows) if the kernel is precomputed.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,)
-        """
-        return self._values(X)[:, 0]
-
-    def predict(self, X: Any) -> Array:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify; of shape (n_samples, n_training_rows) if the kernel is precomputed.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        codes = (self.decision_function(X) >= 0).astype(np.intp)
-        labels: Array = self.classes_[codes]
-        return labels
-
+    decision_function = KernelEstimator._decision_function
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")
 
@@ -302,9 +269,6 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     ) -> Certificate:
         """Recompute the certificate from scratch, in float64, from the coefficients alone.
 
-        Nothing of the solver's state is used: the problem is stated again from the training data
-        and judges the fitted coefficients.
-
         Parameters
         ----------
         X, y, sample_weight, sample_cost
@@ -314,16 +278,15 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         -------
         certificate : Certificate
         """
-        return self._certify(*self._read_again(X, y, (sample_weight, sample_cost)))
+        return super().certify(X, y, (sample_weight, sample_cost))
 
     def leave_one_out(
         self, X: Any, y: Any, sample_weight: Any = None, sample_cost: Any = None
     ) -> Array:
         """Decision values of each training row from a machine trained without that row. Exact.
 
-        Rows that are not support vectors need no work: the machine is the same without them. All
-        parameters of the fit are kept, ``gamma="scale"`` as derived from all rows included, and so
-        are `max_iter` and `time_limit`. Solutions go to a thousandth of `tol`.
+        Parameters are kept, ``gamma="scale"`` as derived from all rows included, and so are limits
+        of the fit. Solutions go to a thousandth of `tol`.
 
         Parameters
         ----------
@@ -336,12 +299,12 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             Their signs are the predictions, and
             ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
         """
-        return self._leave_one_out(*self._read_again(X, y, (sample_weight, sample_cost)))[:, 0]
+        return self._leave_one_out(X, y, (sample_weight, sample_cost))
 
-    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        X, codes = self._read_labels_again(X, y)
+    def _weigh_again(self, X: Any, targets: Any, sample_weight: Any) -> Array:
         _, weights = _read_weights(X, *sample_weight)
-        return X, codes, weights * self.class_weight_[codes]
+        factors: Array = self.class_weight_[targets]
+        return weights * factors
 
     # -- for scikit-learn ---------------------------------------------------------------------
 

@@ -92,7 +92,9 @@ def costs_from_matrix(
     MisclassificationCosts(cost_positive=27.0, cost_negative=2.0, positive_class='ill')
     >>> model = CostSensitiveSVC(**costs._asdict())
     """
-    first, second = _net_costs(matrix, _two_labels(classes))
+    if len(classes) != 2 or classes[0] == classes[1]:
+        raise ValueError(f"classes must be two different labels, got {classes!r}.")
+    first, second = _net_costs(matrix, classes)
     swapped = first > second
     if margin_ratio is not None and not 1.0 <= margin_ratio < np.inf:
         raise ValueError(
@@ -109,12 +111,6 @@ def costs_from_matrix(
             "that they ask for overflow. Take margin_ratio=1, or less extreme costs."
         )
     return MisclassificationCosts(cost_positive, (1.0 + apart) / 2, classes[0 if swapped else 1])
-
-
-def _two_labels(classes: Sequence[Any]) -> Sequence[Any]:
-    if len(classes) != 2 or classes[0] == classes[1]:
-        raise ValueError(f"classes must be two different labels, got {classes!r}.")
-    return classes
 
 
 def _net_costs(matrix: Any, classes: Sequence[Any]) -> tuple[np.float64, np.float64]:
@@ -168,7 +164,15 @@ def class_terms(
         )
     weight = 2.0 * cost_negative - 1.0
     margins, weights = np.full(2, 1.0 / weight), np.full(2, weight)
-    positive = _positive_code(classes, positive_class)
+    labels, positive = classes.tolist(), 1
+    if positive_class is not None:
+        try:
+            positive = labels.index(positive_class)
+        except ValueError:
+            raise ValueError(
+                f"positive_class={positive_class!r} is not among the classes of y, which are "
+                f"{labels[0]!r} and {labels[1]!r}."
+            ) from None
     margins[positive], weights[positive] = 1.0, cost_positive
     return ClassTerms(margins, weights)
 
@@ -181,16 +185,3 @@ def require_two(classes: Array) -> None:
             f"Only binary classification is supported. The type of the target is {kind}: y has "
             f"{len(classes)} different labels. With several, use SVC with class_weight."
         )
-
-
-def _positive_code(classes: Array, positive_class: Any) -> int:
-    labels = classes.tolist()
-    if positive_class is None:
-        return 1
-    try:
-        return int(labels.index(positive_class))
-    except ValueError:
-        raise ValueError(
-            f"positive_class={positive_class!r} is not among the classes of y, which are "
-            f"{labels[0]!r} and {labels[1]!r}."
-        ) from None

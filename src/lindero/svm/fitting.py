@@ -6,8 +6,7 @@ all of them.
 A `Formulation` says what the problem is. A fit is a list of tasks, each one problem over some of
 the rows: one for each pair of classes, or a single one for two classes, a regression or a region.
 Estimators read their tables, choose a formulation and a solver, and leave the rest to
-`KernelEstimator`, their only base. The file is long so that the whole way of a fit, and back from
-it, is in one place.
+`KernelEstimator`, their only base. The whole way of a fit, and back from it, is in one file.
 """
 
 from __future__ import annotations
@@ -22,29 +21,33 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lapack
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, _fit_context, is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from lindero.errors import NotSeparableError, warn_user
 from lindero.kernels.operator import KernelFunction, KernelOperator, kernel_operator, origin
-from lindero.kernels.special import MatrixKernel
 from lindero.labels import known_codes
 from lindero.models.kernel_machine import KernelMachine, linear_weights
-from lindero.problems.dual_qp import DualQP, Judgement
+from lindero.problems.dual_qp import DualQP
 from lindero.problems.formulation import Formulation, KernelExpansion, Task
 from lindero.runtime.arrays import Array, dense
 from lindero.runtime.threads import TileThreads, single_threaded_blas
-from lindero.solvers.choose import SMALL_FIT_ROWS, GeneralSolver, choose_solver
+from lindero.solvers.choose import SMALL_FIT_ROWS, choose_solver
+from lindero.solvers.leave_one_out import leave_one_out
 from lindero.solvers.solution import Callback, Certificate, Limits, Solution, Solver, Status
 from lindero.solvers.wrappers import (
-    HardMarginSolver,
-    PathSolver,
     ScaledSolver,
     not_separable_message,
 )
 from lindero.svm.calibration import CALIBRATION
-from lindero.svm.multiclass import join_machines, split_classes, take_apart
+from lindero.svm.multiclass import (
+    join_machines,
+    pick_classes,
+    shape_decisions,
+    split_classes,
+    take_apart,
+)
 from lindero.svm.progress import reporting
 from lindero.svm.transaction import fitting_aside
 from lindero.validation import new_table, numeric_targets, sample_weights, scale_advice
@@ -55,10 +58,7 @@ SIDE_BY_SIDE_ROWS = 20_000
 #: Support vectors among which a kernel is looked at for negative directions.
 _CHECKED_VECTORS = 200
 
-#: Up to this many samples the kernel matrix is computed once for all solutions without one of them.
-_MOST_SAMPLES = 5_000
-
-#: Those solutions start so near to their ends that `tol` itself would be met at once.
+#: Solutions without a sample start so near to their ends that `tol` itself would be met at once.
 _SHARE_OF_TOL = 1e-3
 
 Solved = list[tuple[DualQP, Solution]]
@@ -191,21 +191,15 @@ def _nothing(problem: DualQP) -> Solution:
 
 def certify_solutions(solved: Solved, seconds: float) -> Certificate:
     """What the problems of a fit say of their solutions, from the solvers' final states."""
-    parts = [
-        Certificate.of(
-            _judge(problem, solution), solution.n_iter, solution.seconds, solution.status.value
-        )
-        for problem, solution in solved
-    ]
+    parts = []
+    for problem, solution in solved:
+        judgement = problem.judge(solution.a, solution.f, solution.bias)
+        # Of a problem never begun, whose zeros are not feasible, the gap is not known.
+        if not problem.starts_at_zero and not solution.a.any():
+            judgement = replace(judgement, kkt_gap=float("inf"))
+        n_iter, status = solution.n_iter, solution.status.value
+        parts.append(Certificate.of(judgement, n_iter, solution.seconds, status))
     return Certificate.joined(parts, seconds)
-
-
-def _judge(problem: DualQP, solution: Solution) -> Judgement:
-    """Of a problem that was never begun, and whose zeros are not feasible, the gap is not known."""
-    judgement = problem.judge(solution.a, solution.f, solution.bias)
-    if not problem.starts_at_zero and not solution.a.any():
-        return replace(judgement, kkt_gap=float("inf"))
-    return judgement
 
 
 def certify_from_scratch(
@@ -220,110 +214,6 @@ def certify_from_scratch(
     else:
         found = "the KKT gap is within tol."
     return Certificate.of(judgement, n_iter, 0.0, "Recomputed in double precision: " + found)
-
-
-# -- without single samples -----------------------------------------------------------------------
-
-
-def leave_one_out(
-    problem: DualQP,
-    a: Array,
-    make_solver: Callable[..., Solver],
-    tol: float,
-    cache_size: float,
-    limits: Limits,
-) -> Array:
-    """The output at each sample of the machine trained without it; `a` is the solution with all of
-    them, or nearly, and `make_solver` the constructor of the solver that found it.
-
-    Leaving out a sample that is not a support vector leaves the solution as it is. Its bias too,
-    unless no variable is free: then it is the middle of an interval whose ends may be that sample.
-    For a support vector the problem is solved again without it, from the solution that is known.
-    Nothing is approximated.
-    """
-    tol = _SHARE_OF_TOL * tol
-    by_decomposition = make_solver in (GeneralSolver, HardMarginSolver)
-    solver: Solver = GeneralSolver(tol, cache_size, n_threads=1)
-    if not by_decomposition:
-        solver = make_solver(tol=tol, cache_size=cache_size, n_threads=1)
-    elif problem.kernel.n_samples <= _MOST_SAMPLES:
-        rows = np.arange(problem.kernel.n_samples)
-        matrix = problem.kernel.astype(np.float64).matrix(rows, len(rows))
-        problem = replace(problem, kernel=MatrixKernel(matrix))
-        solver = PathSolver(tol)
-    # First with all samples: what the fit left open within its tolerance would otherwise be done
-    # over and over again.
-    known = solver.solve(problem, _at(a), limits)
-    if limits.interrupted:
-        raise KeyboardInterrupt
-    sample_of = np.arange(len(a)) if problem.sample_of is None else problem.sample_of
-    support = np.unique(sample_of[known.a > 0])
-    values: Array = known.f + known.bias
-    if not ((known.a > 0) & (known.a < problem.u)).any():
-        for sample in np.setdiff1d(sample_of, support):
-            absent = replace(problem, u=np.where(sample_of == sample, 0.0, problem.u))
-            values[sample] = known.f[sample] + absent.bias(known.a, known.f)
-    unfinished = [known.status is not Status.OPTIMAL]
-
-    def work(number: int) -> None:
-        sample = support[number]
-        left_out = sample_of == sample
-        if by_decomposition:
-            absent = replace(problem, u=np.where(left_out, 0.0, problem.u))
-            solution = solver.solve(absent, _at(np.where(left_out, 0.0, known.a)), limits, number)
-            values[sample] = solution.f[sample] + solution.bias
-        else:
-            rest = _remove_sample(problem, sample, left_out)
-            solution = solver.solve(rest, _at(known.a[~left_out]), limits, number)
-            values[sample] = _value_at(problem, sample, rest, solution)
-        unfinished.append(solution.status is not Status.OPTIMAL)
-
-    with TileThreads() as threads:
-        try:
-            threads.map(work, range(len(support)))
-        except KeyboardInterrupt:
-            limits.interrupt()
-    if limits.interrupted:
-        raise KeyboardInterrupt
-    if any(unfinished):
-        warn_user(
-            f"{sum(unfinished)} of {len(unfinished)} solutions of leave_one_out stopped before "
-            f"their KKT gaps were within {tol:.0e}: their values are approximate. Raise max_iter "
-            "or time_limit, or scale the features (sklearn.preprocessing.StandardScaler).",
-            ConvergenceWarning,
-        )
-    return values
-
-
-def _remove_sample(problem: DualQP, sample: int, left_out: Array) -> DualQP:
-    """The problem of all other samples, for solvers that need u > 0."""
-    sample_of = None
-    if problem.sample_of is not None:
-        kept = problem.sample_of[~left_out]
-        sample_of = kept - (kept > sample)
-    return replace(
-        problem,
-        kernel=problem.kernel.subset(np.delete(np.arange(problem.kernel.n_samples), sample)),
-        p=problem.p[~left_out],
-        s=problem.s[~left_out],
-        u=problem.u[~left_out],
-        sample_of=sample_of,
-    )
-
-
-def _value_at(problem: DualQP, sample: int, rest: DualQP, solution: Solution) -> float:
-    """The output at a sample of the machine over all others."""
-    z = rest.at_samples(rest.s * solution.a)
-    held = np.flatnonzero(z)
-    others = np.delete(np.arange(problem.kernel.n_samples), sample)
-    kernel = problem.kernel.astype(np.float64)
-    row = kernel.cross(kernel.probe(np.array([sample])), kernel.probe(others[held]))
-    return float(row[0] @ z[held]) + float(solution.bias)
-
-
-def _at(a: Array) -> Solution:
-    """A point to start from."""
-    return Solution(a, np.empty(0), 0.0, Status.OPTIMAL, 0, 0.0)
 
 
 # -- estimators -----------------------------------------------------------------------------------
@@ -368,8 +258,7 @@ class TrainedMachines(NamedTuple):
 
 
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
-    """Abstract. Estimators write `_fit`, which reads a table and calls `_train`, and `_read_again`,
-    which reads the same table for a certificate."""
+    """Abstract. Estimators write `_fit`, which reads a table and calls `_train`."""
 
     kernel: Any
     tol: float
@@ -394,9 +283,26 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         goes on from."""
         raise NotImplementedError
 
-    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Array]:
-        """Rows, targets and weights of the fit, given once more."""
-        raise NotImplementedError
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to the training data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows; the kernel matrix of shape (n_samples, n_samples) if precomputed.
+        y : array-like of shape (n_samples,)
+            Class labels, or targets of a regression.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row, a factor of C where there is one; rows of weight zero are left out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
+            (Ctrl-C) leaves the best model so far.
+        """
+        return self._fit_aside(X, y, sample_weight)
 
     def _fit_aside(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Fit a copy, and become it."""
@@ -489,6 +395,51 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         )
         return machine.decision_values(X)
 
+    def predict(self, X: Any) -> Array:
+        """The class of each row, or the value of the regression there.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_samples,)
+        """
+        values = self._values(X)
+        if self._machines_.n_support is None:
+            return values[:, 0]
+        break_ties = getattr(self, "break_ties", False)
+        codes = pick_classes(values, len(self.classes_), self._machines_.scheme, break_ties)
+        labels: Array = self.classes_[codes]
+        return labels
+
+    # Classifiers have this as their `decision_function`; regressions have none.
+    def _decision_function(self, X: Any) -> Array:
+        """Signed distance-like values: how far each row is on a class's side.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to judge; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+        Returns
+        -------
+        values : ndarray
+            Shape (n_samples,) for two classes: positive on the side of ``classes_[1]``. With more,
+            one column per class, or per pair of classes if ``decision_function_shape="ovo"`` (and
+            ``multiclass="ovo"``).
+        """
+        return self._shape(self._values(X))
+
+    def _shape(self, values: Array) -> Array:
+        """The outputs of all machines as `decision_function` gives them."""
+        if self._machines_.n_support is None:
+            return values[:, 0]
+        shape = getattr(self, "decision_function_shape", "ovr")
+        return shape_decisions(values, len(self.classes_), self._machines_.scheme, shape)
+
     @property
     def coef_(self) -> Any:
         """Weights of the features, one row per machine; for the linear kernel only."""
@@ -510,9 +461,14 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return np.array([len(self.support_)], dtype=np.int32) if of_classes is None else of_classes
 
     @property
+    def _function(self) -> KernelFunction:
+        """The kernel, with the numbers of the fit."""
+        return self._machines_.function
+
+    @property
     def _gamma(self) -> float:
         """The number that gamma was in the fit, where scikit-learn has it as well."""
-        return self._machines_.function.gamma
+        return self._function.gamma
 
     # -- judging ------------------------------------------------------------------------------
 
@@ -531,11 +487,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         -------
         certificate : Certificate
         """
-        return self._certify(*self._read_again(X, y, sample_weight))
-
-    def _certify(self, X: Any, targets: Any, weights: Array) -> Certificate:
         begun = time.perf_counter()
-        restated = self._restate(X, targets, weights)
+        restated = self._restate(*self._read_again(X, y, sample_weight))
         parts = [
             certify_from_scratch(problem, a, bias, int(n_iter), self.tol)
             for (_, problem, a, bias), n_iter in zip(
@@ -548,8 +501,28 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """What ν-machines found besides their functions (see `KernelExpansion`)."""
         return np.zeros(len(self.intercept_))
 
-    def _leave_one_out(self, X: Any, targets: Array, weights: Array) -> Array:
-        """The output of each machine at each row, trained without that row."""
+    # ν-machines have no such method: their sums change with every sample.
+    def _leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """Decision values (of a regression, predictions) of each training row from a machine
+        trained without that row. Exact.
+
+        Rows that are not support vectors need no work: the machine is the same without them. All
+        parameters of the fit are kept, those derived from data (``gamma="scale"``,
+        ``class_weight="balanced"``) included, and so are `max_iter` and `time_limit`. Solutions
+        go to a thousandth of `tol`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The data given to `fit`.
+
+        Returns
+        -------
+        values : ndarray
+            In the shape of `decision_function`. For two classes, their signs are the predictions,
+            and ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
+        """
+        X, targets, weights = self._read_again(X, y, sample_weight)
         restated = self._restate(X, targets, weights)
         machines = self._machines_
         for _, problem, _, _ in restated:
@@ -563,17 +536,26 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 )
         formulation = machines.formulation
         assert formulation is not None
-        tol = self.tol * formulation.unit
-        values = self._values(X)
+        tol = _SHARE_OF_TOL * self.tol * formulation.unit
+        values, unfinished = self._values(X), list[bool]()
         with self._reporting() as callback:
             limits = self._limits(callback, len(self.support_))
             for number, (task, problem, a, _) in enumerate(restated):
                 shape = (len(task.rows), self.n_features_in_)
                 make_solver = self._choose_solver(formulation, machines.function, shape)
-                values[task.rows, number] = leave_one_out(
+                values[task.rows, number], more = leave_one_out(
                     problem, a, make_solver, tol, self.cache_size, limits
                 )
-        return values
+                unfinished += more
+        if any(unfinished):
+            warn_user(
+                f"{sum(unfinished)} of {len(unfinished)} solutions of leave_one_out stopped before "
+                f"their KKT gaps were within {tol:.0e}: their values are approximate. Raise "
+                "max_iter or time_limit, or scale the features "
+                "(sklearn.preprocessing.StandardScaler).",
+                ConvergenceWarning,
+            )
+        return self._shape(values)
 
     def _restate(
         self, X: Any, targets: Any, weights: Array
@@ -602,9 +584,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             restated.append((task, problem, a, bias))
         return restated
 
-    def _require_fitted_rows(self, X: Any, targets: Any = None) -> None:
-        """Refuse other data than those of the fit, as far as their number tells."""
-        n_fitted = self.shape_fit_[0]
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Array]:
+        """Rows, targets and weights of the fit, given once more. Other data than those of the fit
+        are refused, as far as their number tells."""
+        check_is_fitted(self)
+        X, targets, n_fitted = new_table(self, X), None, self.shape_fit_[0]
+        if self._machines_.n_support is not None:
+            targets = known_codes(y, self.classes_)
+        elif is_regressor(self):
+            targets = numeric_targets(y)
         if n_fitted == 0:
             raise ValueError(
                 f"This {type(self).__name__} was read from a model file, which does not say what "
@@ -615,20 +603,14 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 f"The data given to fit are needed: {n_fitted} rows, but X has {X.shape[0]}"
                 + ("." if targets is None else f" and y has {len(targets)}.")
             )
+        return X, targets, self._weigh_again(X, targets, sample_weight)
 
-    def _read_labels_again(self, X: Any, y: Any) -> tuple[Any, Array]:
-        """Rows and codes of the classes, given once more."""
-        check_is_fitted(self)
-        X, codes = new_table(self, X), known_codes(y, self.classes_)
-        self._require_fitted_rows(X, codes)
-        return X, codes
-
-    def _read_targets_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        """Rows, targets of a regression and weights, given once more."""
-        check_is_fitted(self)
-        X, targets = new_table(self, X), numeric_targets(y)
-        self._require_fitted_rows(X, targets)
-        return X, targets, sample_weights(sample_weight, X)
+    def _weigh_again(self, X: Any, targets: Any, sample_weight: Any) -> Array:
+        weights = sample_weights(sample_weight, X)
+        if self._machines_.n_support is None:
+            return weights
+        factors: Array = self.class_weight_[targets]
+        return weights * factors
 
     # -- for scikit-learn ---------------------------------------------------------------------
 
@@ -825,6 +807,6 @@ def import_state(estimator: KernelEstimator, state: dict[str, Any]) -> None:
 
 
 def kernel_of(estimator: Any) -> KernelFunction | None:
-    """The kernel that a fitted machine has, with the numbers of its fit."""
-    machines = getattr(estimator, "_machines_", None)
-    return getattr(estimator, "_function", None) if machines is None else machines.function
+    """The kernel that a fitted machine of this package has, with the numbers of its fit."""
+    function: KernelFunction | None = getattr(estimator, "_function", None)
+    return function

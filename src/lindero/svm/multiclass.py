@@ -31,6 +31,14 @@ def split_classes(codes: Array, n_classes: int, scheme: str, rows: Array) -> lis
     ]
 
 
+def describe_task(number: int, classes: Array, scheme: str) -> str:
+    """The classes that a machine tells apart, for messages."""
+    if len(classes) > 2 and scheme == "ovr":
+        return f"class {classes[number]} and the others"
+    first, second = list(combinations(classes, 2))[number]
+    return f"classes {first} and {second}"
+
+
 def join_machines(
     tasks: Sequence[Task],
     expansions: Sequence[Array],

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from itertools import combinations
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.errors import warn_user
@@ -26,7 +25,7 @@ from lindero.svm.fitting import (
     TrainingSet,
     require_consistent,
 )
-from lindero.svm.multiclass import pick_classes, shape_decisions
+from lindero.svm.multiclass import describe_task
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     class_labels,
@@ -56,8 +55,7 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         weight limit it to ``2 * min(share of one class, share of the other)``; larger values are
         an error that names the largest possible one.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable takes two arrays of rows and returns the kernel matrix between them; it is asked
-        for blocks of that matrix.
+        A callable takes two arrays of rows and returns that block of the kernel matrix.
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -80,20 +78,17 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether `decision_function` gives one column per class, or one per pair of classes.
     break_ties : bool, default=False
-        With more than two classes, predict the class of largest decision value instead of counting
-        votes, so that `predict` and `decision_function` cannot differ.
+        With more than two classes, predict the class of largest decision value, not of most votes.
     random_state : int, RandomState or None, default=None
         Accepted for compatibility; nothing here is random.
     multiclass : {"ovo", "ovr"}, default="ovo"
-        Train one machine per pair of classes (as scikit-learn does), or one per class against the
-        rest.
+        One machine per pair of classes (as in scikit-learn), or one per class against the rest.
     warm_start : bool, default=False
         Go on from the last fit where that has the same rows and classes.
     time_limit : float or None, default=None
         Seconds after which fitting stops with the best model so far and a warning.
     callback : callable or None, default=None
-        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
-        True stops it.
+        Called with a :class:`~lindero.solvers.solution.Progress`; returning True stops fitting.
 
     Attributes
     ----------
@@ -118,8 +113,7 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     free_support_ : ndarray of shape (n_free,)
         Rows whose coefficients are below their bounds: they lie on the margin.
     bounded_support_ : ndarray of shape (n_bounded,)
-        Rows whose coefficient is at its bound in at least one machine: they lie inside the margin,
-        or on the wrong side.
+        Rows whose coefficients are at their bounds: they lie inside the margin or beyond.
     coef_ : ndarray of shape (n_machines, n_features)
         Weights of the features, for the linear kernel only.
     intercept_ : ndarray of shape (n_machines,)
@@ -211,29 +205,8 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         self.time_limit = time_limit
         self.callback = callback
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NuSVC:
-        """Fit to the training data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows; the kernel matrix of shape (n_samples, n_samples) if precomputed.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row; rows of weight zero are left out.
-
-        Returns
-        -------
-        self : NuSVC
-            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
-            (Ctrl-C) leaves the best model so far.
-        """
-        require_consistent(self.probability, self.break_ties, self.decision_function_shape)
-        return self._fit_aside(X, y, sample_weight)
-
     def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
+        require_consistent(self.probability, self.break_ties, self.decision_function_shape)
         begun = time.perf_counter()
         X, y = training_table(self, X, y)
         self.classes_, codes = class_labels(y)
@@ -251,17 +224,11 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
     def _require_feasible(self, training: TrainingSet) -> None:
         """Refuse a share that no solution can meet, before any work is done."""
-        classes = self.classes_
         limits = [largest_nu(task.targets, training.bounds[task.rows]) for task in training.tasks]
         tightest = int(np.argmin(limits))
         if self.nu <= limits[tightest] * (1.0 + ROUNDING):
             return
-        between = f"classes {classes[0]} and {classes[1]}"
-        if len(training.tasks) > 1 and training.scheme == "ovo":
-            first, second = list(combinations(classes, 2))[tightest]
-            between = f"classes {first} and {second}"
-        elif len(training.tasks) > 1:
-            between = f"class {classes[tightest]} and the others"
+        between = describe_task(tightest, self.classes_, training.scheme)
         advice = ""
         if len(training.tasks) == 1 or training.scheme == "ovo":
             advice = (
@@ -289,52 +256,9 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
                 UserWarning,
             )
 
-    # -- decisions ----------------------------------------------------------------------------
-
-    def decision_function(self, X: Any) -> Array:
-        """Signed distance-like values: how far each row is on a class's side.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to judge; of shape (n_samples, n_training_rows) if the kernel is precomputed.
-
-        Returns
-        -------
-        values : ndarray
-            Shape (n_samples,) for two classes. With more, one column per class, or per pair of
-            classes if ``decision_function_shape="ovo"`` (and ``multiclass="ovo"``).
-        """
-        return self._shape(self._values(X))
-
-    def predict(self, X: Any) -> Array:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify; of shape (n_samples, n_training_rows) if the kernel is precomputed.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        values, scheme = self._values(X), self._machines_.scheme
-        labels: Array = self.classes_[
-            pick_classes(values, len(self.classes_), scheme, self.break_ties)
-        ]
-        return labels
-
-    def _shape(self, values: Array) -> Array:
-        scheme, shape = self._machines_.scheme, self.decision_function_shape
-        return shape_decisions(values, len(self.classes_), scheme, shape)
-
+    decision_function = KernelEstimator._decision_function
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")
-
-    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        X, codes = self._read_labels_again(X, y)
-        return X, codes, sample_weights(sample_weight, X)
 
     def _find_widths(self, weights: Array) -> Array:
         return self.rho_ / _mean_weight(weights)

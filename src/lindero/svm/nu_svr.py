@@ -7,14 +7,12 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
 
-from lindero.kernels.operator import KernelFunction
 from lindero.problems.tube import NuTube
 from lindero.runtime.arrays import Array
-from lindero.solvers.choose import GeneralSolver
-from lindero.solvers.solution import Callback, Solver
+from lindero.solvers.solution import Callback
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import kernel_function, sample_weights, training_table
@@ -34,8 +32,7 @@ class NuSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     C : float, default=1.0
         Penalty of targets outside the tube.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable takes two arrays of rows and returns the kernel matrix between them; it is asked
-        for blocks of that matrix.
+        A callable takes two arrays of rows and returns that block of the kernel matrix.
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -54,13 +51,11 @@ class NuSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     max_iter : int, default=-1
         Limit on the iterations of the solver; -1 is none.
     warm_start : bool, default=False
-        Go on from the last fit where that had as many rows: after a stop, or with other values of
-        the parameters.
+        Go on from the last fit where that had as many rows.
     time_limit : float or None, default=None
         Seconds after which fitting stops with the best model so far and a warning.
     callback : callable or None, default=None
-        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
-        True stops it.
+        Called with a :class:`~lindero.solvers.solution.Progress`; returning True stops fitting.
 
     Attributes
     ----------
@@ -161,27 +156,6 @@ class NuSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         self.time_limit = time_limit
         self.callback = callback
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NuSVR:
-        """Fit to the training data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows; the kernel matrix of shape (n_samples, n_samples) if precomputed.
-        y : array-like of shape (n_samples,)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors of C for each row; rows of weight zero are left out.
-
-        Returns
-        -------
-        self : NuSVR
-            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
-            (Ctrl-C) leaves the best model so far.
-        """
-        return self._fit_aside(X, y, sample_weight)
-
     def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
         begun = time.perf_counter()
         X, y = training_table(self, X, y, y_numeric=True)
@@ -192,26 +166,6 @@ class NuSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         trained = self._train(tube, training, begun, last)
         self.epsilon_ = trained.functions[0].width
         return trained.interrupted
-
-    def _solver(self, function: KernelFunction, shape: tuple[int, int]) -> Callable[..., Solver]:
-        return GeneralSolver
-
-    def predict(self, X: Any) -> Array:
-        """The value of the regression at each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows; of shape (n_samples, n_training_rows) if the kernel is precomputed.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,)
-        """
-        return self._values(X)[:, 0]
-
-    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        return self._read_targets_again(X, y, sample_weight)
 
     def _find_widths(self, weights: Array) -> list[float]:
         return [self.epsilon_]

@@ -10,14 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from lindero.problems.novelty import Novelty
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.validation import kernel_function, new_table, sample_weights, unlabelled_table
+from lindero.validation import kernel_function, sample_weights, unlabelled_table
 
 #: The offset is lowered by this share of what its sum may be, so that samples on the boundary stay
 #: inside it.
@@ -37,8 +36,7 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         In (0, 1]: at most this share of the samples (by weight) lies outside the region, and at
         least this share are support vectors.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable takes two arrays of rows and returns the kernel matrix between them; it is asked
-        for blocks of that matrix.
+        A callable takes two arrays of rows and returns that block of the kernel matrix.
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -57,13 +55,11 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     max_iter : int, default=-1
         Limit on the iterations of the solver; -1 is none.
     warm_start : bool, default=False
-        Go on from the last fit where that had as many rows: after a stop, or with other values of
-        the parameters.
+        Go on from the last fit where that had as many rows.
     time_limit : float or None, default=None
         Seconds after which fitting stops with the best model so far and a warning.
     callback : callable or None, default=None
-        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
-        True stops it.
+        Called with a :class:`~lindero.solvers.solution.Progress`; returning True stops fitting.
 
     Attributes
     ----------
@@ -229,9 +225,3 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         labels : ndarray of shape (n_samples,)
         """
         return np.where(self.decision_function(X) >= 0, 1, -1)
-
-    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, None, Array]:
-        check_is_fitted(self)
-        X = new_table(self, X)
-        self._require_fitted_rows(X)
-        return X, None, sample_weights(sample_weight, X)

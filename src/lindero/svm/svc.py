@@ -8,16 +8,14 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.problems.margin import Margin
-from lindero.runtime.arrays import Array
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
 from lindero.svm.calibration import RefusedMethod
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet, require_consistent
-from lindero.svm.multiclass import pick_classes, shape_decisions
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     class_labels,
@@ -43,8 +41,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         no boundary of the kernel separates then raise
         :class:`~lindero.errors.NotSeparableError`, which names samples on the wrong side.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable takes two arrays of rows and returns the kernel matrix between them; it is asked
-        for blocks of that matrix.
+        A callable takes two arrays of rows and returns that block of the kernel matrix.
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -70,8 +67,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether `decision_function` gives one column per class, or one per pair of classes.
     break_ties : bool, default=False
-        With more than two classes, predict the class of largest decision value instead of counting
-        votes, so that `predict` and `decision_function` cannot differ.
+        With more than two classes, predict the class of largest decision value, not of most votes.
     random_state : int, RandomState or None, default=None
         Accepted for compatibility; nothing here is random.
     solver : {"auto", "working_set", "interior_point"}, default="auto"
@@ -79,16 +75,14 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         kernel with up to some thousand features, and takes about 20 iterations whatever C is.
         ``"auto"`` takes the latter where it applies.
     multiclass : {"ovo", "ovr"}, default="ovo"
-        Train one machine per pair of classes (as scikit-learn does), or one per class against the
-        rest.
+        One machine per pair of classes (as in scikit-learn), or one per class against the rest.
     warm_start : bool, default=False
         Go on from the last fit where that has the same rows and classes: after a stop, or with
         other values of the parameters.
     time_limit : float or None, default=None
         Seconds after which fitting stops with the best model so far and a warning.
     callback : callable or None, default=None
-        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
-        True stops it.
+        Called with a :class:`~lindero.solvers.solution.Progress`; returning True stops fitting.
 
     Attributes
     ----------
@@ -216,29 +210,8 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
     # -- fitting ------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVC:
-        """Fit to the training data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows; the kernel matrix of shape (n_samples, n_samples) if precomputed.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors of C for each row; rows of weight zero are left out.
-
-        Returns
-        -------
-        self : SVC
-            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
-            (Ctrl-C) leaves the best model so far.
-        """
-        require_consistent(self.probability, self.break_ties, self.decision_function_shape)
-        return self._fit_aside(X, y, sample_weight)
-
     def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
+        require_consistent(self.probability, self.break_ties, self.decision_function_shape)
         begun = time.perf_counter()
         X, y = training_table(self, X, y)
         self.classes_, codes = class_labels(y)
@@ -252,72 +225,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         training = TrainingSet.of(margin, X, function, weights, codes, n_classes, self.multiclass)
         return self._train(margin, training, begun, last).interrupted
 
-    # -- decisions ----------------------------------------------------------------------------
-
-    def decision_function(self, X: Any) -> Array:
-        """Signed distance-like values: how far each row is on a class's side.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to judge; of shape (n_samples, n_training_rows) if the kernel is precomputed.
-
-        Returns
-        -------
-        values : ndarray
-            Shape (n_samples,) for two classes. With more, one column per class, or per pair of
-            classes if ``decision_function_shape="ovo"`` (and ``multiclass="ovo"``).
-        """
-        return self._shape(self._values(X))
-
-    def predict(self, X: Any) -> Array:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to classify; of shape (n_samples, n_training_rows) if the kernel is precomputed.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        values, scheme = self._values(X), self._machines_.scheme
-        labels: Array = self.classes_[
-            pick_classes(values, len(self.classes_), scheme, self.break_ties)
-        ]
-        return labels
-
-    def _shape(self, values: Array) -> Array:
-        scheme, shape = self._machines_.scheme, self.decision_function_shape
-        return shape_decisions(values, len(self.classes_), scheme, shape)
-
+    decision_function = KernelEstimator._decision_function
+    leave_one_out = KernelEstimator._leave_one_out
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")
-
-    # -- judging ------------------------------------------------------------------------------
-
-    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """Decision values of each training row from a machine trained without that row. Exact.
-
-        Rows that are not support vectors need no work: the machine is the same without them. All
-        parameters of the fit are kept, those derived from data (``gamma="scale"``,
-        ``class_weight="balanced"``) included, and so are `max_iter` and `time_limit`. Solutions
-        go to a thousandth of `tol`.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            The data given to `fit`.
-
-        Returns
-        -------
-        values : ndarray
-            In the shape of `decision_function`. For two classes, their signs are the predictions,
-            and ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
-        """
-        return self._shape(self._leave_one_out(*self._read_again(X, y, sample_weight)))
-
-    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        X, codes = self._read_labels_again(X, y)
-        return X, codes, sample_weights(sample_weight, X) * self.class_weight_[codes]

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.problems.tube import Tube
-from lindero.runtime.arrays import Array
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
@@ -32,8 +31,7 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     epsilon : float, default=0.1
         Half-width of the tube, within which errors cost nothing.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
-        A callable takes two arrays of rows and returns the kernel matrix between them; it is asked
-        for blocks of that matrix.
+        A callable takes two arrays of rows and returns that block of the kernel matrix.
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -54,13 +52,11 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     solver : {"auto", "working_set", "interior_point"}, default="auto"
         As in :class:`SVC`: interior points for the linear kernel with few features.
     warm_start : bool, default=False
-        Go on from the last fit where that had as many rows: after a stop, or with other values of
-        the parameters.
+        Go on from the last fit where that had as many rows.
     time_limit : float or None, default=None
         Seconds after which fitting stops with the best model so far and a warning.
     callback : callable or None, default=None
-        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
-        True stops it.
+        Called with a :class:`~lindero.solvers.solution.Progress`; returning True stops fitting.
 
     Attributes
     ----------
@@ -161,27 +157,6 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         self.time_limit = time_limit
         self.callback = callback
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVR:
-        """Fit to the training data.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows; the kernel matrix of shape (n_samples, n_samples) if precomputed.
-        y : array-like of shape (n_samples,)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors of C for each row; rows of weight zero are left out.
-
-        Returns
-        -------
-        self : SVR
-            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
-            (Ctrl-C) leaves the best model so far.
-        """
-        return self._fit_aside(X, y, sample_weight)
-
     def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
         begun = time.perf_counter()
         X, y = training_table(self, X, y, y_numeric=True)
@@ -191,37 +166,4 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         training = TrainingSet.of(tube, X, function, weights, y)
         return self._train(tube, training, begun, last).interrupted
 
-    def predict(self, X: Any) -> Array:
-        """The value of the regression at each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows; of shape (n_samples, n_training_rows) if the kernel is precomputed.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,)
-        """
-        return self._values(X)[:, 0]
-
-    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """Predictions for each training row by a machine trained without that row. Exact.
-
-        Rows that are not support vectors need no work: the machine is the same without them. All
-        parameters of the fit are kept, ``gamma="scale"`` included, and so are `max_iter` and
-        `time_limit`. Solutions go to a thousandth of `tol`.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            The data given to `fit`.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,)
-        """
-        return self._leave_one_out(*self._read_again(X, y, sample_weight))[:, 0]
-
-    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        return self._read_targets_again(X, y, sample_weight)
+    leave_one_out = KernelEstimator._leave_one_out

@@ -125,7 +125,7 @@ def grown(X, y, C, function=RBF, p=-1.0):
     """An active set that has learned the rows one after another."""
     active = ActiveSet(GrowingKernel(function, X.shape[1], None, 10))
     for i in range(len(y)):
-        new = active.append(X[i : i + 1], y[i : i + 1], np.array([p]))
+        new = active.point.append(X[i : i + 1], y[i : i + 1], np.array([p]))
         active.set_bounds(new, np.array([C]))
     return active
 
@@ -134,7 +134,7 @@ def tube(X, y, C, epsilon, function=RBF):
     active = ActiveSet(GrowingKernel(function, X.shape[1], None, 10), per_sample=2)
     for i in range(len(y)):
         p = np.array([epsilon - y[i], epsilon + y[i]])
-        new = active.append(X[i : i + 1], np.array([1.0, -1.0]), p)
+        new = active.point.append(X[i : i + 1], np.array([1.0, -1.0]), p)
         active.set_bounds(new, np.full(2, C))
     return active
 
@@ -142,7 +142,7 @@ def tube(X, y, C, epsilon, function=RBF):
 def one_class(X, nu, function=RBF):
     active = ActiveSet(GrowingKernel(function, X.shape[1], None, 10))
     for i in range(len(X)):
-        new = active.append(X[i : i + 1], np.ones(1), np.zeros(1))
+        new = active.point.append(X[i : i + 1], np.ones(1), np.zeros(1))
         active.set_bounds(new, np.ones(1), nu * (i + 1))
     return active
 
@@ -244,7 +244,7 @@ def test_every_change_of_the_active_set_is_reported_on_the_way():
 def test_a_hard_margin_that_cannot_be_is_noticed():
     X = np.array([[0.0], [2.0], [1.0], [1.0]])
     active = grown(X[:3], np.array([-1.0, 1, 1]), np.inf, LINEAR)
-    new = active.append(X[3:], np.array([-1.0]), np.array([-1.0]))
+    new = active.point.append(X[3:], np.array([-1.0]), np.array([-1.0]))
     with pytest.raises(UnboundedError):
         active.set_bounds(new, np.array([np.inf]))
 
@@ -266,13 +266,13 @@ def test_what_was_tried_out_leaves_no_trace(with_factor):
     before = [np.array(getattr(active.point, name)) for name in names]
     with active.try_out(often=with_factor) as go_back:
         for _ in range(2):
-            new = active.append(X[30:], y[30:], np.full(10, -1.0))
+            new = active.point.append(X[30:], y[30:], np.full(10, -1.0))
             active.set_bounds(new, np.full(10, 10.0))
             active.withdraw(np.arange(5))
             go_back()
             for name, value in zip(names, before, strict=True):
                 np.testing.assert_array_equal(getattr(active.point, name), value)
-    new = active.append(X[30:], y[30:], np.full(10, -1.0))
+    new = active.point.append(X[30:], y[30:], np.full(10, -1.0))
     active.set_bounds(new, np.full(10, 10.0))
     assert_optimal(active)
     np.testing.assert_allclose(active.point.f, grown(X, y, 10.0).point.f, atol=1e-9)
@@ -288,7 +288,7 @@ def test_gaps_are_closed_without_changing_anything_else(make):
     kept = np.ones(40, dtype=bool)
     kept[gone] = False
     f, a = active.point.f[kept].copy(), active.point.a[np.repeat(kept, per)].copy()
-    active.close_gaps(kept)
+    active.point.close_gaps(kept)
     np.testing.assert_array_equal(active.point.f, f)
     np.testing.assert_array_equal(active.point.a, a)
     assert_optimal(active)
@@ -300,7 +300,7 @@ def test_gaps_are_closed_without_changing_anything_else(make):
 def test_a_solution_from_scratch_is_made_exact(solver):
     X, y = clouds(60)
     active = ActiveSet(GrowingKernel(RBF, 2, None, 10))
-    active.append(X, y, np.full(60, -1.0))
+    active.point.append(X, y, np.full(60, -1.0))
     active.point.u[:50] = 7.0  # the last ten take no part
     active.solve_from(np.zeros(60), solver, Limits())
     assert_optimal(active)
@@ -342,7 +342,7 @@ def test_a_copy_goes_its_own_way_from_the_same_point(make, copied):
     n_new = 20 * active.point.per_sample
     for each in (active, other):
         np.testing.assert_array_equal(each.point.a, before)
-        new = each.append(X[40:], np.resize([1.0, -1.0], n_new), np.full(n_new, -1.0))
+        new = each.point.append(X[40:], np.resize([1.0, -1.0], n_new), np.full(n_new, -1.0))
         each.set_bounds(new, np.full(n_new, 5.0))
         each.withdraw(np.arange(4))
         assert_optimal(each)

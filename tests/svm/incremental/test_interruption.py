@@ -30,7 +30,7 @@ def interrupting(monkeypatch, place, name, number, error=KeyboardInterrupt):
 
 
 PLACES = [
-    (ActiveSet, "append"),
+    (Point, "append"),
     (Motion, "follow"),
     (Motion, "join"),
     (Motion, "drop"),
@@ -76,7 +76,7 @@ def test_an_interruption_of_many_rows_at_once_changes_nothing(machine, error, mo
     model = learned(machine)
     before = state_of(model, X)
     for place, name, number in (
-        (ActiveSet, "append", 1),
+        (Point, "append", 1),
         (ActiveSet, "solve_from", 1),
         (Point, "exact_f", 1),
         (Motion, "join", 5),
@@ -95,7 +95,7 @@ def test_an_interruption_as_the_second_class_comes_leaves_one_class(monkeypatch)
     for label in ("a", "z"):
         before = state_of(model, X)
         for place, name in (
-            (ActiveSet, "append"),
+            (Point, "append"),
             (ActiveSet, "restate_all"),
             (Motion, "follow"),
             (ActiveSet, "settle"),

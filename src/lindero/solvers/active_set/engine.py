@@ -99,16 +99,6 @@ class ActiveSet:
         """The largest violation of a condition, beside the size of the terms it is a sum of."""
         return self._find_violations(np.empty(self.point.n_variables))
 
-    # -- samples ------------------------------------------------------------------------------
-
-    def append(self, X: Any, s: Array, p: Array) -> Array:
-        """More samples, whose variables have bound zero; their indices are returned."""
-        return self.point.append(X, s, p)
-
-    def close_gaps(self, kept: Array) -> None:
-        """Drop the slots where `kept` is false; their variables must be at zero, of bound zero."""
-        self.point.close_gaps(kept)
-
     # -- going back ---------------------------------------------------------------------------
 
     def remember(self) -> None:

@@ -6,7 +6,7 @@ scratch, which leads to the same optimum. A call that fails or is interrupted le
 it was.
 
 The machine holds an active set, what is known of each sample beside its row, and a log of updates.
-The last two are small and of no use elsewhere, which is why this file is longer than others.
+The last two are small and of no use elsewhere, which is why all are in one file.
 """
 
 from __future__ import annotations
@@ -385,7 +385,7 @@ class IncrementalMachine:
                 for slot in self._beyond_window():
                     self._forget_one(int(slot))
                 s, p, u = self.formulation.state_samples(targets[one], factors[one])
-                variables = self.active_set.append(X[one], s, p)
+                variables = self.active_set.point.append(X[one], s, p)
                 with self._log("add", self.samples.n_slots - 1):
                     self.move(variables, u)
             self._refresh()
@@ -439,7 +439,7 @@ class IncrementalMachine:
             raise
         # Only now: callers know samples by their slots.
         if self.samples.has_many_gaps:
-            self.active_set.close_gaps(self.samples.alive)
+            self.active_set.point.close_gaps(self.samples.alive)
             self.samples.close_gaps()
         self._model = None
         self.seconds += time.perf_counter() - begun
@@ -468,7 +468,7 @@ class IncrementalMachine:
         first = self.samples.n_slots
         s, p, u = self.formulation.state_samples(targets, factors)
         self.samples.append(targets, factors)
-        self.active_set.place_bounds(self.active_set.append(X, s, p), u)
+        self.active_set.place_bounds(self.active_set.point.append(X, s, p), u)
         with self._log("add", np.arange(first, self.samples.n_slots), from_scratch=True):
             gone = self._beyond_window()
             self._solve_without(gone)
@@ -594,11 +594,8 @@ class IncrementalMachine:
     @property
     def model(self) -> HeldModel:
         """Made when somebody looks, so that a stream of updates does not pay for it."""
-        if self._model is None:
-            self._model = self._make_model()
-        return self._model
-
-    def _make_model(self) -> HeldModel:
+        if self._model is not None:
+            return self._model
         kernel, slots, z_of_slots = self.kernel, self.samples.slots, self.active_set.point.z
         z = z_of_slots[slots]
         support = np.flatnonzero(z)
@@ -613,7 +610,9 @@ class IncrementalMachine:
             weights = linear_weights(kernel.rows.take_shifted(slots[support]), coefficients, None)
             intercept -= self.bias_of_origin(z_of_slots)
         place = support.astype(np.int32)
-        return HeldModel(kernel.function, place, vectors, coefficients, intercept, weights)
+        model = HeldModel(kernel.function, place, vectors, coefficients, intercept, weights)
+        self._model = model
+        return model
 
     def find_bounded(self) -> Array:
         """Which of the samples held have a coefficient at its bound."""

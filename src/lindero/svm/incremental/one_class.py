@@ -12,6 +12,7 @@ from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
 from lindero.kernels.operator import KernelFunction
+from lindero.problems.novelty import novelty_terms
 from lindero.runtime.arrays import Array
 from lindero.solvers.active_set import Point
 from lindero.solvers.solution import Solver
@@ -27,11 +28,6 @@ from lindero.validation import new_table, row_factors, sample_weights, unlabelle
 
 #: The offset is lowered by this share of the values, so that samples on the boundary stay inside.
 _ROUNDING = 1e-12
-
-
-def novelty_terms(weights: Array) -> tuple[Array, Array, Array]:
-    """s, p and u of samples of some weights."""
-    return np.ones(len(weights)), np.zeros(len(weights)), weights
 
 
 @dataclass(frozen=True)
@@ -78,9 +74,8 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
         Factor in the rbf, poly and sigmoid kernels. ``"scale"`` is ``1 / (n_features * X.var())``
-        of the rows of the first call, and stays what it was: neither learning nor forgetting
-        changes it. Where these rows do not vary, as a single one does not, it is that of
-        ``"auto"``, ``1 / n_features``, with a warning.
+        of the rows of the first call, and stays what it was. Where these rows do not vary, it is
+        that of ``"auto"``, ``1 / n_features``, with a warning.
     coef0 : float, default=0.0
         Constant in the poly and sigmoid kernels.
     window : int or None, default=None
@@ -93,12 +88,11 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
     Attributes
     ----------
     sample_ids_ : ndarray of shape (n_held,)
-        Ids of the samples held, oldest first. Ids count from 0 in the order in which samples came,
-        and are never given again.
+        Ids of the samples held, oldest first. Ids count from 0, and are never given again.
     updates_ : structured ndarray
         A row for each update: `kind` (add, forget, replace), `id`, `iterations`, `set_changes`
-        (samples that came to or left the boundary), and `from_scratch`, true for samples that were
-        learned at once with others, in which case the counts are those of all together.
+        (samples that came to or left the boundary), and `from_scratch`: learned at once
+        with others, in which case the counts are those of all together.
     certificate_ : Certificate
         KKT gap, primal and dual objective over the samples held, steps and seconds so far.
     support_ : ndarray of shape (n_SV,)
@@ -216,8 +210,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to learn. Where they are many beside those held, they are learned at once, which
-            is faster and leads to the same model.
+            Rows to learn. Many are learned at once: faster, and the same model.
         y : Ignored
             Present for the sake of scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -267,19 +260,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
         """What `score_samples` is compared with."""
         return -self._model.intercept
 
-    def decision_function(self, X: Any) -> Array:
-        """How far inside the region each row is: negative outside.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,)
-        """
-        return self._decide(X)
+    decision_function = IncrementalEstimator._decide
 
     def score_samples(self, X: Any) -> Array:
         """The values without the offset: larger where there are more data.

@@ -1,7 +1,7 @@
 """A cost-sensitive classifier that learns and forgets single samples exactly.
 
 Beside the estimator: what a sample becomes in the dual problem, and the two classes that become
-known as labels come. Half of the file, which is longer than others, is documentation.
+known as labels come. They are in one file, half of which is documentation.
 """
 
 from __future__ import annotations
@@ -32,24 +32,11 @@ from lindero.svm.incremental.estimator import (
     IncrementalEstimator,
     give_each,
 )
-from lindero.svm.incremental.insight import PenaltyPath, follow_penalty
 from lindero.svm.incremental.machine import OnlineFormulation
 from lindero.svm.transaction import become, unfitted_copy
 from lindero.validation import further_table, row_factors, sample_weights, training_table
 
 # -- what a sample becomes ------------------------------------------------------------------------
-
-
-def margin_terms(
-    codes: Array, factors: Array, C: float, margins: Array, weights: Array
-) -> tuple[Array, Array, Array]:
-    """s, p and u of samples of class 0 or 1, with the margins and weights of the classes."""
-    weighed = factors * weights[codes]
-    if weighed.min() > 0.0 and C * float(weighed.sum()) < np.inf:
-        bounds = C * weighed
-    else:  # infinite, zero, or to be refused
-        bounds = upper_bounds(C, weighed)
-    return np.where(codes == 1, 1.0, -1.0), -margins[codes], bounds
 
 
 @dataclass(frozen=True)
@@ -64,7 +51,14 @@ class OnlineMargin(OnlineFormulation):
     by_class: ClassVar[bool] = True
 
     def state_samples(self, targets: Array, factors: Array) -> tuple[Array, Array, Array]:
-        return margin_terms(targets.astype(np.intp), factors, self.C, *self.terms)
+        margins, weights = self.terms
+        codes = targets.astype(np.intp)
+        weighed = factors * weights[codes]
+        if weighed.min() > 0.0 and self.C * float(weighed.sum()) < np.inf:
+            bounds = self.C * weighed
+        else:  # infinite, zero, or to be refused
+            bounds = upper_bounds(self.C, weighed)
+        return np.where(codes == 1, 1.0, -1.0), -margins[codes], bounds
 
 
 # -- classes --------------------------------------------------------------------------------------
@@ -166,9 +160,8 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
         Factor in the rbf, poly and sigmoid kernels. ``"scale"`` is ``1 / (n_features * X.var())``
-        of the rows of the first call, and stays what it was: neither learning nor forgetting
-        changes it. Where these rows do not vary, as a single one does not, it is that of
-        ``"auto"``, ``1 / n_features``, with a warning.
+        of the rows of the first call, and stays what it was. Where these rows do not vary, it is
+        that of ``"auto"``, ``1 / n_features``, with a warning.
     coef0 : float, default=0.0
         Constant in the poly and sigmoid kernels.
     window : int or None, default=None
@@ -182,12 +175,11 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
     Attributes
     ----------
     sample_ids_ : ndarray of shape (n_held,)
-        Ids of the samples held, oldest first. Ids count from 0 in the order in which samples came,
-        and are never given again.
+        Ids of the samples held, oldest first. Ids count from 0, and are never given again.
     updates_ : structured ndarray
         A row for each update: `kind` (add, forget, replace), `id`, `iterations`, `set_changes`
-        (samples that came to or left the margin), and `from_scratch`, true for samples that were
-        learned at once with others, in which case the counts are those of all together.
+        (samples that came to or left the margin), and `from_scratch`: learned at once
+        with others, in which case the counts are those of all together.
     certificate_ : Certificate
         KKT gap, primal and dual objective over the samples held, steps and seconds so far.
     classes_ : ndarray of shape (n_classes,)
@@ -331,8 +323,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to learn. Where they are many beside those held, they are learned at once, which
-            is faster and leads to the same model.
+            Rows to learn. Many are learned at once: faster, and the same model.
         y : array-like of shape (n_samples,)
             Class labels.
         classes : array-like of two labels, default=None
@@ -468,40 +459,10 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
                 "another one first, or call fit to begin anew."
             )
 
-    # -- insight ------------------------------------------------------------------------------
+    # -- insight and decisions ----------------------------------------------------------------
 
-    def path(self, C_from: float, C_to: float) -> PenaltyPath:
-        """The solutions for all values of C between two, exactly.
-
-        Coefficients and intercept are piecewise linear in C; the path has a row for each
-        breakpoint. The model itself stays as it is.
-
-        Parameters
-        ----------
-        C_from, C_to : float
-            The ends, positive and finite.
-
-        Returns
-        -------
-        path : PenaltyPath
-        """
-        return follow_penalty(self._require_machine(), C_from, C_to)
-
-    # -- decisions ----------------------------------------------------------------------------
-
-    def decision_function(self, X: Any) -> Array:
-        """Signed values: positive on the side of ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to judge.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,)
-        """
-        return self._decide(X)
+    path = IncrementalEstimator._path
+    decision_function = IncrementalEstimator._decide
 
     def predict(self, X: Any) -> Array:
         """The class of each row.

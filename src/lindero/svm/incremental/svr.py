@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
 from lindero.problems.dual_qp import upper_bounds
+from lindero.problems.tube import tube_terms
 from lindero.runtime.arrays import Array
 from lindero.svm.incremental.estimator import (
     INCREMENTAL_CONSTRAINTS,
     IncrementalEstimator,
     give_each,
 )
-from lindero.svm.incremental.insight import PenaltyPath, follow_penalty
 from lindero.svm.incremental.machine import OnlineFormulation
 from lindero.svm.transaction import become, unfitted_copy
 from lindero.validation import (
@@ -28,13 +27,6 @@ from lindero.validation import (
     sample_weights,
     training_table,
 )
-
-
-def tube_terms(y: Array, factors: Array, C: float, epsilon: float) -> tuple[Array, Array, Array]:
-    """s, p and u of samples, two variables each: one pulls the function up to y, one down."""
-    signs = np.tile([1.0, -1.0], len(y))
-    p = np.column_stack([epsilon - y, epsilon + y]).ravel()
-    return signs, p, np.repeat(upper_bounds(C, factors), 2)
 
 
 @dataclass(frozen=True)
@@ -48,7 +40,9 @@ class OnlineTube(OnlineFormulation):
     per_sample: ClassVar[int] = 2
 
     def state_samples(self, targets: Array, factors: Array) -> tuple[Array, Array, Array]:
-        return tube_terms(targets, factors, self.C, self.epsilon)
+        terms = tube_terms(targets, upper_bounds(self.C, factors), self.epsilon)
+        s, p, u = (of_samples.T.ravel() for of_samples in terms)
+        return s, p, u
 
 
 class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc]
@@ -70,9 +64,8 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
         Factor in the rbf, poly and sigmoid kernels. ``"scale"`` is ``1 / (n_features * X.var())``
-        of the rows of the first call, and stays what it was: neither learning nor forgetting
-        changes it. Where these rows do not vary, as a single one does not, it is that of
-        ``"auto"``, ``1 / n_features``, with a warning.
+        of the rows of the first call, and stays what it was. Where these rows do not vary, it is
+        that of ``"auto"``, ``1 / n_features``, with a warning.
     coef0 : float, default=0.0
         Constant in the poly and sigmoid kernels.
     window : int or None, default=None
@@ -85,8 +78,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
     Attributes
     ----------
     sample_ids_ : ndarray of shape (n_held,)
-        Ids of the samples held, oldest first. Ids count from 0 in the order in which samples came,
-        and are never given again.
+        Ids of the samples held, oldest first. Ids count from 0, and are never given again.
     updates_ : structured ndarray
         A row for each update: `kind` (add, forget, replace), `id`, `iterations`, `set_changes`
         (samples that came to or left the edge of the tube), and `from_scratch`, true for samples
@@ -208,8 +200,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to learn. Where they are many beside those held, they are learned at once, which
-            is faster and leads to the same model.
+            Rows to learn. Many are learned at once: faster, and the same model.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -262,22 +253,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
 
     # -- insight and predictions --------------------------------------------------------------
 
-    def path(self, C_from: float, C_to: float) -> PenaltyPath:
-        """The solutions for all values of C between two, exactly.
-
-        Coefficients and intercept are piecewise linear in C; the path has a row for each
-        breakpoint. The model itself stays as it is.
-
-        Parameters
-        ----------
-        C_from, C_to : float
-            The ends, positive and finite.
-
-        Returns
-        -------
-        path : PenaltyPath
-        """
-        return follow_penalty(self._require_machine(), C_from, C_to)
+    path = IncrementalEstimator._path
 
     def predict(self, X: Any) -> Array:
         """The value of the regression at each row.

@@ -258,7 +258,8 @@ class Search:
         outcome = SearchScores(np.full(shape, np.nan), np.zeros(shape), np.zeros(shape))
         order = np.argsort(self.Cs, kind="stable")
         ascending = [self.Cs[c] for c in order]
-        gammas = sorted(range(shape[0]), key=lambda g: _as_number(self.gammas[g]))
+        numbers = [gamma if isinstance(gamma, float) else 0.0 for gamma in self.gammas]
+        gammas = np.argsort(numbers, kind="stable").tolist()
         jobs = [(g, k) for g in gammas for k in range(len(self.folds))]
         limits = Limits(max_iter=self.max_iter)
         begun = time.perf_counter()
@@ -296,19 +297,9 @@ class Search:
         if self.callback is None:
             return False
         g, c, k = place
-        return bool(
-            self.callback(
-                SearchProgress(
-                    C=self.Cs[c],
-                    gamma=self.gammas[g],
-                    fold=k,
-                    score=float(outcome.scores[place]),
-                    n_done=outcome.n_done,
-                    n_total=outcome.scores.size,
-                    seconds=seconds,
-                )
-            )
-        )
+        score, n_total = float(outcome.scores[place]), outcome.scores.size
+        point = (self.Cs[c], self.gammas[g], k, score)
+        return bool(self.callback(SearchProgress(*point, outcome.n_done, n_total, seconds)))
 
     def _plan(self, n_jobs: int) -> tuple[int, RowMatrix | None]:
         """Threads for jobs side by side (0: one after another, each with all threads), and the
@@ -323,10 +314,6 @@ class Search:
             fitting = side_by_side(n_rows, longest, self.cache_size, at_most)
             return fitting, RowMatrix(self.X, function) if fitting else None
         return at_most if longest <= SIDE_BY_SIDE_ROWS else 0, None
-
-
-def _as_number(gamma: Any) -> float:
-    return gamma if isinstance(gamma, float) else 0.0
 
 
 def _complete(

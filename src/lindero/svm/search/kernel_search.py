@@ -91,22 +91,19 @@ class KernelSearch:
     #: The estimator that folds are fitted with, and that is refitted.
     _kind: ClassVar[type[KernelEstimator]]
 
-    def _own_parameters(self) -> dict[str, Any]:
-        """Parameters of the estimator besides C, gamma and those that all of them have."""
-        raise NotImplementedError
+    #: Its parameters besides C, gamma and those that all of them have.
+    _own_parameters: ClassVar[tuple[str, ...]]
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
         """Checked rows, targets and weights; sets `n_features_in_`."""
         raise NotImplementedError
 
-    def _folds(
-        self, template: Any, X: Any, y: Array, weights: Array, splits: Sequence[Split]
-    ) -> Sequence[SearchFold]:
+    def _fold(self, template: Any, X: Any, y: Array, weights: Array, split: Split) -> SearchFold:
         raise NotImplementedError
 
     def _parameters(self) -> dict[str, Any]:
         names = ("kernel", "degree", "coef0", "tol", "cache_size", "max_iter")
-        return {name: getattr(self, name) for name in names} | self._own_parameters()
+        return {name: getattr(self, name) for name in (*names, *self._own_parameters)}
 
     # -- fitting ------------------------------------------------------------------------------
 
@@ -151,7 +148,7 @@ class KernelSearch:
         splitter = check_cv(self.cv, targets, classifier=is_classifier(self))
         splits = _splits(splitter, table, targets, groups)
         weighted = sample_weight is not None and _takes_weights(scorer)
-        folds = self._folds(template, table, targets, weights, splits)
+        folds = [self._fold(template, table, targets, weights, split) for split in splits]
         for number, _, test in splits if weighted else ():
             if not weights[test].any():
                 raise ValueError(

@@ -7,7 +7,6 @@ are those of ``GridSearchCV`` over the same estimator; the work is shared betwee
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -72,8 +71,7 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether `decision_function` gives one column per class, or one per pair of classes.
     break_ties : bool, default=False
-        With more than two classes, predict the class of largest decision value instead of counting
-        votes.
+        With more than two classes, predict the class of largest decision value, not of most votes.
     refit : bool, default=True
         Fit the best point to all rows. Without it there are scores, but nothing to predict with.
     verbose : bool, default=False
@@ -93,15 +91,13 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     best_estimator_ : SVC
         Fitted to all rows with it (if `refit`).
     C_, gamma_ : float
-        The best values; `gamma_` is "scale" or "auto" if that was best, and None for a kernel
-        without it.
+        The best values; `gamma_` may be "scale" or "auto", and is None for a kernel without it.
     scores_ : ndarray of shape (n_gammas, n_Cs, n_splits)
         All scores, in the order of `gammas` and `Cs`.
     Cs_, gammas_ : ndarray
         The grid.
     cv_results_ : dict of arrays
-        As in :class:`sklearn.model_selection.GridSearchCV`. The times of fits leave out what is
-        shared between them.
+        As in :class:`sklearn.model_selection.GridSearchCV`, less the time for what fits share.
     n_splits_ : int
         Number of folds.
     n_iter_ : ndarray of shape (n_machines,)
@@ -138,6 +134,7 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _kind = SVC
+    _own_parameters = ("class_weight", "multiclass", "decision_function_shape", "break_ties")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SEARCH_CONSTRAINTS,
@@ -204,29 +201,18 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         values: Array = self.best_estimator_.decision_function(X)
         return values
 
-    def _own_parameters(self) -> dict[str, Any]:
-        names = ("class_weight", "multiclass", "decision_function_shape", "break_ties")
-        return {name: getattr(self, name) for name in names}
-
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
+        require_consistent(False, self.break_ties, self.decision_function_shape)
         X, y = training_table(self, X, y)
         self.classes_, codes = class_labels(y)
         weights = sample_weights(sample_weight, X)
         require_every_class("sample_weight", weights, codes, self.classes_)
         return X, y, weights
 
-    def _folds(
-        self, template: Any, X: Any, y: Array, weights: Array, splits: Sequence[Split]
-    ) -> Sequence[SearchFold]:
-        require_consistent(False, self.break_ties, self.decision_function_shape)
-        codes = class_labels(y)[1]
-        return [self._fold(template, X, y, weights, codes, split) for split in splits]
-
-    def _fold(
-        self, template: Any, X: Any, y: Array, weights: Array, codes: Array, split: Split
-    ) -> SearchFold:
+    def _fold(self, template: Any, X: Any, y: Array, weights: Array, split: Split) -> SearchFold:
         number, train, test = split
-        classes, counts, codes = self.classes_, weights[train], codes[train]
+        classes, counts = self.classes_, weights[train]
+        codes = np.searchsorted(classes, y[train])
         missing = np.bincount(codes, minlength=len(classes)) == 0
         if missing.any():
             raise ValueError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -71,15 +70,13 @@ class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     best_index_ : int
         Its position in `cv_results_`.
     C_, gamma_ : float
-        The best values; `gamma_` is "scale" or "auto" if that was best, and None for a kernel
-        without it.
+        The best values; `gamma_` may be "scale" or "auto", and is None for a kernel without it.
     scores_ : ndarray of shape (n_gammas, n_Cs, n_splits)
         All scores, in the order of `gammas` and `Cs`.
     Cs_, gammas_ : ndarray
         The grid.
     cv_results_ : dict of arrays
-        As in :class:`sklearn.model_selection.GridSearchCV`. The times of fits leave out what is
-        shared between them.
+        As in :class:`sklearn.model_selection.GridSearchCV`, less the time for what fits share.
     n_splits_ : int
         Number of folds.
     best_estimator_ : SVR
@@ -116,6 +113,7 @@ class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _kind = SVR
+    _own_parameters = ("epsilon",)
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SEARCH_CONSTRAINTS,
@@ -155,17 +153,9 @@ class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
         self.callback = callback
 
-    def _own_parameters(self) -> dict[str, Any]:
-        return {"epsilon": self.epsilon}
-
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
         X, y = training_table(self, X, y, y_numeric=True)
         return X, y, sample_weights(sample_weight, X)
-
-    def _folds(
-        self, template: Any, X: Any, y: Array, weights: Array, splits: Sequence[Split]
-    ) -> Sequence[SearchFold]:
-        return [self._fold(template, X, y, weights, split) for split in splits]
 
     def _fold(self, template: Any, X: Any, y: Array, weights: Array, split: Split) -> SearchFold:
         number, train, test = split
