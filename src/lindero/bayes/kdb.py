@@ -172,6 +172,8 @@ class KDB(BayesClassifier):
         "missing": [StrOptions({"available", "em"})],
     }
 
+    k: int
+
     def __init__(
         self,
         k: int = 2,
@@ -192,22 +194,7 @@ class KDB(BayesClassifier):
         class_prior: Any = None,
         warm_up: int = 1000,
     ) -> None:
-        self.k = k
-        self.alpha = alpha
-        self.numeric = numeric
-        self.n_bins = n_bins
-        self.categorical_features = categorical_features
-        self.unseen = unseen
-        self.missing = missing
-        self.learning = learning
-        self.solver = solver
-        self.penalty = penalty
-        self.early_stopping = early_stopping
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.warm_up = warm_up
+        self._keep(locals())
 
     def _make_structure(self) -> StructureLearner:
         return KDependence(self.k)

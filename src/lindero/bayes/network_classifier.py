@@ -192,6 +192,9 @@ class NetworkClassifier(BayesClassifier):
         "missing": [StrOptions({"available", "em"})],
     }
 
+    arcs: Any
+    without_class: Any
+
     def __init__(
         self,
         arcs: Any = (),
@@ -213,23 +216,7 @@ class NetworkClassifier(BayesClassifier):
         class_prior: Any = None,
         warm_up: int = 1000,
     ) -> None:
-        self.arcs = arcs
-        self.without_class = without_class
-        self.alpha = alpha
-        self.numeric = numeric
-        self.n_bins = n_bins
-        self.categorical_features = categorical_features
-        self.unseen = unseen
-        self.missing = missing
-        self.learning = learning
-        self.solver = solver
-        self.penalty = penalty
-        self.early_stopping = early_stopping
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.warm_up = warm_up
+        self._keep(locals())
 
     def _make_structure(self) -> StructureLearner:
         return GivenArcs(self.arcs, self.without_class)

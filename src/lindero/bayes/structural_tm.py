@@ -255,6 +255,12 @@ class StructuralTM(BayesClassifier):
     }
     learning = "discriminative"
 
+    max_parents: int
+    criterion: str
+    screening: int | None
+    max_arcs: int | None
+    n_jobs: int | None
+    callback: Callable[[ArcStep], bool | None] | None
     structure_: list[tuple[str, str]]
     history_: list[ArcStep]
     selected_features_: Array
@@ -281,24 +287,7 @@ class StructuralTM(BayesClassifier):
         fit_prior: bool = True,
         class_prior: Any = None,
     ) -> None:
-        self.max_parents = max_parents
-        self.criterion = criterion
-        self.screening = screening
-        self.max_arcs = max_arcs
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.alpha = alpha
-        self.numeric = numeric
-        self.n_bins = n_bins
-        self.categorical_features = categorical_features
-        self.unseen = unseen
-        self.solver = solver
-        self.penalty = penalty
-        self.early_stopping = early_stopping
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
+        self._keep(locals())
 
     @property
     def _why_all_rows(self) -> str | None:

@@ -238,13 +238,10 @@ class ConditionalRows:
     def _add_expected(self, parameters: NetworkParameters, surplus: Array, cells: Array) -> None:
         """Add Σ_rows Σ_c surplus · E[N | x, c] of the rows that are summed out."""
         k = self.n_looked_up
-        network = self.cells.to_network(parameters.logs)
-        codes = self.codes[:, k:]
+        network, codes = self.cells.to_network(parameters.logs), self.codes[:, k:]
         for c in range(self.cells.n_classes):
             same = np.full(codes.shape[1], c)
-            tables = expect_counts(
-                network, codes, same, surplus[:, c], None, self.threads.n_threads
-            )
+            tables = expect_counts(network, codes, same, surplus[:, c], self.threads.n_threads)
             of_class = np.zeros(self.cells.n_classes)
             of_class[c] = surplus[:, c].sum()
             cells += self.cells.join(tables, of_class)
@@ -364,14 +361,12 @@ class ConditionalProblem:
 
     def explain_local_optimum(self) -> str | None:
         """Why there may be optima beside the one that is found."""
-        if self.is_free:
-            return None
         cells = self.rows.cells
         if not is_global(cells.parents, cells.with_class):
             return "some attributes have parents that are not parents of one another"
         if not self.rows.is_complete:
             return "rows have missing values"
-        return "a penalty need not be concave"
+        return None if self.penalty is None else "a penalty need not be concave"
 
     def estimate(self, counts: Array, sums: Array) -> NetworkParameters:
         """Tables and normals of largest likelihood."""

@@ -319,17 +319,15 @@ _COARSE = 2.0**53
 def split_rows(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Slices of rows, so that a block of that many columns stays in the cache."""
     height = max(1, _BLOCK_VALUES // max(1, n_columns))
-    for start in range(0, n_rows, height):
-        yield slice(start, min(start + height, n_rows))
+    return (slice(start, min(start + height, n_rows)) for start in range(0, n_rows, height))
 
 
 def find_whole_values(values: Array, missing: Array | None, which: Array) -> list[list[int] | None]:
     """The distinct values of some columns, in order; None where they are not small whole numbers.
     `values` has shape (n_rows, n_columns) and a real dtype, `missing` is a mask of that shape."""
-    groups = range(0, len(which), _COLUMNS_AT_ONCE)
     return [
         found
-        for start in groups
+        for start in range(0, len(which), _COLUMNS_AT_ONCE)
         for found in _find_distinct(values, missing, which[start : start + _COLUMNS_AT_ONCE])
     ]
 
