@@ -201,7 +201,6 @@ class Stars:
 
     @property
     def n_attributes(self) -> int:
-        """How many attributes there are."""
         return len(self.cards)
 
     def log_joint(self, codes: Array, n_threads: int | None = None) -> Array:

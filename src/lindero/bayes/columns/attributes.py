@@ -308,9 +308,8 @@ def find_quantile_cuts(values: Floats, n_bins: int, weights: Floats | None = Non
     left: Floats = distinct[last]
     right: Floats = distinct[last + 1]
     middle = 0.5 * left + 0.5 * right
-    return np.where(
-        (left <= middle) & (middle < right), middle, left
-    )  # or rounding hides the middle
+    between = (left <= middle) & (middle < right)  # unless rounding leaves nothing there
+    return np.where(between, middle, left)
 
 
 def find_uniform_cuts(values: Floats, n_bins: int) -> Floats:

@@ -55,7 +55,6 @@ class CodedRows:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return int(self.codes.shape[1])
 
     @property

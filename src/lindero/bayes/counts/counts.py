@@ -66,7 +66,6 @@ class Counts:
 
     @property
     def n_attributes(self) -> int:
-        """Number of attributes."""
         return len(self.cards)
 
     def single(self, i: int) -> Array:

@@ -30,7 +30,6 @@ class FamilyCells:
 
     @property
     def n_attributes(self) -> int:
-        """How many attributes there are."""
         return len(self.parents)
 
     @cached_property
@@ -53,7 +52,6 @@ class FamilyCells:
 
     @property
     def size(self) -> int:
-        """Number of rows."""
         return int(self.starts[-1]) + 1
 
     @cached_property

@@ -21,9 +21,8 @@ the fold's rows. The largest strength is taken whose loss exceeds the least one 
 standard error of the difference: where rows cannot tell two apart, the one nearer to the generative
 estimate is safer. The i-th row of a class is in fold i mod 5: nothing is drawn.
 
-**Parents without any value.** They tell their children nothing: counts with such a parent all lie
-in its slot of missing values, and the generative estimate of the children ignores it. It is left
-out before learning, and put in again afterwards.
+**Parents without any value** tell their children nothing. They are left out before learning, and
+put in again afterwards.
 """
 
 from __future__ import annotations

@@ -16,10 +16,9 @@ so N too changes with θ and is computed anew in each iteration:
 
     surplus = Σ_rows Σ_c w (1[c = y] − P(c | x)) E[N | x, c].
 
-One pass over the rows: look-ups, posteriors, and sums in fixed parts that are added in order, so
-that the number of threads changes no bit. Without numbers, CLL of complete rows needs no look at
-their classes: it is ⟨N, log θ⟩ − Σ w log Σ_c exp(score). With numbers the two parts would be large
-and nearly equal, and CLL is summed row by row.
+Without numbers, CLL of complete rows needs no look at their classes: it is ⟨N, log θ⟩ −
+Σ w log Σ_c exp(score). With numbers the two parts would be large and nearly equal, and CLL is
+summed row by row.
 
 **Penalty**: a Dirichlet prior towards the generative estimate θ̂. Discriminative parameters of
 large tables overfit. With ρ pseudo-counts for every value, distributed as θ̂, the objective is

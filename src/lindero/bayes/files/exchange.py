@@ -360,7 +360,7 @@ def _keep(original: Any, text: str) -> str:
     if len(quoted) > _LONGEST_PROPERTY:
         raise ValueError(
             f"The name or value {str(original)[:40]!r}... is too long for the format: "
-            f"{len(quoted)} characters when encoded, and {_LONGEST_PROPERTY} are allowed. Shorten it."
+            f"{len(quoted)} characters when encoded, {_LONGEST_PROPERTY} are allowed. Shorten it."
         )
     return quoted
 

@@ -78,7 +78,6 @@ class Network:
 
     @property
     def n_attributes(self) -> int:
-        """How many attributes there are."""
         return len(self.cards)
 
     @property
@@ -284,7 +283,6 @@ class FamilyCounts:
 
     @property
     def cards(self) -> Array:
-        """How many values each attribute has."""
         return np.array([len(table) - 1 for table in self.tables], dtype=np.int64)
 
     def estimate(self, alpha: float, prior: Array | None = None) -> Network:

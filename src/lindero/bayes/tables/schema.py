@@ -123,7 +123,6 @@ class Schema:
 
     @property
     def n_columns(self) -> int:
-        """Number of columns."""
         return len(self.columns)
 
     @property

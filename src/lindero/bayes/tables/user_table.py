@@ -44,7 +44,6 @@ class UserTable:
 
     @property
     def n_columns(self) -> int:
-        """Number of columns."""
         return sum(part.n_columns for part in self.parts)
 
     def place(self, column: int) -> tuple[Part, int]:
