@@ -30,9 +30,7 @@ class GivenArcs(StructureLearner):
     def _read(self, attributes: Attributes) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
         """The parents of each attribute, and whether the class is one."""
         titles = attributes.titles
-        alone = {
-            _find_attribute(attributes, "without_class", column) for column in self.without_class
-        }
+        alone = {_find_attribute(attributes, "without_class", own) for own in self.without_class}
         parents: list[list[int]] = [[] for _ in titles]
         for arc in self.arcs:
             if not isinstance(arc, (tuple, list, np.ndarray)) or len(arc) != 2:

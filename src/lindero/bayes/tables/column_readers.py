@@ -97,11 +97,8 @@ class ListedColumn:
 
     def distinct(self, which: Array) -> list[list[Any]]:
         """Its values in the order of their codes, once for each place in `which`."""
-        if self.declared:
-            return [self.values for _ in which]
-        if self.value_kind == "flag":
-            return [[False, True] for _ in which]
-        return [sorted(self.values) for _ in which]
+        values = [False, True] if self.value_kind == "flag" else sorted(self.values)
+        return [self.values if self.declared else values for _ in which]
 
     def write_codes(
         self, which: Array, code_of: Sequence[dict[Any, int]], unseen: Sequence[int], out: Array
