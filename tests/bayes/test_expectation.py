@@ -98,19 +98,6 @@ def test_impossible_rows_count_as_they_stand():
     assert pair[2, 0, 1] == pair.sum() == 1
 
 
-def test_families_may_be_chosen_among_those_of_the_network():
-    random = np.random.default_rng(4)
-    network = random_network(random, 2, n_attributes=4)
-    codes = random_codes(random, network, 30, new=0)
-    y = random.integers(0, network.n_classes, 30)
-    families = [(i, *network.parents[i]) for i in (2, 0)]
-    every = expect_counts(network, codes, y)
-    for i, table in zip((2, 0), expect_counts(network, codes, y, None, families), strict=True):
-        np.testing.assert_array_equal(table, every[i])
-    with pytest.raises(ValueError, match=r"\(0, 1, 2, 3\) is no family of this network"):
-        expect_counts(network, codes, y, None, [(0, 1, 2, 3)])
-
-
 def test_what_cannot_be_counted_is_refused():
     network = random_network(np.random.default_rng(5), 1, n_attributes=2)
     codes = np.ones((2, 3), np.uint8)

@@ -133,14 +133,7 @@ class AODE(BayesClassifier):
         class_prior: Any = None,
         warm_up: int = 1000,
     ) -> None:
-        self.alpha = alpha
-        self.numeric = numeric
-        self.n_bins = n_bins
-        self.categorical_features = categorical_features
-        self.unseen = unseen
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.warm_up = warm_up
+        self._keep(locals())
 
     def _make_structure(self) -> StructureLearner:
         return AllStars()
@@ -208,7 +201,6 @@ class Stars:
 
     @property
     def n_attributes(self) -> int:
-        """How many attributes there are."""
         return len(self.cards)
 
     def log_joint(self, codes: Array, n_threads: int | None = None) -> Array:

@@ -85,11 +85,6 @@ def _can_go_on(classifier: Any) -> bool:
     return True
 
 
-def _can_be_logistic(classifier: Any) -> bool:
-    """Whether `to_logistic` is there."""
-    return bool(classifier._has_one_network)
-
-
 class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Abstract. Subclasses hold parameters, and say which structure follows from them."""
 
@@ -122,6 +117,10 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _provisional: Evidence | None
     _estimate: Estimate | None
 
+    def _keep(self, parameters: dict[str, Any]) -> None:
+        """Keep the parameters of a constructor, which are its `locals()`."""
+        self.__dict__.update({name: parameters[name] for name in parameters if name != "self"})
+
     # -- strategies ---------------------------------------------------------------------------
 
     def _make_structure(self) -> StructureLearner:
@@ -136,38 +135,28 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         prior = choose_prior(self.class_prior, self.fit_prior, n_classes)
         return Learner(
             self._make_structure(), self._make_parameters(), n_classes, self.n_bins,
-            float(self.alpha), prior, self._completes,
+            float(self.alpha), prior, getattr(self, "missing", "available") == "em",
         )  # fmt: skip
 
     def _make_parameters(self) -> GenerativeParameters | DiscriminativeParameters:
-        if not self._is_discriminative:
+        if getattr(self, "learning", "generative") == "generative":
             return GenerativeParameters()
         return DiscriminativeParameters(
             self.solver, self.penalty, self.early_stopping, self.max_iter, self.tol
         )
 
     @property
-    def _is_discriminative(self) -> bool:
-        return getattr(self, "learning", "generative") == "discriminative"
-
-    @property
-    def _completes(self) -> bool:
-        """Whether missing values are counted by their expectations."""
-        return getattr(self, "missing", "available") == "em"
-
-    @property
     def _why_all_rows(self) -> str | None:
         """Why batches are not enough, as a sentence."""
-        if self._is_discriminative:
-            return (
-                "learning='discriminative' looks at all rows again and again: call fit with all of "
-                "them, or use learning='generative'."
-            )
-        if self._completes:
-            return (
-                "missing='em' looks at all rows again and again: call fit with all of them, or use "
-                "missing='available'."
-            )
+        for parameter, many, once in (
+            ("learning", "discriminative", "generative"),
+            ("missing", "em", "available"),
+        ):
+            if getattr(self, parameter, once) == many:
+                return (
+                    f"{parameter}={many!r} looks at all rows again and again: call fit with all of "
+                    f"them, or use {parameter}={once!r}."
+                )
         return None
 
     # -- learning -----------------------------------------------------------------------------
@@ -462,7 +451,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         joint = self._compute_log_joint(table)
         return explain_rows(estimate, self._attributes, table, joint, self.classes_, of, against)
 
-    @available_if(_can_be_logistic)  # type: ignore[untyped-decorator]
+    @available_if(lambda classifier: classifier._has_one_network)  # type: ignore[untyped-decorator]
     def to_logistic(self) -> LogisticForm:
         """The logistic regression that has the same P(c | x).
 

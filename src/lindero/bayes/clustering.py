@@ -19,7 +19,8 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from lindero.bayes.columns.attributes import METHODS, Attributes
+from lindero.bayes.classifier import BAYES_CONSTRAINTS
+from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.columns.moments import Moments, add_log_densities
 from lindero.bayes.explanation import Explanation, explain_rows
 from lindero.bayes.files.bayes_network import BayesNetwork
@@ -168,10 +169,10 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         "alpha": [Interval(Real, 0.0, None, closed="neither")],
         "min_scale": [Interval(Real, 0.0, 1.0, closed="right")],
         "penalty": [Interval(Real, 0.0, None, closed="neither")],
-        "numeric": [StrOptions(set(METHODS)), dict],
-        "n_bins": [Interval(Integral, 2, None, closed="left")],
-        "categorical_features": ["array-like", StrOptions({"all"}), None],
-        "unseen": [StrOptions({"smooth", "missing", "error"})],
+        **{
+            name: BAYES_CONSTRAINTS[name]
+            for name in ("numeric", "n_bins", "categorical_features", "unseen")
+        },
         "max_clusters": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],

@@ -94,12 +94,8 @@ class Evidence:
     moments: Moments
 
     def settle_kinds(self, new: Attributes) -> Evidence:
-        """What would have been counted if the kinds of columns had been known that had no values
-        so far: Gaussian ones are no attributes of the network.
-
-        Such a column was counted as an attribute without values, whose only slot is that of missing
-        values: nothing is lost as it is taken out.
-        """
+        """What would have been counted if the kinds of columns without values had been known:
+        Gaussian ones, which had the slot of missing values only, are no attributes."""
         if not self.attributes.plans:  # all kinds were known
             return self
         before: list[int] = self.attributes.coded_columns.tolist()

@@ -116,6 +116,7 @@ class Explanation:
         return f"{of} rather than {against}: log-odds {log_odds:+.2f} = " + ", ".join(parts)
 
 
+@np.errstate(invalid="ignore")  # what is impossible under both classes
 def explain_rows(
     estimate: Estimate,
     attributes: Attributes,
@@ -140,23 +141,16 @@ def explain_rows(
         first, second = of_code[part], against_code[part]
         coded = model.log_terms(np.ascontiguousarray(codes[:, part]))
         for column, values in zip(attributes.coded_columns, coded, strict=True):
-            terms[part, column] = _subtract(values[rows, first], values[rows, second])
+            terms[part, column] = values[rows, first] - values[rows, second]
         for at, column in enumerate(attributes.gaussian_columns):
             values = np.zeros((len(rows), len(classes)))
             one = np.ascontiguousarray(numbers[[at], part])
             add_log_densities(one, mean[[at]], sd[[at]], values)
-            terms[part, column] = _subtract(values[rows, first], values[rows, second])
-    prior = _subtract(model.log_prior[of_code], model.log_prior[against_code])
+            terms[part, column] = values[rows, first] - values[rows, second]
+    prior = model.log_prior[of_code] - model.log_prior[against_code]
     names = [schema.title(column) for column in range(len(schema.columns))]
-    with np.errstate(invalid="ignore"):  # each class has something that is impossible under it
-        log_odds = prior + terms.sum(axis=1)
+    log_odds = prior + terms.sum(axis=1)
     return Explanation(log_odds, prior, terms, classes[of_code], classes[against_code], names)
-
-
-def _subtract(one: Array, two: Array) -> Array:
-    with np.errstate(invalid="ignore"):  # impossible under both
-        difference: Array = one - two
-    return difference
 
 
 def _choose_classes(

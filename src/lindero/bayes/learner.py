@@ -23,7 +23,6 @@ from lindero.bayes.counts.counting import CodedRows
 from lindero.bayes.discriminative.convergence import Convergence
 from lindero.bayes.discriminative.learning import (
     N_FOLDS,
-    DiscriminativeFit,
     EarlyStopping,
     LearningRows,
     PenaltyFold,
@@ -207,7 +206,15 @@ class DiscriminativeParameters:
                 logs = network.log_prior + np.log(learner.prior * families.of_class.sum())
             logs -= np.log(families.of_class)
             network = replace(network, log_prior=logs - np.logaddexp.reduce(logs))
-        convergence = _make_convergence(found, self._solver, penalty, losses, stopping)
+        likelihoods, objectives, steps = (
+            np.array([getattr(step, name) for step in found.trace])
+            for name in ("log_likelihood", "objective", "step")
+        )
+        convergence = Convergence(
+            found.status, found.is_converged, found.is_global, likelihoods, objectives, steps,
+            found.n_iter, self._solver, penalty, losses,
+            np.array([] if stopping is None else stopping.losses),
+        )  # fmt: skip
         if not convergence.is_converged:
             warn_user(convergence.status, ConvergenceWarning)
         return (network, mean, sd), convergence
@@ -258,10 +265,8 @@ def _make_folds(
 
 def _select(moments: Moments, columns: Array) -> Moments:
     """Moments of some columns."""
-    return Moments(
-        moments.count[columns], moments.mean[columns], moments.squares[columns],
-        moments.largest[columns],
-    )  # fmt: skip
+    count, mean, squares = (m[columns] for m in (moments.count, moments.mean, moments.squares))
+    return Moments(count, mean, squares, moments.largest[columns])
 
 
 def _read_learning_rows(attributes: Attributes, sample: Sample, columns: Array) -> LearningRows:
@@ -269,21 +274,3 @@ def _read_learning_rows(attributes: Attributes, sample: Sample, columns: Array) 
     codes, _ = attributes.encode(sample.table)
     numbers = np.ascontiguousarray(attributes.select_gaussian(sample.table)[columns])
     return LearningRows(codes, sample.y, sample.weights, numbers)
-
-
-def _make_convergence(
-    found: DiscriminativeFit,
-    solver: str,
-    penalty: float,
-    losses: dict[float, float],
-    stopping: EarlyStopping | None,
-) -> Convergence:
-    likelihoods, objectives, steps = (
-        np.array([getattr(step, name) for step in found.trace])
-        for name in ("log_likelihood", "objective", "step")
-    )
-    return Convergence(
-        found.status, found.is_converged, found.is_global, likelihoods, objectives, steps,
-        found.n_iter, solver, penalty, losses,
-        np.array([] if stopping is None else stopping.losses),
-    )  # fmt: skip

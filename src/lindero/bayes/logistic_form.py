@@ -87,9 +87,7 @@ class LogisticForm:
         attributes = classifier._attributes
         table = read_new_rows(classifier, attributes, X)
         codes, _ = attributes.encode(table)
-        codes = np.where(
-            network.cards[:, None] > 0, codes, 0
-        )  # columns that were empty in training
+        codes = np.where(network.cards[:, None] > 0, codes, 0)  # empty columns of training
         _require_linear(network, attributes, codes)
         parts = [build_indicators(network, codes)]
         numbers = attributes.select_gaussian(table)[_find_telling(mean, sd)]

@@ -56,8 +56,7 @@ class NaiveBayes(BayesClassifier):
         as an error.
     learning : {"generative", "discriminative"}, default="generative"
         Whether parameters make the rows most probable, or the classes given the rest of the row
-        (the TM algorithm; `fit` only). The second predicts better probabilities where columns are
-        redundant, and needs more rows.
+        (the TM algorithm; `fit` only), which needs more rows and predicts better probabilities.
     solver : {"auto", "accelerated", "tm"}, default="auto"
         How discriminative parameters are found: by the TM algorithm, or by L-BFGS on the same
         objective, in fewer passes ("accelerated", which is "auto").
@@ -66,8 +65,7 @@ class NaiveBayes(BayesClassifier):
         "auto" chooses among 1, 3, 10, … 300 by five-fold cross-validation (the i-th row of a class
         is in fold i mod 5), which takes 30 times as long, or is 0 with `early_stopping`.
     early_stopping : bool, default=False
-        Whether discriminative learning holds out a fifth of the rows, and ends when their log-loss
-        no longer falls.
+        Whether it holds out a fifth of the rows, and ends when their log-loss no longer falls.
     max_iter : int, default=1000
         Most passes over the rows in discriminative learning.
     tol : float, default=1e-8
@@ -144,20 +142,7 @@ class NaiveBayes(BayesClassifier):
         class_prior: Any = None,
         warm_up: int = 1000,
     ) -> None:
-        self.alpha = alpha
-        self.numeric = numeric
-        self.n_bins = n_bins
-        self.categorical_features = categorical_features
-        self.unseen = unseen
-        self.learning = learning
-        self.solver = solver
-        self.penalty = penalty
-        self.early_stopping = early_stopping
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.warm_up = warm_up
+        self._keep(locals())
 
     def _make_structure(self) -> StructureLearner:
         return NoArcs()

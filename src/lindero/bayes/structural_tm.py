@@ -11,7 +11,7 @@ until none raises it. Attributes that get no arc from the class are not in the m
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -25,7 +25,7 @@ from lindero.bayes.evidence import AnyCounts
 from lindero.bayes.learner import StructureLearner
 from lindero.bayes.networks.network import FamilyCounts
 from lindero.bayes.structure_search.search import CRITERIA, SearchRound, grow_structure
-from lindero.bayes.structure_search.structure import CLASS, GrowingStructure
+from lindero.bayes.structure_search.structure import CLASS
 from lindero.renamed import renamed_parameters
 from lindero.runtime.arrays import Array
 
@@ -114,17 +114,10 @@ class GrownStructure(StructureLearner):
             report=report,
         )
         self.members = sorted(structure.members)
-        parents, with_class = _list_parents(structure, len(titles))
+        inside = dict(zip(structure.members, structure.parents, strict=True))
+        parents = tuple(inside.get(i, ()) for i in range(len(titles)))
+        with_class = tuple(i in inside for i in range(len(titles)))
         return FamilyCounts.count(parents, with_class, rows, titles)
-
-
-def _list_parents(
-    structure: GrowingStructure, n_attributes: int
-) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
-    """Parents of all attributes, and whether the class is one."""
-    inside = dict(zip(structure.members, structure.parents, strict=True))
-    everyone = range(n_attributes)
-    return tuple(inside.get(i, ()) for i in everyone), tuple(i in inside for i in everyone)
 
 
 def _name_round(found: SearchRound, attributes: Attributes) -> ArcStep:
@@ -134,10 +127,7 @@ def _name_round(found: SearchRound, attributes: Attributes) -> ArcStep:
         titles, at = attributes.titles, found.arc.parent
         parent = attributes.class_name if at == CLASS else titles[at]
         arc = parent, titles[found.arc.child]
-    return ArcStep(
-        arc, found.score, found.log_likelihood, found.n_parameters, found.n_candidates,
-        found.n_scored,
-    )  # fmt: skip
+    return ArcStep(arc, *astuple(found)[1:])
 
 
 @renamed_parameters(score="criterion", max_passes="max_iter")
@@ -183,8 +173,7 @@ class StructuralTM(BayesClassifier):
         gave, so that its losses are too small), or is 0 with `early_stopping`. The search itself
         has no penalty.
     early_stopping : bool, default=False
-        Whether a fifth of the rows is held out, and learning ends when their log-loss no longer
-        falls.
+        Whether to hold out a fifth of the rows, and end when their log-loss no longer falls.
     max_iter : int, default=1000
         Most passes over the rows in learning them.
     tol : float, default=1e-8
@@ -255,6 +244,12 @@ class StructuralTM(BayesClassifier):
     }
     learning = "discriminative"
 
+    max_parents: int
+    criterion: str
+    screening: int | None
+    max_arcs: int | None
+    n_jobs: int | None
+    callback: Callable[[ArcStep], bool | None] | None
     structure_: list[tuple[str, str]]
     history_: list[ArcStep]
     selected_features_: Array
@@ -281,38 +276,15 @@ class StructuralTM(BayesClassifier):
         fit_prior: bool = True,
         class_prior: Any = None,
     ) -> None:
-        self.max_parents = max_parents
-        self.criterion = criterion
-        self.screening = screening
-        self.max_arcs = max_arcs
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.alpha = alpha
-        self.numeric = numeric
-        self.n_bins = n_bins
-        self.categorical_features = categorical_features
-        self.unseen = unseen
-        self.solver = solver
-        self.penalty = penalty
-        self.early_stopping = early_stopping
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
+        self._keep(locals())
 
     @property
     def _why_all_rows(self) -> str | None:
         return "StructuralTM looks at all rows again and again: call fit with all of them."
 
     def _make_structure(self) -> StructureLearner:
-        return GrownStructure(
-            self.max_parents,
-            self.criterion,
-            self.screening,
-            self.max_arcs,
-            self.n_jobs,
-            self.callback,
-        )
+        search = (self.max_parents, self.criterion, self.screening, self.max_arcs)
+        return GrownStructure(*search, self.n_jobs, self.callback)
 
     def _adopt_structure(self, structure: StructureLearner, attributes: Attributes) -> None:
         assert isinstance(structure, GrownStructure)

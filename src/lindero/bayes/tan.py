@@ -125,13 +125,11 @@ class TAN(BayesClassifier):
         How a category that was not in the training data is treated: as one with a count of zero,
         which favours the class with fewer rows ("smooth"), as a missing value, or as an error.
     missing : {"available", "em"}, default="available"
-        How missing values are counted: families with one are left out, or it is counted by its
-        expectation given the rest of the row (the EM algorithm; `fit` only), which makes use of all
-        rows of a table with many gaps. In prediction they are summed out.
+        How missing values are counted: families with one are left out, or by their expectation
+        given the rest of the row (the EM algorithm; `fit` only). Prediction sums them out.
     learning : {"generative", "discriminative"}, default="generative"
         Whether parameters make the rows most probable, or the classes given the rest of the row
-        (the TM algorithm; `fit` only). The second predicts better probabilities where columns are
-        redundant, and needs more rows.
+        (the TM algorithm; `fit` only), which needs more rows and predicts better probabilities.
     solver : {"auto", "accelerated", "tm"}, default="auto"
         How discriminative parameters are found: by the TM algorithm, or by L-BFGS on the same
         objective, in fewer passes ("accelerated", which is "auto").
@@ -140,8 +138,7 @@ class TAN(BayesClassifier):
         "auto" chooses among 1, 3, 10, … 300 by five-fold cross-validation (the i-th row of a class
         is in fold i mod 5), which takes 30 times as long, or is 0 with `early_stopping`.
     early_stopping : bool, default=False
-        Whether discriminative learning holds out a fifth of the rows, and ends when their log-loss
-        no longer falls.
+        Whether it holds out a fifth of the rows, and ends when their log-loss no longer falls.
     max_iter : int, default=1000
         Most passes over the rows in discriminative learning.
     tol : float, default=1e-8
@@ -206,6 +203,8 @@ class TAN(BayesClassifier):
         "missing": [StrOptions({"available", "em"})],
     }
 
+    root: str | int | None
+
     def __init__(
         self,
         *,
@@ -226,22 +225,7 @@ class TAN(BayesClassifier):
         class_prior: Any = None,
         warm_up: int = 1000,
     ) -> None:
-        self.alpha = alpha
-        self.numeric = numeric
-        self.root = root
-        self.n_bins = n_bins
-        self.categorical_features = categorical_features
-        self.unseen = unseen
-        self.missing = missing
-        self.learning = learning
-        self.solver = solver
-        self.penalty = penalty
-        self.early_stopping = early_stopping
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.warm_up = warm_up
+        self._keep(locals())
 
     def _make_structure(self) -> StructureLearner:
         return SpanningTree(self.root)

@@ -154,8 +154,7 @@ class Attributes:
         """The values of each coded attribute in the order of their codes; of cut numbers,
         intervals in words."""
         of_column: dict[int, list[Any]] = {
-            column: list(self.schema.columns[column].values)
-            for column in self.schema.category_columns
+            k: list(c.values) for k, c in enumerate(self.schema.columns)
         }
         for k in self.cut:
             cuts = self.cuts[k]
@@ -211,9 +210,8 @@ class Attributes:
         cards[[place[c] for c in self.schema.category_columns]] = table.cards
         for k in self.cut:
             cards[place[self.schema.number_columns[k]]] = len(self.cuts[k]) + 1  # type: ignore[arg-type]
-        codes = np.empty(
-            (len(columns), table.n_rows), dtype=choose_code_type(int(cards.max(initial=0)))
-        )
+        code_type = choose_code_type(int(cards.max(initial=0)))
+        codes = np.empty((len(columns), table.n_rows), dtype=code_type)
         for at, column in enumerate(self.schema.category_columns):
             codes[place[column]] = table.codes[at]
         for k in self.cut:
@@ -292,12 +290,8 @@ def find_mdl_cuts(
 
 
 def find_quantile_cuts(values: Floats, n_bins: int, weights: Floats | None = None) -> Floats:
-    """Cuts into `n_bins` values that as equally many rows have as ties allow.
-
-    Cut k follows the smallest number that has at least the share k / n_bins of the (weighted) rows
-    at or below it. Cuts that fall together count once, so a column of few distinct numbers gets
-    fewer values. NaN is ignored.
-    """
+    """Cuts into `n_bins` values that as equally many (weighted) rows have as ties allow: cut k
+    follows the smallest number with at least the share k / n_bins of them at or below it."""
     seen = ~np.isnan(values)
     if weights is None:
         distinct, mass = np.unique(values[seen], return_counts=True)
@@ -311,14 +305,16 @@ def find_quantile_cuts(values: Floats, n_bins: int, weights: Floats | None = Non
     shares = below[-1] * (np.arange(1, n_bins) / n_bins)
     last = np.searchsorted(below, shares - _ROUNDING * below[-1])
     last = np.unique(last[last < len(distinct) - 1])
-    return _between(distinct[last], distinct[last + 1])
+    left: Floats = distinct[last]
+    right: Floats = distinct[last + 1]
+    middle = 0.5 * left + 0.5 * right
+    between = (left <= middle) & (middle < right)  # unless rounding leaves nothing there
+    return np.where(between, middle, left)
 
 
 def find_uniform_cuts(values: Floats, n_bins: int) -> Floats:
-    """Cuts into `n_bins` values of equal width between the least and the largest number.
-
-    A column without two different numbers gets no cut. NaN is ignored.
-    """
+    """Cuts into `n_bins` values of equal width between the least and the largest number; none where
+    there are no two different ones. NaN is ignored."""
     seen = values[~np.isnan(values)]
     if not seen.size:
         return np.empty(0)
@@ -341,12 +337,6 @@ def encode_cut(values: Floats, cuts: Floats, out: NDArray[Any]) -> NDArray[Any]:
         raise ValueError(f"`out` has shape {out.shape}, but the values have {values.shape}.")
     _encode(values, cuts, out)
     return out
-
-
-def _between(left: Floats, right: Floats) -> Floats:
-    """A number t with left ≤ t < right: the midpoint, unless rounding leaves none between them."""
-    middle = 0.5 * left + 0.5 * right
-    return np.where((left <= middle) & (middle < right), middle, left)
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)

@@ -57,27 +57,13 @@ _TILE = 32 * _BLOCK
 @dataclass(frozen=True)
 class Moments:
     """What is kept of columns of numbers: three sums by class, which add up and merge, and their
-    largest size.
+    largest size."""
 
-    Attributes
-    ----------
-    count : array of shape (n_numbers, n_classes)
-        Weight of the rows in which the column is not missing.
-    mean : array of shape (n_numbers, n_classes)
-        Their mean; 0 where there are none.
-    squares : array of shape (n_numbers, n_classes)
-        Their sum of squares about the mean.
-    largest : array of shape (n_numbers,)
-        The largest absolute value in the column; 0 where there is none.
-    names : tuple of str
-        Names of the columns, for messages.
-    """
-
-    count: Floats
-    mean: Floats
-    squares: Floats
-    largest: Floats
-    names: tuple[str, ...] = ()
+    count: Floats  # weight of the rows in which the column is not missing, (n_numbers, n_classes)
+    mean: Floats  # their mean; 0 where there are none
+    squares: Floats  # their sum of squares about the mean
+    largest: Floats  # the largest absolute value in the column, (n_numbers,); 0 where there is none
+    names: tuple[str, ...] = ()  # of the columns, for messages
 
     @classmethod
     def of(
@@ -88,11 +74,8 @@ class Moments:
         weights: Floats | None = None,
         names: tuple[str, ...] = (),
     ) -> Moments:
-        """The moments of a table.
-
-        `numbers` has a column of the table in each row, NaN being missing; `y` holds class codes 0
-        … n_classes − 1, and `weights` how many rows each row stands for. Names are for messages.
-        """
+        """The moments of a table: `numbers` has a column of it in each row, NaN being missing; `y`
+        holds class codes, and `weights` how many rows each row stands for."""
         n_numbers, n_rows = numbers.shape
         y = np.asarray(y, dtype=np.intp)
         weights = np.ones(n_rows) if weights is None else weights
@@ -108,12 +91,7 @@ class Moments:
 
     @classmethod
     def _checked(
-        cls,
-        count: Floats,
-        mean: Floats,
-        squares: Floats,
-        largest: Floats,
-        names: tuple[str, ...],
+        cls, count: Floats, mean: Floats, squares: Floats, largest: Floats, names: tuple[str, ...]
     ) -> Moments:
         too_large = np.flatnonzero(~np.isfinite(squares).all(axis=1))
         if too_large.size:
@@ -204,11 +182,8 @@ class Moments:
 
 
 def add_log_densities(numbers: Floats, mean: Floats, sd: Floats, out: Floats) -> None:
-    """Add Σ_j log N(x_j; mean_jc, sd_jc) to `out`, for every row and class.
-
-    `numbers` has a column of the table in each row. What is missing (NaN) is left out of the sum,
-    which is what integrating over it gives.
-    """
+    """Add Σ_j log N(x_j; mean_jc, sd_jc) to `out`, for every row and class, without what is missing
+    (NaN): what integrating over it gives. `numbers` has a column of the table in each row."""
     n_rows = numbers.shape[1]
     scale, height = np.sqrt(0.5) / sd, -np.log(sd) - 0.5 * np.log(2.0 * np.pi)
     with TileThreads(None if n_rows > _TILE else 1) as threads:

@@ -23,6 +23,7 @@ them.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -38,27 +39,13 @@ from lindero.runtime.threads import TileThreads
 
 @dataclass(frozen=True, eq=False)
 class CodedRows:
-    """Rows of coded attributes with their classes and weights: all that counting looks at.
+    """Rows of coded attributes with their classes and weights: all that counting looks at."""
 
-    Attributes
-    ----------
-    codes : integer array of shape (n_attributes, n_rows)
-        A row for each attribute: 0 is missing, 1 … r are its values.
-    cards : int array of shape (n_attributes,)
-        Number r of values of each attribute.
-    y : integer array of shape (n_rows,)
-        Classes 0 … K − 1.
-    n_classes : int
-        Number K of classes.
-    weights : array of shape (n_rows,) or None
-        How many rows each row stands for; None counts each once.
-    """
-
-    codes: Array
-    cards: Array
-    y: Array
-    n_classes: int
-    weights: Array | None = None
+    codes: Array  # (n_attributes, n_rows): 0 is missing, 1 … r are values
+    cards: Array  # number r of values of each attribute
+    y: Array  # classes 0 … K − 1
+    n_classes: int  # K
+    weights: Array | None = None  # how many rows each row stands for; None counts each once
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
@@ -68,7 +55,6 @@ class CodedRows:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return int(self.codes.shape[1])
 
     @property
@@ -166,7 +152,6 @@ class CountLayout:
     def of(cls, cards: Array, n_classes: int, with_pairs: bool) -> CountLayout:
         slots = np.asarray(cards, dtype=np.int64) + 1
         singles = np.cumsum(slots * n_classes)
-        single_cells = int(singles[-1]) if len(slots) else 0
         d = len(slots) if with_pairs else 0
         first, second = np.triu_indices(d, 1)
         ends = np.cumsum(slots[first] * slots[second] * n_classes)
@@ -174,31 +159,23 @@ class CountLayout:
         starts[first, second] = starts[second, first] = np.concatenate([[0], ends])[:-1]
         strides = np.full_like(starts, n_classes)
         strides[first, second] = slots[second] * n_classes
-        return cls(
-            singles - slots * n_classes,
-            starts,
-            strides,
-            single_cells,
-            int(ends[-1]) if len(ends) else 0,
-        )
+        single_cells, pair_cells = int(singles.max(initial=0)), int(ends.max(initial=0))
+        return cls(singles - slots * n_classes, starts, strides, single_cells, pair_cells)
 
 
 def group_attributes(lowest: Array, radix: Array, most: int) -> tuple[list[Group], Array]:
     """Groups of at most `most` mixed numbers, attributes of few values first; and the wide ones."""
-    groups: list[Group] = []
-    waiting: list[int] = []
-    size = 1
+    members: list[list[int]] = []
+    size = most + 1  # of the last group: the first attribute begins one
     for i in np.argsort(radix, kind="stable"):
         if radix[i] > most:
             break
         if size * radix[i] > most:
-            groups.append(Group.of(waiting, lowest, radix))
-            waiting, size = [], 1
-        waiting.append(int(i))
+            members.append([])
+            size = 1
+        members[-1].append(int(i))
         size *= int(radix[i])
-    if waiting:
-        groups.append(Group.of(waiting, lowest, radix))
-    return groups, np.flatnonzero(radix > most)
+    return [Group.of(own, lowest, radix) for own in members], np.flatnonzero(radix > most)
 
 
 # -- one pass over the rows -----------------------------------------------------------------------
@@ -218,7 +195,7 @@ _THREAD_WORK = 2**20
 
 
 #: Calls a function on each of some items, in threads or not.
-Runner = Callable[[Callable[[Any], Any], Iterable[Any]], None]
+Runner = Callable[[Callable[[Any], Any], Iterable[Any]], Any]
 
 
 class CountingPass:
@@ -231,7 +208,8 @@ class CountingPass:
         self.radix = highest - self.lowest + 1
         self.singles = np.zeros(self.layout.single_cells)
         self.pairs = np.zeros(self.layout.pair_cells)
-        self.unit = _exact_unit(rows) if rows.weights is None else np.float64
+        whole = np.uint32 if rows.n_rows < 2**32 else np.uint64  # holds the count of all rows
+        self.unit = whole if rows.weights is None else np.float64
         self.groups, self.wide = self._plan_groups()
         self.slots = np.array([group.slots for group in self.groups], dtype=np.int64)
         self.narrow = np.setdiff1d(np.arange(len(self.radix)), self.wide)
@@ -251,9 +229,7 @@ class CountingPass:
         allowed = max(_JOINT_BYTES, 2 * self.pairs.nbytes)
         cell_bytes = 2 * np.dtype(self.unit).itemsize
         while True:
-            most = cells // n_classes
-            if self.with_pairs:
-                most = math.isqrt(most)
+            most = math.isqrt(cells // n_classes) if self.with_pairs else cells // n_classes
             groups, wide = group_attributes(self.lowest, self.radix, most)
             sizes = _joint_sizes(groups, n_classes, self.with_pairs)
             if cell_bytes * sum(int(size.sum()) for size in sizes) <= allowed:
@@ -263,11 +239,10 @@ class CountingPass:
     def additions(self) -> int:
         """How many there will be, of rows to tables."""
         n_groups, n_wide = len(self.groups), len(self.wide)
-        n_rows, tables = self.rows.n_rows, n_groups + n_wide
+        tables = n_groups + n_wide
         if self.with_pairs:
-            tables += n_groups * (n_groups - 1) // 2 + n_wide * len(self.narrow)
-            tables += n_wide * (n_wide - 1) // 2
-        return tables * n_rows
+            tables += math.comb(n_groups, 2) + n_wide * len(self.narrow) + math.comb(n_wide, 2)
+        return tables * self.rows.n_rows
 
     def stages(self, start: int, labels: Array, increments: Array) -> list[list[Callable[[], Any]]]:
         """Work on the rows of a block; tasks of one stage may run at the same time."""
@@ -319,11 +294,11 @@ def count_tables(
     of_class = np.zeros(rows.n_classes)
 
     def count(run: Runner) -> None:
-        for start in _block_starts(rows, work.block_rows):
+        for start in range(0, rows.n_rows, max(1, work.block_rows)):
             labels, increments = _block_input(rows, start, work.block_rows)
             of_class[:] += np.bincount(labels, weights=increments, minlength=rows.n_classes)
             for stage in work.stages(start, labels, increments):
-                run(_call, stage)
+                run(operator.call, stage)
         run(work.spread, range(len(work.groups)))
 
     _run_in_threads(count, work.additions(), n_threads)
@@ -339,39 +314,26 @@ def count_family_tables(
     tables = [np.zeros(shape) for shape in shapes]
 
     def count(run: Runner) -> None:
-        for start in _block_starts(rows, _BLOCK_ROWS):
+        for start in range(0, rows.n_rows, _BLOCK_ROWS):
             labels, increments = _block_input(rows, start, _BLOCK_ROWS)
             tasks = []
             for family, table in zip(families, tables, strict=True):
                 strides = np.array(table.strides[:-1], dtype=np.int64) // table.itemsize
                 given = (family, strides, labels, increments, table.reshape(-1))
                 tasks.append(partial(add_family, rows.codes, start, *given))
-            run(_call, tasks)
+            run(operator.call, tasks)
 
     _run_in_threads(count, rows.n_rows * sum(len(shape) for shape in shapes), n_threads)
     return tables
 
 
-def _call(task: Callable[[], Any]) -> None:
-    task()
-
-
 def _run_in_threads(count: Callable[[Runner], None], additions: int, n_threads: int | None) -> None:
     """With as many threads as asked for or available, but none for little work."""
     if additions < _THREAD_WORK:
-        count(_run_in_turn)
+        count(lambda work, items: [work(item) for item in items])
         return
     with TileThreads(n_threads) as threads:
         count(threads.map)
-
-
-def _run_in_turn(work: Callable[[Any], Any], items: Iterable[Any]) -> None:
-    for item in items:
-        work(item)
-
-
-def _block_starts(rows: CodedRows, block_rows: int) -> range:
-    return range(0, rows.n_rows, max(1, block_rows))
 
 
 def _block_input(rows: CodedRows, start: int, block_rows: int) -> tuple[Array, Array]:
@@ -382,16 +344,11 @@ def _block_input(rows: CodedRows, start: int, block_rows: int) -> tuple[Array, A
     return labels, np.array(rows.weights[start : start + block_rows], dtype=np.float64)
 
 
-def _exact_unit(rows: CodedRows) -> type:
-    """Whole numbers that hold the count of all rows."""
-    return np.uint32 if rows.n_rows < 2**32 else np.uint64
-
-
 def _joint_sizes(groups: list[Group], n_classes: int, with_pairs: bool) -> list[Array]:
     """Cells of the joint tables of each group with all later ones."""
     slots = np.array([group.slots for group in groups], dtype=np.int64)
-    after = [slots[k + 1 :] if with_pairs else slots[:0] for k in range(len(slots))]
-    return [slots[k] * n_classes * others for k, others in enumerate(after)]
+    last = len(slots) if with_pairs else 0
+    return [slots[k] * n_classes * slots[k + 1 : last] for k in range(len(slots))]
 
 
 # -- compiled loops -------------------------------------------------------------------------------

@@ -50,27 +50,14 @@ from lindero.runtime.compilation import EXACT
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Weights of rows by class, attribute and pair of attributes.
+    """Weights of rows by class, attribute and pair of attributes i < j; tables stand one after the
+    other."""
 
-    Parameters
-    ----------
-    n_classes : int
-        Number K of classes.
-    cards : ndarray of shape (n_attributes,)
-        Number r of values of each attribute.
-    of_class : ndarray of shape (n_classes,)
-        Weight of the rows of each class.
-    singles : ndarray
-        The tables of all attributes, one after the other.
-    pairs : ndarray or None
-        The tables of all pairs i < j, one after the other; None where pairs were not counted.
-    """
-
-    n_classes: int
-    cards: Array
-    of_class: Array
+    n_classes: int  # K
+    cards: Array  # number r of values of each attribute
+    of_class: Array  # weight of the rows of each class
     singles: Array
-    pairs: Array | None = None
+    pairs: Array | None = None  # None where pairs were not counted
 
     @cached_property
     def layout(self) -> CountLayout:
@@ -79,7 +66,6 @@ class Counts:
 
     @property
     def n_attributes(self) -> int:
-        """Number of attributes."""
         return len(self.cards)
 
     def single(self, i: int) -> Array:
@@ -140,12 +126,8 @@ class Counts:
                 self.pair(i, j)[: table.shape[0], : table.shape[1]] += table
 
     def merge(self, other: Counts) -> Counts:
-        """Counts of the rows of both; neither is changed.
-
-        Attributes may have more or fewer values in the other, as long as codes mean the same. The
-        result is that of counting all rows at once: exactly if weights are whole numbers, to
-        rounding otherwise.
-        """
+        """Counts of the rows of both, as of counting all rows at once. Attributes may have more or
+        fewer values in the other, as long as codes mean the same."""
         if self.n_classes != other.n_classes or self.n_attributes != other.n_attributes:
             raise ValueError(
                 f"Counts of {self.n_attributes} attributes and {self.n_classes} classes cannot be "
@@ -188,11 +170,8 @@ def count_pairs(
     names: Sequence[str] | None = None,
     room: float = 0.0,
 ) -> Counts:
-    """Count every attribute and every pair of attributes by class, in one pass over the rows.
-
-    Tables of more than 2 GiB are refused, in which `room` bytes are left for what is made of the
-    counts. Names of the attributes are for messages.
-    """
+    """Count every attribute and every pair by class, in one pass over the rows. Tables that would
+    not fit, with `room` bytes for what is made of them, are refused. Names are for messages."""
     check_pair_memory(rows.cards, rows.n_classes, names, room)
     of_class, singles, pairs = count_tables(rows, n_threads, with_pairs=True)
     return Counts(rows.n_classes, rows.cards, of_class, singles, pairs)
@@ -204,11 +183,8 @@ def count_families(
     n_threads: int | None = None,
     names: Sequence[str] | None = None,
 ) -> list[Array]:
-    """Count chosen sets of attributes by class: a child and its parents, for example.
-
-    Returns a table of shape (r_child + 1, r_parent + 1, …, K) for each family. A ValueError refuses
-    tables that would take more than 2 GiB with those of the network that is made of them.
-    """
+    """Count chosen sets of attributes by class, a child and its parents, into a table of shape
+    (r_child + 1, r_parent + 1, …, K) for each. Tables that would not fit are refused."""
     _ = rows.ranges  # checked
     chosen = [np.asarray(family, dtype=np.int64) for family in families]
     check_family_memory(chosen, rows.cards, rows.n_classes, names)

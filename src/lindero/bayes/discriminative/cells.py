@@ -30,7 +30,6 @@ class FamilyCells:
 
     @property
     def n_attributes(self) -> int:
-        """How many attributes there are."""
         return len(self.parents)
 
     @cached_property
@@ -53,7 +52,6 @@ class FamilyCells:
 
     @property
     def size(self) -> int:
-        """Number of rows."""
         return int(self.starts[-1]) + 1
 
     @cached_property
@@ -77,13 +75,8 @@ class FamilyCells:
     @cached_property
     def connected(self) -> Array:
         """Attributes with an arc from or to anything: the others say nothing of the class."""
-        chosen = np.array(
-            [
-                tells or bool(above)
-                for tells, above in zip(self.with_class, self.parents, strict=True)
-            ],
-            dtype=bool,
-        )
+        linked = [*map(bool, self.parents)]
+        chosen: Array = np.logical_or(self.with_class, linked).astype(bool)
         chosen[[p for above in self.parents for p in above]] = True
         return chosen
 
@@ -99,9 +92,7 @@ class FamilyCells:
 
     def join(self, tables: Sequence[Array], of_class: Array) -> Array:
         """Join tables of shape (r + 1, r_p1 + 1, …, K), and one of the class, to one array."""
-        parts = [
-            np.asarray(table, dtype=np.float64).reshape(-1, self.n_classes) for table in tables
-        ]
+        parts = [np.asarray(t, dtype=np.float64).reshape(-1, self.n_classes) for t in tables]
         return np.concatenate([*parts, np.asarray(of_class, dtype=np.float64)[None]])
 
     def split(self, values: Array) -> tuple[Array, ...]:
@@ -138,11 +129,8 @@ class FamilyCells:
         for i, tells in enumerate(self.with_class):
             table = np.moveaxis(self.view_seen(logs, i), 0, -2)
             tables.append(np.ascontiguousarray(table if tells else table[..., :1]))
-        log_prior = logs[-1].copy()
-        return Network(
-            self.cards, self.n_classes, self.parents, self.with_class, log_prior, tuple(tables),
-            unseen,
-        )  # fmt: skip
+        graph = (self.cards, self.n_classes, self.parents, self.with_class)
+        return Network(*graph, logs[-1].copy(), tuple(tables), unseen)
 
     @classmethod
     def from_network(cls, network: Network) -> tuple[FamilyCells, Array]:

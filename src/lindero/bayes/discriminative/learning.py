@@ -21,9 +21,8 @@ the fold's rows. The largest strength is taken whose loss exceeds the least one 
 standard error of the difference: where rows cannot tell two apart, the one nearer to the generative
 estimate is safer. The i-th row of a class is in fold i mod 5: nothing is drawn.
 
-**Parents without any value.** They tell their children nothing: counts with such a parent all lie
-in its slot of missing values, and the generative estimate of the children ignores it. It is left
-out before learning, and put in again afterwards.
+**Parents without any value** tell their children nothing. They are left out before learning, and
+put in again afterwards.
 """
 
 from __future__ import annotations
@@ -165,30 +164,11 @@ def learn_discriminatively(
 ) -> DiscriminativeFit:
     """Learn the parameters of a graph for the prediction of the class.
 
-    Parameters
-    ----------
-    families : FamilyCounts
-        The graph, and counts for the generative estimate.
-    codes, y, weights, numbers
-        As in `ConditionalRows`.
-    moments : Moments, optional
-        Of `numbers`; made here if not given.
-    alpha : float
-        Pseudo-counts of the generative estimate, above 0.
-    prior : array of shape (K,), optional
-        Class probabilities to begin with, in place of their shares.
-    penalty : float
-        Pseudo-counts of every value, distributed as the generative estimate; 0 is none.
-    solver : {"accelerated", "tm"}
-        L-BFGS, or moving counts.
-    max_iter : int
-        Most evaluations of the objective.
-    tolerance : float
-        Relative improvement of the objective by an iteration below which learning ends.
-    stopping : EarlyStopping, optional
-        Ends learning by the log-loss of other rows; the best parameters are returned.
-    n_threads : int, optional
-        Threads over rows; None takes all that are allowed. The result is always the same.
+    `families` are the graph and its counts, whose estimate with `alpha` pseudo-counts, above 0, and
+    class probabilities `prior` (by default their shares) is the start. Rows are as in
+    `ConditionalRows`; `moments` are those of `numbers`. `penalty` are pseudo-counts of every value,
+    distributed as that estimate. Learning ends after `max_iter` evaluations of the objective, when
+    an iteration improves it by less than the share `tolerance`, or by `stopping`.
     """
     if solver not in SOLVERS:
         raise ValueError(f"solver is {solver!r}; there are {sorted(SOLVERS)}.")
@@ -319,7 +299,8 @@ def restore_network(network: Network, families: FamilyCounts) -> Network:
         pair = [network.log_tables[i], network.log_tables[i][..., 0, :] if new is None else new]
         for axis, p in enumerate(above):
             if p in gone:
-                pair = [_repeat(part, axis, max(1, int(network.cards[p]))) for part in pair]
+                times = max(1, int(network.cards[p]))
+                pair = [np.repeat(np.expand_dims(part, axis), times, axis) for part in pair]
         if any(network.cards[p] == 0 for p in above):
             without_empty[i] = pair[0], pair[1]
             kept = tuple(slice(0 if network.cards[p] == 0 else None) for p in above)
@@ -335,15 +316,6 @@ def restore_network(network: Network, families: FamilyCounts) -> Network:
     )
 
 
-def _repeat(table: Array, axis: int, times: int) -> Array:
-    return np.repeat(np.expand_dims(table, axis), times, axis=axis)
-
-
 def _find_unseen(families: FamilyCounts) -> set[int]:
     """Attributes that are someone's parent, and that no row has a value of."""
-    return {
-        p
-        for above in families.parents
-        for p in above
-        if not np.any(families.tables[p][1:])
-    }  # fmt: skip
+    return {p for above in families.parents for p in above if not np.any(families.tables[p][1:])}

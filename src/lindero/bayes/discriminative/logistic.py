@@ -129,12 +129,7 @@ def absorb_normalisers(cells: FamilyCells, logs: Array) -> Array:
 
 def find_host(cells: FamilyCells, i: int) -> int | None:
     """The attribute whose family holds all parents of attribute i; None: the class alone does.
-
-    Raises
-    ------
-    LookupError
-        If there are parents, and no such attribute.
-    """
+    LookupError: there are parents, and no such attribute."""
     above = cells.parents[i]
     if not above:
         return None
@@ -209,7 +204,9 @@ def fit_margins(cells: FamilyCells, logs: Array, wanted: Array) -> Array:
     total = wanted[-1]
     shared = np.zeros((cells.size, 1))
     families = [i for i in cells.order if cells.with_class[i] and cells.cards[i] > 0]
-    below = _group_by_host(cells, families)
+    below: dict[int | None, list[int]] = {at: [] for at in (None, *families)}
+    for i in families:
+        below[find_host(cells, i)].append(i)
     aims = {i: cells.view_seen(wanted[:, None], i)[..., 0] / total for i in families}
     for _ in range(_MOST_ROUNDS):
         worst = 0.0
@@ -231,14 +228,6 @@ def fit_margins(cells: FamilyCells, logs: Array, wanted: Array) -> Array:
         if worst < _PRECISION:
             break
     return absorb_normalisers(cells, logs + shared)
-
-
-def _group_by_host(cells: FamilyCells, families: list[int]) -> dict[int | None, list[int]]:
-    """The attributes that each one is the host of."""
-    below: dict[int | None, list[int]] = {None: []} | {i: [] for i in families}
-    for i in families:
-        below[find_host(cells, i)].append(i)
-    return below
 
 
 def _update_host(cells: FamilyCells, i: int, joint: Array, margin: Array) -> None:

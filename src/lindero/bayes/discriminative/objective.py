@@ -16,10 +16,9 @@ so N too changes with θ and is computed anew in each iteration:
 
     surplus = Σ_rows Σ_c w (1[c = y] − P(c | x)) E[N | x, c].
 
-One pass over the rows: look-ups, posteriors, and sums in fixed parts that are added in order, so
-that the number of threads changes no bit. Without numbers, CLL of complete rows needs no look at
-their classes: it is ⟨N, log θ⟩ − Σ w log Σ_c exp(score). With numbers the two parts would be large
-and nearly equal, and CLL is summed row by row.
+Without numbers, CLL of complete rows needs no look at their classes: it is ⟨N, log θ⟩ −
+Σ w log Σ_c exp(score). With numbers the two parts would be large and nearly equal, and CLL is
+summed row by row.
 
 **Penalty**: a Dirichlet prior towards the generative estimate θ̂. Discriminative parameters of
 large tables overfit. With ρ pseudo-counts for every value, distributed as θ̂, the objective is
@@ -238,13 +237,10 @@ class ConditionalRows:
     def _add_expected(self, parameters: NetworkParameters, surplus: Array, cells: Array) -> None:
         """Add Σ_rows Σ_c surplus · E[N | x, c] of the rows that are summed out."""
         k = self.n_looked_up
-        network = self.cells.to_network(parameters.logs)
-        codes = self.codes[:, k:]
+        network, codes = self.cells.to_network(parameters.logs), self.codes[:, k:]
         for c in range(self.cells.n_classes):
             same = np.full(codes.shape[1], c)
-            tables = expect_counts(
-                network, codes, same, surplus[:, c], None, self.threads.n_threads
-            )
+            tables = expect_counts(network, codes, same, surplus[:, c], self.threads.n_threads)
             of_class = np.zeros(self.cells.n_classes)
             of_class[c] = surplus[:, c].sum()
             cells += self.cells.join(tables, of_class)
@@ -364,14 +360,12 @@ class ConditionalProblem:
 
     def explain_local_optimum(self) -> str | None:
         """Why there may be optima beside the one that is found."""
-        if self.is_free:
-            return None
         cells = self.rows.cells
         if not is_global(cells.parents, cells.with_class):
             return "some attributes have parents that are not parents of one another"
         if not self.rows.is_complete:
             return "rows have missing values"
-        return "a penalty need not be concave"
+        return None if self.penalty is None else "a penalty need not be concave"
 
     def estimate(self, counts: Array, sums: Array) -> NetworkParameters:
         """Tables and normals of largest likelihood."""

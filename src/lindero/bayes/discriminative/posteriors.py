@@ -91,16 +91,6 @@ class FamilyGroups:
             mixed,
         )
 
-    def compute_scores(self, logs: Array) -> Array:
-        """What each entry adds to the scores of all classes but the last."""
-        out = np.empty((int(self.starts[-1]), logs.shape[1] - 1))
-        add_up(logs, self.starts, self.family_starts, self.cells, out)
-        return out
-
-    def spread(self, sums: Array, counts: Array) -> None:
-        """Add sums by entry to the cells of families."""
-        spread(sums, self.starts, self.family_starts, self.cells, counts)
-
 
 def _plan_groups(
     families: list[int], parents: tuple[tuple[int, ...], ...], radix: Array, most: int
@@ -183,7 +173,9 @@ def sum_posteriors(
     shape (size, K). `shift` and `posterior` are as in `add_posteriors`."""
     n_rows, K = groups.mixed.shape[1], logs.shape[1]
     weights = np.empty(0) if weights is None else weights
-    scores, prior = groups.compute_scores(logs), logs[-1, :-1] - logs[-1, -1]
+    where = (groups.starts, groups.family_starts, groups.cells)
+    scores, prior = np.empty((int(groups.starts[-1]), K - 1)), logs[-1, :-1] - logs[-1, -1]
+    add_up(logs, *where, scores)
     ends = split_rows(n_rows, len(scores) * K)
     n_parts = len(ends) - 1
     sums, of_class = np.zeros((n_parts, len(scores), K)), np.zeros((n_parts, K))
@@ -197,7 +189,7 @@ def sum_posteriors(
 
     threads.run(add, ends, n_rows * (len(groups.mixed) + 4))
     counts = np.zeros_like(logs)
-    groups.spread(sums.sum(axis=0), counts)
+    spread(sums.sum(axis=0), *where, counts)
     counts[-1] = of_class.sum(axis=0)
     return float(totals.sum()), counts
 

@@ -105,9 +105,9 @@ def move_counts(
             if rate <= tolerance * max(1.0, abs(now.objective)):
                 end = problem.describe_rest(parameters)
                 break
-            feasible = _SAFETY * min(
-                _find_first_zero(counts, change), find_largest_step(sums, of_sums)
-            )
+            falls = change < 0
+            first_zero = float((counts[falls] / -change[falls]).min(initial=np.inf))
+            feasible = _SAFETY * min(first_zero, find_largest_step(sums, of_sums))
             step = min(1.0, 4.0 * step, feasible)
             for _ in range(_MOST_TRIES):
                 tried = problem.estimate(counts + step * change, sums + step * of_sums)
@@ -150,12 +150,6 @@ def _compute_rate(problem: ConditionalProblem, counts: Array, change: Array) -> 
             whole = table.sum(axis=0) ** 2 / of_counts.sum(axis=0)
             rate += float((table**2 / of_counts).sum() - whole.sum())
     return rate
-
-
-def _find_first_zero(counts: Array, change: Array) -> float:
-    """The step at which the first count falls to zero."""
-    falls = change < 0
-    return float((counts[falls] / -change[falls]).min(initial=np.inf))
 
 
 def _compute_change(problem: ConditionalProblem, counts: Array, surplus: Array) -> Array:

@@ -97,25 +97,18 @@ class BayesNetwork:
                 f"The columns {self.left_out} are Gaussian and not in the network: ask the "
                 "classifier, which knows their densities."
             )
-        schema = Schema(
-            tuple(
-                Column(name, "category", tuple(values))
-                for name, values in zip(self.names, self.values, strict=True)
-            )
-        )
+        columns = zip(self.names, self.values, strict=True)
+        schema = Schema(tuple(Column(name, "category", tuple(values)) for name, values in columns))
         joint = self.network.log_joint(schema.read(X, unseen="smooth").codes)
         return to_posterior(joint, self.network.log_prior)
 
     @property
     def arcs(self) -> list[tuple[str, str]]:
         """Every arc, from parent to child, those from the class first."""
-        pairs = enumerate(zip(self.network.parents, self.network.with_class, strict=True))
-        arcs, between = [], []
-        for i, (parents, with_class) in pairs:
-            if with_class:
-                arcs.append((self.class_name, self.names[i]))
-            between += [(self.names[p], self.names[i]) for p in parents]
-        return arcs + between
+        names, own = self.names, self.network.with_class
+        arcs = [(self.class_name, name) for name, tells in zip(names, own, strict=True) if tells]
+        families = enumerate(self.network.parents)
+        return arcs + [(names[p], names[i]) for i, above in families for p in above]
 
     def table(self, name: str, backend: str | None = None) -> Any:
         """The probabilities of an attribute, or of the class, as a dataframe.
@@ -148,23 +141,16 @@ class BayesNetwork:
                     f"There is no attribute {name!r}; there are {[self.class_name, *self.names]}."
                 )
             i = self.names.index(name)
-            values, rows = self.values[i], self._list_rows(i)
-            above = [self.class_name] * self.network.with_class[i]
-            choices = [self.classes] * self.network.with_class[i]
-            for parent in self.network.parents[i]:
-                above.append(self.names[parent])
-                choices.append(self.values[parent])
-            combinations = list(itertools.product(*choices))
-            for at, parent_name in enumerate(above):
-                columns[parent_name] = [combination[at] for combination in combinations]
+            table = np.moveaxis(np.exp(self.network.log_tables[i]), -1, 0)  # by class, then parents
+            values, rows = self.values[i], table.reshape(-1, table.shape[-1])
+            above = {self.class_name: self.classes} if self.network.with_class[i] else {}
+            above |= {self.names[p]: self.values[p] for p in self.network.parents[i]}
+            combinations = list(itertools.product(*above.values()))
+            for at, parent in enumerate(above):
+                columns[parent] = [combination[at] for combination in combinations]
         for value, probabilities in zip(values, rows.T, strict=True):
             columns[find_free_name(str(value), columns)] = probabilities
         return nw.from_dict(columns, backend=choose_backend(backend)).to_native()
-
-    def _list_rows(self, i: int) -> Array:
-        """Probabilities of attribute i: a row for each class and values of its parents."""
-        table = np.moveaxis(np.exp(self.network.log_tables[i]), -1, 0)
-        return table.reshape(-1, table.shape[-1])
 
     def to_bif(self) -> str:
         """The network as BIF, which other programs read."""

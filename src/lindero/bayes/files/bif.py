@@ -19,14 +19,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import product
-from math import isfinite, prod
+from math import prod
 
 import numpy as np
 
 from lindero.bayes.files.exchange import (
     Variable,
+    declare,
     find_table_shape,
     make_file_error,
+    read_probability,
     set_table,
 )
 from lindero.errors import ModelFileError
@@ -170,8 +172,6 @@ class _BifReader:
     def _read_variable(self) -> None:
         line = self._taken_line
         variable = Variable(self._word("the name of a variable"), [], line=line)
-        if variable.word in self._known:
-            raise variable.error("it is declared twice.")
         self._expect("{")
         while self._token != "}":
             kind = self._take()
@@ -191,9 +191,7 @@ class _BifReader:
             else:
                 raise self._error(f"expected 'type', 'property' or '}}', not {_show(kind)}.")
         self._advance()
-        if len(set(variable.states)) < max(1, len(variable.states)):
-            raise variable.error("it needs values, all different.")
-        self._known[variable.word] = variable
+        declare(self._known, variable)
 
     def _read_probability(self) -> None:
         line = self._taken_line
@@ -261,11 +259,8 @@ class _BifReader:
     def _numbers(self, count: int) -> list[float]:
         numbers: list[float] = []
         for word in self._words_until(";", "a probability"):
-            try:
-                number = float(word)
-            except ValueError:
-                number = np.nan
-            if not isfinite(number) or "_" in word:
+            number = read_probability(word)
+            if number is None:
                 raise self._error(f"a probability must be a number, not {_show(word)}.")
             numbers.append(number)
         if len(numbers) != count:

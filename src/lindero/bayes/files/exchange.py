@@ -20,7 +20,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from math import isfinite, prod
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -79,6 +79,24 @@ def find_table_shape(variable: Variable, known: dict[str, Variable]) -> tuple[in
     return shape
 
 
+def declare(known: dict[str, Variable], variable: Variable) -> None:
+    """Keep a variable that a file declares."""
+    if variable.word in known:
+        raise variable.error("it is declared twice.")
+    if len(set(variable.states)) < max(1, len(variable.states)):
+        raise variable.error("it needs values, all different.")
+    known[variable.word] = variable
+
+
+def read_probability(word: str) -> float | None:
+    """A finite number, or None."""
+    try:
+        number = float(word)
+    except ValueError:
+        return None
+    return number if isfinite(number) and "_" not in word else None
+
+
 def set_table(variable: Variable, table: Array) -> None:
     """Check the probabilities that a file gives to a variable, and keep them."""
     with np.errstate(over="ignore"):
@@ -103,7 +121,7 @@ def to_exchange(
 ) -> list[Variable]:
     """The variables of a network, the class first; values are in the order of their codes."""
     _require_sizes(network, names, values, classes)
-    words = spell_names([class_name, *names])
+    words = spell([str(name) for name in (class_name, *names)], _is_name, str.lower)
     the_class = _make_variable(words[0], class_name, classes)
     the_class.properties["role"] = "class"
     the_class.table = _pad(np.exp(network.log_prior), ())
@@ -126,10 +144,7 @@ def to_exchange(
 
 
 def _require_sizes(
-    network: Network,
-    names: Sequence[str],
-    values: Sequence[Sequence[Any]],
-    classes: Sequence[Any],
+    network: Network, names: Sequence[str], values: Sequence[Sequence[Any]], classes: Sequence[Any]
 ) -> None:
     n = len(network.cards)
     if len(names) != n or len(values) != n:
@@ -150,15 +165,15 @@ def _require_sizes(
 
 def _make_variable(word: str, name: str, values: Sequence[Any]) -> Variable:
     filling = [f"unused{k + 1}" for k in range(_FEWEST - len(values))]
-    states = spell_values([*values, *filling])
+    states = spell([str(to_plain(value)) for value in (*values, *filling)], _is_value, str)
     properties = {}
     if word != name:
-        properties["name"] = keep_name(name)
+        properties["name"] = _keep(name, name)
     if filling:
         properties["states"] = str(len(values))
     for k, (state, value) in enumerate(zip(states, values, strict=False)):
         if state != to_plain(value):
-            properties[f"state{k + 1}"] = keep_value(value)
+            properties[f"state{k + 1}"] = _keep(value, json.dumps(to_plain(value)))
     return Variable(word, states, properties)
 
 
@@ -176,7 +191,7 @@ def _pad(table: Array, around: tuple[int, ...]) -> Array:
 def from_exchange(variables: Sequence[Variable], class_name: str | None) -> NamedNetwork:
     """The network that the variables of a file make, with names, values, class name and classes.
     `class_name` is the variable to take as the class; None is the one that is marked."""
-    true_names = [read_name(v.properties.get("name", v.word)) for v in variables]
+    true_names = [unquote(v.properties.get("name", v.word)) for v in variables]
     the_class = _find_class(variables, true_names, class_name)
     values = [_read_values(variable) for variable in variables]
     sizes = {v.word: len(own) for v, own in zip(variables, values, strict=True)}
@@ -291,19 +306,10 @@ _LONGEST_WORD = 60
 _LONGEST_PROPERTY = 5000
 
 
-def spell_names(names: Sequence[str]) -> list[str]:
-    """A word for each name, all different also when case is ignored."""
-    return _spell([str(name) for name in names], _is_name, str.lower)
-
-
-def spell_values(values: Sequence[Any]) -> list[str]:
-    """A word for each value of a variable, all different."""
-    return _spell([_text(value) for value in values], _is_value, str)
-
-
-def _spell(
+def spell(
     texts: Sequence[str], is_word: Callable[[str], bool], same: Callable[[str], str]
 ) -> list[str]:
+    """A word for each text; no two are the `same`."""
     words: dict[int, str] = {}
     taken: set[str] = set()
     for i, text in enumerate(texts):  # what needs no change keeps its word
@@ -341,10 +347,6 @@ def _simplify(text: str) -> str:
     return word if _IDENTIFIER.fullmatch(word) else "_" + word
 
 
-def _text(value: Any) -> str:
-    return str(to_plain(value))
-
-
 def to_plain(value: Any) -> Any:
     """The value as JSON can hold it."""
     if isinstance(value, np.generic):
@@ -352,32 +354,19 @@ def to_plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def keep_name(name: str) -> str:
-    """A name as the text of a property."""
-    return _require_short(str(name), quote(str(name), safe=""))
-
-
-def keep_value(value: Any) -> str:
-    """A value with its type as the text of a property."""
-    return _require_short(str(value), quote(json.dumps(to_plain(value)), safe=""))
-
-
-def _require_short(original: str, text: str) -> str:
-    if len(text) > _LONGEST_PROPERTY:
+def _keep(original: Any, text: str) -> str:
+    """A name, or a value as JSON, as the text of a property."""
+    quoted = quote(text, safe="")
+    if len(quoted) > _LONGEST_PROPERTY:
         raise ValueError(
-            f"The name or value {original[:40]!r}... is too long for the format: "
-            f"{len(text)} characters when encoded, and {_LONGEST_PROPERTY} are allowed. Shorten it."
+            f"The name or value {str(original)[:40]!r}... is too long for the format: "
+            f"{len(quoted)} characters when encoded, {_LONGEST_PROPERTY} are allowed. Shorten it."
         )
-    return text
-
-
-def read_name(text: str) -> str:
-    """The name that `kept_name` wrote."""
-    return unquote(text)
+    return quoted
 
 
 def read_value(text: str) -> Any:
-    """The value that `kept_value` wrote; ValueError if the text is no such thing."""
+    """The value that `_keep` wrote; ValueError if the text is no such thing."""
     try:
         value = json.loads(unquote(text))
     except RecursionError:

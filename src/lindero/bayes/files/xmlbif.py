@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import isfinite, prod
+from math import prod
 from typing import Any
 from xml.parsers import expat
 
@@ -21,8 +21,10 @@ import numpy as np
 
 from lindero.bayes.files.exchange import (
     Variable,
+    declare,
     find_table_shape,
     make_file_error,
+    read_probability,
     set_table,
 )
 from lindero.errors import ModelFileError
@@ -116,11 +118,7 @@ def read_xmlbif(text: str) -> list[Variable]:
         for entry in element.words("PROPERTY"):
             name, _, text = entry.partition("=")
             variable.properties[name.strip()] = text.strip()
-        if variable.word in known:
-            raise variable.error("it is declared twice.")
-        if len(set(variable.states)) < max(1, len(variable.states)):
-            raise variable.error("it needs values (OUTCOME), all different.")
-        known[variable.word] = variable
+        declare(known, variable)
     missing = dict(known)
     for element in network.all("DEFINITION"):
         words = [element.only("FOR").text, *element.words("GIVEN")]
@@ -142,14 +140,10 @@ def read_xmlbif(text: str) -> list[Variable]:
 
 
 def _read_numbers(table: _Element, count: int) -> list[float]:
-    text = table.text
-    words = text.split()
-    try:
-        numbers = [float(word) for word in words]
-    except ValueError:
-        numbers = []
-    if len(numbers) < len(words) or "_" in text or not all(map(isfinite, numbers)):
+    numbers = [read_probability(word) for word in table.text.split()]
+    found = [number for number in numbers if number is not None]
+    if len(found) < len(numbers):
         raise table.error("a TABLE must hold numbers only.")
-    if len(numbers) != count:
-        raise table.error(f"expected {count} probabilities, but {len(numbers)} are given.")
-    return numbers
+    if len(found) != count:
+        raise table.error(f"expected {count} probabilities, but {len(found)} are given.")
+    return found

@@ -237,10 +237,8 @@ def describe_clusters(
         ]  # fmt: skip
         apart = sorted((one for one in columns if one[0] > _LEAST), key=lambda one: -one[0])
         share = f"Cluster {z}, {np.exp(network.log_prior[z]):.1%} of the rows"
-        lines = [f"  {words}" for _, words in apart[:most]]
-        if not lines:
-            lines = ["  like all rows"]
-        paragraphs.append("\n".join([f"{share}:", *lines]))
+        lines = [f"  {words}" for _, words in apart[:most]] or ["  like all rows"]
+        paragraphs += [f"{share}:", *lines]
     return "\n".join(paragraphs)
 
 

@@ -62,9 +62,7 @@ class ClusteringOutcome(Enum):
     @property
     def is_converged(self) -> bool:
         """Whether clustering ended by itself."""
-        return self in (
-            ClusteringOutcome.CONVERGED, ClusteringOutcome.SETTLED, ClusteringOutcome.NO_GAIN
-        )  # fmt: skip
+        return self.name in ("CONVERGED", "SETTLED", "NO_GAIN")
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,6 @@ class LatentRows:
 
     @property
     def n_numbers(self) -> int:
-        """How many columns of numbers there are."""
         return len(self.gaussian.numbers)
 
     def count_parameters(self, n_clusters: int) -> int:
@@ -146,12 +145,10 @@ class LatentRows:
             add_log_densities(self.gaussian.numbers, mixture.mean, mixture.sd, shift)
             of_last = float(self.row_weights @ shift[:, -1])
         log_sums, counts, sums = self._compute_posteriors(mixture.logs, shift)
-        log_likelihood = (
-            log_sums + of_last + float(self._values @ mixture.logs[:, -1]) - self._log_units
-        )
-        return Expectation(
-            log_likelihood, log_likelihood + self._compute_log_prior(mixture), counts, sums
-        )
+        of_tables = float(self._values @ mixture.logs[:, -1])
+        log_likelihood = log_sums + of_last + of_tables - self._log_units
+        log_prior = self.alpha * float((mixture.logs[:-1] * self._used[:-1]).sum())
+        return Expectation(log_likelihood, log_likelihood + log_prior, counts, sums)
 
     def share_out(self, log_shares: Array) -> Expectation:
         """The E step of given shares, (n_rows, K), not normalised; L and J are not known."""
@@ -175,9 +172,6 @@ class LatentRows:
         square = np.divide(second, n, out=np.ones_like(n), where=n > 0)
         sd = np.sqrt(np.maximum(square - mean**2, self.min_scale**2))
         return Mixture(logs, mean, sd)
-
-    def _compute_log_prior(self, mixture: Mixture) -> float:
-        return self.alpha * float((mixture.logs[:-1] * self._used[:-1]).sum())
 
     def _compute_posteriors(self, logs: Array, shift: Array) -> tuple[float, Array, Array]:
         """Σ w log Σ_z exp(score_z − score of the last), counts, and sums."""

@@ -13,6 +13,7 @@ factor more, the probability of a new value given its parents; that is 1 where i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,13 +56,8 @@ def _find_patterns(
     is_parent = np.zeros((len(codes), 1), dtype=bool)
     is_parent[[p for parents in network.parents for p in parents]] = True
     hidden = (cards > 0) & ((chosen == 0) | (is_parent & (chosen > cards)))
-    _, first, pattern, n_alike = np.unique(
-        np.packbits(hidden, axis=0),
-        axis=1,
-        return_index=True,
-        return_inverse=True,
-        return_counts=True,
-    )
+    packed = np.packbits(hidden, axis=0)
+    _, first, pattern, n_alike = np.unique(packed, True, True, True, axis=1)
     return hidden, first, pattern, n_alike
 
 
@@ -133,10 +129,7 @@ def _choose_order(
     """The order in which to sum out, and the cells of its largest product."""
 
     def size(scope: Iterable[int]) -> int:
-        cells = 1
-        for j in scope:
-            cells *= int(cards[j])
-        return cells
+        return prod(int(cards[j]) for j in scope)
 
     left, order, largest = [set(scope) for scope in scopes], [], size(keep)
     remaining = set(summed)

@@ -12,7 +12,6 @@ missing values: it counts as it stands, with them in slot 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -42,17 +41,11 @@ def expect_counts(
     codes: Array,
     y: Array,
     weights: Array | None = None,
-    families: Sequence[Sequence[int]] | None = None,
     n_threads: int | None = None,
 ) -> list[Array]:
-    """Expected counts of each attribute with its parents and the class.
-
-    `codes` hold no new values. `families` are those of the network in the order wanted, (attribute,
-    parent, …); by default of all attributes in turn. Returns a table of shape (r + 1, r_p1 + 1, …,
-    r_pm + 1, K) for each. Slot 0, missing, is empty but for impossible rows and attributes without
-    values. The number of threads does not change the result.
-    """
-    wanted = _choose_families(network, families)
+    """Expected counts of each attribute with its parents and the class: a table of shape
+    (r + 1, r_p1 + 1, …, r_pm + 1, K) for each. Slot 0, missing, is empty but for impossible rows
+    and attributes without values. `codes` hold no new values; threads change no bit."""
     codes, y = _check_rows(network, codes, y)
     n_rows = codes.shape[1]
     w = np.ones(n_rows) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
@@ -88,22 +81,8 @@ def expect_counts(
     ends = [*cells.start[1:], cells.size]
     return [
         total[cells.start[i] : ends[i]].reshape(*(network.cards[[i, *network.parents[i]]] + 1), -1)
-        for i in wanted
+        for i in range(network.n_attributes)
     ]
-
-
-def _choose_families(network: Network, families: Sequence[Sequence[int]] | None) -> list[int]:
-    """The attributes whose families are asked for."""
-    if families is None:
-        return list(range(network.n_attributes))
-    for family in families:
-        known = len(family) > 0 and 0 <= family[0] < network.n_attributes
-        if not known or tuple(family[1:]) != network.parents[family[0]]:
-            raise ValueError(
-                f"{tuple(family)} is no family of this network: expected counts are of an "
-                "attribute followed by all its parents, in the network's order."
-            )
-    return [int(family[0]) for family in families]
 
 
 def _check_rows(network: Network, codes: Array, y: Array) -> tuple[Array, Array]:

@@ -134,10 +134,9 @@ def run_in_tiles(
     n_rows: int,
     n_steps: int,
     n_threads: int | None,
-    tile_rows: int | None = None,
+    step: int = _TILE_ROWS,
 ) -> None:
     """Run `work` on ranges of rows, in threads where there is enough to do."""
-    step = _TILE_ROWS if tile_rows is None else tile_rows
     tiles = [slice(k, min(k + step, n_rows)) for k in range(0, n_rows, step)]
     if n_steps < _THREAD_WORK or n_threads == 1:
         for tile in tiles:

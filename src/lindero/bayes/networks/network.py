@@ -38,48 +38,25 @@ from lindero.runtime.arrays import Array
 class Network:
     """A Bayesian network over coded attributes and a class; see the module.
 
-    Parameters
-    ----------
-    cards : int array of shape (n_attributes,)
-        How many values each attribute has, r.
-    n_classes : int
-        K.
-    parents : tuple of tuple of int
-        The attributes that are parents of each attribute.
-    with_class : tuple of bool
-        Whether the class is a parent too.
-    log_prior : float array of shape (K,)
-        log P(c).
-    log_tables : tuple of float arrays of shape (r_p1, …, r_pm, r, K or 1)
-        log P(x | parents, c); the last axis has length 1 where the class is no parent.
-    unseen : tuple of float arrays of shape (r_p1, …, r_pm, K or 1), or None
-        The logarithm of the probability of a new value. None: new values count as missing.
-    without_empty : mapping from int to (log table, unseen), optional
-        The tables of attributes that have parents without any value, r_p = 0, where `log_tables`
-        and `unseen` have no entry: here the axes of such parents have length 1. Attributes that are
-        not in it are uniform.
+    Tables of attributes that have parents without any value, r_p = 0, have no entry; those that
+    they have without such parents (axes of length 1) are in `without_empty`, or uniform.
     """
 
-    cards: Array
-    n_classes: int
-    parents: tuple[tuple[int, ...], ...]
-    with_class: tuple[bool, ...]
-    log_prior: Array
-    log_tables: tuple[Array, ...]
+    cards: Array  # how many values each attribute has, r
+    n_classes: int  # K
+    parents: tuple[tuple[int, ...], ...]  # the attributes that are parents of each attribute
+    with_class: tuple[bool, ...]  # whether the class is a parent too
+    log_prior: Array  # log P(c)
+    log_tables: tuple[Array, ...]  # log P(x | parents, c), each (r_p1, …, r_pm, r, K or 1)
+    #: The logarithm of the probability of a new value; None: new values count as missing.
     unseen: tuple[Array, ...] | None = None
     without_empty: Mapping[int, tuple[Array, Array]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n = self.n_attributes
-        parts: dict[str, Sequence[Any]] = {
-            "parents": self.parents,
-            "with_class": self.with_class,
-            "log_tables": self.log_tables,
-        }
-        if self.unseen is not None:
-            parts["unseen"] = self.unseen
-        for name, part in parts.items():
-            if len(part) != n:
+        for name in ("parents", "with_class", "log_tables", "unseen"):
+            part = getattr(self, name)
+            if part is not None and len(part) != n:
                 raise ValueError(f"{name} has {len(part)} entries for {n} attributes (cards).")
         if np.shape(self.log_prior) != (self.n_classes,):
             raise ValueError(
@@ -101,7 +78,6 @@ class Network:
 
     @property
     def n_attributes(self) -> int:
-        """How many attributes there are."""
         return len(self.cards)
 
     @property
@@ -236,10 +212,8 @@ def _compute_log_shares(seen: Array, alpha: float, uses_class: bool) -> tuple[Ar
 def sort_parents_first(
     parents: Sequence[Sequence[int]], names: Sequence[str] | None = None
 ) -> tuple[int, ...]:
-    """All attributes, each after its parents: the same order whenever parents are the same.
-
-    A ValueError names a parent that is no attribute, or a cycle. Names are for messages.
-    """
+    """All attributes, each after its parents, in an order that only parents decide; names are for
+    messages."""
     for i, own in enumerate(parents):
         for parent in own:
             if not 0 <= parent < len(parents):
@@ -292,9 +266,7 @@ class FamilyCounts:
 
     def merge(self, other: FamilyCounts) -> FamilyCounts:
         """The counts of both; attributes may have got more values."""
-        tables = tuple(
-            _add_tables(one, two) for one, two in zip(self.tables, other.tables, strict=True)
-        )
+        tables = tuple(map(_add_tables, self.tables, other.tables))
         return replace(self, of_class=self.of_class + other.of_class, tables=tables)
 
     def keep(self, attributes: list[int]) -> FamilyCounts:
@@ -311,7 +283,6 @@ class FamilyCounts:
 
     @property
     def cards(self) -> Array:
-        """How many values each attribute has."""
         return np.array([len(table) - 1 for table in self.tables], dtype=np.int64)
 
     def estimate(self, alpha: float, prior: Array | None = None) -> Network:
@@ -325,13 +296,13 @@ class FamilyCounts:
         the network that these counts make (the EM algorithm)."""
         if rows.codes.size == 0 or rows.codes.min() > 0:
             return self
-        families = [(i, *above) for i, above in enumerate(self.parents)]
         counts, network = self, self.estimate(alpha)
         for _ in range(_MOST_ROUNDS):
-            tables = expect_counts(network, rows.codes, rows.y, rows.weights, families)
+            tables = expect_counts(network, rows.codes, rows.y, rows.weights)
             counts, before = replace(counts, tables=tuple(tables)), network
             network = counts.estimate(alpha)
-            change = _find_largest_change(before, network)
+            pairs = zip(before.log_tables, network.log_tables, strict=True)
+            change = max(float(np.abs(np.exp(b) - np.exp(a)).max(initial=0.0)) for a, b in pairs)
             if change <= _CHANGE:
                 return counts
         warn_user(
@@ -341,12 +312,6 @@ class FamilyCounts:
             ConvergenceWarning,
         )
         return counts
-
-
-def _find_largest_change(one: Network, two: Network) -> float:
-    """The largest difference of the networks' probabilities."""
-    pairs = zip(one.log_tables, two.log_tables, strict=True)
-    return max(float(np.abs(np.exp(b) - np.exp(a)).max(initial=0.0)) for a, b in pairs)
 
 
 def _add_tables(one: Array, two: Array) -> Array:

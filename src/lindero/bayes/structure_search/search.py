@@ -175,10 +175,7 @@ def _learn(cells: FamilyCells, logs: Array | None, rows: CodedRows) -> tuple[flo
 
 
 def _score_held_out(
-    structure: GrowingStructure,
-    cells: FamilyCells,
-    rows: CodedRows,
-    criterion: str,
+    structure: GrowingStructure, cells: FamilyCells, rows: CodedRows, criterion: str
 ) -> float:
     """The score of held-out rows; nor does learning start from parameters that saw them."""
     fold, total = assign_folds(rows.y), 0.0
@@ -187,8 +184,7 @@ def _score_held_out(
         others, held = rows.take(np.flatnonzero(fold != k)), rows.take(np.flatnonzero(fold == k))
         if not len(held.y) or not len(others.y):
             continue
-        merged = merge_rows(others, structure.members)
-        _, learned = _learn(cells, None, merged)
+        _, learned = _learn(cells, None, merge_rows(others, structure.members))
         network = cells.to_network(learned)
         codes = np.ascontiguousarray(held.codes[members])
         weights = np.ones(len(held.y)) if held.weights is None else held.weights

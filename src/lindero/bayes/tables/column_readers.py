@@ -97,11 +97,8 @@ class ListedColumn:
 
     def distinct(self, which: Array) -> list[list[Any]]:
         """Its values in the order of their codes, once for each place in `which`."""
-        if self.declared:
-            return [self.values for _ in which]
-        if self.value_kind == "flag":
-            return [[False, True] for _ in which]
-        return [sorted(self.values) for _ in which]
+        values = [False, True] if self.value_kind == "flag" else sorted(self.values)
+        return [self.values if self.declared else values for _ in which]
 
     def write_codes(
         self, which: Array, code_of: Sequence[dict[Any, int]], unseen: Sequence[int], out: Array
@@ -188,7 +185,8 @@ _FIRST_ROWS = 16
 
 class MatrixColumns:
     """Some columns of a user's table: an array of shape (n_rows, n_columns) of any real dtype, in
-    which NaN is missing and so is what the mask `missing` says. Labels are for messages."""
+    which NaN is missing and so is what the mask `missing` says. Labels are for messages. They
+    answer as `ListedColumn` does."""
 
     def __init__(self, values: Array, labels: Sequence[Any], missing: Array | None = None) -> None:
         self.values = values
@@ -198,25 +196,20 @@ class MatrixColumns:
 
     @property
     def n_columns(self) -> int:
-        """Number of columns."""
         return int(self.values.shape[1])
 
     def kind(self, _: int) -> str:
-        """What a column is unless the user says otherwise: "category" or "number"."""
         return "category" if self.value_kind == "flag" else "number"
 
     @property
     def value_kind(self) -> str:
-        """What the values are: "flag" or "number"."""
         return "flag" if self.values.dtype.kind == "b" else "number"
 
     def has_values(self, column: int) -> bool:
-        """Whether any row has a value there."""
         # Most often one of the first rows has, and the others need no look.
         return bool(self._present(column, _FIRST_ROWS).any() or self._present(column).any())
 
     def is_unknown(self, column: int) -> bool:
-        """Whether nothing tells yet what the column holds."""
         return self.value_kind == "number" and not self.has_values(column)
 
     def _present(self, column: int, n_rows: int | None = None) -> Array:
@@ -229,12 +222,10 @@ class MatrixColumns:
         return present
 
     def first_value(self, column: int) -> tuple[int, Any]:
-        """The first row that has a value, and the value."""
         row = int(np.argmax(self._present(column)))
         return row, self.value(row, column)
 
     def value(self, row: int, column: int) -> Any:
-        """The value in a row that has one."""
         return self.values[row, column].item()
 
     def distinct(self, which: Array) -> list[list[Any]]:
@@ -319,17 +310,15 @@ _COARSE = 2.0**53
 def split_rows(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Slices of rows, so that a block of that many columns stays in the cache."""
     height = max(1, _BLOCK_VALUES // max(1, n_columns))
-    for start in range(0, n_rows, height):
-        yield slice(start, min(start + height, n_rows))
+    return (slice(start, min(start + height, n_rows)) for start in range(0, n_rows, height))
 
 
 def find_whole_values(values: Array, missing: Array | None, which: Array) -> list[list[int] | None]:
     """The distinct values of some columns, in order; None where they are not small whole numbers.
     `values` has shape (n_rows, n_columns) and a real dtype, `missing` is a mask of that shape."""
-    groups = range(0, len(which), _COLUMNS_AT_ONCE)
     return [
         found
-        for start in groups
+        for start in range(0, len(which), _COLUMNS_AT_ONCE)
         for found in _find_distinct(values, missing, which[start : start + _COLUMNS_AT_ONCE])
     ]
 

@@ -42,23 +42,11 @@ _MANY_CATEGORIES = 10_000
 
 @dataclass(frozen=True)
 class Table:
-    """Rows read by a schema. Its arrays are for reading: numbers may share the user's memory.
+    """Rows read by a schema. Its arrays are for reading: numbers may share the user's memory."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n_categories, n_rows)
-        Codes of the category columns, C order, of the type that `choose_code_type` gives.
-    cards : ndarray of shape (n_categories,), int64
-        Number r of values of each, which is 0 for a column without any.
-    numbers : ndarray of shape (n_numbers, n_rows), float64
-        The number columns, C order; NaN is missing, and none is infinite.
-    n_rows : int
-        Number of rows.
-    """
-
-    codes: Array
-    cards: Array
-    numbers: Array
+    codes: Array  # of the category columns, (n_categories, n_rows), as `choose_code_type` says
+    cards: Array  # number r of values of each, int64; 0 for a column without any
+    numbers: Array  # (n_numbers, n_rows), float64; NaN is missing, and none is infinite
     n_rows: int
 
 
@@ -94,11 +82,6 @@ class Column:
 @dataclass(frozen=True)
 class Schema:
     """The columns of a table, from left to right.
-
-    Attributes
-    ----------
-    columns : tuple of Column
-        The columns.
 
     Examples
     --------
@@ -140,7 +123,6 @@ class Schema:
 
     @property
     def n_columns(self) -> int:
-        """Number of columns."""
         return len(self.columns)
 
     @property
@@ -216,9 +198,7 @@ class Schema:
         others = [0] * len(cards) if unseen == "missing" else (cards + 1).tolist()
         if unseen == "error":  # which a column cannot have that has no values to differ from
             kinds = [self.columns[k].kind for k in self.category_columns]
-            others = [
-                0 if kind == UNKNOWN else other for kind, other in zip(kinds, others, strict=True)
-            ]
+            others = [other * (kind != UNKNOWN) for kind, other in zip(kinds, others, strict=True)]
         code_of = [
             {value: code for code, value in enumerate(self.columns[k].values, start=1)}
             for k in self.category_columns
@@ -324,13 +304,9 @@ def _position(entry: int, n_columns: int) -> int:
 
 
 def _position_of(entry: str, names: tuple[str, ...] | None) -> int:
-    if names is None:
+    if names is None or entry not in names:
+        known = "have no names: give positions" if names is None else f"are {list(names)}"
         raise ValueError(
-            f"categorical_features names column {entry!r}, but the columns of X have no names. "
-            "Give their positions instead."
-        )
-    if entry not in names:
-        raise ValueError(
-            f"categorical_features names column {entry!r}, but the columns of X are {list(names)}."
+            f"categorical_features names column {entry!r}, but the columns of X {known}."
         )
     return names.index(entry)

@@ -26,20 +26,10 @@ Part = MatrixColumns | ListedColumn
 
 @dataclass(frozen=True)
 class UserTable:
-    """A table as it was passed, whose columns can be asked for values, codes or numbers.
+    """A table as it was passed, whose columns can be asked for values, codes or numbers."""
 
-    Attributes
-    ----------
-    parts : tuple
-        Its columns from left to right, in groups: an array is one, a dataframe has one for each.
-    names : tuple of str or None
-        Names of the columns; None where not all of them are text.
-    n_rows : int
-        Number of rows.
-    """
-
-    parts: tuple[Part, ...]
-    names: tuple[str, ...] | None
+    parts: tuple[Part, ...]  # columns from left to right: an array is one part, a dataframe many
+    names: tuple[str, ...] | None  # of the columns; None where not all of them are text
     n_rows: int
 
     @classmethod
@@ -54,7 +44,6 @@ class UserTable:
 
     @property
     def n_columns(self) -> int:
-        """Number of columns."""
         return sum(part.n_columns for part in self.parts)
 
     def place(self, column: int) -> tuple[Part, int]:
