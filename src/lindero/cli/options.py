@@ -11,7 +11,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from lindero.evaluation.registry import MACHINES, find_machine
+from lindero.evaluation.registry import CONTENDERS, MACHINES, find_contenders, find_machine
 
 AUTO = "auto"
 
@@ -28,15 +28,8 @@ FORMATS = ("csv", "tsv", "parquet", "arff", "keel", "svmlight")
 
 @dataclass(frozen=True)
 class DataSource:
-    """A data file and the options to read it with.
-
-    Attributes
-    ----------
-    path : str
-        The file; "-" is standard input.
-    options : dict
-        Those of `lindero.data.load`; None where the user gave none.
-    """
+    """A data file, or "-" for standard input, and the options of `lindero.data.load` to read it
+    with, None where the user gave none."""
 
     path: str
     options: dict[str, Any]
@@ -59,24 +52,30 @@ class DataSource:
 
 
 class MachineName(click.ParamType[str]):
-    """The name of a machine, with shell completion."""
+    """The name of a machine, with shell completion; when machines are compared, the name may
+    include the kernel, as in svc-linear."""
 
     name = "machine"
 
+    def __init__(self, compared: bool = False) -> None:
+        self._compared = compared
+
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
         """The name itself, if there is such a machine."""
-        if value == AUTO:
-            return AUTO
         try:
-            return find_machine(str(value)).name
+            if self._compared:
+                find_contenders(str(value))
+            elif value != AUTO:
+                find_machine(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
+        return str(value)
 
     def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
         """Machines whose names begin with what is typed."""
         return [
             CompletionItem(name, help=machine.one_line)
-            for name, machine in MACHINES.items()
+            for name, machine in (CONTENDERS if self._compared else MACHINES).items()
             if name.startswith(incomplete)
         ]
 
@@ -94,7 +93,7 @@ def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
             chosen["target"] = False
         return function(*args, data=DataSource(data, chosen), **options)
 
-    declared = [
+    declared: list[Any] = [
         click.argument("data", metavar="DATA", type=click.Path(allow_dash=True)),
         click.option(
             "--format",
@@ -125,7 +124,7 @@ def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--delimiter", metavar="CHARACTER", help="Delimiter of a CSV file; detected by default."
         ),
     ]
-    return _declare(gather, declared)
+    return functools.reduce(lambda command, option: option(command), reversed(declared), gather)
 
 
 def list_machines() -> str:
@@ -162,20 +161,17 @@ seed_option = click.option(
 )
 
 
+def machine_option(text: str) -> Callable[..., Any]:
+    """-m, the machine."""
+    return click.option(
+        "-m", "--machine", type=MachineName(), default=AUTO, show_default=True, help=text
+    )
+
+
 def machine_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The machine and its parameters."""
-    declared = [
-        click.option(
-            "-m",
-            "--machine",
-            type=MachineName(),
-            default=AUTO,
-            show_default=True,
-            help="The machine; auto is svc, svr, rank-svm or one-class-svm, depending on the data.",
-        ),
-        settings_option,
-    ]
-    return _declare(function, declared)
+    text = "The machine; auto is svc, svr, rank-svm or one-class-svm, depending on the data."
+    return machine_option(text)(settings_option(function))
 
 
 def file_option(text: str, default: str | None = None) -> Callable[..., Any]:
@@ -205,21 +201,7 @@ def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "quiet": "Print only the result.",
         "debug": "Show the traceback of an error.",
     }
-    declared = [
-        click.option(
-            f"--{name}",
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=remember,
-            help=text,
-        )
-        for name, text in words.items()
-    ]
-    return _declare(function, declared)
-
-
-def _declare(function: Callable[..., Any], declared: list[Any]) -> Callable[..., Any]:
-    for option in reversed(declared):
-        function = option(function)
+    flag: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False}
+    for name, text in reversed(words.items()):
+        function = click.option(f"--{name}", **flag, callback=remember, help=text)(function)
     return function

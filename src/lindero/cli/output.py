@@ -46,13 +46,7 @@ _WHY = {
 
 @dataclass
 class Output:
-    """Prints what a command has to say; one for each run.
-
-    Attributes
-    ----------
-    json, quiet, debug : bool
-        The options --json, --quiet and --debug.
-    """
+    """Prints what a command has to say, as --json, --quiet and --debug ask; one for each run."""
 
     json: bool = False
     quiet: bool = False
@@ -117,10 +111,9 @@ class Output:
             TimeRemainingColumn,
         )
 
-        columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-        with Progress(
-            TextColumn(words), *columns, console=_open_console(), transient=True
-        ) as display:
+        columns = TextColumn(words), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        bar = Progress(*columns, TimeRemainingColumn(), console=_open_console(), transient=True)
+        with bar as display:
             task = display.add_task(words, total=None)
             yield lambda done, total: display.update(task, completed=done, total=total)
 
@@ -186,6 +179,16 @@ def to_plain(value: Any) -> Any:
 
 
 # -- errors ----------------------------------------------------------------------------------------
+
+
+def run_interruptible(work: Callable[..., Any], *args: Any, **more: Any) -> tuple[Any, bool]:
+    """What some work returns, or what it had when Ctrl-C ended it; and whether that happened."""
+    try:
+        return work(*args, **more), False
+    except KeyboardInterrupt as interrupt:
+        if not hasattr(interrupt, "result"):
+            raise
+        return interrupt.result, True
 
 
 class CommandError(click.ClickException):

@@ -10,7 +10,9 @@ What is learned is kept as plain arrays and lists.
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -168,7 +170,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         if self.form_ == SPARSE:
-            return self._sparse(X)
+            values = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
+            _check_n_features(self, X, reset=False)
+            return sp.csr_array(sp.csr_array(values) @ sp.diags_array(1.0 / self.scale_))
         if sp.issparse(X):
             raise TypeError(
                 "X is a sparse matrix, but the encoder was fitted to a table. Pass the same kind "
@@ -177,70 +181,48 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         user = UserTable.of(X)
         self._require_width(X, user)
         table = self._schema().read(user)
-        return self._sparse_columns(table) if self._is_wide() else self._dense_columns(table)
-
-    def _sparse(self, X: Any) -> Any:
-        values = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
-        _check_n_features(self, X, reset=False)
-        return sp.csr_array(sp.csr_array(values) @ sp.diags_array(1.0 / self.scale_))
+        if self._is_wide():
+            return sp.csr_array(sp.hstack([sp.csr_array(b) for b in self._blocks(table)]))
+        numbers, at = np.zeros((table.n_rows, self.parts()[-1].stop)), 0
+        for block in self._blocks(table):
+            numbers[:, at : at + block.shape[1]] = block
+            at += block.shape[1]
+        return numbers
 
     def _schema(self) -> Schema:
         """What tables are read by."""
         names = getattr(self, "feature_names_in_", [None] * self.n_features_in_)
         described = zip(names, self.kinds_, self.categories_, strict=True)
-        return Schema(
-            tuple(
-                Column(None if name is None else str(name), kind, tuple(values))
-                for name, kind, values in described
-            )
+        columns = (
+            Column(None if name is None else str(name), kind, tuple(values))
+            for name, kind, values in described
         )
+        return Schema(tuple(columns))
 
     def parts(self) -> list[slice]:
         """Which columns of the result each column of the table has become."""
         check_is_fitted(self)
-        widths = [
-            (kind == NUMBER) + len(values) + int(indicated)
-            for kind, values, indicated in zip(
-                self.kinds_, self.categories_, self.indicated_, strict=True
-            )
-        ]
-        ends = np.cumsum(widths).tolist()
-        return [slice(end - width, end) for end, width in zip(ends, widths, strict=True)]
+        described = zip(self.kinds_, self.categories_, self.indicated_, strict=True)
+        widths = [(kind == NUMBER) + len(values) + int(gaps) for kind, values, gaps in described]
+        return [slice(*ends) for ends in itertools.pairwise([0, *np.cumsum(widths).tolist()])]
 
-    def _n_columns_out(self) -> int:
-        return int(self.parts()[-1].stop)
-
-    def _dense_columns(self, table: Table) -> Array:
-        out = np.zeros((table.n_rows, self._n_columns_out()))
-        for at, values in self._blocks(table):
-            out[:, at : at + values.shape[1]] = values
-        return out
-
-    def _sparse_columns(self, table: Table) -> Any:
-        return sp.csr_array(sp.hstack([sp.csr_array(values) for _, values in self._blocks(table)]))
-
-    def _blocks(self, table: Table) -> Any:
-        """What each column becomes, and from which column on."""
-        number, category, at = 0, 0, 0
+    def _blocks(self, table: Table) -> Iterator[Any]:
+        """What each column becomes."""
+        numbers, codes = iter(table.numbers), iter(table.codes)
         for column, kind in enumerate(self.kinds_):
             if kind == NUMBER:
-                raw = table.numbers[number]
-                number += 1
+                raw = next(numbers)
                 missing = np.isnan(raw)
                 values = np.where(missing, 0.0, (raw - self.mean_[column]) / self.scale_[column])
-                block: Any = values[:, None]
+                yield values[:, None]
             else:
-                codes = table.codes[category].astype(np.intp)
-                category += 1
+                own = next(codes).astype(np.intp)
                 if kind == UNKNOWN:
                     continue
-                missing = codes == 0
-                block = self._one_hot(codes, len(self.categories_[column]))
-            yield at, block
-            at += block.shape[1]
+                missing = own == 0
+                yield self._one_hot(own, len(self.categories_[column]))
             if self.indicated_[column]:
-                yield at, missing[:, None].astype(np.float64)
-                at += 1
+                yield missing[:, None].astype(np.float64)
 
     def _one_hot(self, codes: Array, n_values: int) -> Any:
         rows = np.flatnonzero((codes > 0) & (codes <= n_values))
@@ -252,7 +234,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return block
 
     def _is_wide(self) -> bool:
-        return self._n_columns_out() > _MANY_COLUMNS
+        return int(self.parts()[-1].stop) > _MANY_COLUMNS
 
     # -- names --------------------------------------------------------------------------------
 
@@ -270,17 +252,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "age", "colour=red" and "age is missing".
         """
         check_is_fitted(self)
-        return np.array(self._names(_check_feature_names_in(self, input_features)), dtype=object)
-
-    def _names(self, titles: Any = None) -> list[str]:
         names: list[str] = []
-        for column, title in enumerate(range(self.n_features_in_) if titles is None else titles):
+        for column, title in enumerate(_check_feature_names_in(self, input_features)):
             if self.kinds_[column] == NUMBER:
                 names.append(str(title))
             names += [f"{title}={value}" for value in self.categories_[column]]
             if self.indicated_[column]:
                 names.append(f"{title} is missing")
-        return names
+        return np.array(names, dtype=object)
 
     # -- for scikit-learn ---------------------------------------------------------------------
 
@@ -288,17 +267,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         named = hasattr(self, "feature_names_in_")
         if not named or table.names is None:
             _check_n_features(self, X, reset=False)
-        if named and table.names is None:  # in scikit-learn's words
-            warn_user(
-                "X does not have valid feature names, but TableEncoder was fitted with feature "
-                "names",
-                UserWarning,
-            )
+        # In scikit-learn's words.
+        if named and table.names is None:
+            said = "X does not have valid feature names, but TableEncoder was fitted with"
+            warn_user(f"{said} feature names", UserWarning)
         elif not named and table.names is not None:
-            warn_user(
-                "X has feature names, but TableEncoder was fitted without feature names",
-                UserWarning,
-            )
+            said = "X has feature names, but TableEncoder was fitted without"
+            warn_user(f"{said} feature names", UserWarning)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,6 +6,7 @@ comparisons: machines learn nothing from them, slowly.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,17 +32,7 @@ _OWN_VALUES, _FEWEST_ROWS = 0.5, 50
 
 @dataclass(frozen=True)
 class EvaluationRows:
-    """Some rows: features, targets, and what else is known of each.
-
-    Attributes
-    ----------
-    X : dataframe, ndarray or csr_array
-        Features.
-    y : ndarray or None
-        Classes or numbers.
-    times, qid, weights : ndarray or None
-        Time and query of each row, and how much it counts.
-    """
+    """Some rows: features, classes or numbers to predict, and time, query and weight of each."""
 
     X: Any
     y: Any
@@ -75,45 +66,29 @@ def read_comparison(
     X: Any, y: Any, *, times: Any, sample_weight: Any, task: str | None
 ) -> ComparisonData:
     """The rows of a comparison, from a data set or from a table and its targets."""
-    if y is None and hasattr(X, "summary") and hasattr(X, "target"):
-        return _read_dataset(X, times, sample_weight, task)
+    dataset = X if y is None and hasattr(X, "summary") and hasattr(X, "target") else None
+    if dataset is not None:
+        if dataset.y is None:
+            raise ValueError(
+                "The data have no target, so nothing says which machine is right: name the column "
+                "that is to be predicted (target)."
+            )
+        if dataset.qid is not None:
+            raise ValueError(
+                "The data are queries to be ranked (qid), which are not compared: there is one "
+                "machine for them, rank-svm."
+            )
+        X, y = dataset.X, dataset.y
+        times = dataset.times if times is None else times
+        sample_weight = dataset.weights if sample_weight is None else sample_weight
+        task = dataset.task if task is None else task
     rows = _read_rows(X, y, times, sample_weight)
     table, left_out = leave_out_row_names(rows.X)
-    return _finish(replace(rows, X=table), task, "y", None, left_out)
-
-
-def _read_dataset(dataset: Any, times: Any, weights: Any, task: str | None) -> ComparisonData:
-    if dataset.y is None:
-        raise ValueError(
-            "The data have no target, so nothing says which machine is right: name the column "
-            "that is to be predicted (target)."
-        )
-    if dataset.qid is not None:
-        raise ValueError(
-            "The data are queries to be ranked (qid), which are not compared: there is one machine "
-            "for them, rank-svm."
-        )
-    table, left_out = leave_out_row_names(dataset.X)
-    if left_out:
+    rows = replace(rows, X=table)
+    target, summary = "y", None
+    if dataset is not None:
         kinds = {name: kind for name, kind in dataset.kinds.items() if name not in left_out}
-        dataset = replace(dataset, X=table, kinds=kinds)
-    rows = _read_rows(
-        table,
-        dataset.y,
-        dataset.times if times is None else times,
-        dataset.weights if weights is None else weights,
-    )
-    task = dataset.task if task is None else task
-    return _finish(rows, task, dataset.target or "y", dataset.summary(), left_out)
-
-
-def _finish(
-    rows: EvaluationRows,
-    task: str | None,
-    target: str,
-    summary: str | None,
-    left_out: tuple[str, ...],
-) -> ComparisonData:
+        target, summary = dataset.target or "y", replace(dataset, X=table, kinds=kinds).summary()
     chosen = choose_task(rows.y, task)
     notes: tuple[str, ...] = ()
     if chosen == REGRESSION:
@@ -153,10 +128,10 @@ def leave_out_row_names(X: Any) -> tuple[Any, tuple[str, ...]]:
     named = [count > _OWN_VALUES * n_rows for count in different]
     if n_rows < _FEWEST_ROWS or not any(named) or all(named):
         return X, ()
-    left_out = tuple(str(name) for name, gone in zip(columns, named, strict=True) if gone)
+    gone = list(itertools.compress(columns, named))
+    left_out = tuple(map(str, gone))
     if isinstance(frame, nw.DataFrame):
-        kept = [name for name, gone in zip(columns, named, strict=True) if not gone]
-        return frame.select(kept).to_native(), left_out
+        return frame.drop(gone).to_native(), left_out
     return X[:, ~np.array(named)], left_out
 
 
@@ -172,11 +147,16 @@ def _count_texts(column: Any) -> int:
 # -- checks ---------------------------------------------------------------------------------------
 
 
-def require_count(name: str, value: Any, least: int) -> int:
+def require_count(name: str, value: Any, least: int) -> None:
     """Refuse what is no whole number, or too small a one."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}; it is {value!r}.")
-    return int(value)
+
+
+def require_table(X: Any) -> None:
+    """Refuse what has not rows and columns."""
+    if X.ndim != 2:
+        raise ValueError(f"X must be a table of rows and columns, but its shape is {X.shape}.")
 
 
 def _read_rows(X: Any, y: Any, times: Any, weights: Any) -> EvaluationRows:
@@ -187,10 +167,7 @@ def _read_rows(X: Any, y: Any, times: Any, weights: Any) -> EvaluationRows:
         table = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
         if table.dtype.kind in "US" and not isinstance(X, np.ndarray):
             table = np.asarray(X, dtype=object)  # lists in which numbers are not to become text
-        if table.ndim != 2:
-            raise ValueError(
-                f"X must be a table of rows and columns, but its shape is {table.shape}."
-            )
+        require_table(table)
     n_rows = int(table.shape[0])
     if y is None:
         raise ValueError("y is needed: the class, or the number, that each row is about.")
@@ -234,8 +211,11 @@ def require_one_each(name: str, values: Array, n_rows: int) -> None:
 def choose_task(y: Array, task: str | None) -> str:
     """Whether targets are classes or numbers, as the user says or as they look."""
     if task is None:
+        # Numbers are too many for classes if these do not come twice on average; two are few.
+        most = min(_MOST_CLASSES, max(2, len(y) // 2))
+        many = y.dtype.kind in "iuf" and len(np.unique(y)) > most
         fractions = type_of_target(y).startswith("continuous")
-        return REGRESSION if fractions or _has_many_values(y) else CLASSIFICATION
+        return REGRESSION if fractions or many else CLASSIFICATION
     if task not in (CLASSIFICATION, REGRESSION):
         raise ValueError(
             f"Machines are compared on {CLASSIFICATION} or {REGRESSION}; the task is {task!r}."
@@ -246,10 +226,3 @@ def choose_task(y: Array, task: str | None) -> str:
             f"{y.dtype}: pass task={CLASSIFICATION!r}, or another target."
         )
     return task
-
-
-def _has_many_values(y: Array) -> bool:
-    """Whether numbers are too many for classes, each of which comes twice on average; two are
-    always few."""
-    most = min(_MOST_CLASSES, max(2, len(y) // 2))
-    return y.dtype.kind in "iuf" and len(np.unique(y)) > most

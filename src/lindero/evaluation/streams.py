@@ -27,9 +27,9 @@ from sklearn.utils.validation import column_or_1d
 from lindero.evaluation.rows import read_times, require_count, require_one_each
 from lindero.evaluation.stream_models import StreamTable, adapt_model, copy_untrained
 from lindero.runtime.arrays import Array
+from lindero.svm.progress import ProgressBar
 
-#: Evaluations shorter than this show no bar, and bars are not drawn more often than the second.
-_PATIENCE_SECONDS = 1.0
+#: Bars are not drawn more often.
 _PAUSE_SECONDS = 0.1
 
 
@@ -253,14 +253,13 @@ def prequential(
     (999, 0.99)
     """
     table = StreamTable(X)
-    batch_size = require_count("batch_size", batch_size, 1)
-    window = require_count("window", window, 1)
-    if refit_every is not None:
-        refit_every = require_count("refit_every", refit_every, 1)
-    if refit_on is not None:
-        refit_on = require_count("refit_on", refit_on, 1)
+    require_count("batch_size", batch_size, 1)
+    require_count("window", window, 1)
+    for name, value in (("refit_every", refit_every), ("refit_on", refit_on)):
+        if value is not None:
+            require_count(name, value, 1)
     warm_up = (refit_every or batch_size) if warm_up is None else warm_up
-    warm_up = require_count("warm_up", warm_up, 0)
+    require_count("warm_up", warm_up, 0)
     if warm_up >= table.n_rows:
         raise ValueError(
             f"X has {table.n_rows} rows, and the first warm_up={warm_up} are not tested: none are "
@@ -278,6 +277,7 @@ def prequential(
     answers = np.full(table.n_rows, -1)
     seconds = {"predicting": 0.0, "learning": 0.0}
     tested, right, begun = warm_up, 0, time.perf_counter()
+    total = table.n_rows - warm_up
 
     def result(complete: bool) -> PrequentialResult:
         rows = np.arange(warm_up, tested)
@@ -287,7 +287,7 @@ def prequential(
         )  # fmt: skip
 
     try:
-        with _report_progress(verbose, callback) as report:
+        with _report_progress(verbose, total, callback) as report:
             if warm_up:
                 with _time(seconds, "learning", 0, warm_up):
                     learner.learn(0, warm_up)
@@ -300,7 +300,7 @@ def prequential(
                 tested = stop
                 with _time(seconds, "learning", start, stop):
                     learner.learn(start, stop)
-                done, total = stop - warm_up, table.n_rows - warm_up
+                done = stop - warm_up
                 now = time.perf_counter() - begun
                 if report(StreamProgress(done, total, right / done, now)):
                     return result(complete=stop == table.n_rows)
@@ -391,13 +391,19 @@ def read_stream_times(times: Any, n_rows: int) -> Array:
 
 
 @contextmanager
-def _report_progress(verbose: bool, callback: StreamCallback | None) -> Iterator[StreamCallback]:
+def _report_progress(
+    verbose: bool, total: int, callback: StreamCallback | None
+) -> Iterator[StreamCallback]:
     """The user's callback, with a progress bar added when `verbose`."""
-    bar = _StreamBar() if verbose else None
+    bar, drawn = ProgressBar("testing", total, remaining=True) if verbose else None, 0.0
 
     def report(progress: StreamProgress) -> bool | None:
-        if bar is not None:
-            bar.update(progress)
+        nonlocal drawn
+        now, ended = time.perf_counter(), progress.n_done == progress.n_total
+        if bar is not None and (ended or now - drawn > _PAUSE_SECONDS):
+            text = f"{progress.n_done} of {progress.n_total} rows, {progress.accuracy:.1%} right"
+            bar.show(progress.n_done, text)
+            drawn = now
         return callback(progress) if callback is not None else None
 
     try:
@@ -405,42 +411,3 @@ def _report_progress(verbose: bool, callback: StreamCallback | None) -> Iterator
     finally:
         if bar is not None:
             bar.close()
-
-
-class _StreamBar:
-    """A bar over the rows, on standard error, so that the output of a script stays its own."""
-
-    def __init__(self) -> None:
-        self._drawn = time.perf_counter() + _PATIENCE_SECONDS - _PAUSE_SECONDS
-        self._display: Any = None
-
-    def update(self, progress: StreamProgress) -> None:
-        ended = progress.n_done == progress.n_total
-        if time.perf_counter() - self._drawn < _PAUSE_SECONDS and not (self._display and ended):
-            return
-        if self._display is None:
-            self._open(progress.n_total)
-        text = f"{progress.n_done} of {progress.n_total} rows, {progress.accuracy:.1%} right"
-        self._display.update(self._task, completed=progress.n_done, text=text)
-        self._drawn = time.perf_counter()
-
-    def _open(self, total: int) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )  # fmt: skip
-
-        columns = (BarColumn(), TextColumn("{task.fields[text]}"), TimeElapsedColumn())
-        self._display = Progress(
-            TextColumn("testing"), *columns, TimeRemainingColumn(), console=Console(stderr=True)
-        )
-        self._display.start()
-        self._task = self._display.add_task("testing", total=total, text="")
-
-    def close(self) -> None:
-        if self._display is not None:
-            self._display.stop()
