@@ -124,7 +124,10 @@ def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--delimiter", metavar="CHARACTER", help="Delimiter of a CSV file; detected by default."
         ),
     ]
-    return functools.reduce(lambda command, option: option(command), reversed(declared), gather)
+    command: Callable[..., Any] = gather
+    for option in reversed(declared):
+        command = option(command)
+    return command
 
 
 def list_machines() -> str:
@@ -171,15 +174,22 @@ def machine_option(text: str) -> Callable[..., Any]:
 def machine_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The machine and its parameters."""
     text = "The machine; auto is svc, svr, rank-svm or one-class-svm, depending on the data."
-    return machine_option(text)(settings_option(function))
+    command: Callable[..., Any] = machine_option(text)(settings_option(function))
+    return command
 
 
 def file_option(text: str, default: str | None = None) -> Callable[..., Any]:
     """-o, the file to write."""
-    file, shown = click.Path(dir_okay=False), default is not None
+    shown: dict[str, Any] = {"default": default, "show_default": default is not None}
     return click.option(
-        "-o", "--output", "path", type=file, default=default, show_default=shown, help=text
+        "-o", "--output", "path", type=click.Path(dir_okay=False), help=text, **shown
     )
+
+
+def folder_option(name: str, default: str, text: str) -> Callable[..., Any]:
+    """A folder to write to."""
+    folder = click.Path(file_okay=False)
+    return click.option(name, type=folder, default=default, show_default=True, help=text)
 
 
 def report_option(text: str) -> Callable[..., Any]:

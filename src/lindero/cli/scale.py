@@ -34,7 +34,7 @@ def command(output: Output, data: DataSource, path: str | None, like: str | None
     become 0, with an indicator column. Sparse columns are divided by their largest value. The
     target is written unchanged, as the last column.
     """
-    from lindero.cli.writing import choose_format, require_writable
+    from lindero.cli.writing import choose_format, require_writable, write_columns, write_svmlight
 
     if path is not None:
         require_writable(path)
@@ -51,7 +51,14 @@ def command(output: Output, data: DataSource, path: str | None, like: str | None
         dataset, X, encoder = _load_like(like, data, output)
     numbers = encoder.transform(X)
     names = [str(name) for name in encoder.get_feature_names_out()]
-    _write(numbers, names, dataset, path)
+    if path is not None and choose_format(path) == "svmlight":
+        write_svmlight(numbers, dataset, path)
+    else:
+        dense = numbers.toarray() if hasattr(numbers, "toarray") else numbers
+        columns = dict(zip(names, dense.T, strict=True))
+        if dataset.y is not None:
+            columns[dataset.target or "target"] = dataset.y
+        write_columns(columns, path)
     if path is not None:
         text = f"{numbers.shape[0]} rows of {numbers.shape[1]} numbers written to {path}."
         output.show_result({"output": path, "rows": numbers.shape[0], "columns": names}, text)
@@ -68,16 +75,3 @@ def _load_like(like: str, data: DataSource, output: Output) -> Any:
         raise CommandError(f"{like} holds {type(saved.model).__name__}, which has no scales.")
     dataset, X = saved.load(data, output)
     return dataset, X, steps[TABLE_STEP]
-
-
-def _write(numbers: Any, names: list[str], dataset: Any, path: str | None) -> None:
-    from lindero.cli.writing import choose_format, write_columns, write_svmlight
-
-    if path is not None and choose_format(path) == "svmlight":
-        write_svmlight(numbers, dataset, path)
-        return
-    dense = numbers.toarray() if hasattr(numbers, "toarray") else numbers
-    columns = {name: dense[:, k] for k, name in enumerate(names)}
-    if dataset.y is not None:
-        columns[dataset.target or "target"] = dataset.y
-    write_columns(columns, path)

@@ -17,6 +17,7 @@ from lindero.cli.options import (
     count_option,
     data_options,
     file_option,
+    folder_option,
     machine_option,
     output_options,
     report_option,
@@ -65,13 +66,7 @@ _FIXED = ("machine", "settings", "batch_size", "warm_up", "refit_every", "refit_
 )
 @count_option("--refit-on", "Refit it to the last so many rows; by default to all so far.")
 @count_option("--save-every", "Rows between snapshots.")
-@click.option(
-    "--snapshots",
-    type=click.Path(file_okay=False),
-    default="snapshots",
-    show_default=True,
-    help="Folder for snapshots.",
-)
+@folder_option("--snapshots", "snapshots", "Folder for snapshots.")
 @click.option(
     "--resume",
     type=click.Path(exists=True),

@@ -60,8 +60,6 @@ _DRESSED_NUMBER = re.compile(
 _BLOCK = 2**22
 #: Arrow counts the bytes of a block in 32 bits.
 _LARGEST_BLOCK = 2**31 - 1
-#: Characters of a bad row that a message shows.
-_SHOWN = 60
 
 
 def read_csv(content: Content, delimiter: str | None, header: bool | None) -> SourceTable:
@@ -128,8 +126,9 @@ def parse_rows(
     try:
         return _parse_blocks(content, dialect, convert)
     except (pa.ArrowException, OSError) as error:
+        said = shorten(str(error).partition("\n")[0], 200)
         raise find_row_fault(content, dialect) or content.error(
-            f"cannot be read as CSV with delimiter {dialect.delimiter!r}: {_first_line(error)}"
+            f"cannot be read as CSV with delimiter {dialect.delimiter!r}: {said}"
         ) from None
 
 
@@ -164,11 +163,6 @@ def _parse_blocks(content: Content, dialect: Dialect, convert: Any) -> pa.Table:
             raise
         # A row is longer than a block.
         return attempt(min(max(len(rows), _BLOCK), _LARGEST_BLOCK), dialect.has_quotes)
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error).partition("\n")[0]
-    return text[:200] + ("..." if len(text) > 200 else "")
 
 
 def _tidy(column: pa.ChunkedArray, name: str, dialect: Dialect) -> pa.ChunkedArray:
@@ -221,46 +215,31 @@ def infer_type(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written.
-
-    Attributes
-    ----------
-    delimiter : str
-        One character.
-    names : list of str
-        Names of the columns: of the header, or x0, x1, … where there is none.
-    start : int
-        Offset of the first row in bytes.
-    decimal : str
-        The decimal sign.
-    has_quotes : bool
-        Whether there is a quote in any row.
-    texts : tuple of str
-        Columns that are text in the first lines. Dates are text.
-    loose : frozenset of str
-        Columns that may have blanks around fields: those that do in the first lines, and all that
-        are not text.
-    unnamed : frozenset of str
-        Columns without a name in the header, such as a delimiter at the end of each line makes.
-    """
+    """How a CSV file is written."""
 
     delimiter: str
+    #: Names of the columns: of the header, or x0, x1, … where there is none.
     names: list[str]
+    #: Offset of the first row in bytes.
     start: int
+    #: The decimal sign.
     decimal: str
+    #: Whether there is a quote in any row.
     has_quotes: bool = False
+    #: Columns that are text in the first lines. Dates are text.
     texts: tuple[str, ...] = ()
+    #: Columns that may have blanks around fields: those that do in the first lines, and all that
+    #: are not text.
     loose: frozenset[str] = frozenset()
+    #: Columns without a name in the header, such as a delimiter at the end of each line makes.
     unnamed: frozenset[str] = frozenset()
 
 
 def detect_dialect(content: Content, delimiter: str | None, header: bool | None) -> Dialect:
     """How a file is written, where the user did not say so."""
     sample, is_whole = _read_sample(content)
-    if delimiter is None:
-        delimiter = _guess_delimiter(sample, is_whole)
-    else:
-        delimiter = parse_delimiter(delimiter)
+    named = None if delimiter is None else parse_delimiter(delimiter)
+    delimiter = named or _guess_delimiter(sample, is_whole)
     rows = _split_records(sample, delimiter, is_whole)
     if not rows:
         raise content.error("has no readable line: is a quote not closed?")
@@ -274,8 +253,9 @@ def detect_dialect(content: Content, delimiter: str | None, header: bool | None)
         header = _has_header(first, rest)
     start = _find_first_row(sample, delimiter) if header else 0
     if header and content.is_blank(start):
+        listed = ", ".join(first[:5]) + (", ..." if len(first) > 5 else "")
         raise content.error(
-            f"has a header ({_list_names(first)}) and no rows. If it is a row, pass header=False."
+            f"has a header ({listed}) and no rows. If it is a row, pass header=False."
         )
     names = [f"x{j}" for j in range(len(first))]
     if header:
@@ -360,11 +340,9 @@ def _has_header(first: list[str], rest: list[list[str]]) -> bool:
         for column, field in zip(columns, row, strict=False):
             if (field := field.strip()) not in MISSING:
                 column.append(field)
-    decimals = [
-        "," if column and all(map(_WITH_COMMA.fullmatch, column)) else "." for column in columns
-    ]
     is_text = [field not in MISSING and not is_number(field) for field in first]
-    for text, column, decimal in zip(is_text, columns, decimals, strict=True):
+    for text, column in zip(is_text, columns, strict=True):
+        decimal = "," if all(map(_WITH_COMMA.fullmatch, column)) else "."
         if text and column and all(is_number(field, decimal) for field in column):
             return True
     if not all(is_text) or len(set(first)) < len(first):
@@ -390,12 +368,7 @@ def _has_decimal_commas(rows: list[list[str]]) -> bool:
     return any(map(_WITH_COMMA.fullmatch, fields)) and not any(map(_WITH_POINT.fullmatch, fields))
 
 
-def _list_names(names: list[str]) -> str:
-    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-
-
 # -- what is wrong with a file ---------------------------------------------------------------------
-
 
 # Arrow reads in parallel and does not count lines. Python's reader does, handles quotes alike, and
 # is fast enough for an error message.
@@ -456,9 +429,13 @@ def _describe_ragged_row(record: list[str], expected: int, delimiter: str) -> st
                 "one delimiter throughout, or pass delimiter=."
             )
     fields = "1 field" if len(record) == 1 else f"{len(record)} fields"
-    shown = text[:_SHOWN] + ("..." if len(text) > _SHOWN else "")
     return (
-        f"has {fields}, but the table has {expected} columns: {shown!r}. Correct the row, quote "
-        "fields that contain the delimiter, or pass delimiter= if it is not "
+        f"has {fields}, but the table has {expected} columns: {shorten(text, 60)!r}. Correct the "
+        f"row, quote fields that contain the delimiter, or pass delimiter= if it is not "
         f"{delimiter!r}."
     )
+
+
+def shorten(text: str, length: int) -> str:
+    """The beginning of a text that is too long for a message."""
+    return text[:length] + ("..." if len(text) > length else "")

@@ -204,9 +204,8 @@ def build_dataset(source: SourceTable, roles: Roles, content: Content) -> Datase
         return source.text_of(name) if types.is_temporal(column.type) else column
 
     columns = [values(name) for name in features]
-    X = type(table).from_arrays(columns, names=features)
     return Dataset(
-        X=X,
+        X=type(table).from_arrays(columns, names=features),
         y=None if named.target is None else read_targets(values(named.target)),
         target=named.target,
         kinds={name: find_kind(column) for name, column in zip(features, columns, strict=True)},
@@ -236,11 +235,7 @@ class Roles:
 
     def list_given(self) -> dict[str, Any]:
         """The roles that the user gave a column."""
-        return {
-            role: choice
-            for role, choice in vars(self).items()
-            if choice is not None and choice is not False
-        }
+        return {role: c for role, c in vars(self).items() if c is not None and c is not False}
 
     def resolve(self, names: list[str], content: Content, declared: tuple[str, ...] = ()) -> Roles:
         """Replace positions by names, and find the target if none was given."""
@@ -267,11 +262,9 @@ def _guess_target(
         )
     if declared:
         return declared[0] if declared[0] in names else None
-    for known in TARGET_NAMES:
-        for name in names:
-            if name.lower() == known:
-                return name
-    return names[-1] if names and n_columns > 1 else None
+    likely = [name for known in TARGET_NAMES for name in names if name.lower() == known]
+    last = names[-1] if names and n_columns > 1 else None
+    return likely[0] if likely else last
 
 
 def find_column(choice: Any, role: str, names: list[str], content: Content) -> str:
@@ -355,7 +348,6 @@ def _is_svmlight(head: bytes) -> bool:
 
 def _is_label(word: bytes) -> bool:
     try:
-        [float(part) for part in word.split(b",")]
+        return bool([float(part) for part in word.split(b",")])
     except ValueError:
         return False
-    return True

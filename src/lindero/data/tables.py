@@ -32,23 +32,14 @@ MOST_CLASSES = 20
 
 @dataclass(frozen=True)
 class SourceTable:
-    """The columns of a file.
-
-    Attributes
-    ----------
-    table : pyarrow.Table
-        All columns.
-    text_of : callable
-        From the name of a column to its values as text, as they stand in the file.
-    outputs : list of str
-        Columns that the file itself declares to be targets.
-    inputs : list of str or None
-        Columns that the file itself declares to be features; None where it does not say.
-    """
+    """The columns of a file."""
 
     table: pa.Table
+    #: From the name of a column to its values as text, as they stand in the file.
     text_of: Callable[[str], pa.ChunkedArray]
+    #: Columns that the file itself declares to be targets.
     outputs: tuple[str, ...] = ()
+    #: Columns that the file itself declares to be features; None where it does not say.
     inputs: tuple[str, ...] | None = None
 
 
@@ -117,16 +108,9 @@ def read_parquet(content: Content) -> SourceTable:
         raise content.error("has columns, but no rows.")
     names = [str(name) for name in table.column_names]
     require_distinct(names, content)
-    columns = {
-        name: simplify_column(column, name, content)
-        for name, column in zip(names, table.columns, strict=True)
-    }
-    plain = pa.table(columns)
-
-    def text_of(name: str) -> pa.ChunkedArray:
-        return plain[name].cast(pa.string())
-
-    return SourceTable(plain, text_of)
+    named = zip(names, table.columns, strict=True)
+    plain = pa.table({name: simplify_column(column, name, content) for name, column in named})
+    return SourceTable(plain, lambda name: plain[name].cast(pa.string()))
 
 
 # -- columns as arrays -----------------------------------------------------------------------------
@@ -176,17 +160,14 @@ def read_number_targets(values: Array) -> Array:
     present = values[~np.isnan(values)]
     different = np.unique(present)
     most = min(MOST_CLASSES, max(2, len(present) // 2))
-    if len(different) > most or not _is_whole(different):
+    whole = (np.abs(different) < 2.0**53) & (different == np.floor(different))
+    if len(different) > most or not whole.all():
         return values
     if len(present) == len(values):
         return values.astype(np.int64)
     classes = np.full(len(values), None, dtype=object)
     classes[~np.isnan(values)] = present.astype(np.int64).tolist()
     return classes
-
-
-def _is_whole(values: Array) -> bool:
-    return bool(np.all((np.abs(values) < 2.0**53) & (values == np.floor(values))))
 
 
 def _share_text(column: pa.ChunkedArray) -> Array:
@@ -196,8 +177,7 @@ def _share_text(column: pa.ChunkedArray) -> Array:
         coded = coded.chunk(0)
     values = np.array([*coded.dictionary.to_pylist(), None], dtype=object)
     codes = coded.indices.fill_null(len(values) - 1).to_numpy()
-    shared: Array = values[codes]
-    return shared
+    return np.asarray(values[codes])
 
 
 def _to_objects(column: pa.ChunkedArray) -> Array:

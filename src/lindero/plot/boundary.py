@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lindero.runtime.arrays import Array
+from lindero.runtime.arrays import Array, dense
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -210,7 +210,7 @@ class BoundaryDisplay:
 
 def _find_vectors(estimator: Any) -> Array:
     """Support vectors, if the estimator has them and they have two features."""
-    vectors = _to_dense(getattr(estimator, "support_vectors_", np.empty((0, 2))))
+    vectors = dense(getattr(estimator, "support_vectors_", np.empty((0, 2))))
     return vectors if vectors.shape[1:] == (2,) else np.empty((0, 2))
 
 
@@ -224,8 +224,3 @@ def _find_margins(estimator: Any) -> tuple[float, float]:
     """Absolute decision values of the margins on the two sides."""
     margins = getattr(estimator, "margins_", (1.0, 1.0))
     return (float(margins[0]), float(margins[1]))
-
-
-def _to_dense(values: Any) -> Array:
-    array: Array = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
-    return array
