@@ -33,7 +33,6 @@ def test_words_and_limits_are_those_of_the_code():
 
 #: Public names that are defined here.
 NAMES = [name for name in lindero.data.__all__ if "prequential" not in name.lower()]
-NAMES.remove("StreamProgress")
 
 
 @pytest.mark.parametrize("name", NAMES)

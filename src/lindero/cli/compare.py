@@ -173,9 +173,6 @@ def _draw_table(state: Any, width: int) -> Any:
     return Group(table, bar, Text(words, style="dim"))
 
 
-# -- the result ------------------------------------------------------------------------------------
-
-
 def format_result(comparison: Any, report: str | None) -> str:
     """The table of results, notes and the recommendation."""
     rows, failures = [], []
@@ -226,9 +223,6 @@ def suggest_command(comparison: Any, data: DataSource) -> str | None:
     chosen = {k: v for k, v in machine.usual_parameters.items() if preset.get(k) != v}
     rounded = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in chosen.items()}
     return format_command("train", data, machine.machine, rounded)
-
-
-# -- costs -----------------------------------------------------------------------------------------
 
 
 def parse_costs(texts: Sequence[str], dataset: Any) -> dict[tuple[Any, Any], float]:

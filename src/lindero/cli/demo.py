@@ -84,7 +84,7 @@ def command(output: Output, folder: str) -> None:
     values = {
         "comparison": comparison.to_dict(),
         "following": {"rows": len(moving.y), "error": moving.errors},
-        "forgetting": vars(changed),
+        "forgetting": changed,
         "report": page,
         "seconds": seconds,
     }
@@ -94,7 +94,7 @@ def command(output: Output, folder: str) -> None:
         "2  A boundary that moves: each row is predicted before it is learned",
         moving.format(),
         "3  Rows learned one by one, and one of them forgotten",
-        changed.format(),
+        format_forgotten(changed),
         f"Report with charts: {page}   ({seconds:.0f} s)",
     ]
     output.show_result(values, "\n\n".join(parts))
@@ -199,33 +199,19 @@ def follow_boundary() -> FollowedBoundary:
     )  # fmt: skip
 
 
-# -- a row forgotten -------------------------------------------------------------------------------
+def format_forgotten(values: dict[str, Any]) -> str:
+    """How a machine changed when it forgot a row, as text."""
+    return (
+        f"{values['n_first']} rows at once, then {values['n_one_by_one']} one by one, with "
+        f"{values['iterations']:.1f} iterations each on average; each update is exact.\n"
+        f"Leave-one-out error, exact: {100 * values['leave_one_out']:.1f} %\n"
+        f"Sample {values['sample']} is forgotten: decision values change by up to "
+        f"{values['moved']:.3f}, and differ by {values['left']:.0e}\n"
+        "from those of a machine that never saw it."
+    )
 
 
-@dataclass(frozen=True)
-class ForgottenRow:
-    """How a machine changed when it forgot a row."""
-
-    n_first: int
-    n_one_by_one: int
-    iterations: float
-    leave_one_out: float
-    sample: int
-    moved: float
-    left: float
-
-    def format(self) -> str:
-        """As text."""
-        return (
-            f"{self.n_first} rows at once, then {self.n_one_by_one} one by one, with "
-            f"{self.iterations:.1f} iterations each on average; each update is exact.\n"
-            f"Leave-one-out error, exact: {100 * self.leave_one_out:.1f} %\n"
-            f"Sample {self.sample} is forgotten: decision values change by up to {self.moved:.3f}, "
-            f"and differ by {self.left:.0e}\nfrom those of a machine that never saw it."
-        )
-
-
-def forget_row() -> ForgottenRow:
+def forget_row() -> dict[str, Any]:
     """Learn rows one at a time; then forget one, as if it had never been there."""
     import numpy as np
     from sklearn.datasets import load_breast_cancer
@@ -248,16 +234,19 @@ def forget_row() -> ForgottenRow:
     never = IncrementalSVC(C=1.0, gamma="auto").fit(X[others], y[others])
     moved = float(np.abs(model.decision_function(X) - before).max())
     left = float(np.abs(model.decision_function(X) - never.decision_function(X)).max())
-    return ForgottenRow(
-        n_first, len(y) - n_first, iterations, float(wrong.mean()), sample, moved, left
-    )
-
-
-# -- the report ------------------------------------------------------------------------------------
+    return {
+        "n_first": n_first,
+        "n_one_by_one": len(y) - n_first,
+        "iterations": iterations,
+        "leave_one_out": float(wrong.mean()),
+        "sample": sample,
+        "moved": moved,
+        "left": left,
+    }
 
 
 def write_demo_page(
-    path: str, comparison: Comparison, moving: FollowedBoundary, changed: ForgottenRow
+    path: str, comparison: Comparison, moving: FollowedBoundary, changed: dict[str, Any]
 ) -> None:
     """Write the report."""
     from lindero.persist.safe_file import write_whole_bytes
@@ -290,7 +279,7 @@ def write_demo_page(
             f"The boundary of adaptive-svc at five rows, and the {_AROUND} rows on either side.",
         ),
         heading("3  Rows learned one by one, and one of them forgotten"),
-        *(paragraph(line) for line in changed.format().split("\n", 2)),
+        *(paragraph(line) for line in format_forgotten(changed).split("\n", 2)),
         heading("Your own data"),
         code("lindero compare YOUR_TABLE.csv --report report.html"),
     ]

@@ -93,28 +93,24 @@ def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
             chosen["target"] = False
         return function(*args, data=DataSource(data, chosen), **options)
 
+    column = functools.partial(click.option, metavar="COLUMN")
     declared: list[Any] = [
         click.argument("data", metavar="DATA", type=click.Path(allow_dash=True)),
         click.option(
-            "--format",
-            type=click.Choice(FORMATS),
-            help="Format of DATA; detected by default.",
+            "--format", type=click.Choice(FORMATS), help="Format of DATA; detected by default."
         ),
-        click.option(
+        column(
             "--target",
-            metavar="COLUMN",
             help="Column to predict, by name or position; by default one called class, target, "
             "label or y, or else the last.",
         ),
         click.option(
             "--no-target", is_flag=True, help="There is no target: all columns are features."
         ),
-        click.option("--time", metavar="COLUMN", help="Column with the time of each row."),
-        click.option("--qid", metavar="COLUMN", help="Column with the query of each row."),
-        click.option("--weight", metavar="COLUMN", help="Column with the weight of each row."),
-        click.option(
-            "--id", metavar="COLUMN", help="Column with the name of each row; not a feature."
-        ),
+        column("--time", help="Column with the time of each row."),
+        column("--qid", help="Column with the query of each row."),
+        column("--weight", help="Column with the weight of each row."),
+        column("--id", help="Column with the name of each row; not a feature."),
         click.option(
             "--header/--no-header",
             default=None,

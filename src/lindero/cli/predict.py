@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from lindero.cli.options import DataSource, data_options, file_option, output_options
-from lindero.cli.output import CommandError, Output, align_columns
+from lindero.cli.output import CommandError, Output, align_columns, to_plain
 
 _EXAMPLES = """\b
 Examples:
@@ -58,9 +58,12 @@ def command(
     if scores:
         result["scores"] = scores
     if output.json:
-        result.update(
-            {"output": path} if path is not None else {"predictions": _list_rows(columns)}
-        )
+        if path is None:
+            lists = [to_plain(list(values)) for values in columns.values()]
+            rows = zip(*lists, strict=True)
+            result["predictions"] = [dict(zip(columns, row, strict=True)) for row in rows]
+        else:
+            result["output"] = path
         output.write_json(result)
         return
     if path is None:
@@ -150,10 +153,3 @@ def _has_other_labels(model: Any, y: Any) -> bool:
         UserWarning,
     )
     return True
-
-
-def _list_rows(columns: dict[str, Any]) -> list[dict[str, Any]]:
-    from lindero.cli.output import to_plain
-
-    lists = [to_plain(list(values)) for values in columns.values()]
-    return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]

@@ -101,7 +101,8 @@ class SavedModel:
         roles: dict[str, Any] = {
             role: name
             for role, name in (known.items() if isinstance(known, dict) else ())
-            if role in _ROLES and options[role] is None and _is_there(name, names)
+            if role in _ROLES and options[role] is None and isinstance(name, str)
+            if name in names or name.lstrip("-").isdigit()  # a position
         }
         if options["target"] is None and "target" not in roles:
             unnamed = not self.summary and len(names) != self._width
@@ -159,18 +160,10 @@ class SavedModel:
         return resized
 
 
-def _is_there(name: Any, names: list[str]) -> bool:
-    """Whether a column that had a role in training is there; it may be given by position."""
-    return isinstance(name, str) and (name in names or name.lstrip("-").isdigit())
-
-
 def _list_columns(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:_MOST_NAMED])
     rest = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return f"the column{'' if len(names) == 1 else 's'} {shown}{rest}"
-
-
-# -- formats ---------------------------------------------------------------------------------------
 
 
 def detect_model_format(path: str) -> str | None:
@@ -228,9 +221,6 @@ def write_model(model: Any, path: str, kind: str, summary: dict[str, Any]) -> No
         persist.save_libsvm(unwrap_machine(model), path)
     else:
         persist.save_svmlight(unwrap_machine(model), path)
-
-
-# -- saving ----------------------------------------------------------------------------------------
 
 
 def save_model(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from lindero.cli.options import DataSource, data_options, file_option, output_options
@@ -48,7 +46,14 @@ def command(output: Output, data: DataSource, path: str | None, like: str | None
         X = dataset.X
         encoder = TableEncoder().fit(X)
     else:
-        dataset, X, encoder = _load_like(like, data, output)
+        from lindero.cli.saved_model import SavedModel
+        from lindero.evaluation.build import TABLE_STEP
+
+        saved = SavedModel.read(like)
+        encoder = getattr(saved.model, "named_steps", {}).get(TABLE_STEP)
+        if encoder is None:
+            raise CommandError(f"{like} holds {type(saved.model).__name__}, which has no scales.")
+        dataset, X = saved.load(data, output)
     numbers = encoder.transform(X)
     names = [str(name) for name in encoder.get_feature_names_out()]
     if path is not None and choose_format(path) == "svmlight":
@@ -62,16 +67,3 @@ def command(output: Output, data: DataSource, path: str | None, like: str | None
     if path is not None:
         text = f"{numbers.shape[0]} rows of {numbers.shape[1]} numbers written to {path}."
         output.show_result({"output": path, "rows": numbers.shape[0], "columns": names}, text)
-
-
-def _load_like(like: str, data: DataSource, output: Output) -> Any:
-    """The data, and the encoder of a model."""
-    from lindero.cli.saved_model import SavedModel
-    from lindero.evaluation.build import TABLE_STEP
-
-    saved = SavedModel.read(like)
-    steps = getattr(saved.model, "named_steps", {})
-    if TABLE_STEP not in steps:
-        raise CommandError(f"{like} holds {type(saved.model).__name__}, which has no scales.")
-    dataset, X = saved.load(data, output)
-    return dataset, X, steps[TABLE_STEP]

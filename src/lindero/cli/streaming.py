@@ -31,10 +31,10 @@ from lindero.evaluation.registry import CLASSIFICATION, MachineSpec, find_machin
 from lindero.evaluation.streams import (
     PrequentialResult,
     StreamProgress,
-    code_stream_labels,
     prequential,
     read_stream_labels,
 )
+from lindero.labels import label_codes
 
 _ANSWERS = "answers.csv"
 _NAME = "row-{:09d}.lin"
@@ -230,7 +230,7 @@ class Stream:
     def truth(self) -> Any:
         """Positions of the true classes of the rows tested so far."""
         labels = read_stream_labels(self.dataset.y, self.dataset.n_rows)
-        codes = code_stream_labels(labels, self.classes)
+        codes = label_codes(labels, self.classes, "Resume with the same data.")
         return codes[self.settings.warm_up :][: len(self.answers)]
 
     @property

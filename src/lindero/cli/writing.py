@@ -123,9 +123,6 @@ _WRITERS: dict[str, Callable[[Any, str], bytes]] = {
 }
 
 
-# -- data sets -------------------------------------------------------------------------------------
-
-
 def write_dataset(dataset: Any, path: str, named: str | None = None) -> None:
     """Write a data set in the format that is named, or that the name of the file says."""
     if choose_format(path, named) == "svmlight":

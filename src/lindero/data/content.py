@@ -17,11 +17,13 @@ import re
 import stat
 import sys
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from lindero.errors import DataError, warn_user
 
@@ -99,8 +101,6 @@ class Content:
 
 def _is_utf8(data: memoryview) -> bool:
     """Whether data are valid UTF-8, several times faster than decoding them."""
-    import pyarrow as pa
-
     ends = pa.array([0, len(data)], pa.int64()).buffers()[1]
     text = pa.Array.from_buffers(pa.large_utf8(), 1, [None, ends, pa.py_buffer(data)])
     try:
@@ -167,7 +167,9 @@ def _read_file(name: str) -> Content:
             raise DataError(f"{name} is neither a file nor a pipe, so it is not read.", name)
         return Content(_read_bytes(path), name)
     except (FileNotFoundError, NotADirectoryError):
-        raise DataError(f"There is no file {name}.{_suggest_similar(path)}", name) from None
+        close = difflib.get_close_matches(path.name, _list_entries(path.parent), n=1)
+        hint = f"Did you mean {str(path.with_name(close[0]))!r}?" if close else "Check its name."
+        raise DataError(f"There is no file {name}. {hint}", name) from None
     except DataError:
         raise
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
@@ -177,8 +179,6 @@ def _read_file(name: str) -> Content:
 
 def _read_bytes(path: Path) -> memoryview:
     """All bytes of a file, in memory from Arrow's pool: fresh memory doubles the time."""
-    import pyarrow as pa
-
     with path.open("rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         room = memoryview(pa.allocate_buffer(size))
@@ -198,9 +198,10 @@ def _list_entries(folder: Path) -> list[str]:
         return []
 
 
-def _suggest_similar(path: Path) -> str:
-    close = difflib.get_close_matches(path.name, _list_entries(path.parent), n=1)
-    return f" Did you mean {str(path.with_name(close[0]))!r}?" if close else " Check its name."
+def suggest(name: str, known: Iterable[str]) -> str:
+    """A question to end a message with, if a known name is like this one."""
+    close = difflib.get_close_matches(name, [*known], n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def _unpack(content: Content) -> bytes:

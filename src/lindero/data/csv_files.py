@@ -26,14 +26,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import compute as pc
+from pyarrow import csv as arrow_csv
 
 from lindero.data.content import Content
 from lindero.data.tables import SourceTable, require_distinct
 from lindero.errors import DataError, warn_user
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "bar", " ": "blank"}
 MOST_COLUMNS = 60_000
@@ -64,8 +65,6 @@ _LARGEST_BLOCK = 2**31 - 1
 
 def read_csv(content: Content, delimiter: str | None, header: bool | None) -> SourceTable:
     """The table in a CSV file."""
-    import pyarrow as pa
-
     dialect = detect_dialect(content, delimiter, header)
     require_distinct(dialect.names, content)
     if dialect.has_quotes and (error := find_open_quote(content, dialect)):
@@ -110,10 +109,7 @@ def parse_rows(
 ) -> pa.Table:
     """The columns as Arrow reads them: all, with the types that it finds or that are given, or only
     one, as text."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    convert = csv.ConvertOptions(
+    convert = arrow_csv.ConvertOptions(
         null_values=list(missing),
         strings_can_be_null=True,
         true_values=list(TRUE),
@@ -138,18 +134,12 @@ def _parse_blocks(content: Content, dialect: Dialect, convert: Any) -> pa.Table:
     Following quotes takes another pass in one thread. It is not needed if there are as many rows as
     lines, since then no quoted field contains a line end.
     """
-    import pyarrow as pa
-    from pyarrow import csv
-
     rows = pa.py_buffer(content.data[dialect.start :])
 
     def attempt(block: int, quotes: bool) -> pa.Table:
-        return csv.read_csv(
-            pa.BufferReader(rows),
-            read_options=csv.ReadOptions(column_names=dialect.names, block_size=block),
-            parse_options=csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=quotes),
-            convert_options=convert,
-        )
+        read = arrow_csv.ReadOptions(column_names=dialect.names, block_size=block)
+        parse = arrow_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=quotes)
+        return arrow_csv.read_csv(pa.BufferReader(rows), read, parse, convert)
 
     if dialect.has_quotes and len(rows) > _BLOCK:
         with suppress(pa.ArrowInvalid):
@@ -166,8 +156,6 @@ def _parse_blocks(content: Content, dialect: Dialect, convert: Any) -> pa.Table:
 
 
 def _tidy(column: pa.ChunkedArray, name: str, dialect: Dialect) -> pa.ChunkedArray:
-    import pyarrow as pa
-
     if column.type != pa.string() or name not in dialect.loose:
         return column
     text = trim(column)
@@ -176,26 +164,18 @@ def _tidy(column: pa.ChunkedArray, name: str, dialect: Dialect) -> pa.ChunkedArr
 
 def trim(column: pa.ChunkedArray, missing: Sequence[str] = MISSING) -> pa.ChunkedArray:
     """Text without surrounding blanks; the column itself if it has none."""
-    from pyarrow import compute as pc
-
     text = pc.ascii_trim_whitespace(column)
     return column if text.equals(column) else mark_missing(text, missing)
 
 
 def mark_missing(text: pa.ChunkedArray, missing: Sequence[str]) -> pa.ChunkedArray:
     """Text with null in place of the words that mean missing."""
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     is_missing = pc.is_in(text, value_set=pa.array(missing, pa.string()))
     return pc.if_else(is_missing, pa.scalar(None, pa.string()), text)
 
 
 def infer_type(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
     """Text as numbers or booleans, if all of it is."""
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     if text.null_count == len(text):
         return pa.chunked_array([pa.nulls(len(text))])
     numbers = text if decimal == "." else pc.replace_substring(text, decimal, ".")
@@ -208,9 +188,6 @@ def infer_type(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
         flags = pc.is_in(text, value_set=pa.array(TRUE))
         return pc.if_else(pc.is_valid(text), flags, pa.scalar(None, pa.bool_()))
     return text
-
-
-# -- dialect ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

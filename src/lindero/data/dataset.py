@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from lindero.data.tables import count_missing
 from lindero.labels import missing_values
 from lindero.runtime.arrays import Array
 
@@ -99,6 +98,8 @@ class Dataset:
         line : str
             Rows, columns and their kinds, missing values, and the target.
         """
+        from lindero.data.tables import count_missing
+
         name = os.path.basename(self.source) or self.source
         line = f"{name}: {_count(self.n_rows, 'row')}, {_count(self.n_features, 'column')}"
         if sp.issparse(self.X):
@@ -154,9 +155,6 @@ class Dataset:
             The features, and what else is known of each row.
         """
         return replace(self, y=None, target=None)
-
-
-# -- parts of the summary --------------------------------------------------------------------------
 
 
 def _describe_target(y: Array | None) -> str:

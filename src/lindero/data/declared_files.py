@@ -20,7 +20,10 @@ from __future__ import annotations
 import csv
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import compute as pc
 
 from lindero.data.content import Content
 from lindero.data.csv_files import (
@@ -35,10 +38,6 @@ from lindero.data.csv_files import (
 from lindero.data.tables import SourceTable, require_distinct
 from lindero.errors import DataError
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
 #: Values that a sparse file may have, zeros included.
 MOST_FILLED = 10**8
 
@@ -52,8 +51,6 @@ _NOT_PLAIN = re.compile(rb"['\"\\{}]|^[ \t]*%", re.M)
 
 def read_declared(content: Content) -> SourceTable:
     """The table in an ARFF or KEEL file."""
-    import pyarrow as pa
-
     if content.find(b"\n") < 0:
         ends = bytes(content.data).replace(b"\r", b"\n")
         content = Content(memoryview(ends), content.source)
@@ -64,7 +61,11 @@ def read_declared(content: Content) -> SourceTable:
     if _NOT_PLAIN.search(content.data, declared.start):
         columns = _read_by_liac(content, declared, missing)
     else:
-        columns = _read_by_arrow(content, declared, missing)
+        # Text, or of the types that Arrow finds.
+        described = zip(declared.names, declared.is_number, strict=True)
+        texts = {name: pa.string() for name, number in described if not number}
+        dialect = Dialect(",", declared.names, declared.start, ".")
+        columns = parse_rows(content, dialect, types=texts, missing=missing).columns
     if len(columns[0]) == 0:
         raise content.error("has no rows after '@data'.")
     fitting = [_check_column(content, declared, j, c, missing) for j, c in enumerate(columns)]
@@ -77,20 +78,9 @@ def read_declared(content: Content) -> SourceTable:
     )
 
 
-def _read_by_arrow(content: Content, declared: Declarations, missing: list[str]) -> list[Any]:
-    """Columns of plain rows: text, or of the types that Arrow finds."""
-    import pyarrow as pa
-
-    dialect = Dialect(",", declared.names, declared.start, ".")
-    described = zip(declared.names, declared.is_number, strict=True)
-    texts = {name: pa.string() for name, number in described if not number}
-    return list(parse_rows(content, dialect, types=texts, missing=missing).columns)
-
-
 def _read_by_liac(content: Content, declared: Declarations, missing: list[str]) -> list[Any]:
     """Columns of rows with quotes, escapes, comments or braces, all as text."""
     import arff
-    import pyarrow as pa
 
     rows = bytes(content.data[declared.start :]).decode("utf-8").replace("\r\n", "\n")
     sparse = next((line for line in map(str.strip, rows.split("\n")) if line[:1] not in "%"), "")
@@ -138,9 +128,6 @@ def _check_column(
     content: Content, declared: Declarations, place: int, column: Any, missing: list[str]
 ) -> pa.ChunkedArray:
     """A column as it was declared, or an error if it is not."""
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     name, words = declared.names[place], declared.categories[place]
     if declared.is_number[place]:
         if column.type == pa.string():
@@ -176,9 +163,6 @@ def _locate_fault(
     ]
     message = f"{str(column[row].as_py())[:40]!r} {said}"
     return content.error(message, lines[row] if row < len(lines) else None)
-
-
-# -- declarations ----------------------------------------------------------------------------------
 
 
 @dataclass

@@ -7,7 +7,6 @@ and caches what it has downloaded.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import socket
@@ -18,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import scipy.sparse as sp
 
-from lindero.data.content import read_content
+from lindero.data.content import read_content, suggest
 from lindero.data.dataset import Dataset
 from lindero.data.loading import Roles, load_content
 from lindero.data.tables import find_kind, read_number_targets, read_targets
@@ -108,8 +108,7 @@ def fetch(name: str) -> Dataset:
     advice = f"Put {file} into a folder and set LINDERO_DATA to that folder"
     if known is not None and known.openml is None:
         raise DataError(f"{where} OpenML does not have it. {advice}.")
-    close = difflib.get_close_matches(name, CATALOGUE, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close and known is None else ""
+    hint = "" if known else suggest(name, CATALOGUE)
     try:
         _require_network()
         return _check_size(fetch_openml_dataset(known.openml if known else name, name), name, known)
@@ -146,8 +145,6 @@ def _read_file(path: Path, known: PublishedSet | None) -> Dataset:
 
 def _read_arrays(path: Path) -> Dataset:
     """NumPy arrays: X and y, or those of the training rows followed by those of the test rows."""
-    import pyarrow as pa
-
     try:
         with np.load(path, allow_pickle=False) as held:
             parts = ("",) if "X" in held else ("_train", "_test")
@@ -177,9 +174,6 @@ def _require_network() -> Any:
         socket.create_connection((_OPENML_HOST, 443), timeout=_SECONDS_TO_CONNECT).close()
 
 
-# -- OpenML ----------------------------------------------------------------------------------------
-
-
 def fetch_openml_dataset(title: Any, name: str) -> Dataset:
     """The first version of a data set on OpenML, downloaded by scikit-learn.
 
@@ -193,14 +187,17 @@ def fetch_openml_dataset(title: Any, name: str) -> Dataset:
         raise DataError(
             f"{name!r} has no single target on OpenML. Use scikit-learn's fetch_openml."
         )
+    y = held.target
+    if np.asarray(y).dtype.kind == "O":
+        target = read_targets(pa.chunked_array([pa.array(y, pa.string())]))
+    else:
+        target = read_number_targets(np.asarray(y, dtype=np.float64))
     X = sp.csr_array(held.data) if sp.issparse(held.data) else _build_table(held)
     kinds = {name: find_kind(X[name]) for name in getattr(X, "column_names", ())}
-    return Dataset(X, _read_target(held.target), held.target_names[0], kinds, f"OpenML {title}")
+    return Dataset(X, target, held.target_names[0], kinds, f"OpenML {title}")
 
 
 def _build_table(held: Any) -> Any:
-    import pyarrow as pa
-
     columns: dict[str, Any] = {}
     for j, name in enumerate(held.feature_names):
         codes = held.data[:, j].astype(np.float64)
@@ -213,17 +210,6 @@ def _build_table(held: Any) -> Any:
             texts = texts[np.where(missing, 0, codes).astype(np.intp)]
             columns[name] = pa.array(texts, pa.string(), mask=missing)
     return pa.table(columns)
-
-
-def _read_target(values: Any) -> Any:
-    import pyarrow as pa
-
-    if np.asarray(values).dtype.kind == "O":
-        return read_targets(pa.chunked_array([pa.array(values, pa.string())]))
-    return read_number_targets(np.asarray(values, dtype=np.float64))
-
-
-# -- catalogue -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

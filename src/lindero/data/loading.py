@@ -8,13 +8,15 @@ most of the first lines are ``label index:value …``, the file is svmlight; oth
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lindero.data.content import Content, read_content
+import pyarrow as pa
+from pyarrow import types
+
+from lindero.data.content import Content, read_content, suggest
 from lindero.data.csv_files import read_csv
 from lindero.data.dataset import Dataset
 from lindero.data.declared_files import read_declared
@@ -23,18 +25,14 @@ from lindero.data.tables import (
     SourceTable,
     find_kind,
     read_number_targets,
+    read_objects,
     read_parquet,
     read_queries,
-    read_row_names,
     read_targets,
     read_times,
     read_weights,
 )
 from lindero.errors import DataError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 FORMATS = ("csv", "tsv", "parquet", "arff", "keel", "svmlight")
 _ALSO = {"libsvm": "svmlight", "svm": "svmlight", "dat": "keel", "txt": "csv"}
@@ -198,8 +196,6 @@ def build_dataset(source: SourceTable, roles: Roles, content: Content) -> Datase
         )
 
     def values(name: str) -> pa.ChunkedArray:
-        from pyarrow import types
-
         column = table[name]
         return source.text_of(name) if types.is_temporal(column.type) else column
 
@@ -213,11 +209,8 @@ def build_dataset(source: SourceTable, roles: Roles, content: Content) -> Datase
         times=named.time and read_times(table[named.time], named.time, content),
         weights=named.weight and read_weights(values(named.weight), named.weight, content),
         qid=named.qid and read_queries(values(named.qid), named.qid, content),
-        ids=named.id and read_row_names(source.text_of(named.id)),
+        ids=named.id and read_objects(source.text_of(named.id)),
     )
-
-
-# -- roles of columns ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -276,9 +269,8 @@ def find_column(choice: Any, role: str, names: list[str], content: Content) -> s
     except (TypeError, ValueError):
         place = None
     if place is None:
-        close = difflib.get_close_matches(str(choice), names, n=1)
         same = [name for name in names if name.lower() == str(choice).lower()]
-        hint = f" Did you mean {(same or close)[0]!r}?" if same or close else ""
+        hint = f" Did you mean {same[0]!r}?" if same else suggest(str(choice), names)
         listed = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
         raise content.error(
             f"there is no column {choice!r} ({role}=).{hint} Columns are: {listed}."
@@ -291,20 +283,14 @@ def find_column(choice: Any, role: str, names: list[str], content: Content) -> s
     return names[place]
 
 
-# -- formats ---------------------------------------------------------------------------------------
-
-
 def parse_format(name: str) -> str:
     """The format that a user named."""
     plain = str(name).lower().lstrip(".").removesuffix(".gz")
     plain = _ALSO.get(plain, plain)
     if plain in FORMATS:
         return plain
-    close = difflib.get_close_matches(plain, [*FORMATS, *_ALSO], n=1)
-    raise DataError(
-        f"format={name!r} is unknown. lindero reads {', '.join(FORMATS)}."
-        + (f" Did you mean {close[0]!r}?" if close else "")
-    )
+    hint = suggest(plain, [*FORMATS, *_ALSO])
+    raise DataError(f"format={name!r} is unknown. lindero reads {', '.join(FORMATS)}.{hint}")
 
 
 def detect_format(content: Content) -> str:

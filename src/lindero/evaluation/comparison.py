@@ -34,8 +34,7 @@ class ComparisonProgress:
     n_done, n_total : int
         Fits of machines to folds, done and in all.
     running : tuple of (str, int) or None
-        The machine that begins now, and its fold, counted from 0; None when all is done, or where
-        several processes run.
+        The machine that begins now, and its fold from 0 on; None at the end, or with `n_jobs`.
     seconds : float
         Time since the comparison was begun.
     comparison : Comparison
@@ -78,13 +77,10 @@ def compare(
 
     Every machine sees the same folds: stratified, or, where rows have times, always trained on
     earlier rows. Parameters are chosen by inner folds of the training rows alone, and so are the
-    curves that turn decision values of support vector machines into probabilities
-    (:func:`lindero.svm.calibrated` does the same for a single machine).
-
-    Columns of text with different values in most rows, which name the rows, are left out from 50
-    rows on: a warning and the attribute `left_out` say which. C and epsilon of regressions are
-    tried in units of the target's standard deviation. ``lindero compare`` gives the same numbers
-    for the same table.
+    curves from decision values of support vector machines to probabilities (like those of
+    :func:`lindero.svm.calibrated`). C and epsilon of regressions are tried in units of the target's
+    standard deviation. From 50 rows on, columns of text that differ in most rows, which name the
+    rows, are left out: a warning and the attribute `left_out` say which.
 
     Parameters
     ----------
@@ -97,9 +93,8 @@ def compare(
         None is all that suit the data.
     costs : mapping or array-like of shape (n_classes, n_classes), default=None
         What it costs to predict the class of a column where that of a row is true, classes in
-        order; or a mapping from (true, predicted), where errors that are not named cost 1. Machines
-        are then ranked by cost, and those with probabilities answer with the class of least
-        expected cost.
+        order; or a mapping from (true, predicted), other errors costing 1. Machines are ranked by
+        cost then, and those with probabilities answer with the class of least expected cost.
     times : array-like of shape (n_rows,), default=None
         When each row was seen. Folds then go forward in time, and adaptive machines take part.
     sample_weight : array-like of shape (n_rows,), default=None
@@ -108,15 +103,13 @@ def compare(
         What y is; None is what it looks like: numbers with fractions, or with more than 20
         different values, are a regression, as they are in files.
     folds : int, default=5
-        Number of folds; fewer where the rarest class has fewer rows. With times, blocks that are
-        predicted.
+        Folds, fewer where the rarest class has fewer rows; with times, blocks to be predicted.
     repeats : int, default=1
         Rounds of folds, each shuffled anew; 1 where rows have times.
     inner_folds : int, default=3
         Folds inside the training rows, to choose parameters by.
     tuning_rows : int, default=2000
-        Parameters are chosen by at most this many training rows; the machine is then fitted to
-        all of them.
+        Parameters are chosen by at most this many training rows; all are then fitted to.
     random_state : int, default=0
         Seed of the shuffling.
     n_jobs : int, default=1
@@ -276,9 +269,6 @@ def judge_machine(
         probabilities=probabilities,
         warnings=tuple(dict.fromkeys(str(warning.message) for warning in caught)),
     )
-
-
-# -- the scoreboard -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

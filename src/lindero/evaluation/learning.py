@@ -1,9 +1,5 @@
-"""How a comparison trains each kind of machine: parameters chosen inside the training rows.
-
-    Strategy.GRID       every point of its grid, by log-loss, or by error without probabilities
-    Strategy.KERNEL     C and gamma together (SVCCV, SVRCV), by error or squared error
-    Strategy.COSTS      C, gamma and how unequal margins are, by cost
-    Strategy.COUPLING   the coupling, by predicting the next rows, as the machine does itself
+"""How a comparison trains each kind of machine: parameters chosen inside the training rows, by the
+`Strategy` of the machine.
 
 Nothing here sees a test row: parameters are chosen by inner folds (forward chaining where rows have
 times) of at most `tuning_rows` of the training rows. Scales and categories of columns are learned
@@ -107,9 +103,6 @@ class TrainedMachine:
         spread = np.zeros((len(given), len(classes)))
         spread[:, np.searchsorted(classes, known)] = given
         return spread
-
-
-# -- one function for each strategy ---------------------------------------------------------------
 
 
 def train_machine(

@@ -1,8 +1,7 @@
 """Every machine by name: its class, what it needs, which data it suits, and which values to try.
 
-One list for the command line, for cross-validation, tuning and comparisons. Entries hold where an
-estimator is, not the estimator: reading the list imports nothing heavy, so that help and shell
-completion answer at once.
+Entries hold where an estimator is, not the estimator: reading the list imports nothing heavy, so
+that help and shell completion answer at once.
 """
 
 from __future__ import annotations
@@ -36,17 +35,15 @@ class MachineSpec:
 
     Attributes
     ----------
-    name : str
-        Its name in kebab case.
-    path : str
-        Where the class is, ``"module:Class"``.
+    name, path : str
+        Its name in kebab case, and where the class is, ``"module:Class"``.
     task : {"classification", "regression", "ranking", "novelty", "clustering"}
         What it learns. The last two have no target.
     one_line : str
         What it is for.
     takes_tables : bool
-        Whether it takes tables with categories and missing values as they are. Others get numbers
-        from a :class:`~lindero.evaluation.TableEncoder`.
+        Whether it takes categories and missing values. Others get numbers from a
+        :class:`~lindero.evaluation.TableEncoder`.
     takes_times : bool
         Whether `fit` and `predict` take the times of rows.
     grid : dict of str to tuple
@@ -359,9 +356,7 @@ def choose_contenders(
             "take the class of least expected cost."
         )
     if sparse and task == CLASSIFICATION:
-        notes.append(
-            "Bayesian machines are left out: the table is sparse, and they need a full one."
-        )
+        notes.append("Bayesian machines are left out: they need a full table, not a sparse one.")
     return chosen, notes
 
 

@@ -1,8 +1,8 @@
 """What a comparison found: scores of every machine on every fold, their ranking, and which to take.
 
-The machine of the least mean is not taken blindly: folds are few, and machines that are hardly
-worse are often simpler. Of those that no test tells from the best, and that are within one standard
-error of it, the simplest is recommended, and of equally simple ones the fastest.
+Folds are few, and machines that are hardly worse than the best are often simpler. Of those that no
+test tells from it, and that are within one standard error of it, the simplest is recommended, and
+of equally simple ones the fastest.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class MachineResult:
     failure : str or None
         Why it is not in the running.
     warnings : tuple of str
-        Its warnings.
+        What it warned of.
 
     See Also
     --------
@@ -96,8 +96,7 @@ class MachineResult:
 
     @property
     def seconds(self) -> float:
-        """Median time of a fold: choosing parameters, fitting and predicting. (The first fold of a
-        machine may include the time to compile it.)"""
+        """Median time of a fold, all in all; the first may include the time to compile."""
         both = (self.seconds_learning + self.seconds_predicting)[self.done]
         return float(np.median(both)) if len(both) else float("nan")
 
@@ -123,14 +122,11 @@ class Comparison:
         What was learned.
     measure : {"error", "cost", "rmse"}
         What machines are ranked by; less is better.
-    data : str
-        The data in a line.
-    target : str
-        Name of the target.
-    classes : ndarray or None
-        The classes, in order.
-    costs : ndarray or None
-        Costs of predicting the class of a column where that of a row is true.
+    data, target : str
+        The data in a line, and the name of the target.
+    classes, costs : ndarray or None
+        The classes, in order; costs of predicting the class of a column where that of a row is
+        true.
     n_rows : int
         Rows in all.
     fold_sizes : tuple of (int, int)
@@ -142,8 +138,7 @@ class Comparison:
     machines : tuple of MachineResult
         In the order in which they were given.
     baseline : float
-        The score of always predicting the commonest class (or the class of least cost, or the
-        mean) of the training rows, as a mean over the folds.
+        Mean score of always predicting the commonest class, the class of least cost, or the mean.
     notes : tuple of str
         Remarks on data, folds and machines.
     seconds : float
@@ -247,8 +242,7 @@ class Comparison:
 
     @cached_property
     def standard_error(self) -> float:
-        """Of the best machine's mean, its folds' shared training rows counted in; NaN with fewer
-        than two folds."""
+        """Of the best machine's mean over folds that share rows; NaN with fewer than two."""
         if self.best is None:
             return float("nan")
         return estimate_error(self.best.scores[self.measure][self._common], self.test_to_train)
@@ -293,8 +287,7 @@ class Comparison:
         return " ".join(sentence for sentence in sentences if sentence)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, except predictions of single rows, as plain values for JSON; machines from
-        the best to the worst."""
+        """All but predictions of single rows as plain values for JSON; the best machine first."""
         best, recommended = self.best, self.recommended
         names = (
             "data", "target", "task", "classes", "n_rows", "left_out", "time_respecting", "costs",

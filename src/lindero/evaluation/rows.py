@@ -22,6 +22,7 @@ from lindero.evaluation.registry import CLASSIFICATION, REGRESSION
 from lindero.labels import missing_values, plain_labels, require_labels
 from lindero.runtime.arrays import Array
 from lindero.svm.adaptive.times import plain_times
+from lindero.validation import row_factors
 
 #: Whole numbers are classes up to this many different ones, as in files (`lindero.data.load`).
 _MOST_CLASSES = 20
@@ -144,9 +145,6 @@ def _count_texts(column: Any) -> int:
     return len(set(values)) if all(isinstance(value, str) for value in values) else 0
 
 
-# -- checks ---------------------------------------------------------------------------------------
-
-
 def require_count(name: str, value: Any, least: int) -> None:
     """Refuse what is no whole number, or too small a one."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
@@ -175,7 +173,11 @@ def _read_rows(X: Any, y: Any, times: Any, weights: Any) -> EvaluationRows:
     targets = plain_labels(column_or_1d(y))
     require_one_each("y", targets, n_rows)
     instants = None if times is None else read_times(times, n_rows)
-    return EvaluationRows(table, targets, instants, weights=_read_weights(weights, n_rows))
+    if weights is not None:
+        weights = row_factors(weights, n_rows, "sample_weight")
+        if not weights.any():
+            raise ValueError("sample_weight is 0 in all rows: some must be above it.")
+    return EvaluationRows(table, targets, instants, weights=weights)
 
 
 def read_times(times: Any, n_rows: int) -> Array:
@@ -186,18 +188,6 @@ def read_times(times: Any, n_rows: int) -> Array:
     if np.any(gone):
         raise ValueError(f"times[{int(np.argmax(gone))}] is missing: give every row its time.")
     return instants
-
-
-def _read_weights(weights: Any, n_rows: int) -> Array | None:
-    if weights is None:
-        return None
-    factors: Array = np.asarray(column_or_1d(weights), dtype=np.float64)
-    require_one_each("sample_weight", factors, n_rows)
-    if not np.isfinite(factors).all() or (factors < 0).any() or not factors.any():
-        raise ValueError(
-            "sample_weight must be finite numbers of at least 0, and some must be above it."
-        )
-    return factors
 
 
 def require_one_each(name: str, values: Array, n_rows: int) -> None:

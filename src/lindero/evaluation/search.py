@@ -1,11 +1,10 @@
 """Parameters of a machine, chosen by cross-validation: one loop over grids for `tune` and for the
 inner folds of `compare`.
 
-C and gamma of support vector classification and regression are searched by `SVCCV` and `SVRCV`,
-which share work between points and are many times faster. Everything else is fitted point by point
-on the same folds: scikit-learn's search has no way for times and queries to reach the scoring.
-Points that cannot be fitted (a nu that the labels of a fold do not allow, say) are left out, and
-say why.
+C and gamma of SVC and SVR are searched by `SVCCV` and `SVRCV`, which share work between points.
+Everything else is fitted point by point on the same folds: scikit-learn's search has no way for
+times and queries to reach the scoring. Points that cannot be fitted (a nu that the labels of a fold
+do not allow, say) are left out, and say why.
 """
 
 from __future__ import annotations
@@ -47,9 +46,6 @@ WITHOUT_GAMMA = ("linear", "precomputed")
 
 #: Searches that share work between points, by the class whose C and gamma they search.
 _SEARCHES = {"SVC": "SVCCV", "SVR": "SVRCV"}
-
-
-# -- the loop over a grid -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -121,9 +117,6 @@ def search_kernel(
     return search.fit(X, y, weights)
 
 
-# -- tuning ---------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Tuning:
     """The best parameters of a machine, and all that were tried, from :func:`tune`.
@@ -165,13 +158,9 @@ class Tuning:
 
     def to_dict(self) -> dict[str, Any]:
         """All but the model as plain values."""
-        return {
-            "machine": self.machine,
-            "params": self.params,
-            "measure": self.measure,
-            "best": self.best.to_dict(),
-            "trials": [trial.to_dict() for trial in self.trials],
-        }
+        values = {name: value for name, value in vars(self).items() if name != "model"}
+        trials = [trial.to_dict() for trial in self.trials]
+        return {**values, "best": self.best.to_dict(), "trials": trials}
 
 
 def tune(

@@ -26,6 +26,7 @@ from sklearn.utils.validation import column_or_1d
 
 from lindero.evaluation.rows import read_times, require_count, require_one_each
 from lindero.evaluation.stream_models import StreamTable, adapt_model, copy_untrained
+from lindero.labels import label_codes, require_labels
 from lindero.runtime.arrays import Array
 from lindero.svm.progress import ProgressBar
 
@@ -193,8 +194,8 @@ def prequential(
         A classifier of lindero or scikit-learn with `partial_fit`, one without it (see
         `refit_every`), or a river model with `learn_one` and `predict_one`.
     X : array-like, sparse matrix or dataframe of shape (n_rows, n_features)
-        The rows in the order in which they arrive. river models get dictionaries from the names of
-        columns (or their numbers, where they have no names) to values.
+        The rows as they arrive. river models get dictionaries from column names, or numbers where
+        there are none, to values.
     y : array-like of shape (n_rows,)
         Their classes.
     times : array-like of shape (n_rows,) or None, default=None
@@ -202,26 +203,23 @@ def prequential(
     batch_size : int, default=1
         Rows that are predicted together, before any of them is learned.
     warm_up : int or None, default=None
-        Rows at the beginning that are learned, in one call, without being tested. None is one
-        batch, or `refit_every` rows where that is given. Adaptive machines with
-        ``coupling="auto"`` are fitted to them, which needs 12 rows and all classes among them.
+        First rows, which are learned in one call and not tested; None is one batch, or
+        `refit_every`. Adaptive machines with ``coupling="auto"`` need 12 rows of all classes.
     window : int, default=1000
         Rows that a point of the curves is about.
     classes : array-like or None, default=None
         All classes that may occur. None is those of a model that knows them, else those in `y`.
     refit_every : int or None, default=None
-        Instead of `partial_fit`, call `fit` once this many rows have come in since it was called
-        last.
+        Instead of `partial_fit`, call `fit` once this many rows have come in since the last time.
     refit_on : int or None, default=None
         The number of rows, the latest ones, that `fit` is then called with; None is all so far.
     fresh : bool, default=True
-        Evaluate an untrained copy of the model. False goes on with the object itself and what it
-        has learned; with ``warm_up=0`` the first row is tested too.
+        Evaluate an untrained copy. False goes on with the object itself and what it has learned;
+        with ``warm_up=0`` the first row is tested too.
     verbose : bool, default=False
         Show a progress bar if it takes long.
     callback : callable or None, default=None
-        Called with a :class:`StreamProgress` after each batch; returning True ends the evaluation,
-        and what was done is returned.
+        Called with a :class:`StreamProgress` after each batch; returning True ends it early.
 
     Returns
     -------
@@ -270,7 +268,7 @@ def prequential(
     model = copy_untrained(model) if fresh else model
     known = getattr(model, "classes_", None) if classes is None else classes
     names = np.unique(labels if known is None else column_or_1d(known))
-    truth = code_stream_labels(labels, names)
+    truth = label_codes(labels, names, "Pass all that occur as classes=.")
     code_of = {label: code for code, label in enumerate(names.tolist())}
     learner = adapt_model(model, table, labels, instants, names, refit_every, refit_on)
 
@@ -349,29 +347,14 @@ def read_stream_labels(y: Any, n_rows: int) -> Array:
     """y as a vector of classes, none missing."""
     if y is None:
         raise ValueError("y is needed: the class of each row.")
+    require_labels(y)
     labels: Array = column_or_1d(y)
     require_one_each("y", labels, n_rows)
-    missing = labels != labels
-    if np.any(missing):
-        raise ValueError(f"y contains NaN: y[{int(np.argmax(missing))}] is no class.")
     try:
         check_classification_targets(labels)
     except ValueError as error:
         raise ValueError(f"prequential is for classifiers: y must hold classes. {error}") from None
     return labels
-
-
-def code_stream_labels(labels: Array, classes: Array) -> Array:
-    """The position of each label among the classes."""
-    codes: Array = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
-    unknown = np.flatnonzero(classes[codes] != labels)
-    if len(unknown):
-        row = int(unknown[0])
-        raise ValueError(
-            f"y[{row}] is {labels[row]!r}, which is none of the classes {classes.tolist()}. Pass "
-            "all that occur as classes=."
-        )
-    return codes
 
 
 def read_stream_times(times: Any, n_rows: int) -> Array:
@@ -385,9 +368,6 @@ def read_stream_times(times: Any, n_rows: int) -> Array:
             "rows by time first."
         )
     return instants
-
-
-# -- progress -------------------------------------------------------------------------------------
 
 
 @contextmanager

@@ -394,9 +394,6 @@ def draw_predictions(comparison: Comparison, machine: MachineResult) -> str:
     return str(picture)
 
 
-# -- curves along a stream ------------------------------------------------------------------------
-
-
 def draw_error_curves(
     curves: Mapping[str, tuple[Any, Any]], *, shaded: tuple[float, float] | None = None
 ) -> str:
