@@ -18,7 +18,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,10 +120,7 @@ class Output:
     @contextmanager
     def showing_status(self, words: str) -> Iterator[None]:
         """A spinner with words, where there is nothing to count."""
-        if not self.is_live:
-            yield
-            return
-        with _open_console().status(words):
+        with _open_console().status(words) if self.is_live else nullcontext():
             yield
 
 

@@ -129,11 +129,8 @@ def parse_rows(
 
 
 def _parse_blocks(content: Content, dialect: Dialect, convert: Any) -> pa.Table:
-    """Rows by Arrow, which splits blocks at line ends, or at those outside quotes.
-
-    Following quotes takes another pass in one thread. It is not needed if there are as many rows as
-    lines, since then no quoted field contains a line end.
-    """
+    """Rows by Arrow, which splits blocks at line ends, or at those outside quotes: that takes a
+    second pass in one thread, and is not needed if there are as many rows as lines."""
     rows = pa.py_buffer(content.data[dialect.start :])
 
     def attempt(block: int, quotes: bool) -> pa.Table:

@@ -33,8 +33,7 @@ class Dataset:
     X : pyarrow.Table or scipy.sparse.csr_array
         Features: a table, in which null is missing, or a sparse array.
     y : ndarray of shape (n_rows,) or None
-        Target. Classes are text, booleans or integers (int64); anything else is float64. A missing
-        class is None, a missing number NaN.
+        Target: text, booleans or integers for classes, else float64; None or NaN where missing.
     target : str or None
         Name of the target's column.
     kinds : dict

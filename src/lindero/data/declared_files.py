@@ -250,10 +250,8 @@ def _split_name(text: str) -> tuple[str, str]:
 
 
 def _split_values(text: str) -> list[str]:
-    """Words between commas, some of which may be in single or double quotes.
-
-    A quote that is not closed ends the list; its word is dropped.
-    """
+    """Words between commas, some in quotes; one whose quote is not closed ends the list, without
+    it."""
     found, at = [], 0
     while at < len(text):
         if text[at] in " ,\t":

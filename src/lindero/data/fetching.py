@@ -175,11 +175,8 @@ def _require_network() -> Any:
 
 
 def fetch_openml_dataset(title: Any, name: str) -> Dataset:
-    """The first version of a data set on OpenML, downloaded by scikit-learn.
-
-    Without pandas scikit-learn returns arrays of floats with coded categories, and the names of
-    the categories beside them, which are put back here.
-    """
+    """The first version of a data set on OpenML, downloaded by scikit-learn as arrays of floats
+    with coded categories, whose names are put back here."""
     from sklearn.datasets import fetch_openml  # a slow import
 
     held = fetch_openml(title, version=1, as_frame=False, parser="liac-arff")

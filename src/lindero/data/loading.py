@@ -1,9 +1,8 @@
 """Loading a file: its format, its columns, and the role of each.
 
-The format is detected from the content, not from the name of the file. Parquet has a signature.
-In a text file the first line that is neither blank nor a comment decides: a line that begins with
-``@`` is a declaration of ARFF or KEEL, of which only KEEL declares inputs, outputs or ranges. If
-most of the first lines are ``label index:value …``, the file is svmlight; otherwise it is CSV.
+The format is detected from the content. Parquet has a signature. ARFF and KEEL begin with ``@``,
+of which only KEEL declares inputs, outputs or ranges. If most of the first lines are
+``label index:value …``, the file is svmlight; otherwise it is CSV.
 """
 
 from __future__ import annotations
@@ -91,8 +90,8 @@ def load(
     format : {"csv", "tsv", "parquet", "arff", "keel", "svmlight"}, default=None
         Format of the file; None detects it from the content.
     target : str, int or False, default=None
-        The column to predict. None takes one called class, target, label or y, in upper or lower
-        case, or else the last column. With False there is no target: all columns are features.
+        The column to predict. None takes one called class, target, label or y, in any case, or
+        else the last column. With False there is no target: all columns are features.
     time : str or int, default=None
         The column of times: numbers, or dates such as 2024-05-01T12:30:00.
     qid : str or int, default=None
@@ -215,10 +214,8 @@ def build_dataset(source: SourceTable, roles: Roles, content: Content) -> Datase
 
 @dataclass(frozen=True)
 class Roles:
-    """Which column has which role: a name, a position, or None where the user did not say.
-
-    After `resolve`, each is the name of a column or None.
-    """
+    """Which column has which role: a name, a position, or None where the user did not say; after
+    `resolve`, a name or None."""
 
     target: Any = None
     time: Any = None

@@ -2,8 +2,7 @@
 
 Whatever the format, a file becomes a `SourceTable`, whose columns have five Arrow types: integer,
 float, boolean, text, and null where every value is missing. Dates stay dates until it is known
-whether they are times. `read_targets`, `read_times`, `read_weights`, `read_queries` and
-`read_objects` turn single columns into arrays.
+whether they are times.
 """
 
 from __future__ import annotations
@@ -130,12 +129,8 @@ def read_targets(column: pa.ChunkedArray) -> Array | None:
 
 
 def read_number_targets(values: Array) -> Array:
-    """Numbers as classes (int64, or objects where some are missing) if they are few integers, else
-    unchanged.
-
-    Few means at most `MOST_CLASSES` different values, each occurring twice on average; two values
-    are always few.
-    """
+    """Few integers as classes (int64, or objects where some are missing), others unchanged. Few are
+    at most `MOST_CLASSES` different values, each occurring twice on average, or two."""
     present = values[~np.isnan(values)]
     different = np.unique(present)
     most = min(MOST_CLASSES, max(2, len(present) // 2))

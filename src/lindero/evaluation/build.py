@@ -215,9 +215,7 @@ def list_parameters(machine: str | MachineSpec) -> list[str]:
 
 
 def parse_value(text: str) -> Any:
-    """A number, a truth value, None, a list, or the text itself.
-
-    Whatever JSON knows is read as that; lists may go without brackets: ``1,10,100``.
+    """What JSON reads; None, a list without brackets, such as ``1,10,100``; or the text itself.
 
     Examples
     --------

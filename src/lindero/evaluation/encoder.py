@@ -1,11 +1,9 @@
 """Tables with categories and missing values as numbers, for machines that know numbers only.
 
-    number x      (x − mean) / deviation, and 0 where it is missing
-    category x    one column for each value, 1 where x has it; nothing where it is missing or new
-    missing       a column of its own, 1 where x is missing, for columns that missed any in `fit`
-    sparse X      x / max |x|, so that zeros stay zeros
-
-What is learned is kept as plain arrays and lists.
+number x      (x − mean) / deviation, and 0 where it is missing
+category x    one column for each value, 1 where x has it; nothing where it is missing or new
+missing       a column of its own, 1 where x is missing, for columns that missed any in `fit`
+sparse X      x / max |x|, so that zeros stay zeros
 """
 
 from __future__ import annotations
@@ -43,8 +41,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Any table as numbers: standardised, with one column for each value of a category.
 
     Takes arrays, lists, dataframes of pandas, polars and Arrow, and sparse matrices. Columns with
-    names may come in any order. Values that were not seen in `fit` are no error: a new category is
-    none of those known.
+    names may come in any order. A category that was not seen in `fit` is none of those known.
 
     Parameters
     ----------
@@ -66,7 +63,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if all are text.
+        Names of the columns, if all are text.
 
     See Also
     --------
@@ -96,8 +93,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(self, *, categorical_features: Any = None) -> None:
         self.categorical_features = categorical_features
-
-    # -- learning -----------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -153,8 +148,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "indicated_": indicated,
         }
 
-    # -- encoding -----------------------------------------------------------------------------
-
     def transform(self, X: Any) -> Any:
         """The table as numbers.
 
@@ -175,8 +168,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return sp.csr_array(sp.csr_array(values) @ sp.diags_array(1.0 / self.scale_))
         if sp.issparse(X):
             raise TypeError(
-                "X is a sparse matrix, but the encoder was fitted to a table. Pass the same kind "
-                "of data: X.toarray() if its columns are those of the table."
+                "X is a sparse matrix, but the encoder was fitted to a table: pass X.toarray() if "
+                "its columns are those of the table."
             )
         user = UserTable.of(X)
         self._require_width(X, user)
@@ -236,8 +229,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _is_wide(self) -> bool:
         return int(self.parts()[-1].stop) > _MANY_COLUMNS
 
-    # -- names --------------------------------------------------------------------------------
-
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the columns that `transform` gives.
 
@@ -260,8 +251,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if self.indicated_[column]:
                 names.append(f"{title} is missing")
         return np.array(names, dtype=object)
-
-    # -- for scikit-learn ---------------------------------------------------------------------
 
     def _require_width(self, X: Any, table: UserTable) -> None:
         named = hasattr(self, "feature_names_in_")

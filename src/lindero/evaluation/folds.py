@@ -85,11 +85,8 @@ def deal_folds(
 def make_forward_folds(
     times: Array, folds: int, labels: Array | None
 ) -> tuple[list[Split], list[str]]:
-    """Blocks of time, each tested after training on those before it; and notes on them.
-
-    `labels` are the classes of the rows, None for numbers; folds whose training rows are all of
-    one class are left out.
-    """
+    """Blocks of time, each tested after training on those before it, and notes on them; without
+    folds whose training rows are all of one class, where there are `labels`."""
     order = np.argsort(times, kind="stable")
     ordered = times[order]
     n_rows = len(order)
@@ -184,9 +181,8 @@ def make_inner_folds(
 ) -> list[Split]:
     """Folds inside training rows, to choose parameters by; each is trained on all classes.
 
-    Along time only folds are kept before which all classes have been seen. Where there are none,
-    the training rows are shuffled: they are all of the past. There are no folds at all where a
-    class has one row only.
+    Along time, where no fold comes after all classes, the training rows are shuffled: they are all
+    of the past. There are no folds at all where a class has one row only.
     """
     if times is not None:
         known = len(np.unique(y))

@@ -123,11 +123,8 @@ def choose_least_cost(probabilities: Any, costs: Any) -> Array:
 
 
 def read_costs(costs: Any, classes: Array) -> Array | None:
-    """Costs as a user may give them, as a matrix over all classes.
-
-    A mapping from (true class, predicted class) to costs leaves errors that it does not name at
-    1, and right answers at 0.
-    """
+    """Costs as a user may give them, as a matrix over all classes; a mapping from (true class,
+    predicted class) leaves errors that it does not name at 1, and right answers at 0."""
     if costs is None:
         return None
     n_classes = len(classes)

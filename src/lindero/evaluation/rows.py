@@ -112,10 +112,8 @@ def read_comparison(
 
 
 def leave_out_row_names(X: Any) -> tuple[Any, tuple[str, ...]]:
-    """A table without the columns of text that name its rows, and the names of these columns.
-
-    Tables of fewer than 50 rows stay as they are, and so do those that have no other column.
-    """
+    """A table without the columns of text that name its rows, and the names of these columns; with
+    few rows, or no other column, it stays as it is."""
     frame = nw.from_native(X, pass_through=True, eager_only=True)
     if isinstance(frame, nw.DataFrame):
         columns = frame.columns

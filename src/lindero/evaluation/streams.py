@@ -80,19 +80,17 @@ class PrequentialResult:
     window : int
         Rows that a point of the curves is about.
     seconds_predicting, seconds_learning : float
-        Time spent in the model's methods; learning includes the first rows, which are not tested.
+        Time spent in the model's methods, with the first rows, which are not tested.
     complete : bool
         Whether the stream was seen to its end.
     accuracy, kappa : float
-        Over all tested rows; NaN where undefined: nothing tested, or, for κ, one class only both
-        in truth and in answers.
+        Over all tested rows; NaN without any, and κ with one class only in truth and answers.
     predictions : ndarray of shape (n_tested,)
         Predicted labels (an array of objects with None where there was no answer).
     correct : ndarray of bool of shape (n_tested,)
         Which answers were right.
     curve_accuracy, curve_kappa : ndarray of shape (n_tested,)
-        The measures over the last `window` tested rows, at each of `rows`; the first points are
-        about fewer.
+        Both over the last `window` tested rows (fewer at first), at each of `rows`.
 
     See Also
     --------

@@ -183,11 +183,8 @@ def find_free_place(
     x: float, y: float, width: float, placed: list[tuple[float, float, float, float]],
     ends: tuple[float, float],
 ) -> tuple[float, float]:  # fmt: skip
-    """Where a label beside a point does not lie on others: its left end and its baseline.
-
-    `placed` are rectangles (left, top, right, bottom); that of the label is added. It stays
-    between `ends`, left and right, where that is possible.
-    """
+    """Where a label beside a point does not lie on others, and between `ends` if it can: its left
+    end and its baseline. Its rectangle (left, top, right, bottom) is added to those `placed`."""
     steps = (0, -13, 13, -26, 26, -39, 39, -52, 52)
     sides = [
         side for side in (9.0, -9.0 - width) if ends[0] <= x + side and x + side + width <= ends[1]
@@ -346,11 +343,8 @@ def _draw_square(
 
 
 def draw_reliability(comparison: Comparison, machine: MachineResult) -> str | None:
-    """The reliability diagram, predicted probabilities against frequencies; None without
-    probabilities.
-
-    Of two classes the probability of the second, of several that of the likeliest.
-    """
+    """The reliability diagram, predicted probabilities against frequencies, of the second of two
+    classes, or of the likeliest of several; None without probabilities."""
     found = machine.probabilities
     if found is None or comparison.classes is None:
         return None
