@@ -270,7 +270,7 @@ def test_json_holds_everything(mixed):
         ({"repeats": 2, "times": np.arange(40)}, "repeats=2 has no meaning along time"),
         ({"times": np.arange(3)}, "times has 3 values, but X has 40 rows"),
         ({"times": [np.nan] * 40}, "times\\[0\\] is missing"),
-        ({"sample_weight": -np.ones(40)}, "sample_weight must be finite numbers of at least 0"),
+        ({"sample_weight": -np.ones(40)}, "sample_weight must be finite and not negative"),
         ({"task": "clustering"}, "classification or regression; the task is 'clustering'"),
     ],
 )

@@ -409,11 +409,12 @@ def test_ctrl_c_before_any_row_was_tested():
 
 def test_verbose_draws_on_standard_error_once_it_lasts(capsys, monkeypatch):
     from lindero.evaluation import streams
+    from lindero.svm import progress
 
     X, y = numbered(np.arange(30) % 2)
     prequential(LastLabel(), X, y, verbose=True)
     assert capsys.readouterr() == ("", "")
-    monkeypatch.setattr(streams, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "_PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(streams, "_PAUSE_SECONDS", 0.0)
     prequential(LastLabel(), X, y, verbose=True)
     out, drawn = capsys.readouterr()

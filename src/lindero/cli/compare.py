@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from lindero.cli.options import (
     DataSource,
+    MachineName,
     count_option,
     data_options,
     folds_option,
@@ -21,7 +21,13 @@ from lindero.cli.options import (
     report_option,
     seed_option,
 )
-from lindero.cli.output import INTERRUPTED, CommandError, Output, align_columns
+from lindero.cli.output import (
+    INTERRUPTED,
+    CommandError,
+    Output,
+    align_columns,
+    run_interruptible,
+)
 
 _EXAMPLES = """\b
 Examples:
@@ -30,32 +36,6 @@ Examples:
   lindero compare prices.csv --time day --folds 8
   lindero compare heart.csv -m naive-bayes -m svc --json
 """
-
-
-class ContenderName(click.ParamType[str]):
-    """A machine of the comparison; its kernel may be part of the name, as in svc-linear."""
-
-    name = "machine"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        """The name itself, if there is such a machine."""
-        from lindero.evaluation.registry import find_contenders
-
-        try:
-            find_contenders(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-        return str(value)
-
-    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
-        """Machines whose names begin with what is typed."""
-        from lindero.evaluation import CONTENDERS
-
-        return [
-            CompletionItem(name, help=contender.one_line)
-            for name, contender in CONTENDERS.items()
-            if name.startswith(incomplete)
-        ]
 
 
 #: Terminals of at least this width show all measures while a comparison runs.
@@ -70,7 +50,7 @@ _COST_EXAMPLE = "write --cost TRUE:PREDICTED=COST, for example --cost ill:health
     "-m",
     "--machine",
     "machines",
-    type=ContenderName(),
+    type=MachineName(compared=True),
     multiple=True,
     help="A machine to compare, such as tan or svc-linear. Can be repeated; by default all that "
     "suit the data.",
@@ -117,41 +97,30 @@ def command(
     from lindero.evaluation import compare
     from lindero.report import write_report
 
-    if report is not None:
-        require_writable(report)
+    require_writable(report)
     dataset = data.load()
     output.note(dataset.summary())
-    result, interrupted = None, False
     with watch_comparison(output) as progress:
-        try:
-            result = compare(
-                dataset,
-                machines=machines or None,
-                costs=parse_costs(costs, dataset) if costs else None,
-                random_state=seed,
-                n_jobs=jobs,
-                progress=progress,
-                **settings,  # task, folds, repeats, inner_folds, tuning_rows
-            )
-        except KeyboardInterrupt as interrupt:
-            result = getattr(interrupt, "result", None)
-            interrupted = True
-    if result is None:
-        sys.exit(INTERRUPTED)
+        result, interrupted = run_interruptible(
+            compare,
+            dataset,
+            machines=machines or None,
+            costs=parse_costs(costs, dataset) if costs else None,
+            random_state=seed,
+            n_jobs=jobs,
+            progress=progress,
+            **settings,  # task, folds, repeats, inner_folds, tuning_rows
+        )
     values = result.to_dict()
     values["next"] = suggest_command(result, data)
     if report is not None:
-        write_report(result, report, command=_quote_command())
+        write_report(result, report, command=shlex.join(["lindero", *sys.argv[1:]]))
         values["report"] = report
     output.show_result(values, format_result(result, report))
     if interrupted:
         sys.exit(INTERRUPTED)
     if values["next"] is not None:
         output.note(f"Next: {values['next']}")
-
-
-def _quote_command() -> str:
-    return shlex.join(["lindero", *sys.argv[1:]])
 
 
 # -- the table while it runs -----------------------------------------------------------------------
@@ -183,12 +152,9 @@ def _draw_table(state: Any, width: int) -> Any:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("")
     table.add_column("machine", no_wrap=True)
-    table.add_column("folds", justify="right", no_wrap=True)
     measures = comparison.measures if width >= _WIDE else comparison.measures[:1]
-    for title in _list_titles(measures):
+    for title in ("folds", *_list_titles(measures), *(["s/fold"] if width >= _WIDE else [])):
         table.add_column(title, justify="right", no_wrap=True)
-    if width >= _WIDE:
-        table.add_column("s/fold", justify="right", no_wrap=True)
     n_folds = len(comparison.fold_sizes)
     for machine in comparison.machines:
         mark = Spinner("dots") if machine.name == running else Text("")
@@ -202,13 +168,9 @@ def _draw_table(state: Any, width: int) -> Any:
         done = f"{int(machine.done.sum())}/{n_folds}"
         table.add_row(mark, machine.name, done, *figures, style=style)
     words = f" {state.n_done} of {state.n_total} fits, {state.seconds:.0f} s"
+    words += "; Ctrl-C ends it and shows the results so far"
     bar = ProgressBar(total=state.n_total, completed=state.n_done, width=min(40, width))
-    return Group(
-        table, bar, Text(f"{words}; Ctrl-C ends it and shows the results so far", style="dim")
-    )
-
-
-# -- the result ------------------------------------------------------------------------------------
+    return Group(table, bar, Text(words, style="dim"))
 
 
 def format_result(comparison: Any, report: str | None) -> str:
@@ -217,7 +179,7 @@ def format_result(comparison: Any, report: str | None) -> str:
     for machine in comparison.ranked:
         if machine.failure is not None:
             failures.append(f"{machine.name} was left out; {machine.failure}")
-        elif not machine.done.any():
+        elif not machine.is_judged:
             failures.append(f"{machine.name} was not started.")
         else:
             figures = [_format_score(machine, measure) for measure in comparison.measures]
@@ -263,9 +225,6 @@ def suggest_command(comparison: Any, data: DataSource) -> str | None:
     return format_command("train", data, machine.machine, rounded)
 
 
-# -- costs -----------------------------------------------------------------------------------------
-
-
 def parse_costs(texts: Sequence[str], dataset: Any) -> dict[tuple[Any, Any], float]:
     """From pairs of true and predicted class to costs."""
     import numpy as np
@@ -278,13 +237,12 @@ def parse_costs(texts: Sequence[str], dataset: Any) -> dict[tuple[Any, Any], flo
         pair, equals, number = text.rpartition("=")
         if not equals:
             raise CommandError(f"--cost {text} has no '=': {_COST_EXAMPLE}.")
+        classes = _parse_classes(text, pair, known)
         try:
-            cost = float(number)
+            costs[classes] = float(number)
         except ValueError:
-            raise CommandError(
-                f"--cost {text}: {number!r} is not a number; {_COST_EXAMPLE}."
-            ) from None
-        costs[_parse_classes(text, pair, known)] = cost
+            said = f"--cost {text}: {number!r} is not a number; {_COST_EXAMPLE}."
+            raise CommandError(said) from None
     return costs
 
 

@@ -30,13 +30,8 @@ def command(output: Output, shell: str | None) -> None:
     Prints the line to add to the settings of SHELL (bash, zsh or fish; by default the one you
     use). New shells then complete commands, options, machines and files.
     """
-    found = shell or _find_shell()
+    found = shell or Path(os.environ.get("SHELL", "bash")).name
+    found = found if found in _LINES else "bash"
     line, place = _LINES[found]
     output.show_result({"shell": found, "line": line, "file": place}, line)
     output.note(f"Add this line to {place}, and open a new shell.")
-
-
-def _find_shell() -> str:
-    """The shell of the user, if it is a known one."""
-    name = Path(os.environ.get("SHELL", "bash")).name
-    return name if name in _LINES else "bash"

@@ -15,7 +15,7 @@ from lindero.cli.options import (
     output_options,
     seed_option,
 )
-from lindero.cli.output import INTERRUPTED, Output, align_columns
+from lindero.cli.output import INTERRUPTED, Output, align_columns, run_interruptible
 
 _EXAMPLES = """\b
 Examples:
@@ -44,22 +44,17 @@ def command(
     from lindero.evaluation import cross_validate
 
     dataset, found, params = prepare(output, data, machine, settings)
-    interrupted = False
-    try:
-        with output.showing_progress(f"fitting {found.name}") as progress:
-            result = cross_validate(
-                found,
-                dataset.X,
-                params=params,
-                folds=folds,
-                random_state=seed,
-                progress=progress,
-                **gather_roles(dataset),
-            )
-    except KeyboardInterrupt as interrupt:
-        if not hasattr(interrupt, "result"):
-            raise
-        result, interrupted = interrupt.result, True
+    with output.showing_progress(f"fitting {found.name}") as progress:
+        result, interrupted = run_interruptible(
+            cross_validate,
+            found,
+            dataset.X,
+            params=params,
+            folds=folds,
+            random_state=seed,
+            progress=progress,
+            **gather_roles(dataset),
+        )
     rows = [
         [name.replace("_", " "), result.mean(name), result.std(name), min(values), max(values)]
         for name, values in result.scores.items()

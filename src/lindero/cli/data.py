@@ -38,8 +38,8 @@ def fetch_command(output: Output, name: str, path: str | None) -> None:
     from lindero.cli.writing import choose_format, require_writable, write_dataset
     from lindero.data import fetch
 
+    require_writable(path)
     if path is not None:
-        require_writable(path)
         choose_format(path)
     with output.showing_status(f"fetching {name}"):
         dataset = fetch(name)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lindero.cli.options import output_options
+from lindero.cli.options import folder_option, output_options
 from lindero.cli.output import Output
 
 if TYPE_CHECKING:
@@ -40,6 +40,9 @@ COSTS = {("malignant", "benign"): 10.0, ("benign", "malignant"): 1.0}
 STILL, TURNING = 200, 100
 _NOISE = 0.35
 
+#: Rows that a point of the error curves is about.
+_WINDOW = 50
+
 ADAPTIVE, LATEST, ALL = "adaptive-svc", "svc, the last 100 rows", "svc, all rows so far"
 
 #: Rows whose boundaries are drawn, and how many rows around them.
@@ -49,13 +52,7 @@ _SIDE, _REACH = 140.0, 2.3
 
 
 @click.command(epilog=_EXAMPLES)
-@click.option(
-    "--folder",
-    type=click.Path(file_okay=False),
-    default="demo",
-    show_default=True,
-    help="Where to write the report.",
-)
+@folder_option("--folder", "demo", "Where to write the report.")
 @output_options
 @click.pass_obj
 def command(output: Output, folder: str) -> None:
@@ -86,8 +83,8 @@ def command(output: Output, folder: str) -> None:
     seconds = time.perf_counter() - begun
     values = {
         "comparison": comparison.to_dict(),
-        "following": moving.to_dict(),
-        "forgetting": changed.to_dict(),
+        "following": {"rows": len(moving.y), "error": moving.errors},
+        "forgetting": changed,
         "report": page,
         "seconds": seconds,
     }
@@ -97,7 +94,7 @@ def command(output: Output, folder: str) -> None:
         "2  A boundary that moves: each row is predicted before it is learned",
         moving.format(),
         "3  Rows learned one by one, and one of them forgotten",
-        changed.format(),
+        format_forgotten(changed),
         f"Report with charts: {page}   ({seconds:.0f} s)",
     ]
     output.show_result(values, "\n\n".join(parts))
@@ -110,8 +107,7 @@ def working_beside() -> Iterator[Callable[..., Future[Any]]]:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    context = multiprocessing.get_context("spawn")
-    executor = ProcessPoolExecutor(1, mp_context=context)
+    executor = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
     try:
         yield executor.submit
     finally:
@@ -132,14 +128,11 @@ def make_cancer_table() -> Any:
     bunch = load_breast_cancer()
     rng = np.random.default_rng(0)
     columns: dict[str, Any] = {}
-    for k, name in enumerate(bunch.feature_names[:12].tolist()):
-        values = bunch.data[:, k]
+    for name, values in zip(bunch.feature_names[:12].tolist(), bunch.data.T, strict=False):
         gaps = rng.random(len(values)) < 0.03
         if name == "mean area":
-            words = np.array(["small", "medium", "large"])[np.digitize(values, [450.0, 700.0])]
-            columns[name] = pa.array(words, mask=gaps)
-        else:
-            columns[name] = pa.array(values, mask=gaps)
+            values = np.array(["small", "medium", "large"])[np.digitize(values, [450.0, 700.0])]
+        columns[name] = pa.array(values, mask=gaps)
     kinds = {name: "category" if name == "mean area" else "number" for name in columns}
     target = bunch.target_names[bunch.target]
     return Dataset(pa.table(columns), target, "diagnosis", kinds, "breast cancer")
@@ -154,15 +147,10 @@ class FollowedBoundary:
 
     errors: dict[str, float]
     curves: dict[str, tuple[Any, Any]]
-    window: int
     X: Any
     y: Any
     lines: Any
     drift: Any
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        return {"rows": len(self.y), "error": self.errors}
 
     def format(self) -> str:
         """As text."""
@@ -194,7 +182,7 @@ def follow_boundary() -> FollowedBoundary:
     from lindero.svm import SVC, AdaptiveSVC
 
     X, y = make_moving_rows()
-    curves: dict[str, Any] = {"warm_up": 20, "window": 50}
+    curves: dict[str, Any] = {"warm_up": 20, "window": _WINDOW}
     # n_scale is that of all rows, so that C means the same at both ends of the stream.
     settings: dict[str, Any] = {"coupling": 1e5, "n_scale": len(y)}
     plain = SVC(kernel="linear")
@@ -207,41 +195,23 @@ def follow_boundary() -> FollowedBoundary:
     return FollowedBoundary(
         {name: 1.0 - result.accuracy for name, result in results.items()},
         {name: (r.rows + 1, 1.0 - r.curve_accuracy) for name, r in results.items()},
-        50, X, y, np.column_stack([fitted.coef_, fitted.intercept_]), fitted.drift_,
+        X, y, np.column_stack([fitted.coef_, fitted.intercept_]), fitted.drift_,
     )  # fmt: skip
 
 
-# -- a row forgotten -------------------------------------------------------------------------------
+def format_forgotten(values: dict[str, Any]) -> str:
+    """How a machine changed when it forgot a row, as text."""
+    return (
+        f"{values['n_first']} rows at once, then {values['n_one_by_one']} one by one, with "
+        f"{values['iterations']:.1f} iterations each on average; each update is exact.\n"
+        f"Leave-one-out error, exact: {100 * values['leave_one_out']:.1f} %\n"
+        f"Sample {values['sample']} is forgotten: decision values change by up to "
+        f"{values['moved']:.3f}, and differ by {values['left']:.0e}\n"
+        "from those of a machine that never saw it."
+    )
 
 
-@dataclass(frozen=True)
-class ForgottenRow:
-    """How a machine changed when it forgot a row."""
-
-    n_first: int
-    n_one_by_one: int
-    iterations: float
-    leave_one_out: float
-    sample: int
-    moved: float
-    left: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        return dict(vars(self))
-
-    def format(self) -> str:
-        """As text."""
-        return (
-            f"{self.n_first} rows at once, then {self.n_one_by_one} one by one, with "
-            f"{self.iterations:.1f} iterations each on average; each update is exact.\n"
-            f"Leave-one-out error, exact: {100 * self.leave_one_out:.1f} %\n"
-            f"Sample {self.sample} is forgotten: decision values change by up to {self.moved:.3f}, "
-            f"and differ by {self.left:.0e}\nfrom those of a machine that never saw it."
-        )
-
-
-def forget_row() -> ForgottenRow:
+def forget_row() -> dict[str, Any]:
     """Learn rows one at a time; then forget one, as if it had never been there."""
     import numpy as np
     from sklearn.datasets import load_breast_cancer
@@ -264,16 +234,19 @@ def forget_row() -> ForgottenRow:
     never = IncrementalSVC(C=1.0, gamma="auto").fit(X[others], y[others])
     moved = float(np.abs(model.decision_function(X) - before).max())
     left = float(np.abs(model.decision_function(X) - never.decision_function(X)).max())
-    return ForgottenRow(
-        n_first, len(y) - n_first, iterations, float(wrong.mean()), sample, moved, left
-    )
-
-
-# -- the report ------------------------------------------------------------------------------------
+    return {
+        "n_first": n_first,
+        "n_one_by_one": len(y) - n_first,
+        "iterations": iterations,
+        "leave_one_out": float(wrong.mean()),
+        "sample": sample,
+        "moved": moved,
+        "left": left,
+    }
 
 
 def write_demo_page(
-    path: str, comparison: Comparison, moving: FollowedBoundary, changed: ForgottenRow
+    path: str, comparison: Comparison, moving: FollowedBoundary, changed: dict[str, Any]
 ) -> None:
     """Write the report."""
     from lindero.persist.safe_file import write_whole_bytes
@@ -297,24 +270,20 @@ def write_demo_page(
         ),
         figure(
             draw_error_curves(moving.curves, shaded=(STILL, STILL + TURNING)),
-            f"Errors in the last {moving.window} rows; the clouds rotate in the shaded range. "
-            + _format_errors(moving),
+            f"Errors in the last {_WINDOW} rows; the clouds rotate in the shaded range. In total: "
+            + "; ".join(f"{name} {100 * error:.1f} %" for name, error in moving.errors.items())
+            + ".",
         ),
         figure(
             _draw_instants(moving),
             f"The boundary of adaptive-svc at five rows, and the {_AROUND} rows on either side.",
         ),
         heading("3  Rows learned one by one, and one of them forgotten"),
-        *(paragraph(line) for line in changed.format().split("\n", 2)),
+        *(paragraph(line) for line in format_forgotten(changed).split("\n", 2)),
         heading("Your own data"),
         code("lindero compare YOUR_TABLE.csv --report report.html"),
     ]
     write_whole_bytes(path, page(title, body).encode("utf-8"))
-
-
-def _format_errors(moving: FollowedBoundary) -> str:
-    figures = [f"{name} {100 * error:.1f} %" for name, error in moving.errors.items()]
-    return f"In total: {'; '.join(figures)}."
 
 
 def _draw_instants(moving: FollowedBoundary) -> str:

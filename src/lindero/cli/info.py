@@ -39,10 +39,10 @@ def command(output: Output, model: str | None) -> None:
 
 def _show_machine(output: Output, machine: MachineSpec) -> None:
     defaults = {**_find_defaults(machine), **machine.preset}
-    rows = [
-        [name, _format_value(value), ", ".join(map(str, machine.grid.get(name, ())))]
-        for name, value in defaults.items()
-    ]
+    rows = []
+    for name, value in defaults.items():
+        tried = ", ".join(map(str, machine.grid.get(name, ())))
+        rows.append([name, "none" if value is None else str(value), tried])
     text = f"{machine.name}: {machine.one_line}\n\n"
     text += align_columns(rows, ["parameter", "default", "grid of tune"])
     output.show_result(
@@ -58,10 +58,6 @@ def _show_machine(output: Output, machine: MachineSpec) -> None:
     )
 
 
-def _format_value(value: Any) -> str:
-    return "none" if value is None else str(value)
-
-
 def _show_model(output: Output, path: str) -> None:
     from lindero.cli.saved_model import detect_model_format, read_model
 
@@ -72,19 +68,14 @@ def _show_model(output: Output, path: str) -> None:
         info = inspect(path)
         output.show_result(asdict(info), align_columns(_list_facts(info)))
         return
-    facts = _list_foreign_facts(read_model(path, kind), kind)
-    output.show_result(facts, align_columns([[name, str(value)] for name, value in facts.items()]))
-
-
-def _list_foreign_facts(model: Any, kind: str | None) -> dict[str, Any]:
-    """What is known of a model of another program."""
+    model = read_model(path, kind)  # of another program
     facts: dict[str, Any] = {"format": kind, "model": repr(model)}
     for name, words in (("n_features_in_", "columns"), ("classes_", "classes")):
         if hasattr(model, name):
             facts[words] = getattr(model, name)
     if hasattr(model, "support_"):
         facts["support vectors"] = len(model.support_)
-    return facts
+    output.show_result(facts, align_columns([[name, str(value)] for name, value in facts.items()]))
 
 
 def _list_facts(info: Any) -> list[list[str]]:
@@ -127,9 +118,8 @@ def _list_columns(described: dict[str, Any]) -> str:
     if not named:
         return str(described.get("n_features"))
     shown = [
-        column["name"]
-        if column["kind"] == "number"
-        else f"{column['name']} ({column['n_values']} values)"
+        f"{column['name']}"
+        + ("" if column["kind"] == "number" else f" ({column['n_values']} values)")
         for column in named[:_MOST_NAMED]
     ]
     return ", ".join(shown) + (", ..." if len(named) > _MOST_NAMED else "")

@@ -53,10 +53,7 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command."""
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = import_module(COMMANDS[cmd_name][0]).command
-        return command
+        return import_module(COMMANDS[cmd_name][0]).command if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Names and descriptions, without importing any command."""
@@ -65,11 +62,8 @@ class Commands(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Names that begin with what is typed, without importing any command."""
-        names = [
-            CompletionItem(name, help=words)
-            for name, (_, words) in COMMANDS.items()
-            if name.startswith(incomplete)
-        ]
+        known = [CompletionItem(name, help=words) for name, (_, words) in COMMANDS.items()]
+        names = [item for item in known if item.value.startswith(incomplete)]
         return names + click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -130,12 +124,7 @@ def main() -> None:
     try:
         cli.main(prog_name="lindero")
     finally:
-        _flush_output()
-
-
-def _flush_output() -> None:
-    """Write everything now: an error here was reported before and needs no traceback."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        try:
+            sys.stdout.flush()
+        except OSError:  # reported before, so that it needs no traceback
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

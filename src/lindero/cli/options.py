@@ -11,7 +11,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from lindero.evaluation.registry import MACHINES, find_machine
+from lindero.evaluation.registry import CONTENDERS, MACHINES, find_contenders, find_machine
 
 AUTO = "auto"
 
@@ -28,15 +28,8 @@ FORMATS = ("csv", "tsv", "parquet", "arff", "keel", "svmlight")
 
 @dataclass(frozen=True)
 class DataSource:
-    """A data file and the options to read it with.
-
-    Attributes
-    ----------
-    path : str
-        The file; "-" is standard input.
-    options : dict
-        Those of `lindero.data.load`; None where the user gave none.
-    """
+    """A data file, or "-" for standard input, and the options of `lindero.data.load` to read it
+    with, None where the user gave none."""
 
     path: str
     options: dict[str, Any]
@@ -59,24 +52,30 @@ class DataSource:
 
 
 class MachineName(click.ParamType[str]):
-    """The name of a machine, with shell completion."""
+    """The name of a machine, with shell completion; when machines are compared, the name may
+    include the kernel, as in svc-linear."""
 
     name = "machine"
 
+    def __init__(self, compared: bool = False) -> None:
+        self._compared = compared
+
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
         """The name itself, if there is such a machine."""
-        if value == AUTO:
-            return AUTO
         try:
-            return find_machine(str(value)).name
+            if self._compared:
+                find_contenders(str(value))
+            elif value != AUTO:
+                find_machine(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
+        return str(value)
 
     def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
         """Machines whose names begin with what is typed."""
         return [
             CompletionItem(name, help=machine.one_line)
-            for name, machine in MACHINES.items()
+            for name, machine in (CONTENDERS if self._compared else MACHINES).items()
             if name.startswith(incomplete)
         ]
 
@@ -94,28 +93,24 @@ def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
             chosen["target"] = False
         return function(*args, data=DataSource(data, chosen), **options)
 
-    declared = [
+    column = functools.partial(click.option, metavar="COLUMN")
+    declared: list[Any] = [
         click.argument("data", metavar="DATA", type=click.Path(allow_dash=True)),
         click.option(
-            "--format",
-            type=click.Choice(FORMATS),
-            help="Format of DATA; detected by default.",
+            "--format", type=click.Choice(FORMATS), help="Format of DATA; detected by default."
         ),
-        click.option(
+        column(
             "--target",
-            metavar="COLUMN",
             help="Column to predict, by name or position; by default one called class, target, "
             "label or y, or else the last.",
         ),
         click.option(
             "--no-target", is_flag=True, help="There is no target: all columns are features."
         ),
-        click.option("--time", metavar="COLUMN", help="Column with the time of each row."),
-        click.option("--qid", metavar="COLUMN", help="Column with the query of each row."),
-        click.option("--weight", metavar="COLUMN", help="Column with the weight of each row."),
-        click.option(
-            "--id", metavar="COLUMN", help="Column with the name of each row; not a feature."
-        ),
+        column("--time", help="Column with the time of each row."),
+        column("--qid", help="Column with the query of each row."),
+        column("--weight", help="Column with the weight of each row."),
+        column("--id", help="Column with the name of each row; not a feature."),
         click.option(
             "--header/--no-header",
             default=None,
@@ -125,7 +120,10 @@ def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
             "--delimiter", metavar="CHARACTER", help="Delimiter of a CSV file; detected by default."
         ),
     ]
-    return _declare(gather, declared)
+    command: Callable[..., Any] = gather
+    for option in reversed(declared):
+        command = option(command)
+    return command
 
 
 def list_machines() -> str:
@@ -162,28 +160,32 @@ seed_option = click.option(
 )
 
 
+def machine_option(text: str) -> Callable[..., Any]:
+    """-m, the machine."""
+    return click.option(
+        "-m", "--machine", type=MachineName(), default=AUTO, show_default=True, help=text
+    )
+
+
 def machine_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The machine and its parameters."""
-    declared = [
-        click.option(
-            "-m",
-            "--machine",
-            type=MachineName(),
-            default=AUTO,
-            show_default=True,
-            help="The machine; auto is svc, svr, rank-svm or one-class-svm, depending on the data.",
-        ),
-        settings_option,
-    ]
-    return _declare(function, declared)
+    text = "The machine; auto is svc, svr, rank-svm or one-class-svm, depending on the data."
+    command: Callable[..., Any] = machine_option(text)(settings_option(function))
+    return command
 
 
 def file_option(text: str, default: str | None = None) -> Callable[..., Any]:
     """-o, the file to write."""
-    file, shown = click.Path(dir_okay=False), default is not None
+    shown: dict[str, Any] = {"default": default, "show_default": default is not None}
     return click.option(
-        "-o", "--output", "path", type=file, default=default, show_default=shown, help=text
+        "-o", "--output", "path", type=click.Path(dir_okay=False), help=text, **shown
     )
+
+
+def folder_option(name: str, default: str, text: str) -> Callable[..., Any]:
+    """A folder to write to."""
+    folder = click.Path(file_okay=False)
+    return click.option(name, type=folder, default=default, show_default=True, help=text)
 
 
 def report_option(text: str) -> Callable[..., Any]:
@@ -205,21 +207,7 @@ def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "quiet": "Print only the result.",
         "debug": "Show the traceback of an error.",
     }
-    declared = [
-        click.option(
-            f"--{name}",
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=remember,
-            help=text,
-        )
-        for name, text in words.items()
-    ]
-    return _declare(function, declared)
-
-
-def _declare(function: Callable[..., Any], declared: list[Any]) -> Callable[..., Any]:
-    for option in reversed(declared):
-        function = option(function)
+    flag: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False}
+    for name, text in reversed(words.items()):
+        function = click.option(f"--{name}", **flag, callback=remember, help=text)(function)
     return function

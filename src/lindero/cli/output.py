@@ -18,7 +18,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,13 +46,7 @@ _WHY = {
 
 @dataclass
 class Output:
-    """Prints what a command has to say; one for each run.
-
-    Attributes
-    ----------
-    json, quiet, debug : bool
-        The options --json, --quiet and --debug.
-    """
+    """Prints what a command has to say, as --json, --quiet and --debug ask; one for each run."""
 
     json: bool = False
     quiet: bool = False
@@ -117,20 +111,16 @@ class Output:
             TimeRemainingColumn,
         )
 
-        columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-        with Progress(
-            TextColumn(words), *columns, console=_open_console(), transient=True
-        ) as display:
+        columns = TextColumn(words), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        bar = Progress(*columns, TimeRemainingColumn(), console=_open_console(), transient=True)
+        with bar as display:
             task = display.add_task(words, total=None)
             yield lambda done, total: display.update(task, completed=done, total=total)
 
     @contextmanager
     def showing_status(self, words: str) -> Iterator[None]:
         """A spinner with words, where there is nothing to count."""
-        if not self.is_live:
-            yield
-            return
-        with _open_console().status(words):
+        with _open_console().status(words) if self.is_live else nullcontext():
             yield
 
 
@@ -186,6 +176,16 @@ def to_plain(value: Any) -> Any:
 
 
 # -- errors ----------------------------------------------------------------------------------------
+
+
+def run_interruptible(work: Callable[..., Any], *args: Any, **more: Any) -> tuple[Any, bool]:
+    """What some work returns, or what it had when Ctrl-C ended it; and whether that happened."""
+    try:
+        return work(*args, **more), False
+    except KeyboardInterrupt as interrupt:
+        if not hasattr(interrupt, "result"):
+            raise
+        return interrupt.result, True
 
 
 class CommandError(click.ClickException):

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from lindero.cli.options import DataSource, data_options, file_option, output_options
-from lindero.cli.output import CommandError, Output, align_columns
+from lindero.cli.output import CommandError, Output, align_columns, to_plain
 
 _EXAMPLES = """\b
 Examples:
@@ -58,9 +58,12 @@ def command(
     if scores:
         result["scores"] = scores
     if output.json:
-        result.update(
-            {"output": path} if path is not None else {"predictions": _list_rows(columns)}
-        )
+        if path is None:
+            lists = [to_plain(list(values)) for values in columns.values()]
+            rows = zip(*lists, strict=True)
+            result["predictions"] = [dict(zip(columns, row, strict=True)) for row in rows]
+        else:
+            result["output"] = path
         output.write_json(result)
         return
     if path is None:
@@ -78,9 +81,7 @@ def _predict_columns(
     """The columns to write."""
     from lindero.evaluation.build import compute_decisions, predict_rows
 
-    columns: dict[str, Any] = {}
-    if dataset.ids is not None:
-        columns["id"] = dataset.ids
+    columns: dict[str, Any] = {} if dataset.ids is None else {"id": dataset.ids}
     times = dataset.times if saved.machine.takes_times else None
     columns["prediction"] = predict_rows(saved.model, X, times=times)
     if proba:
@@ -92,9 +93,8 @@ def _predict_columns(
         if values.ndim == 1:
             columns["decision"] = values
         else:
-            classes = saved.model.classes_
-            for label, column in zip(classes, values.T, strict=False):
-                columns[f"decision({label})"] = column
+            named = zip(saved.model.classes_, values.T, strict=False)
+            columns.update({f"decision({label})": column for label, column in named})
     if explain:
         from lindero.evaluation import explain_rows
 
@@ -119,6 +119,7 @@ def _score(saved: Any, dataset: Any, X: Any, found: Any) -> dict[str, float]:
     """Scores on the rows whose target is known."""
     import numpy as np
 
+    from lindero.cli.reading import gather_roles
     from lindero.evaluation.folds import take_rows
     from lindero.evaluation.measures import measure_machine
     from lindero.labels import missing_values
@@ -130,8 +131,7 @@ def _score(saved: Any, dataset: Any, X: Any, found: Any) -> dict[str, float]:
     known = np.flatnonzero(~missing_values(dataset.y))
     if len(known) == 0 or _has_other_labels(saved.model, dataset.y[known]):
         return {}
-    data = {"X": X, "y": dataset.y, "times": dataset.times, "qid": dataset.qid}
-    data.update(weights=dataset.weights, found=found)
+    data = {"X": X, "found": found, **gather_roles(dataset)}
     if len(known) < dataset.n_rows:
         data = {name: take_rows(values, known) for name, values in data.items()}
     return measure_machine(machine, saved.model, **data)
@@ -153,11 +153,3 @@ def _has_other_labels(model: Any, y: Any) -> bool:
         UserWarning,
     )
     return True
-
-
-def _list_rows(columns: dict[str, Any]) -> list[dict[str, Any]]:
-    from lindero.cli.output import to_plain
-
-    names = list(columns)
-    lists = [to_plain(list(values)) for values in columns.values()]
-    return [dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True)]

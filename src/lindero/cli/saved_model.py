@@ -38,22 +38,10 @@ _BEGINNINGS = {
 }
 _LOOKED_AT = 4096
 
-_COUNTED = "Learned by counting: exact, no iterations."
-
 
 @dataclass(frozen=True)
 class SavedModel:
-    """A model from a file.
-
-    Attributes
-    ----------
-    path : str
-        The file.
-    model : estimator or Pipeline
-        The model.
-    summary : dict
-        What was recorded in training.
-    """
+    """A model from a file, and what was recorded in training."""
 
     path: str
     model: Any
@@ -113,7 +101,8 @@ class SavedModel:
         roles: dict[str, Any] = {
             role: name
             for role, name in (known.items() if isinstance(known, dict) else ())
-            if role in _ROLES and options[role] is None and _is_there(name, names)
+            if role in _ROLES and options[role] is None and isinstance(name, str)
+            if name in names or name.lstrip("-").isdigit()  # a position
         }
         if options["target"] is None and "target" not in roles:
             unnamed = not self.summary and len(names) != self._width
@@ -130,6 +119,8 @@ class SavedModel:
 
     def _align(self, X: Any, source: str, output: Output) -> Any:
         """X with the columns of the model, in their order."""
+        import numpy as np
+
         width = self._width
         if not hasattr(X, "column_names"):
             return self._resize(X, width, output)
@@ -140,7 +131,7 @@ class SavedModel:
                     f"{source} has {X.num_columns} columns, but {self.path} was trained with "
                     f"{width} without names. Pass the same columns."
                 )
-            return _to_numbers(X)
+            return np.column_stack([column.to_numpy() for column in X.columns])
         missing = [name for name in names if name not in X.column_names]
         new = [name for name in X.column_names if name not in names]
         if missing:
@@ -169,25 +160,10 @@ class SavedModel:
         return resized
 
 
-def _is_there(name: Any, names: list[str]) -> bool:
-    """Whether a column that had a role in training is there; it may be given by position."""
-    return isinstance(name, str) and (name in names or name.lstrip("-").isdigit())
-
-
-def _to_numbers(X: Any) -> Any:
-    """Columns as an array, for models trained without names."""
-    import numpy as np
-
-    return np.column_stack([column.to_numpy() for column in X.columns])
-
-
 def _list_columns(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:_MOST_NAMED])
     rest = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return f"the column{'' if len(names) == 1 else 's'} {shown}{rest}"
-
-
-# -- formats ---------------------------------------------------------------------------------------
 
 
 def detect_model_format(path: str) -> str | None:
@@ -198,31 +174,26 @@ def detect_model_format(path: str) -> str | None:
     for start, kind in _BEGINNINGS.items():
         if stripped.startswith(start):
             return kind
-    if b'"__metadata__"' in head and b"lindero" in head:
-        return "lin"
-    return "lin" if Path(path).suffix == ".lin" else None  # a damaged one, perhaps
+    is_ours = b'"__metadata__"' in head and b"lindero" in head
+    return "lin" if is_ours or Path(path).suffix == ".lin" else None  # a damaged one, perhaps
 
 
 def read_model(path: str, kind: str | None, class_name: str | None = None) -> Any:
     """The model in a file: an estimator, or a network."""
     from lindero import persist
 
-    if kind == "lin":
-        return persist.load(path)
-    if kind == "libsvm":
-        return persist.load_libsvm(path)
-    if kind == "svmlight":
-        return persist.load_svmlight(path)
+    if kind is None:
+        raise CommandError(
+            f"{path} is not a model of lindero (.lin), LIBSVM, SVMlight, BIF or XMLBIF. Create "
+            "one with lindero train."
+        )
     if kind in ("bif", "xmlbif"):
         from lindero.bayes import BayesNetwork
 
-        text = Path(path).read_text(encoding="utf-8")
         read = BayesNetwork.from_bif if kind == "bif" else BayesNetwork.from_xmlbif
-        return read(text, class_name)
-    raise CommandError(
-        f"{path} is not a model of lindero (.lin), LIBSVM, SVMlight, BIF or XMLBIF. Create one "
-        "with lindero train."
-    )
+        return read(Path(path).read_text(encoding="utf-8"), class_name)
+    others = {"libsvm": persist.load_libsvm, "svmlight": persist.load_svmlight}
+    return others.get(kind, persist.load)(path)
 
 
 def write_model(model: Any, path: str, kind: str, summary: dict[str, Any]) -> None:
@@ -230,35 +201,26 @@ def write_model(model: Any, path: str, kind: str, summary: dict[str, Any]) -> No
     from lindero import persist
     from lindero.evaluation.build import unwrap_machine
 
-    if kind not in ("bif", "xmlbif") and hasattr(model, "to_bif"):
+    if kind in ("bif", "xmlbif"):
+        from lindero.persist.safe_file import write_whole_bytes
+
+        is_network = hasattr(model, "to_bif")
+        if not is_network and not hasattr(type(model), "network_"):
+            raise CommandError("Only Bayesian networks can be written as BIF or XMLBIF.")
+        network = model if is_network else model.network_
+        text = network.to_bif() if kind == "bif" else network.to_xmlbif()
+        write_whole_bytes(path, text.encode("utf-8"))
+    elif hasattr(model, "to_bif"):
         raise CommandError(
             "A network from BIF or XMLBIF is not a trained model: it can only be written as BIF "
             "or XMLBIF."
         )
-    if kind == "lin":
+    elif kind == "lin":
         persist.save(model, path, summary=summary or None)
     elif kind == "libsvm":
         persist.save_libsvm(unwrap_machine(model), path)
-    elif kind == "svmlight":
-        persist.save_svmlight(unwrap_machine(model), path)
     else:
-        from lindero.persist.safe_file import write_whole_bytes
-
-        network = _find_network(model)
-        text = network.to_bif() if kind == "bif" else network.to_xmlbif()
-        write_whole_bytes(path, text.encode("utf-8"))
-
-
-def _find_network(model: Any) -> Any:
-    """The network of a Bayesian classifier, or the one read from a file."""
-    if hasattr(model, "to_bif"):
-        return model
-    if not hasattr(type(model), "network_"):
-        raise CommandError("Only Bayesian networks can be written as BIF or XMLBIF.")
-    return model.network_
-
-
-# -- saving ----------------------------------------------------------------------------------------
+        persist.save_svmlight(unwrap_machine(model), path)
 
 
 def save_model(
@@ -275,6 +237,7 @@ def save_model(
     from lindero.persist import save
 
     values, sentence = describe_convergence(model)
+    roles = {name: data.options[name] for name in ("time", "qid", "weight", "id")}
     summary = {
         "machine": machine.name,
         "params": params,
@@ -282,18 +245,12 @@ def save_model(
         "rows": dataset.n_rows,
         "columns": dataset.n_features,
         "target": dataset.target,
-        "roles": _list_roles(data, dataset),
+        "roles": {k: v for k, v in {"target": dataset.target, **roles}.items() if v},
         "convergence": values,
         "seconds": seconds,
     }
     save(model, path, summary=to_plain(summary))
     return {**summary, "model": path}, sentence
-
-
-def _list_roles(data: DataSource, dataset: Any) -> dict[str, str]:
-    """Columns that are not features, by role."""
-    given = {role: data.options[role] for role in ("time", "qid", "weight", "id")}
-    return {role: name for role, name in {"target": dataset.target, **given}.items() if name}
 
 
 def describe_convergence(model: Any) -> tuple[dict[str, Any], str]:
@@ -305,11 +262,10 @@ def describe_convergence(model: Any) -> tuple[dict[str, Any], str]:
     if certificate is not None:
         names = ("status", "kkt_gap", "primal", "dual", "infeasibility", "n_iter")
         values = {name: getattr(certificate, name) for name in names}
-        n_iter = certificate.n_iter
+        n_iter = values["n_iter"]
         iterations = f", {n_iter} iteration{'s' if n_iter > 1 else ''}" if n_iter else ""
         return values, f"{certificate.status} (KKT gap {certificate.kkt_gap:.2g}{iterations})"
     convergence = getattr(final, "convergence_", None)
     status = getattr(convergence, "status", getattr(final, "status_", None))
-    if status is not None:
-        return {"status": str(status)}, str(status)
-    return {"status": _COUNTED}, _COUNTED
+    text = "Learned by counting: exact, no iterations." if status is None else str(status)
+    return {"status": text}, text

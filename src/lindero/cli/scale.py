@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from lindero.cli.options import DataSource, data_options, file_option, output_options
@@ -34,7 +32,7 @@ def command(output: Output, data: DataSource, path: str | None, like: str | None
     become 0, with an indicator column. Sparse columns are divided by their largest value. The
     target is written unchanged, as the last column.
     """
-    from lindero.cli.writing import choose_format, require_writable
+    from lindero.cli.writing import choose_format, require_writable, write_columns, write_svmlight
 
     if path is not None:
         require_writable(path)
@@ -48,36 +46,24 @@ def command(output: Output, data: DataSource, path: str | None, like: str | None
         X = dataset.X
         encoder = TableEncoder().fit(X)
     else:
-        dataset, X, encoder = _load_like(like, data, output)
+        from lindero.cli.saved_model import SavedModel
+        from lindero.evaluation.build import TABLE_STEP
+
+        saved = SavedModel.read(like)
+        encoder = getattr(saved.model, "named_steps", {}).get(TABLE_STEP)
+        if encoder is None:
+            raise CommandError(f"{like} holds {type(saved.model).__name__}, which has no scales.")
+        dataset, X = saved.load(data, output)
     numbers = encoder.transform(X)
     names = [str(name) for name in encoder.get_feature_names_out()]
-    _write(numbers, names, dataset, path)
+    if path is not None and choose_format(path) == "svmlight":
+        write_svmlight(numbers, dataset, path)
+    else:
+        dense = numbers.toarray() if hasattr(numbers, "toarray") else numbers
+        columns = dict(zip(names, dense.T, strict=True))
+        if dataset.y is not None:
+            columns[dataset.target or "target"] = dataset.y
+        write_columns(columns, path)
     if path is not None:
         text = f"{numbers.shape[0]} rows of {numbers.shape[1]} numbers written to {path}."
         output.show_result({"output": path, "rows": numbers.shape[0], "columns": names}, text)
-
-
-def _load_like(like: str, data: DataSource, output: Output) -> Any:
-    """The data, and the encoder of a model."""
-    from lindero.cli.saved_model import SavedModel
-    from lindero.evaluation.build import TABLE_STEP
-
-    saved = SavedModel.read(like)
-    steps = getattr(saved.model, "named_steps", {})
-    if TABLE_STEP not in steps:
-        raise CommandError(f"{like} holds {type(saved.model).__name__}, which has no scales.")
-    dataset, X = saved.load(data, output)
-    return dataset, X, steps[TABLE_STEP]
-
-
-def _write(numbers: Any, names: list[str], dataset: Any, path: str | None) -> None:
-    from lindero.cli.writing import choose_format, write_columns, write_svmlight
-
-    if path is not None and choose_format(path) == "svmlight":
-        write_svmlight(numbers, dataset, path)
-        return
-    dense = numbers.toarray() if hasattr(numbers, "toarray") else numbers
-    columns = {name: dense[:, k] for k, name in enumerate(names)}
-    if dataset.y is not None:
-        columns[dataset.target or "target"] = dataset.y
-    write_columns(columns, path)

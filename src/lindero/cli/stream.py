@@ -13,12 +13,12 @@ import click
 from click.core import ParameterSource
 
 from lindero.cli.options import (
-    AUTO,
     DataSource,
-    MachineName,
     count_option,
     data_options,
     file_option,
+    folder_option,
+    machine_option,
     output_options,
     report_option,
     seed_option,
@@ -50,14 +50,7 @@ _FIXED = ("machine", "settings", "batch_size", "warm_up", "refit_every", "refit_
 
 @click.command(epilog=_EXAMPLES)
 @data_options
-@click.option(
-    "-m",
-    "--machine",
-    type=MachineName(),
-    default=AUTO,
-    show_default=True,
-    help="The machine; auto is adaptive-svc if rows have times, otherwise incremental-svc.",
-)
+@machine_option("The machine; auto is adaptive-svc if rows have times, otherwise incremental-svc.")
 @settings_option
 @count_option("--batch-size", "Rows that are predicted together before they are learned.", 1)
 @count_option(
@@ -73,13 +66,7 @@ _FIXED = ("machine", "settings", "batch_size", "warm_up", "refit_every", "refit_
 )
 @count_option("--refit-on", "Refit it to the last so many rows; by default to all so far.")
 @count_option("--save-every", "Rows between snapshots.")
-@click.option(
-    "--snapshots",
-    type=click.Path(file_okay=False),
-    default="snapshots",
-    show_default=True,
-    help="Folder for snapshots.",
-)
+@folder_option("--snapshots", "snapshots", "Folder for snapshots.")
 @click.option(
     "--resume",
     type=click.Path(exists=True),
@@ -116,9 +103,7 @@ def command(
     from lindero.cli.writing import require_writable
 
     output: Output = ctx.ensure_object(Output)
-    for place in (path, report):
-        if place is not None:
-            require_writable(place)
+    require_writable(path, report)
     dataset = data.load()
     output.note(dataset.summary())
     if resume is not None:
@@ -177,8 +162,8 @@ def draw_sparkline(errors: Any) -> str:
 def watch_stream(
     output: Output, stream: Stream, window: int | None
 ) -> Iterator[Callable[[int, int], None]]:
-    """A live error curve on a terminal: yields a function to call with the rows tested in a segment
-    and the number of correct ones."""
+    """A live error curve on a terminal: yields a function to call with the rows tested so far, and
+    the number of correct ones."""
     if not output.is_live:
         yield lambda done, right: None
         return
@@ -188,34 +173,28 @@ def watch_stream(
 
     size = stream.choose_window(window)
     columns = (BarColumn(bar_width=20), MofNCompleteColumn(), TextColumn("{task.fields[text]}"))
-    console = Console(stderr=True)
     n_rows = stream.dataset.n_rows - stream.settings.warm_up
-    last: deque[tuple[int, int]] = deque()
+    seen = deque([(len(stream.answers), stream.n_right)])
     curve: list[float] = []
-    state = {"done": 0, "right": 0, "before": len(stream.answers), "drawn": 0.0, "kept": 0}
-    with Progress(
-        TextColumn(stream.settings.machine), *columns, console=console, transient=True
-    ) as display:
+    drawn = 0.0
+    title = TextColumn(stream.settings.machine)
+    with Progress(title, *columns, console=Console(stderr=True), transient=True) as display:
         task = display.add_task("", total=n_rows, completed=len(stream.answers), text="")
 
         def report(done: int, right: int) -> None:
-            if done <= state["done"]:  # a new segment
-                state["before"] += state["done"]
-                state["done"] = state["right"] = 0
-            last.append((done - int(state["done"]), right - int(state["right"])))
-            state["done"], state["right"] = done, right
-            state["kept"] += last[-1][0]
-            while state["kept"] - last[0][0] >= size:
-                state["kept"] -= last.popleft()[0]
+            nonlocal drawn
+            seen.append((done, right))
+            while done - seen[1][0] >= size:
+                seen.popleft()
             now = time.perf_counter()
-            if now - state["drawn"] < _PAUSE_SECONDS:
+            if now - drawn < _PAUSE_SECONDS:
                 return
-            state["drawn"] = now
-            error = 1.0 - sum(part for _, part in last) / state["kept"]
-            curve.append(error)
+            drawn = now
+            last = done - seen[0][0]
+            curve.append(1.0 - (right - seen[0][1]) / last)
             line = draw_sparkline(_sample_evenly(np.array(curve), 24))
-            text = f"errors in the last {int(state['kept'])}: {100 * error:.1f} %  {line}"
-            display.update(task, completed=state["before"] + done, text=text)
+            text = f"errors in the last {last}: {100 * curve[-1]:.1f} %  {line}"
+            display.update(task, completed=done, text=text)
 
         yield report
 

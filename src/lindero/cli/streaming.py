@@ -30,10 +30,11 @@ from lindero.evaluation.build import TABLE_STEP, make_machine, unwrap_machine
 from lindero.evaluation.registry import CLASSIFICATION, MachineSpec, find_machine
 from lindero.evaluation.streams import (
     PrequentialResult,
-    code_stream_labels,
+    StreamProgress,
     prequential,
     read_stream_labels,
 )
+from lindero.labels import label_codes
 
 _ANSWERS = "answers.csv"
 _NAME = "row-{:09d}.lin"
@@ -41,7 +42,7 @@ _NAME = "row-{:09d}.lin"
 #: Rows that are only learned, by default.
 _WARM_UP = 100
 
-#: Called with the rows tested so far in a segment, and the number of correct ones.
+#: Called with the rows tested so far, and the number of correct ones.
 Progress = Callable[[int, int], None]
 
 
@@ -56,6 +57,9 @@ class StreamSettings:
     refit_every: int | None
     refit_on: int | None
     seed: int
+
+
+_SETTINGS = [field.name for field in dataclasses.fields(StreamSettings)]
 
 
 @dataclass
@@ -124,31 +128,28 @@ class Stream:
     @classmethod
     def resume(cls, dataset: Any, place: str) -> Stream:
         """Continue a stream from a snapshot."""
+        from lindero.persist import load
+
         dataset = sort_by_time(dataset)
-        snapshot = read_snapshot(place)
-        known = {field.name for field in dataclasses.fields(StreamSettings)}
-        noted = snapshot.noted
-        settings = StreamSettings(**{name: noted[name] for name in known})
+        path, noted, codes = read_snapshot(place)
+        settings = StreamSettings(**{name: noted[name] for name in _SETTINGS})
         _require_classes(find_machine(settings.machine), dataset)
-        stream = cls(dataset, settings, snapshot.model, np.array(noted["classes"]))
-        stream.position = noted["rows"]
-        stream.resumed_from = snapshot.path
-        stream.seconds_learning, stream.seconds_predicting = noted["seconds"]
-        if stream.position > dataset.n_rows:
+        if noted["rows"] > dataset.n_rows:
             raise CommandError(
-                f"The snapshot was taken after {stream.position} rows, but the data have only "
+                f"The snapshot was taken after {noted['rows']} rows, but the data have only "
                 f"{dataset.n_rows}: resume with the same data."
             )
-        truth = code_stream_labels(read_stream_labels(dataset.y, dataset.n_rows), stream.classes)
-        tested = truth[settings.warm_up : stream.position]
-        differ = np.flatnonzero(tested != np.array(snapshot.truth[: len(tested)], dtype=int))
+        stream = cls(dataset, settings, load(path), np.array(noted["classes"]), noted["rows"])
+        stream.resumed_from = str(path)
+        stream.seconds_learning, stream.seconds_predicting = noted["seconds"]
+        codes = codes[: stream.position - settings.warm_up]
+        stream.answers = codes[:, 1].tolist()
+        differ = np.flatnonzero(stream.truth != codes[:, 0])
         if len(differ):
-            row = settings.warm_up + int(differ[0])
             raise CommandError(
-                f"Row {row + 1} has another class than when the snapshot was taken: resume with "
-                "the same data, in the same order."
+                f"Row {settings.warm_up + int(differ[0]) + 1} has another class than when the "
+                "snapshot was taken: resume with the same data, in the same order."
             )
-        stream.answers = list(snapshot.answers[: len(tested)])
         return stream
 
     @property
@@ -193,23 +194,29 @@ class Stream:
         # Machines that are refitted need the rows before, and are refitted to them at once, as they
         # were at the end of the segment before.
         first = 0 if beginning or settings.refit_every is not None else start
-        times = self.dataset.times
-        given: dict[str, Any] = {
-            "times": times[first:stop] if times is not None and self.machine.takes_times else None,
-            "batch_size": settings.batch_size,
-            "warm_up": start - first,
-            "classes": self.classes,
-            "refit_every": settings.refit_every,
-            "refit_on": settings.refit_on,
-            "fresh": False,
-            "callback": lambda state: progress(state.n_done, round(state.accuracy * state.n_done)),
-        }
+        times = self.dataset.times if self.machine.takes_times else None
+        before, right = len(self.answers), self.n_right
+
+        def report(state: StreamProgress) -> None:
+            progress(before + state.n_done, right + round(state.accuracy * state.n_done))
+
         try:
-            part = prequential(machine, table[first:stop], self.dataset.y[first:stop], **given)
+            part = prequential(
+                machine,
+                table[first:stop],
+                self.dataset.y[first:stop],
+                times=None if times is None else times[first:stop],
+                batch_size=settings.batch_size,
+                warm_up=start - first,
+                classes=self.classes,
+                refit_every=settings.refit_every,
+                refit_on=settings.refit_on,
+                fresh=False,
+                callback=report,
+            )
         except KeyboardInterrupt as interrupt:
-            done = getattr(interrupt, "result", None)
-            if done is not None:
-                self._record(done, start)
+            if hasattr(interrupt, "result"):
+                self._record(interrupt.result, start)
             raise
         self._record(part, start)
 
@@ -223,8 +230,13 @@ class Stream:
     def truth(self) -> Any:
         """Positions of the true classes of the rows tested so far."""
         labels = read_stream_labels(self.dataset.y, self.dataset.n_rows)
-        codes = code_stream_labels(labels, self.classes)
-        return codes[self.settings.warm_up : self.settings.warm_up + len(self.answers)]
+        codes = label_codes(labels, self.classes, "Resume with the same data.")
+        return codes[self.settings.warm_up :][: len(self.answers)]
+
+    @property
+    def n_right(self) -> int:
+        """How many of the rows tested so far were predicted right."""
+        return int((self.truth == np.array(self.answers)).sum())
 
     def choose_window(self, given: int | None) -> int:
         """Rows per point of the error curve."""
@@ -257,17 +269,6 @@ def _require_classes(machine: MachineSpec, dataset: Any) -> None:
 
 
 # -- snapshots -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class StreamSnapshot:
-    """A machine in the middle of a stream, the settings, and the answers so far."""
-
-    path: str
-    model: Any
-    noted: dict[str, Any]
-    truth: list[int]
-    answers: list[int]
 
 
 def require_unused(folder: str) -> None:
@@ -304,9 +305,10 @@ def write_snapshot(stream: Stream, folder: str) -> str:
     return str(path)
 
 
-def read_snapshot(place: str) -> StreamSnapshot:
-    """Read a snapshot, or the last one in a folder."""
-    from lindero.persist import inspect, load
+def read_snapshot(place: str) -> tuple[Path, dict[str, Any], Any]:
+    """A snapshot, or the last one in a folder: its path, the settings and progress of the stream,
+    and true and predicted codes of the rows tested, one pair a row."""
+    from lindero.persist import inspect
 
     path = Path(place)
     if path.is_dir():
@@ -335,5 +337,4 @@ def read_snapshot(place: str) -> StreamSnapshot:
             f"{str(answers)!r} holds {len(rows)} answers, but the snapshot has {n_tested}: they do "
             "not belong together."
         )
-    truth, given = zip(*rows, strict=True) if rows else ((), ())
-    return StreamSnapshot(str(path), load(path), noted, list(truth), list(given))
+    return path, noted, np.array(rows, dtype=int).reshape(-1, 2)

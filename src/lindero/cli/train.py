@@ -70,10 +70,10 @@ def command(
     result, sentence = save_model(model, path, found, data, dataset, params, seconds)
     if tune:
         result["tuning"] = tuning.best.to_dict()
-    text = f"{_format_title(found.name, format_params(params))} on {dataset.n_rows} rows"
+    assigned = f" with {', '.join(format_params(params))}" if params else ""
+    text = f"{found.name}{assigned} on {dataset.n_rows} rows"
     text += f", to predict {dataset.target!r}" if found.has_target else ""
-    text += f"\n{sentence}\n"
-    text += f"Trained in {seconds:.2f} s; saved as {path}."
+    text += f"\n{sentence}\nTrained in {seconds:.2f} s; saved as {path}."
     output.show_result(result, text)
     if data.path == "-":
         return
@@ -83,10 +83,6 @@ def command(
         f"      lindero predict {saved} NEW_DATA  (apply it)\n"
         f"      lindero info {saved}  (look inside)"
     )
-
-
-def _format_title(name: str, assigned: list[str]) -> str:
-    return f"{name} with {', '.join(assigned)}" if assigned else name
 
 
 def _fit(output: Output, machine: Any, dataset: Any, params: dict[str, Any], seed: int) -> Any:

@@ -18,7 +18,7 @@ from lindero.cli.options import (
     output_options,
     seed_option,
 )
-from lindero.cli.output import INTERRUPTED, Output, align_columns
+from lindero.cli.output import INTERRUPTED, Output, align_columns, run_interruptible
 
 #: Points of the grid that are shown.
 _MOST_SHOWN = 10
@@ -63,18 +63,13 @@ def command(
     from lindero.cli.saved_model import save_model
     from lindero.cli.writing import require_writable
 
-    if path is not None:
-        require_writable(path)
+    require_writable(path)
     dataset, found, params = prepare(output, data, machine, settings)
     points = parse_params(grid, found, dataset) or None
     begun = time.perf_counter()
-    interrupted = False
-    try:
-        tuning = search(output, found, dataset, params, points, folds, seed)
-    except KeyboardInterrupt as interrupt:
-        if not hasattr(interrupt, "result"):
-            raise
-        tuning, interrupted = interrupt.result, True
+    tuning, interrupted = run_interruptible(
+        search, output, found, dataset, params, points, folds, seed
+    )
     seconds = time.perf_counter() - begun
     result = {**tuning.to_dict(), "seconds": seconds, "complete": not interrupted}
     names = list(tuning.best.params)

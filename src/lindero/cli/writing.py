@@ -28,18 +28,18 @@ ENDINGS = {
 _MOST_CELLS = 10**8
 
 
-def require_writable(path: str) -> None:
-    """Refuse a path that cannot be written to, before any work is done."""
-    folder = Path(os.path.realpath(path)).parent
-    if not folder.is_dir():
-        raise CommandError(
-            f"The folder {str(folder)!r} does not exist: create it before saving {path!r}."
-        )
-    target = Path(path)
-    if target.is_dir():
-        raise CommandError(f"{path!r} is a folder. Give the name of a file.")
-    if not os.access(folder, os.W_OK):
-        raise CommandError(f"You do not have permission to write to the folder {str(folder)!r}.")
+def require_writable(*paths: str | None) -> None:
+    """Refuse paths that cannot be written to, before any work is done; None is no path."""
+    for path in filter(None, paths):
+        folder = Path(os.path.realpath(path)).parent
+        if not folder.is_dir():
+            raise CommandError(
+                f"The folder {str(folder)!r} does not exist: create it before saving {path!r}."
+            )
+        if Path(path).is_dir():
+            raise CommandError(f"{path!r} is a folder. Give the name of a file.")
+        if not os.access(folder, os.W_OK):
+            raise CommandError(f"You have no permission to write to the folder {str(folder)!r}.")
 
 
 def choose_format(path: str, named: str | None = None) -> str:
@@ -101,14 +101,14 @@ def _encode_arff(table: Any, _: str) -> bytes:
     import pyarrow as pa
 
     attributes: list[tuple[str, Any]] = []
-    columns = []
+    columns: list[Any] = []
+    kind: Any
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-            attributes.append((name, "REAL"))
-            columns.append(column.to_pylist())
-            continue
-        values = [None if value is None else str(value) for value in column.to_pylist()]
-        attributes.append((name, sorted({value for value in values if value is not None})))
+        values, kind = column.to_pylist(), "REAL"
+        if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+            values = [None if value is None else str(value) for value in values]
+            kind = sorted({value for value in values if value is not None})
+        attributes.append((name, kind))
         columns.append(values)
     rows = [list(row) for row in zip(*columns, strict=True)]
     text = arff.dumps({"relation": "lindero", "attributes": attributes, "data": rows})
@@ -123,9 +123,6 @@ _WRITERS: dict[str, Callable[[Any, str], bytes]] = {
 }
 
 
-# -- data sets -------------------------------------------------------------------------------------
-
-
 def write_dataset(dataset: Any, path: str, named: str | None = None) -> None:
     """Write a data set in the format that is named, or that the name of the file says."""
     if choose_format(path, named) == "svmlight":
@@ -138,18 +135,21 @@ def build_table(dataset: Any) -> Any:
     """Join a data set to one table: names, times, queries, weights, features, target."""
     import pyarrow as pa
 
-    before = {"id": dataset.ids, "time": dataset.times, "qid": dataset.qid}
-    before["weight"] = dataset.weights
     features = _build_features(dataset.X)
-    taken = set(features.column_names)
-    columns: dict[str, Any] = {
-        _find_free_name(name, taken): pa.array(values)
-        for name, values in before.items()
-        if values is not None
-    }
+    columns: dict[str, Any] = {}
+
+    def add(name: str, values: Any) -> None:
+        while name in columns or name in features.column_names:
+            name += "_"
+        if values is not None:
+            columns[name] = pa.array(values)
+
+    add("id", dataset.ids)
+    add("time", dataset.times)
+    add("qid", dataset.qid)
+    add("weight", dataset.weights)
     columns.update(zip(features.column_names, features.columns, strict=True))
-    if dataset.y is not None:
-        columns[_find_free_name(dataset.target or "target", set(columns))] = pa.array(dataset.y)
+    add(dataset.target or "target", dataset.y)
     return pa.table(columns)
 
 
@@ -167,12 +167,6 @@ def _build_features(X: Any) -> Any:
     return pa.table({f"x{k + 1}": dense[:, k] for k in range(dense.shape[1])})
 
 
-def _find_free_name(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
-
-
 def require_numbers(dataset: Any) -> Any:
     """The features of a data set as an array; refuse columns that svmlight cannot hold."""
     import numpy as np
@@ -181,8 +175,9 @@ def require_numbers(dataset: Any) -> Any:
     if not hasattr(X, "column_names"):
         return X
     for name, column in zip(X.column_names, X.columns, strict=True):
-        if dataset.kinds.get(name) != "number" or column.null_count:
-            why = "is not numeric" if dataset.kinds.get(name) != "number" else "has missing values"
+        numeric = dataset.kinds.get(name) == "number"
+        if not numeric or column.null_count:
+            why = "has missing values" if numeric else "is not numeric"
             raise CommandError(
                 f"Column {name!r} {why}, which svmlight cannot store. Use lindero scale to turn "
                 "the table into numbers."

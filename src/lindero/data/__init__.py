@@ -1,9 +1,9 @@
 """Tables from files of many formats, published data sets, and generators of streams."""
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from lindero.data.dataset import Dataset
-from lindero.data.fetching import fetch, list_published
 from lindero.data.generators import (
     load_tax_table,
     make_rotating,
@@ -11,7 +11,12 @@ from lindero.data.generators import (
     make_sigmoid_grid,
     make_xor,
 )
-from lindero.data.loading import load
+from lindero.errors import warn_user
+from lindero.lazy import load_lazily
+
+if TYPE_CHECKING:
+    from lindero.data.fetching import fetch, list_published
+    from lindero.data.loading import load
 
 __all__ = [
     "Dataset",
@@ -25,22 +30,21 @@ __all__ = [
     "make_xor",
 ]
 
+_LAZY = {"fetch": ".fetching", "list_published": ".fetching", "load": ".loading"}
 _RENAMED = {
-    "published": list_published,
-    "sigmoid_grid": make_sigmoid_grid,
-    "tax_table": load_tax_table,
+    "published": "list_published",
+    "sigmoid_grid": "make_sigmoid_grid",
+    "tax_table": "load_tax_table",
 }
-
 _MOVED = ("PrequentialResult", "StreamProgress", "prequential")
+
+_load, __dir__ = load_lazily(__name__, _LAZY, tuple({*__all__} - {*_LAZY}))
 
 
 def __getattr__(name: str) -> Any:
     if name in _MOVED:
         raise AttributeError(f"lindero.data.{name} has moved to lindero.evaluation.{name}.")
     if name not in _RENAMED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from lindero.errors import warn_user
-
-    new = _RENAMED[name]
-    warn_user(f"lindero.data.{name} is now called {new.__name__}.", FutureWarning)
-    return new
+        return _load(name)
+    warn_user(f"lindero.data.{name} is now called {_RENAMED[name]}.", FutureWarning)
+    return getattr(import_module(__name__), _RENAMED[name])

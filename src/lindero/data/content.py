@@ -17,11 +17,13 @@ import re
 import stat
 import sys
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from lindero.errors import DataError, warn_user
 
@@ -38,17 +40,11 @@ _SOMETHING = re.compile(rb"[^\xef\xbb\xbf \t\r\n]")
 
 @dataclass(frozen=True)
 class Content:
-    """The content of a file, and its name in messages.
+    """The content of a file."""
 
-    Attributes
-    ----------
-    data : memoryview
-        The bytes, decompressed; slices of a view are not copies.
-    source : str
-        The path, or "standard input".
-    """
-
+    #: The bytes, decompressed; slices of a view are not copies.
     data: memoryview
+    #: The path, or "standard input".
     source: str
 
     def error(self, message: str, line: int | None = None) -> DataError:
@@ -70,13 +66,9 @@ class Content:
 
     def count(self, byte: bytes, start: int = 0, end: int | None = None) -> int:
         """How many such bytes there are."""
-        pieces = range(start, len(self.data) if end is None else end, _PIECE)
-        stops = (min(piece + _PIECE, pieces.stop) for piece in pieces)
-        wanted = ord(byte)
-        array = np.frombuffer(self.data, dtype=np.uint8)
-        return sum(
-            int(np.count_nonzero(array[a:b] == wanted)) for a, b in zip(pieces, stops, strict=True)
-        )
+        array = np.frombuffer(self.data, dtype=np.uint8)[start:end]
+        pieces = (array[piece : piece + _PIECE] for piece in range(0, len(array), _PIECE))
+        return sum(int(np.count_nonzero(piece == ord(byte))) for piece in pieces)
 
     def is_blank(self, start: int = 0) -> bool:
         """Whether only blanks and line ends follow."""
@@ -109,8 +101,6 @@ class Content:
 
 def _is_utf8(data: memoryview) -> bool:
     """Whether data are valid UTF-8, several times faster than decoding them."""
-    import pyarrow as pa
-
     ends = pa.array([0, len(data)], pa.int64()).buffers()[1]
     text = pa.Array.from_buffers(pa.large_utf8(), 1, [None, ends, pa.py_buffer(data)])
     try:
@@ -170,27 +160,25 @@ def _read_file(name: str) -> Content:
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            raise DataError(
-                f"{name} is a folder: name one of its files{_suggest_entry(path)}.", name
-            )
+            names = _list_entries(path)
+            such = f"such as {names[0]!r}" if names else "but it has none"
+            raise DataError(f"{name} is a folder: name one of its files, {such}.", name)
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
             raise DataError(f"{name} is neither a file nor a pipe, so it is not read.", name)
         return Content(_read_bytes(path), name)
     except (FileNotFoundError, NotADirectoryError):
-        raise DataError(f"There is no file {name}.{_suggest_similar(path)}", name) from None
+        close = difflib.get_close_matches(path.name, _list_entries(path.parent), n=1)
+        hint = f"Did you mean {str(path.with_name(close[0]))!r}?" if close else "Check its name."
+        raise DataError(f"There is no file {name}. {hint}", name) from None
+    except DataError:
+        raise
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = getattr(error, "strerror", None) or error
-        raise (
-            error
-            if isinstance(error, DataError)
-            else DataError(f"{name} cannot be read: {reason}.", name)
-        ) from None
+        raise DataError(f"{name} cannot be read: {reason}.", name) from None
 
 
 def _read_bytes(path: Path) -> memoryview:
     """All bytes of a file, in memory from Arrow's pool: fresh memory doubles the time."""
-    import pyarrow as pa
-
     with path.open("rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         room = memoryview(pa.allocate_buffer(size))
@@ -210,14 +198,10 @@ def _list_entries(folder: Path) -> list[str]:
         return []
 
 
-def _suggest_entry(folder: Path) -> str:
-    names = _list_entries(folder)
-    return f", such as {names[0]!r}" if names else ", but it has none"
-
-
-def _suggest_similar(path: Path) -> str:
-    close = difflib.get_close_matches(path.name, _list_entries(path.parent), n=1)
-    return f" Did you mean {str(path.with_name(close[0]))!r}?" if close else " Check its name."
+def suggest(name: str, known: Iterable[str]) -> str:
+    """A question to end a message with, if a known name is like this one."""
+    close = difflib.get_close_matches(name, [*known], n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def _unpack(content: Content) -> bytes:
@@ -234,11 +218,8 @@ def _unpack(content: Content) -> bytes:
                     )
                 pieces.append(piece)
     except (EOFError, OSError, zlib.error) as error:
+        said = str(error)[:1].lower() + str(error)[1:].rstrip(".")
         raise content.error(
-            f"is a damaged gzip file ({_lower(str(error))}). Download or compress it again."
+            f"is a damaged gzip file ({said}). Download or compress it again."
         ) from None
     return b"".join(pieces)
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:].rstrip(".")

@@ -26,14 +26,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import compute as pc
+from pyarrow import csv as arrow_csv
 
 from lindero.data.content import Content
 from lindero.data.tables import SourceTable, require_distinct
 from lindero.errors import DataError, warn_user
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "bar", " ": "blank"}
 MOST_COLUMNS = 60_000
@@ -60,14 +61,10 @@ _DRESSED_NUMBER = re.compile(
 _BLOCK = 2**22
 #: Arrow counts the bytes of a block in 32 bits.
 _LARGEST_BLOCK = 2**31 - 1
-#: Characters of a bad row that a message shows.
-_SHOWN = 60
 
 
 def read_csv(content: Content, delimiter: str | None, header: bool | None) -> SourceTable:
     """The table in a CSV file."""
-    import pyarrow as pa
-
     dialect = detect_dialect(content, delimiter, header)
     require_distinct(dialect.names, content)
     if dialect.has_quotes and (error := find_open_quote(content, dialect)):
@@ -112,10 +109,7 @@ def parse_rows(
 ) -> pa.Table:
     """The columns as Arrow reads them: all, with the types that it finds or that are given, or only
     one, as text."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    convert = csv.ConvertOptions(
+    convert = arrow_csv.ConvertOptions(
         null_values=list(missing),
         strings_can_be_null=True,
         true_values=list(TRUE),
@@ -128,29 +122,21 @@ def parse_rows(
     try:
         return _parse_blocks(content, dialect, convert)
     except (pa.ArrowException, OSError) as error:
+        said = shorten(str(error).partition("\n")[0], 200)
         raise find_row_fault(content, dialect) or content.error(
-            f"cannot be read as CSV with delimiter {dialect.delimiter!r}: {_first_line(error)}"
+            f"cannot be read as CSV with delimiter {dialect.delimiter!r}: {said}"
         ) from None
 
 
 def _parse_blocks(content: Content, dialect: Dialect, convert: Any) -> pa.Table:
-    """Rows by Arrow, which splits blocks at line ends, or at those outside quotes.
-
-    Following quotes takes another pass in one thread. It is not needed if there are as many rows as
-    lines, since then no quoted field contains a line end.
-    """
-    import pyarrow as pa
-    from pyarrow import csv
-
+    """Rows by Arrow, which splits blocks at line ends, or at those outside quotes: that takes a
+    second pass in one thread, and is not needed if there are as many rows as lines."""
     rows = pa.py_buffer(content.data[dialect.start :])
 
     def attempt(block: int, quotes: bool) -> pa.Table:
-        return csv.read_csv(
-            pa.BufferReader(rows),
-            read_options=csv.ReadOptions(column_names=dialect.names, block_size=block),
-            parse_options=csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=quotes),
-            convert_options=convert,
-        )
+        read = arrow_csv.ReadOptions(column_names=dialect.names, block_size=block)
+        parse = arrow_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=quotes)
+        return arrow_csv.read_csv(pa.BufferReader(rows), read, parse, convert)
 
     if dialect.has_quotes and len(rows) > _BLOCK:
         with suppress(pa.ArrowInvalid):
@@ -166,14 +152,7 @@ def _parse_blocks(content: Content, dialect: Dialect, convert: Any) -> pa.Table:
         return attempt(min(max(len(rows), _BLOCK), _LARGEST_BLOCK), dialect.has_quotes)
 
 
-def _first_line(error: Exception) -> str:
-    text = str(error).partition("\n")[0]
-    return text[:200] + ("..." if len(text) > 200 else "")
-
-
 def _tidy(column: pa.ChunkedArray, name: str, dialect: Dialect) -> pa.ChunkedArray:
-    import pyarrow as pa
-
     if column.type != pa.string() or name not in dialect.loose:
         return column
     text = trim(column)
@@ -182,26 +161,18 @@ def _tidy(column: pa.ChunkedArray, name: str, dialect: Dialect) -> pa.ChunkedArr
 
 def trim(column: pa.ChunkedArray, missing: Sequence[str] = MISSING) -> pa.ChunkedArray:
     """Text without surrounding blanks; the column itself if it has none."""
-    from pyarrow import compute as pc
-
     text = pc.ascii_trim_whitespace(column)
     return column if text.equals(column) else mark_missing(text, missing)
 
 
 def mark_missing(text: pa.ChunkedArray, missing: Sequence[str]) -> pa.ChunkedArray:
     """Text with null in place of the words that mean missing."""
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     is_missing = pc.is_in(text, value_set=pa.array(missing, pa.string()))
     return pc.if_else(is_missing, pa.scalar(None, pa.string()), text)
 
 
 def infer_type(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
     """Text as numbers or booleans, if all of it is."""
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     if text.null_count == len(text):
         return pa.chunked_array([pa.nulls(len(text))])
     numbers = text if decimal == "." else pc.replace_substring(text, decimal, ".")
@@ -216,51 +187,33 @@ def infer_type(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
     return text
 
 
-# -- dialect ---------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Dialect:
-    """How a CSV file is written.
-
-    Attributes
-    ----------
-    delimiter : str
-        One character.
-    names : list of str
-        Names of the columns: of the header, or x0, x1, … where there is none.
-    start : int
-        Offset of the first row in bytes.
-    decimal : str
-        The decimal sign.
-    has_quotes : bool
-        Whether there is a quote in any row.
-    texts : tuple of str
-        Columns that are text in the first lines. Dates are text.
-    loose : frozenset of str
-        Columns that may have blanks around fields: those that do in the first lines, and all that
-        are not text.
-    unnamed : frozenset of str
-        Columns without a name in the header, such as a delimiter at the end of each line makes.
-    """
+    """How a CSV file is written."""
 
     delimiter: str
+    #: Names of the columns: of the header, or x0, x1, … where there is none.
     names: list[str]
+    #: Offset of the first row in bytes.
     start: int
+    #: The decimal sign.
     decimal: str
+    #: Whether there is a quote in any row.
     has_quotes: bool = False
+    #: Columns that are text in the first lines. Dates are text.
     texts: tuple[str, ...] = ()
+    #: Columns that may have blanks around fields: those that do in the first lines, and all that
+    #: are not text.
     loose: frozenset[str] = frozenset()
+    #: Columns without a name in the header, such as a delimiter at the end of each line makes.
     unnamed: frozenset[str] = frozenset()
 
 
 def detect_dialect(content: Content, delimiter: str | None, header: bool | None) -> Dialect:
     """How a file is written, where the user did not say so."""
     sample, is_whole = _read_sample(content)
-    if delimiter is None:
-        delimiter = _guess_delimiter(sample, is_whole)
-    else:
-        delimiter = parse_delimiter(delimiter)
+    named = None if delimiter is None else parse_delimiter(delimiter)
+    delimiter = named or _guess_delimiter(sample, is_whole)
     rows = _split_records(sample, delimiter, is_whole)
     if not rows:
         raise content.error("has no readable line: is a quote not closed?")
@@ -274,8 +227,9 @@ def detect_dialect(content: Content, delimiter: str | None, header: bool | None)
         header = _has_header(first, rest)
     start = _find_first_row(sample, delimiter) if header else 0
     if header and content.is_blank(start):
+        listed = ", ".join(first[:5]) + (", ..." if len(first) > 5 else "")
         raise content.error(
-            f"has a header ({_list_names(first)}) and no rows. If it is a row, pass header=False."
+            f"has a header ({listed}) and no rows. If it is a row, pass header=False."
         )
     names = [f"x{j}" for j in range(len(first))]
     if header:
@@ -360,11 +314,9 @@ def _has_header(first: list[str], rest: list[list[str]]) -> bool:
         for column, field in zip(columns, row, strict=False):
             if (field := field.strip()) not in MISSING:
                 column.append(field)
-    decimals = [
-        "," if column and all(map(_WITH_COMMA.fullmatch, column)) else "." for column in columns
-    ]
     is_text = [field not in MISSING and not is_number(field) for field in first]
-    for text, column, decimal in zip(is_text, columns, decimals, strict=True):
+    for text, column in zip(is_text, columns, strict=True):
+        decimal = "," if all(map(_WITH_COMMA.fullmatch, column)) else "."
         if text and column and all(is_number(field, decimal) for field in column):
             return True
     if not all(is_text) or len(set(first)) < len(first):
@@ -390,12 +342,7 @@ def _has_decimal_commas(rows: list[list[str]]) -> bool:
     return any(map(_WITH_COMMA.fullmatch, fields)) and not any(map(_WITH_POINT.fullmatch, fields))
 
 
-def _list_names(names: list[str]) -> str:
-    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-
-
 # -- what is wrong with a file ---------------------------------------------------------------------
-
 
 # Arrow reads in parallel and does not count lines. Python's reader does, handles quotes alike, and
 # is fast enough for an error message.
@@ -456,9 +403,13 @@ def _describe_ragged_row(record: list[str], expected: int, delimiter: str) -> st
                 "one delimiter throughout, or pass delimiter=."
             )
     fields = "1 field" if len(record) == 1 else f"{len(record)} fields"
-    shown = text[:_SHOWN] + ("..." if len(text) > _SHOWN else "")
     return (
-        f"has {fields}, but the table has {expected} columns: {shown!r}. Correct the row, quote "
-        "fields that contain the delimiter, or pass delimiter= if it is not "
+        f"has {fields}, but the table has {expected} columns: {shorten(text, 60)!r}. Correct the "
+        f"row, quote fields that contain the delimiter, or pass delimiter= if it is not "
         f"{delimiter!r}."
     )
+
+
+def shorten(text: str, length: int) -> str:
+    """The beginning of a text that is too long for a message."""
+    return text[:length] + ("..." if len(text) > length else "")

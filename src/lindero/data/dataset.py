@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from lindero.data.tables import count_missing
 from lindero.labels import missing_values
 from lindero.runtime.arrays import Array
 
@@ -34,8 +33,7 @@ class Dataset:
     X : pyarrow.Table or scipy.sparse.csr_array
         Features: a table, in which null is missing, or a sparse array.
     y : ndarray of shape (n_rows,) or None
-        Target. Classes are text, booleans or integers (int64); anything else is float64. A missing
-        class is None, a missing number NaN.
+        Target: text, booleans or integers for classes, else float64; None or NaN where missing.
     target : str or None
         Name of the target's column.
     kinds : dict
@@ -99,6 +97,8 @@ class Dataset:
         line : str
             Rows, columns and their kinds, missing values, and the target.
         """
+        from lindero.data.tables import count_missing
+
         name = os.path.basename(self.source) or self.source
         line = f"{name}: {_count(self.n_rows, 'row')}, {_count(self.n_features, 'column')}"
         if sp.issparse(self.X):
@@ -154,9 +154,6 @@ class Dataset:
             The features, and what else is known of each row.
         """
         return replace(self, y=None, target=None)
-
-
-# -- parts of the summary --------------------------------------------------------------------------
 
 
 def _describe_target(y: Array | None) -> str:

@@ -20,7 +20,10 @@ from __future__ import annotations
 import csv
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import compute as pc
 
 from lindero.data.content import Content
 from lindero.data.csv_files import (
@@ -35,10 +38,6 @@ from lindero.data.csv_files import (
 from lindero.data.tables import SourceTable, require_distinct
 from lindero.errors import DataError
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
 #: Values that a sparse file may have, zeros included.
 MOST_FILLED = 10**8
 
@@ -52,8 +51,6 @@ _NOT_PLAIN = re.compile(rb"['\"\\{}]|^[ \t]*%", re.M)
 
 def read_declared(content: Content) -> SourceTable:
     """The table in an ARFF or KEEL file."""
-    import pyarrow as pa
-
     if content.find(b"\n") < 0:
         ends = bytes(content.data).replace(b"\r", b"\n")
         content = Content(memoryview(ends), content.source)
@@ -64,7 +61,11 @@ def read_declared(content: Content) -> SourceTable:
     if _NOT_PLAIN.search(content.data, declared.start):
         columns = _read_by_liac(content, declared, missing)
     else:
-        columns = _read_by_arrow(content, declared, missing)
+        # Text, or of the types that Arrow finds.
+        described = zip(declared.names, declared.is_number, strict=True)
+        texts = {name: pa.string() for name, number in described if not number}
+        dialect = Dialect(",", declared.names, declared.start, ".")
+        columns = parse_rows(content, dialect, types=texts, missing=missing).columns
     if len(columns[0]) == 0:
         raise content.error("has no rows after '@data'.")
     fitting = [_check_column(content, declared, j, c, missing) for j, c in enumerate(columns)]
@@ -77,37 +78,20 @@ def read_declared(content: Content) -> SourceTable:
     )
 
 
-def _read_by_arrow(content: Content, declared: Declarations, missing: list[str]) -> list[Any]:
-    """Columns of plain rows: text, or of the types that Arrow finds."""
-    import pyarrow as pa
-
-    dialect = Dialect(",", declared.names, declared.start, ".")
-    texts = {
-        name: pa.string()
-        for name, number in zip(declared.names, declared.is_number, strict=True)
-        if not number
-    }
-    return list(parse_rows(content, dialect, types=texts, missing=missing).columns)
-
-
 def _read_by_liac(content: Content, declared: Declarations, missing: list[str]) -> list[Any]:
     """Columns of rows with quotes, escapes, comments or braces, all as text."""
     import arff
-    import pyarrow as pa
 
     rows = bytes(content.data[declared.start :]).decode("utf-8").replace("\r\n", "\n")
     sparse = next((line for line in map(str.strip, rows.split("\n")) if line[:1] not in "%"), "")
     head = "".join(f"@attribute a{j} STRING\n" for j in range(len(declared.names)))
-    decoder = arff.ArffDecoder()
-    form = arff.LOD if sparse.startswith("{") else arff.DENSE
+    decoder, form = arff.ArffDecoder(), arff.LOD if sparse.startswith("{") else arff.DENSE
     try:
         found = decoder.decode("@relation r\n" + head + "@data\n" + rows, return_type=form)["data"]
     except (arff.ArffException, ValueError, LookupError, csv.Error) as error:
         before = content.count(b"\n", 0, declared.start) - len(declared.names) - 2
-        line = before + decoder._current_line
-        raise content.error(
-            f"the row cannot be read: {_explain(error, len(declared.names))}.", line
-        ) from None
+        said = f"the row cannot be read: {_explain(error, len(declared.names))}."
+        raise content.error(said, before + decoder._current_line) from None
     if form == arff.LOD:
         found = _fill_zeros(content, declared, found)
     columns = zip(*found, strict=True) if found else [()] * len(declared.names)
@@ -137,22 +121,13 @@ def _fill_zeros(
         words[0] if words else "0" if number else None
         for words, number in zip(declared.categories, declared.is_number, strict=True)
     ]
-    rows = []
-    for entries in found:
-        row = left_out.copy()
-        for place, value in entries.items():
-            row[place] = value
-        rows.append(row)
-    return rows
+    return [[entries.get(j, value) for j, value in enumerate(left_out)] for entries in found]
 
 
 def _check_column(
     content: Content, declared: Declarations, place: int, column: Any, missing: list[str]
 ) -> pa.ChunkedArray:
     """A column as it was declared, or an error if it is not."""
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
     name, words = declared.names[place], declared.categories[place]
     if declared.is_number[place]:
         if column.type == pa.string():
@@ -160,38 +135,25 @@ def _check_column(
         if column.type in (pa.int64(), pa.float64(), pa.null()):
             return column.cast(pa.float64())
         text = column.cast(pa.string())
-        row, value = _find_first(pc.invert(_match_numbers(text)), text)
-        raise _locate_fault(
-            content, declared, row, f"{value!r} in column {name!r} is not a number."
-        )
+        number = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+        fits = pc.fill_null(pc.match_substring_regex(text, number), True)
+        said = f"in column {name!r} is not a number."
+        raise _locate_fault(content, declared, text, fits, said)
     column = trim(column, missing)
     if words is not None:
         known = pc.is_in(column, value_set=pa.array([*words, None], pa.string()))
         if not pc.all(known).as_py():
-            row, value = _find_first(pc.invert(known), column)
-            raise _locate_fault(
-                content,
-                declared,
-                row,
-                f"{value!r} is not declared as a value of column {name!r}: "
-                f"{', '.join(words[:10])}{', ...' if len(words) > 10 else ''}.",
-            )
+            listed = ", ".join(words[:10]) + (", ..." if len(words) > 10 else "")
+            said = f"is not declared as a value of column {name!r}: {listed}."
+            raise _locate_fault(content, declared, column, known, said)
     return column
 
 
-def _match_numbers(text: pa.ChunkedArray) -> Any:
-    from pyarrow import compute as pc
-
-    number = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
-    return pc.fill_null(pc.match_substring_regex(text, number), True)
-
-
-def _find_first(bad: Any, column: pa.ChunkedArray) -> tuple[int, str]:
-    row = max(0, bad.index(True).as_py())
-    return row, str(column[row].as_py())[:40]
-
-
-def _locate_fault(content: Content, declared: Declarations, row: int, message: str) -> DataError:
+def _locate_fault(
+    content: Content, declared: Declarations, column: pa.ChunkedArray, fits: Any, said: str
+) -> DataError:
+    """An error about the first value that does not fit, with its line."""
+    row = max(0, fits.index(False).as_py())
     before = content.count(b"\n", 0, declared.start)
     rows = bytes(content.data[declared.start :]).split(b"\n")
     lines = [
@@ -199,30 +161,16 @@ def _locate_fault(content: Content, declared: Declarations, row: int, message: s
         for number, line in enumerate(rows, start=before + 1)
         if line.strip() and not line.strip().startswith(b"%")
     ]
+    message = f"{str(column[row].as_py())[:40]!r} {said}"
     return content.error(message, lines[row] if row < len(lines) else None)
-
-
-# -- declarations ----------------------------------------------------------------------------------
 
 
 @dataclass
 class Declarations:
-    """The head of a file.
+    """The head of a file: for each column its name, its categories (None if it has none) and
+    whether it holds numbers; and the columns that KEEL's declarations list."""
 
-    Attributes
-    ----------
-    names : list of str
-        Names of the columns.
-    categories : list of (list of str or None)
-        For each column its categories; None if it has none.
-    is_number : list of bool
-        Whether each column holds numbers.
-    inputs, outputs : list of str
-        Columns that KEEL's declarations list.
-    start : int
-        Offset of the first row in bytes.
-    """
-
+    #: Offset of the first row in bytes.
     start: int
     names: list[str] = field(default_factory=list)
     categories: list[list[str] | None] = field(default_factory=list)
@@ -240,10 +188,8 @@ def read_declarations(content: Content) -> Declarations:
     head = content.head(data.start()).decode("utf-8")
     for number, line in enumerate(head.split("\n"), start=1):
         line = line.strip()
-        if line and not line.startswith("%"):
-            complaint = _declare(declared, line)
-            if complaint:
-                raise content.error(complaint, number)
+        if line and not line.startswith("%") and (complaint := _declare(declared, line)):
+            raise content.error(complaint, number)
     if not declared.names:
         raise content.error("declares no columns: '@attribute' lines are missing.")
     require_distinct(declared.names, content)
@@ -257,20 +203,18 @@ def _declare(declared: Declarations, line: str) -> str | None:
     """Record one line, or return what is wrong with it."""
     keyword, _, rest = line.replace("\t", " ").partition(" ")
     keyword, rest = keyword.lower(), rest.strip()
-    if keyword == "@relation":
-        return None
     if keyword == "@attribute":
         return _declare_column(declared, rest)
     if keyword in ("@input", "@inputs"):
         declared.inputs += _split_values(rest)
-        return None
-    if keyword in ("@output", "@outputs"):
+    elif keyword in ("@output", "@outputs"):
         declared.outputs += _split_values(rest)
-        return None
-    return (
-        f"{_shorten(line)} is not a declaration: expected @relation, @attribute, @inputs, @outputs "
-        "or @data."
-    )
+    elif keyword != "@relation":
+        return (
+            f"{_shorten(line)} is not a declaration: expected @relation, @attribute, @inputs, "
+            "@outputs or @data."
+        )
+    return None
 
 
 def _declare_column(declared: Declarations, text: str) -> str | None:
@@ -306,10 +250,8 @@ def _split_name(text: str) -> tuple[str, str]:
 
 
 def _split_values(text: str) -> list[str]:
-    """Words between commas, some of which may be in single or double quotes.
-
-    A quote that is not closed ends the list; its word is dropped.
-    """
+    """Words between commas, some in quotes; one whose quote is not closed ends the list, without
+    it."""
     found, at = [], 0
     while at < len(text):
         if text[at] in " ,\t":

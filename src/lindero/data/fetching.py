@@ -7,7 +7,6 @@ and caches what it has downloaded.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import socket
@@ -18,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import scipy.sparse as sp
 
-from lindero.data.content import read_content
+from lindero.data.content import read_content, suggest
 from lindero.data.dataset import Dataset
 from lindero.data.loading import Roles, load_content
 from lindero.data.tables import find_kind, read_number_targets, read_targets
@@ -102,25 +102,20 @@ def fetch(name: str) -> Dataset:
     path = _find_file(Path(folder).expanduser(), name, known) if folder else None
     if path is not None:
         return _check_size(_read_file(path, known), name, known)
-    place = (
-        f"the folder {folder} (LINDERO_DATA)" if folder else "a folder (LINDERO_DATA is not set)"
-    )
-    close = difflib.get_close_matches(name, CATALOGUE, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close and known is None else ""
+    place = f"the folder {folder}" if folder else "a folder"
+    where = f"{name!r} is not in {place} (LINDERO_DATA{'' if folder else ' is not set'}), and"
+    file = f"its file, {known.file}," if known else "a file of that name"
+    advice = f"Put {file} into a folder and set LINDERO_DATA to that folder"
     if known is not None and known.openml is None:
-        raise DataError(
-            f"{name!r} is not in {place}, and OpenML does not have it. Put its file, {known.file}, "
-            "into a folder and set LINDERO_DATA to that folder."
-        )
-    where = f"{name!r} is not in {place}, and"
+        raise DataError(f"{where} OpenML does not have it. {advice}.")
+    hint = "" if known else suggest(name, CATALOGUE)
     try:
         _require_network()
         return _check_size(fetch_openml_dataset(known.openml if known else name, name), name, known)
     except OSError as error:
         raise DataError(
             f"{where} OpenML cannot be reached ({getattr(error, 'reason', None) or error}).{hint} "
-            + (f"Put its file, {known.file}," if known else "Put a file of that name")
-            + " into a folder and set LINDERO_DATA to that folder, or connect to the network."
+            f"{advice}, or connect to the network."
         ) from None
     except ValueError as error:
         if isinstance(error, DataError):
@@ -150,8 +145,6 @@ def _read_file(path: Path, known: PublishedSet | None) -> Dataset:
 
 def _read_arrays(path: Path) -> Dataset:
     """NumPy arrays: X and y, or those of the training rows followed by those of the test rows."""
-    import pyarrow as pa
-
     try:
         with np.load(path, allow_pickle=False) as held:
             parts = ("",) if "X" in held else ("_train", "_test")
@@ -181,15 +174,9 @@ def _require_network() -> Any:
         socket.create_connection((_OPENML_HOST, 443), timeout=_SECONDS_TO_CONNECT).close()
 
 
-# -- OpenML ----------------------------------------------------------------------------------------
-
-
 def fetch_openml_dataset(title: Any, name: str) -> Dataset:
-    """The first version of a data set on OpenML, downloaded by scikit-learn.
-
-    Without pandas scikit-learn returns arrays of floats with coded categories, and the names of
-    the categories beside them, which are put back here.
-    """
+    """The first version of a data set on OpenML, downloaded by scikit-learn as arrays of floats
+    with coded categories, whose names are put back here."""
     from sklearn.datasets import fetch_openml  # a slow import
 
     held = fetch_openml(title, version=1, as_frame=False, parser="liac-arff")
@@ -197,16 +184,17 @@ def fetch_openml_dataset(title: Any, name: str) -> Dataset:
         raise DataError(
             f"{name!r} has no single target on OpenML. Use scikit-learn's fetch_openml."
         )
-    source = f"OpenML {title}"
-    target = held.target_names[0]
-    if sp.issparse(held.data):
-        return Dataset(sp.csr_array(held.data), _read_target(held.target), target, {}, source)
-    return _build_table(held, target, source)
+    y = held.target
+    if np.asarray(y).dtype.kind == "O":
+        target = read_targets(pa.chunked_array([pa.array(y, pa.string())]))
+    else:
+        target = read_number_targets(np.asarray(y, dtype=np.float64))
+    X = sp.csr_array(held.data) if sp.issparse(held.data) else _build_table(held)
+    kinds = {name: find_kind(X[name]) for name in getattr(X, "column_names", ())}
+    return Dataset(X, target, held.target_names[0], kinds, f"OpenML {title}")
 
 
-def _build_table(held: Any, target: str, source: str) -> Dataset:
-    import pyarrow as pa
-
+def _build_table(held: Any) -> Any:
     columns: dict[str, Any] = {}
     for j, name in enumerate(held.feature_names):
         codes = held.data[:, j].astype(np.float64)
@@ -216,120 +204,80 @@ def _build_table(held: Any, target: str, source: str) -> Dataset:
             columns[name] = pa.array(codes, mask=missing)
         else:
             texts = np.array([*map(str, words)], dtype=object)
-            columns[name] = pa.array(
-                texts[np.where(missing, 0, codes).astype(np.intp)], pa.string(), mask=missing
-            )
-    X = pa.table(columns)
-    kinds = {name: find_kind(X[name]) for name in columns}
-    return Dataset(X, _read_target(held.target), target, kinds, source)
-
-
-def _read_target(values: Any) -> Any:
-    import pyarrow as pa
-
-    if np.asarray(values).dtype.kind == "O":
-        return read_targets(pa.chunked_array([pa.array(values, pa.string())]))
-    return read_number_targets(np.asarray(values, dtype=np.float64))
-
-
-# -- catalogue -------------------------------------------------------------------------------------
+            texts = texts[np.where(missing, 0, codes).astype(np.intp)]
+            columns[name] = pa.array(texts, pa.string(), mask=missing)
+    return pa.table(columns)
 
 
 @dataclass(frozen=True)
 class PublishedSet:
-    """A published data set.
-
-    Attributes
-    ----------
-    about : str
-        A short description.
-    n_rows : int
-        Rows, so that another data set of the same name is not taken for this one.
-    file : str
-        Its file in the folder of data.
-    openml : str or None
-        Its name on OpenML; None if OpenML does not have it in this form.
-    n_features : int or None
-        Columns, where the file may lack the last ones, which are zero.
-    """
+    """A published data set."""
 
     about: str
+    #: Another data set of the same name is not taken for this one.
     n_rows: int
+    #: In the folder of data.
     file: str
+    #: Its name on OpenML; None if OpenML does not have it in this form.
     openml: str | None = None
+    #: Where the file may lack the last columns, which are zero.
     n_features: int | None = None
 
 
-CATALOGUE = {
+_PUBLISHED: dict[str, tuple[Any, ...]] = {
     # UCI, used in papers on discriminative Bayesian networks
-    "breast": PublishedSet(
-        "Wisconsin breast cancer, 9 grades, 2 classes", 699, "uci_breast.csv.gz", "breast-w"
-    ),
-    "cleve": PublishedSet("Cleveland heart disease, 2 classes", 303, "uci_cleve.csv.gz", "heart-c"),
-    "corral": PublishedSet("six booleans, one of them a decoy", 128, "uci_corral.csv.gz"),
-    "crx": PublishedSet(
-        "Australian credit screening, 2 classes", 690, "uci_crx.csv.gz", "credit-approval"
-    ),
-    "german": PublishedSet("German credit, 2 classes", 1000, "uci_german.csv.gz", "credit-g"),
-    "heart": PublishedSet("Statlog heart, 2 classes", 270, "uci_heart.csv.gz", "heart-statlog"),
-    "hepatitis": PublishedSet(
-        "survival of hepatitis, many missing", 155, "uci_hepatitis.csv.gz", "hepatitis"
-    ),
-    "iris": PublishedSet("three kinds of iris, 4 lengths", 150, "uci_iris.csv.gz", "iris"),
-    "lymphography": PublishedSet(
-        "lymphography, 4 classes", 148, "uci_lymphography.csv.gz", "lymph"
-    ),
-    "vote": PublishedSet(
-        "votes of the US House in 1984, 2 parties", 435, "uci_vote.csv.gz", "vote"
-    ),
+    "breast": ("breast cancer, 9 grades, 2 classes", 699, "uci_breast.csv.gz", "breast-w"),
+    "cleve": ("Cleveland heart disease, 2 classes", 303, "uci_cleve.csv.gz", "heart-c"),
+    "corral": ("six booleans, one of them a decoy", 128, "uci_corral.csv.gz"),
+    "crx": ("Australian credit screening, 2 classes", 690, "uci_crx.csv.gz", "credit-approval"),
+    "german": ("German credit, 2 classes", 1000, "uci_german.csv.gz", "credit-g"),
+    "heart": ("Statlog heart, 2 classes", 270, "uci_heart.csv.gz", "heart-statlog"),
+    "hepatitis": ("survival of hepatitis, many missing", 155, "uci_hepatitis.csv.gz", "hepatitis"),
+    "iris": ("three kinds of iris, 4 lengths", 150, "uci_iris.csv.gz", "iris"),
+    "lymphography": ("lymphography, 4 classes", 148, "uci_lymphography.csv.gz", "lymph"),
+    "vote": ("votes of the US House in 1984, 2 parties", 435, "uci_vote.csv.gz", "vote"),
     # KEEL, rare classes
-    "abalone19": PublishedSet(
-        "abalone, age 19 against the rest, 1:129", 4174, "keel_abalone19.csv.gz"
-    ),
-    "page-blocks0": PublishedSet("blocks of pages, 1:9", 5472, "keel_page-blocks0.csv.gz"),
-    "segment0": PublishedSet("segments of pictures, 1:6", 2308, "keel_segment0.csv.gz"),
-    "shuttle-c0-vs-c4": PublishedSet("space shuttle, 1:14", 1829, "keel_shuttle-c0-vs-c4.csv.gz"),
-    "winequality-red-4": PublishedSet(
-        "red wine of grade 4, 1:29", 1599, "keel_winequality-red-4.csv.gz"
-    ),
-    "yeast4": PublishedSet("sites of proteins in yeast, 1:28", 1484, "keel_yeast4.csv.gz"),
+    "abalone19": ("abalone, age 19 against the rest, 1:129", 4174, "keel_abalone19.csv.gz"),
+    "page-blocks0": ("blocks of pages, 1:9", 5472, "keel_page-blocks0.csv.gz"),
+    "segment0": ("segments of pictures, 1:6", 2308, "keel_segment0.csv.gz"),
+    "shuttle-c0-vs-c4": ("space shuttle, 1:14", 1829, "keel_shuttle-c0-vs-c4.csv.gz"),
+    "winequality-red-4": ("red wine of grade 4, 1:29", 1599, "keel_winequality-red-4.csv.gz"),
+    "yeast4": ("sites of proteins in yeast, 1:28", 1484, "keel_yeast4.csv.gz"),
     # LIBSVM and others, larger
-    "a9a": PublishedSet("Adult, income above 50 000, sparse", 32561, "a9a.svm.gz", None, 123),
-    "a9a-test": PublishedSet("the test rows of a9a", 16281, "a9a.t.svm.gz", None, 123),
-    "cod-rna": PublishedSet("non-coding RNA, columns standardised", 59535, "cod_rna.npz"),
-    "ijcnn1": PublishedSet("engine misfires, 1:9", 49990, "ijcnn1.svm.gz", None, 22),
-    "letter": PublishedSet("printed letters, 26 classes", 20000, "letter.csv.gz", "letter"),
-    "mnist": PublishedSet("handwritten digits, 28×28, 10 classes", 70000, "mnist.npz", "mnist_784"),
-    "svmguide3": PublishedSet(
-        "vehicles, 22 columns, 2 classes", 1243, "svmguide3.svm.gz", None, 22
-    ),
-    "w8a": PublishedSet("web pages, sparse, 1:33", 49749, "w8a.svm.gz", None, 300),
+    "a9a": ("Adult, income above 50 000, sparse", 32561, "a9a.svm.gz", None, 123),
+    "a9a-test": ("the test rows of a9a", 16281, "a9a.t.svm.gz", None, 123),
+    "cod-rna": ("non-coding RNA, columns standardised", 59535, "cod_rna.npz"),
+    "ijcnn1": ("engine misfires, 1:9", 49990, "ijcnn1.svm.gz", None, 22),
+    "letter": ("printed letters, 26 classes", 20000, "letter.csv.gz", "letter"),
+    "mnist": ("handwritten digits, 28×28, 10 classes", 70000, "mnist.npz", "mnist_784"),
+    "svmguide3": ("vehicles, 22 columns, 2 classes", 1243, "svmguide3.svm.gz", None, 22),
+    "w8a": ("web pages, sparse, 1:33", 49749, "w8a.svm.gz", None, 300),
     # streams
-    "elec2": PublishedSet(
-        "prices of electricity, up or down, in time", 45312, "stream_elec2.csv.gz", "electricity"
-    ),
-    "weather": PublishedSet("rain at Offutt, day by day", 18159, "stream_noaa_weather.csv.gz"),
-    "sea": PublishedSet("SEA concepts, four in turn", 50000, "stream_sea.csv.gz"),
-    "usenet1": PublishedSet("messages, interest changes", 1500, "stream_usenet1.csv.gz"),
+    "elec2": ("electricity price in time, up or down", 45312, "stream_elec2.csv.gz", "electricity"),
+    "weather": ("rain at Offutt, day by day", 18159, "stream_noaa_weather.csv.gz"),
+    "sea": ("SEA concepts, four in turn", 50000, "stream_sea.csv.gz"),
+    "usenet1": ("messages, interest changes", 1500, "stream_usenet1.csv.gz"),
     # ranking
-    "mq2008-train": PublishedSet(
-        "LETOR MQ2008 fold 1, 471 queries", 9630, "mq2008_fold1_train.svm.gz", None, 46
+    "mq2008-train": (
+        "LETOR MQ2008 fold 1, 471 queries",
+        9630,
+        "mq2008_fold1_train.svm.gz",
+        None,
+        46,
     ),
-    "mq2008-vali": PublishedSet(
-        "LETOR MQ2008 fold 1, 157 queries", 2707, "mq2008_fold1_vali.svm.gz", None, 46
-    ),
-    "mq2008-test": PublishedSet(
-        "LETOR MQ2008 fold 1, 156 queries", 2874, "mq2008_fold1_test.svm.gz", None, 46
-    ),
+    "mq2008-vali": ("LETOR MQ2008 fold 1, 157 queries", 2707, "mq2008_fold1_vali.svm.gz", None, 46),
+    "mq2008-test": ("LETOR MQ2008 fold 1, 156 queries", 2874, "mq2008_fold1_test.svm.gz", None, 46),
     # regression
-    "abalone": PublishedSet("rings of abalone", 4177, "reg_abalone.csv.gz", "abalone"),
-    "cadata": PublishedSet("houses in California", 20640, "reg_cadata.csv.gz", "houses"),
-    "cpusmall": PublishedSet("load of a processor", 8192, "reg_cpusmall.csv.gz", "cpu_small"),
+    "abalone": ("rings of abalone", 4177, "reg_abalone.csv.gz", "abalone"),
+    "cadata": ("houses in California", 20640, "reg_cadata.csv.gz", "houses"),
+    "cpusmall": ("load of a processor", 8192, "reg_cpusmall.csv.gz", "cpu_small"),
     # Rätsch's benchmark
-    "ida-banana": PublishedSet("IDA benchmark: banana", 5300, "ida_banana.npz", "banana"),
-    "ida-breast-cancer": PublishedSet("IDA benchmark: breast cancer", 277, "ida_breast_cancer.npz"),
-    "ida-diabetis": PublishedSet("IDA benchmark: diabetis, standardised", 768, "ida_diabetis.npz"),
-    "ida-german": PublishedSet("IDA benchmark: German credit", 1000, "ida_german.npz"),
-    "ida-heart": PublishedSet("IDA benchmark: heart", 270, "ida_heart.npz"),
-    "ida-titanic": PublishedSet("IDA benchmark: titanic", 2201, "ida_titanic.npz"),
+    "ida-banana": ("IDA benchmark: banana", 5300, "ida_banana.npz", "banana"),
+    "ida-breast-cancer": ("IDA benchmark: breast cancer", 277, "ida_breast_cancer.npz"),
+    "ida-diabetis": ("IDA benchmark: diabetis, standardised", 768, "ida_diabetis.npz"),
+    "ida-german": ("IDA benchmark: German credit", 1000, "ida_german.npz"),
+    "ida-heart": ("IDA benchmark: heart", 270, "ida_heart.npz"),
+    "ida-titanic": ("IDA benchmark: titanic", 2201, "ida_titanic.npz"),
 }
+
+CATALOGUE = {name: PublishedSet(*known) for name, known in _PUBLISHED.items()}

@@ -95,9 +95,9 @@ def make_rotating(
     """
     n_samples = _check_count(n_samples, 2, "n_samples")
     n_features = _check_count(n_features, 2, "n_features")
-    step = _check_finite(step, "step")
-    if _check_finite(noise, "noise") < 0:
-        raise ValueError(f"noise is a standard deviation and cannot be negative; it is {noise}.")
+    if not np.isfinite(step):
+        raise ValueError(f"step must be a finite number; it is {step!r}.")
+    _check_noise(noise)
     random = check_random_state(random_state)
     y = np.ones(n_samples, dtype=np.int64)
     y[: n_samples // 2] = -1
@@ -150,9 +150,8 @@ def make_sigmoid(n_samples: int = 500, *, random_state: Any = None) -> tuple[Arr
     6 % wrong
     """
     random = check_random_state(random_state)
-    X = random.uniform(
-        (_LEFT, _BOTTOM), (_RIGHT, _TOP), size=(_check_count(n_samples, 1, "n_samples"), 2)
-    )
+    n_samples = _check_count(n_samples, 1, "n_samples")
+    X = random.uniform((_LEFT, _BOTTOM), (_RIGHT, _TOP), size=(n_samples, 2))
     return X, _label_points(X)
 
 
@@ -203,10 +202,9 @@ def _check_count(value: Any, least: int, name: str) -> int:
     return int(value)
 
 
-def _check_finite(value: Any, name: str) -> float:
-    if not np.isfinite(value):
-        raise ValueError(f"{name} must be a finite number; it is {value!r}.")
-    return float(value)
+def _check_noise(noise: Any) -> None:
+    if not (np.isfinite(noise) and noise >= 0):
+        raise ValueError(f"noise is a standard deviation, finite and not negative; it is {noise}.")
 
 
 # -- worked examples -------------------------------------------------------------------------------
@@ -251,8 +249,7 @@ def make_xor(
     [[0.125, 0.125, 0.125, 0.125]]
     """
     n_samples = _check_count(n_samples, 1, "n_samples")
-    if not (np.isfinite(noise) and noise >= 0):
-        raise ValueError(f"noise is a standard deviation, finite and not negative; it is {noise}.")
+    _check_noise(noise)
     random = check_random_state(random_state)
     corners = _CORNERS[np.arange(n_samples) % 4]
     y = (corners[:, 0] * corners[:, 1]).astype(np.int64)

@@ -1,20 +1,21 @@
 """Loading a file: its format, its columns, and the role of each.
 
-The format is detected from the content, not from the name of the file. Parquet has a signature.
-In a text file the first line that is neither blank nor a comment decides: a line that begins with
-``@`` is a declaration of ARFF or KEEL, of which only KEEL declares inputs, outputs or ranges. If
-most of the first lines are ``label index:value …``, the file is svmlight; otherwise it is CSV.
+The format is detected from the content. Parquet has a signature. ARFF and KEEL begin with ``@``,
+of which only KEEL declares inputs, outputs or ranges. If most of the first lines are
+``label index:value …``, the file is svmlight; otherwise it is CSV.
 """
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lindero.data.content import Content, read_content
+import pyarrow as pa
+from pyarrow import types
+
+from lindero.data.content import Content, read_content, suggest
 from lindero.data.csv_files import read_csv
 from lindero.data.dataset import Dataset
 from lindero.data.declared_files import read_declared
@@ -23,18 +24,14 @@ from lindero.data.tables import (
     SourceTable,
     find_kind,
     read_number_targets,
+    read_objects,
     read_parquet,
     read_queries,
-    read_row_names,
     read_targets,
     read_times,
     read_weights,
 )
 from lindero.errors import DataError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 FORMATS = ("csv", "tsv", "parquet", "arff", "keel", "svmlight")
 _ALSO = {"libsvm": "svmlight", "svm": "svmlight", "dat": "keel", "txt": "csv"}
@@ -93,8 +90,8 @@ def load(
     format : {"csv", "tsv", "parquet", "arff", "keel", "svmlight"}, default=None
         Format of the file; None detects it from the content.
     target : str, int or False, default=None
-        The column to predict. None takes one called class, target, label or y, in upper or lower
-        case, or else the last column. With False there is no target: all columns are features.
+        The column to predict. None takes one called class, target, label or y, in any case, or
+        else the last column. With False there is no target: all columns are features.
     time : str or int, default=None
         The column of times: numbers, or dates such as 2024-05-01T12:30:00.
     qid : str or int, default=None
@@ -198,15 +195,12 @@ def build_dataset(source: SourceTable, roles: Roles, content: Content) -> Datase
         )
 
     def values(name: str) -> pa.ChunkedArray:
-        from pyarrow import types
-
         column = table[name]
         return source.text_of(name) if types.is_temporal(column.type) else column
 
     columns = [values(name) for name in features]
-    X = type(table).from_arrays(columns, names=features)
     return Dataset(
-        X=X,
+        X=type(table).from_arrays(columns, names=features),
         y=None if named.target is None else read_targets(values(named.target)),
         target=named.target,
         kinds={name: find_kind(column) for name, column in zip(features, columns, strict=True)},
@@ -214,19 +208,14 @@ def build_dataset(source: SourceTable, roles: Roles, content: Content) -> Datase
         times=named.time and read_times(table[named.time], named.time, content),
         weights=named.weight and read_weights(values(named.weight), named.weight, content),
         qid=named.qid and read_queries(values(named.qid), named.qid, content),
-        ids=named.id and read_row_names(source.text_of(named.id)),
+        ids=named.id and read_objects(source.text_of(named.id)),
     )
-
-
-# -- roles of columns ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Roles:
-    """Which column has which role: a name, a position, or None where the user did not say.
-
-    After `resolve`, each is the name of a column or None.
-    """
+    """Which column has which role: a name, a position, or None where the user did not say; after
+    `resolve`, a name or None."""
 
     target: Any = None
     time: Any = None
@@ -236,11 +225,7 @@ class Roles:
 
     def list_given(self) -> dict[str, Any]:
         """The roles that the user gave a column."""
-        return {
-            role: choice
-            for role, choice in vars(self).items()
-            if choice is not None and choice is not False
-        }
+        return {role: c for role, c in vars(self).items() if c is not None and c is not False}
 
     def resolve(self, names: list[str], content: Content, declared: tuple[str, ...] = ()) -> Roles:
         """Replace positions by names, and find the target if none was given."""
@@ -267,11 +252,9 @@ def _guess_target(
         )
     if declared:
         return declared[0] if declared[0] in names else None
-    for known in TARGET_NAMES:
-        for name in names:
-            if name.lower() == known:
-                return name
-    return names[-1] if names and n_columns > 1 else None
+    likely = [name for known in TARGET_NAMES for name in names if name.lower() == known]
+    last = names[-1] if names and n_columns > 1 else None
+    return likely[0] if likely else last
 
 
 def find_column(choice: Any, role: str, names: list[str], content: Content) -> str:
@@ -283,9 +266,8 @@ def find_column(choice: Any, role: str, names: list[str], content: Content) -> s
     except (TypeError, ValueError):
         place = None
     if place is None:
-        close = difflib.get_close_matches(str(choice), names, n=1)
         same = [name for name in names if name.lower() == str(choice).lower()]
-        hint = f" Did you mean {(same or close)[0]!r}?" if same or close else ""
+        hint = f" Did you mean {same[0]!r}?" if same else suggest(str(choice), names)
         listed = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
         raise content.error(
             f"there is no column {choice!r} ({role}=).{hint} Columns are: {listed}."
@@ -298,20 +280,14 @@ def find_column(choice: Any, role: str, names: list[str], content: Content) -> s
     return names[place]
 
 
-# -- formats ---------------------------------------------------------------------------------------
-
-
 def parse_format(name: str) -> str:
     """The format that a user named."""
     plain = str(name).lower().lstrip(".").removesuffix(".gz")
     plain = _ALSO.get(plain, plain)
     if plain in FORMATS:
         return plain
-    close = difflib.get_close_matches(plain, [*FORMATS, *_ALSO], n=1)
-    raise DataError(
-        f"format={name!r} is unknown. lindero reads {', '.join(FORMATS)}."
-        + (f" Did you mean {close[0]!r}?" if close else "")
-    )
+    hint = suggest(plain, [*FORMATS, *_ALSO])
+    raise DataError(f"format={name!r} is unknown. lindero reads {', '.join(FORMATS)}.{hint}")
 
 
 def detect_format(content: Content) -> str:
@@ -355,7 +331,6 @@ def _is_svmlight(head: bytes) -> bool:
 
 def _is_label(word: bytes) -> bool:
     try:
-        [float(part) for part in word.split(b",")]
+        return bool([float(part) for part in word.split(b",")])
     except ValueError:
         return False
-    return True

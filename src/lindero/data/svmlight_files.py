@@ -49,8 +49,7 @@ def find_fault(content: Content) -> Exception | None:
         if not words:
             continue
         n_rows += 1
-        complaint = _find_label_fault(words[0]) or _find_entry_fault(words[1:])
-        if complaint:
+        if complaint := _find_label_fault(words[0]) or _find_entry_fault(words[1:]):
             return content.error(complaint, number)
     return None if n_rows else content.error("has only comments, and no rows.")
 

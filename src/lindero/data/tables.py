@@ -2,8 +2,7 @@
 
 Whatever the format, a file becomes a `SourceTable`, whose columns have five Arrow types: integer,
 float, boolean, text, and null where every value is missing. Dates stay dates until it is known
-whether they are times. `read_targets`, `read_times`, `read_weights`, `read_queries` and
-`read_row_names` turn single columns into arrays.
+whether they are times.
 """
 
 from __future__ import annotations
@@ -12,43 +11,29 @@ import datetime
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+from pyarrow import compute as pc
+from pyarrow import parquet, types
 
 from lindero.data.content import MOST_GROWTH, MOST_UNPACKED, Content
 from lindero.runtime.arrays import Array
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 #: Integers are classes if there are at most this many different ones.
 MOST_CLASSES = 20
 
 
-# -- tables ----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class SourceTable:
-    """The columns of a file.
-
-    Attributes
-    ----------
-    table : pyarrow.Table
-        All columns.
-    text_of : callable
-        From the name of a column to its values as text, as they stand in the file.
-    outputs : list of str
-        Columns that the file itself declares to be targets.
-    inputs : list of str or None
-        Columns that the file itself declares to be features; None where it does not say.
-    """
+    """The columns of a file."""
 
     table: pa.Table
+    #: From the name of a column to its values as text, as they stand in the file.
     text_of: Callable[[str], pa.ChunkedArray]
+    #: Columns that the file itself declares to be targets.
     outputs: tuple[str, ...] = ()
+    #: Columns that the file itself declares to be features; None where it does not say.
     inputs: tuple[str, ...] | None = None
 
 
@@ -66,9 +51,6 @@ def require_distinct(names: list[str], content: Content) -> None:
 
 def simplify_column(column: pa.ChunkedArray, name: str, content: Content) -> pa.ChunkedArray:
     """A column of any Arrow type as one of the five types above, or as dates."""
-    import pyarrow as pa
-    from pyarrow import types
-
     kind = column.type
     if types.is_dictionary(kind):
         return simplify_column(column.cast(kind.value_type), name, content)
@@ -89,14 +71,8 @@ def simplify_column(column: pa.ChunkedArray, name: str, content: Content) -> pa.
     )
 
 
-# -- Parquet ---------------------------------------------------------------------------------------
-
-
 def read_parquet(content: Content) -> SourceTable:
     """The table in a Parquet file."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
     try:
         file = parquet.ParquetFile(pa.BufferReader(content.data))
         size = max(0, file.metadata.num_rows) * file.metadata.num_columns
@@ -117,16 +93,9 @@ def read_parquet(content: Content) -> SourceTable:
         raise content.error("has columns, but no rows.")
     names = [str(name) for name in table.column_names]
     require_distinct(names, content)
-    columns = {
-        name: simplify_column(column, name, content)
-        for name, column in zip(names, table.columns, strict=True)
-    }
-    plain = pa.table(columns)
-
-    def text_of(name: str) -> pa.ChunkedArray:
-        return plain[name].cast(pa.string())
-
-    return SourceTable(plain, text_of)
+    named = zip(names, table.columns, strict=True)
+    plain = pa.table({name: simplify_column(column, name, content) for name, column in named})
+    return SourceTable(plain, lambda name: plain[name].cast(pa.string()))
 
 
 # -- columns as arrays -----------------------------------------------------------------------------
@@ -134,9 +103,6 @@ def read_parquet(content: Content) -> SourceTable:
 
 def count_missing(column: pa.ChunkedArray) -> int:
     """How many values are null or NaN."""
-    from pyarrow import compute as pc
-    from pyarrow import types
-
     n_nulls = int(column.null_count)
     if types.is_floating(column.type):
         n_nulls += pc.sum(pc.is_nan(column)).as_py() or 0
@@ -145,8 +111,6 @@ def count_missing(column: pa.ChunkedArray) -> int:
 
 def find_kind(column: pa.ChunkedArray) -> str:
     """Whether a column holds numbers, categories, or nothing."""
-    from pyarrow import types
-
     if count_missing(column) == len(column):
         return "empty"
     return "category" if types.is_string(column.type) or types.is_boolean(column.type) else "number"
@@ -155,38 +119,29 @@ def find_kind(column: pa.ChunkedArray) -> str:
 def read_targets(column: pa.ChunkedArray) -> Array | None:
     """A target: classes as objects or integers, other numbers as floats; None if all values are
     missing."""
-    from pyarrow import types
-
     if count_missing(column) == len(column):
         return None
     if types.is_string(column.type):
         return _share_text(column)
     if types.is_boolean(column.type):
-        return _to_objects(column) if column.null_count else column.to_numpy()
+        return read_objects(column) if column.null_count else column.to_numpy()
     return read_number_targets(_to_floats(column))
 
 
 def read_number_targets(values: Array) -> Array:
-    """Numbers as classes (int64, or objects where some are missing) if they are few integers, else
-    unchanged.
-
-    Few means at most `MOST_CLASSES` different values, each occurring twice on average; two values
-    are always few.
-    """
+    """Few integers as classes (int64, or objects where some are missing), others unchanged. Few are
+    at most `MOST_CLASSES` different values, each occurring twice on average, or two."""
     present = values[~np.isnan(values)]
     different = np.unique(present)
     most = min(MOST_CLASSES, max(2, len(present) // 2))
-    if len(different) > most or not _is_whole(different):
+    whole = (np.abs(different) < 2.0**53) & (different == np.floor(different))
+    if len(different) > most or not whole.all():
         return values
     if len(present) == len(values):
         return values.astype(np.int64)
     classes = np.full(len(values), None, dtype=object)
     classes[~np.isnan(values)] = present.astype(np.int64).tolist()
     return classes
-
-
-def _is_whole(values: Array) -> bool:
-    return bool(np.all((np.abs(values) < 2.0**53) & (values == np.floor(values))))
 
 
 def _share_text(column: pa.ChunkedArray) -> Array:
@@ -196,29 +151,22 @@ def _share_text(column: pa.ChunkedArray) -> Array:
         coded = coded.chunk(0)
     values = np.array([*coded.dictionary.to_pylist(), None], dtype=object)
     codes = coded.indices.fill_null(len(values) - 1).to_numpy()
-    shared: Array = values[codes]
-    return shared
+    return np.asarray(values[codes])
 
 
-def _to_objects(column: pa.ChunkedArray) -> Array:
+def read_objects(column: pa.ChunkedArray) -> Array:
+    """Values as they are, such as names of rows."""
     values = np.empty(len(column), dtype=object)
     values[:] = column.to_pylist()
     return values
 
 
-def read_row_names(text: pa.ChunkedArray) -> Array:
-    """Names of rows: text, exactly as in the file."""
-    return _to_objects(text)
-
-
 def read_queries(column: pa.ChunkedArray, name: str, content: Content) -> Array:
     """Queries: integers or text, none missing."""
-    from pyarrow import types
-
     _require_all(column, name, "qid", content)
     if types.is_integer(column.type):
         return np.asarray(column.to_numpy())
-    return _to_objects(column.cast("string"))
+    return read_objects(column.cast("string"))
 
 
 def read_weights(column: pa.ChunkedArray, name: str, content: Content) -> Array:
@@ -236,8 +184,6 @@ def read_weights(column: pa.ChunkedArray, name: str, content: Content) -> Array:
 
 def read_times(column: pa.ChunkedArray, name: str, content: Content) -> Array:
     """Times: integers (int64), floats, or dates (datetime64, in UTC)."""
-    from pyarrow import types
-
     _require_all(column, name, "time", content)
     if types.is_integer(column.type):
         return np.asarray(column.cast("int64").to_numpy())
@@ -252,8 +198,6 @@ def read_times(column: pa.ChunkedArray, name: str, content: Content) -> Array:
 
 def _parse_dates(column: pa.ChunkedArray, name: str, content: Content) -> Array:
     """Dates in text: by Arrow if all have one form, else one by one, which also finds a bad one."""
-    import pyarrow as pa
-
     for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
         try:
             return np.asarray(column.cast(kind).to_numpy())
@@ -278,8 +222,6 @@ def _parse_dates(column: pa.ChunkedArray, name: str, content: Content) -> Array:
 
 
 def _read_numbers(column: pa.ChunkedArray, name: str, role: str, content: Content) -> Array:
-    from pyarrow import types
-
     if not (types.is_integer(column.type) or types.is_floating(column.type)):
         raise content.error(
             f"{role}={name!r} must be a column of numbers{' or dates' * (role == 'time')}, but it "
@@ -294,8 +236,6 @@ def _to_floats(column: pa.ChunkedArray) -> Array:
 
 
 def _require_all(column: pa.ChunkedArray, name: str, role: str, content: Content) -> None:
-    from pyarrow import compute as pc
-
     if count_missing(column):
         missing = pc.is_null(column, nan_is_null=True)
         raise content.error(

@@ -20,28 +20,21 @@ from lindero.evaluation.registry import (
 from lindero.lazy import load_lazily
 
 if TYPE_CHECKING:
-    from lindero.evaluation.build import explain_rows as explain_rows
-    from lindero.evaluation.build import fit_machine as fit_machine
-    from lindero.evaluation.build import make_machine as make_machine
-    from lindero.evaluation.build import parse_settings as parse_settings
-    from lindero.evaluation.build import scale_to_target as scale_to_target
-    from lindero.evaluation.comparison import ComparisonProgress as ComparisonProgress
-    from lindero.evaluation.comparison import compare as compare
-    from lindero.evaluation.cross_validation import CrossValidation as CrossValidation
-    from lindero.evaluation.cross_validation import cross_validate as cross_validate
-    from lindero.evaluation.encoder import TableEncoder as TableEncoder
-    from lindero.evaluation.measures import MEASURES as MEASURES
-    from lindero.evaluation.measures import choose_least_cost as choose_least_cost
-    from lindero.evaluation.results import Comparison as Comparison
-    from lindero.evaluation.results import MachineResult as MachineResult
-    from lindero.evaluation.search import Trial as Trial
-    from lindero.evaluation.search import Tuning as Tuning
-    from lindero.evaluation.search import tune as tune
-    from lindero.evaluation.significance import PairedTest as PairedTest
-    from lindero.evaluation.significance import corrected_t_test as corrected_t_test
-    from lindero.evaluation.streams import PrequentialResult as PrequentialResult
-    from lindero.evaluation.streams import StreamProgress as StreamProgress
-    from lindero.evaluation.streams import prequential as prequential
+    from lindero.evaluation.build import (
+        explain_rows,
+        fit_machine,
+        make_machine,
+        parse_settings,
+        scale_to_target,
+    )
+    from lindero.evaluation.comparison import ComparisonProgress, compare
+    from lindero.evaluation.cross_validation import CrossValidation, cross_validate
+    from lindero.evaluation.encoder import TableEncoder
+    from lindero.evaluation.measures import MEASURES, choose_least_cost
+    from lindero.evaluation.results import Comparison, MachineResult
+    from lindero.evaluation.search import Trial, Tuning, tune
+    from lindero.evaluation.significance import PairedTest, corrected_t_test
+    from lindero.evaluation.streams import PrequentialResult, StreamProgress, prequential
 
 __all__ = [
     "CONTENDERS",
@@ -73,31 +66,20 @@ __all__ = [
     "tune",
 ]
 
+_HOMES = {
+    ".build": "explain_rows fit_machine make_machine parse_settings scale_to_target",
+    ".comparison": "ComparisonProgress compare",
+    ".cross_validation": "CrossValidation cross_validate",
+    ".encoder": "TableEncoder",
+    ".measures": "MEASURES choose_least_cost",
+    ".results": "Comparison MachineResult",
+    ".search": "Trial Tuning tune",
+    ".significance": "PairedTest corrected_t_test",
+    ".streams": "PrequentialResult StreamProgress prequential",
+}
+
 __getattr__, __dir__ = load_lazily(
     __name__,
-    {
-        "MEASURES": ".measures",
-        "Comparison": ".results",
-        "ComparisonProgress": ".comparison",
-        "CrossValidation": ".cross_validation",
-        "MachineResult": ".results",
-        "PairedTest": ".significance",
-        "PrequentialResult": ".streams",
-        "StreamProgress": ".streams",
-        "TableEncoder": ".encoder",
-        "Trial": ".search",
-        "Tuning": ".search",
-        "choose_least_cost": ".measures",
-        "compare": ".comparison",
-        "corrected_t_test": ".significance",
-        "cross_validate": ".cross_validation",
-        "explain_rows": ".build",
-        "fit_machine": ".build",
-        "make_machine": ".build",
-        "parse_settings": ".build",
-        "prequential": ".streams",
-        "scale_to_target": ".build",
-        "tune": ".search",
-    },
+    {name: home for home, names in _HOMES.items() for name in names.split()},
     others=("CONTENDERS", "MACHINES", "MachineSpec", "find_machine", "identify_machine"),
 )

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -33,9 +32,9 @@ from lindero.evaluation.registry import (
     RANKING,
     REGRESSION,
     MachineSpec,
-    find_closest,
     find_machine,
     identify_machine,
+    suggest_name,
 )
 from lindero.runtime.arrays import Array
 
@@ -163,14 +162,7 @@ def scale_to_target(machine: str | MachineSpec, y: Any) -> MachineSpec:
 
 # -- parameters as they are typed -----------------------------------------------------------------
 
-_WORDS = {
-    "none": None,
-    "true": True,
-    "false": False,
-    "inf": math.inf,
-    "infinity": math.inf,
-    "nan": math.nan,
-}
+_WORDS = {"none": None, "true": True, "false": False}
 
 #: What only a program can give.
 _NOT_FOR_TYPING = ("callback", "verbose")
@@ -209,7 +201,8 @@ def parse_settings(pairs: Iterable[str], machine: str | MachineSpec) -> dict[str
         if not equals:
             raise ValueError(f"{pair!r} is no setting: write name=value, for example C=10.")
         if name not in known:
-            raise ValueError(_explain_unknown(name, machine, known))
+            title = machine if isinstance(machine, str) else machine.name
+            raise ValueError(f"{title} has no parameter {name!r}: {suggest_name(name, known)}")
         params[name] = parse_value(text)
     return params
 
@@ -221,17 +214,8 @@ def list_parameters(machine: str | MachineSpec) -> list[str]:
     return [name for name in (*own, *list_encoder_parameters(found)) if name not in _NOT_FOR_TYPING]
 
 
-def _explain_unknown(name: str, machine: str | MachineSpec, known: list[str]) -> str:
-    title = machine if isinstance(machine, str) else machine.name
-    near = find_closest(name, known)
-    advice = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}."
-    return f"{title} has no parameter {name!r}: {advice}"
-
-
 def parse_value(text: str) -> Any:
-    """A number, a truth value, None, a list, or the text itself.
-
-    Whatever JSON knows is read as that; lists may go without brackets: ``1,10,100``.
+    """What JSON reads; None, a list without brackets, such as ``1,10,100``; or the text itself.
 
     Examples
     --------
@@ -251,11 +235,9 @@ def parse_value(text: str) -> Any:
         )
     if "," in text:
         return [parse_value(part) for part in text.split(",") if part.strip()]
-    sign, word = (-1.0, text[1:].lower()) if text[:1] in "+-" and text else (1.0, text.lower())
-    if word in _WORDS:
-        value = _WORDS[word]
-        return value if isinstance(value, bool) or value is None else sign * value
-    try:  # what JSON does not write: .5, +3, 1_000
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    try:  # what JSON does not write: .5, +3, 1_000, inf
         return int(text) if text.lstrip("+-").isdigit() else float(text)
     except ValueError:
         return text
@@ -300,28 +282,27 @@ def fit_machine(
     """
     final = unwrap_machine(model)
     takes = inspect.signature(final.fit).parameters
-    machine = identify_machine(final)
-    title = machine.name if machine is not None else type(final).__name__
-    if machine is not None and machine.has_target:
-        require_target(machine, y)
-    if machine is not None and machine.takes_tables and sp.issparse(X):
-        raise ValueError(
-            f"{title} takes tables, not sparse rows: make them a table first (lindero convert "
-            "rows.svm rows.csv, or X.toarray())."
-        )
-    if machine is not None and machine.task == RANKING and qid is None:
-        raise ValueError(
-            f"{title} ranks rows within a query, but the data have no queries: name their column "
-            "(--qid, qid=)."
-        )
-    given = {"times": times, "qid": qid if "qid" in takes else None, "sample_weight": weights}
+    machine, title = identify_machine(final), type(final).__name__
+    if machine is not None:
+        title = machine.name
+        if machine.has_target:
+            require_target(machine, y)
+        if machine.takes_tables and sp.issparse(X):
+            raise ValueError(
+                f"{title} takes tables, not sparse rows: make them a table first (lindero convert "
+                "rows.svm rows.csv, or X.toarray())."
+            )
+        if machine.task == RANKING and qid is None:
+            raise ValueError(
+                f"{title} ranks rows within a query, but the data have no queries: name their "
+                "column (--qid, qid=)."
+            )
     if weights is not None and "sample_weight" not in takes:
         raise ValueError(f"{title} takes no weights of rows: leave them out.")
-    more = {name: value for name, value in given.items() if value is not None and name in takes}
-    target = y if machine is None or machine.has_target else None
-    if model is final:
-        return model.fit(X, target, **more)
-    return model.fit(X, target, **{f"{MACHINE_STEP}__{name}": v for name, v in more.items()})
+    given = {"times": times, "qid": qid, "sample_weight": weights}
+    prefix = "" if model is final else f"{MACHINE_STEP}__"
+    more = {f"{prefix}{k}": v for k, v in given.items() if v is not None and k in takes}
+    return model.fit(X, y if machine is None or machine.has_target else None, **more)
 
 
 def require_target(machine: MachineSpec, y: Any) -> None:
@@ -342,31 +323,20 @@ def require_target(machine: MachineSpec, y: Any) -> None:
             f"{machine.name} predicts numbers, but the target holds {values[0]!r}: name another "
             "target, or take a machine for classes, such as svc."
         )
-    if machine.task == CLASSIFICATION and _has_fractions(values):
-        raise ValueError(
-            f"{machine.name} predicts classes, but the target holds numbers such as "
-            f"{values[np.argmax(values % 1.0 != 0.0)]:g}: take a machine for numbers, such as "
-            "svr, or name another target."
-        )
-
-
-def _has_fractions(values: Array) -> bool:
-    return (
-        values.dtype.kind == "f"
-        and bool(np.isfinite(values).all())
-        and bool((values % 1.0 != 0.0).any())
-    )
+    if machine.task == CLASSIFICATION and values.dtype.kind == "f" and np.isfinite(values).all():
+        fractions = values[values % 1.0 != 0.0]
+        if len(fractions):
+            raise ValueError(
+                f"{machine.name} predicts classes, but the target holds numbers such as "
+                f"{fractions[0]:g}: take a machine for numbers, such as svr, or name another "
+                "target."
+            )
 
 
 def predict_rows(model: Any, X: Any, *, times: Any = None) -> Array:
     """Predictions of a fitted machine: a class, a number, a rank, or 1 and −1 for inliers and
     outliers."""
-    machine = identify_machine(model)
-    if machine is not None and machine.takes_times and times is not None:
-        values: Array = model.predict(X, times=times)
-    else:
-        values = model.predict(X)
-    return values
+    return _ask(model, model.predict, X, times)
 
 
 def compute_decisions(model: Any, X: Any, *, times: Any = None) -> Array | None:
@@ -375,11 +345,13 @@ def compute_decisions(model: Any, X: Any, *, times: Any = None) -> Array | None:
     if not hasattr(final, "decision_function"):
         return None
     encoded = X if model is final else model[:-1].transform(X)
+    return _ask(final, final.decision_function, encoded, times)
+
+
+def _ask(model: Any, method: Any, X: Any, times: Any) -> Array:
     machine = identify_machine(model)
-    if machine is not None and machine.takes_times and times is not None:
-        values: Array = final.decision_function(encoded, times=times)
-    else:
-        values = final.decision_function(encoded)
+    moves = machine is not None and machine.takes_times and times is not None
+    values: Array = method(X, times=times) if moves else method(X)
     return values
 
 
@@ -436,22 +408,16 @@ def explain_rows(model: Any, X: Any, *, times: Any = None, most: int = 5) -> lis
     terms = np.empty((len(value), encoder.n_features_in_))
     for column, part in enumerate(encoder.parts()):
         terms[:, column] = value - _evaluate(final, _blank(numbers, part), times, chosen)
-    names = [str(name) for name in getattr(encoder, "feature_names_in_", _number_columns(encoder))]
-    return [
-        _write_line(labels[row], value[row], terms[row], names, most) for row in range(len(terms))
-    ]
-
-
-def _number_columns(encoder: Any) -> list[str]:
-    """Names of columns that have none; files of sparse rows count from 1."""
-    if encoder.form_ == SPARSE:
-        return [f"feature {column}" for column in range(1, encoder.n_features_in_ + 1)]
-    return [f"x{column}" for column in range(encoder.n_features_in_)]
+    # Columns without names are numbered; files of sparse rows count from 1.
+    first, title = (1, "feature ") if encoder.form_ == SPARSE else (0, "x")
+    numbered = [f"{title}{first + column}" for column in range(encoder.n_features_in_)]
+    names = [str(name) for name in getattr(encoder, "feature_names_in_", numbered)]
+    return [_write_line(*row, names, most) for row in zip(labels, value, terms, strict=True)]
 
 
 def _predict_labels(final: Any, numbers: Any, times: Any) -> tuple[list[Any], Array | None]:
     """The prediction for each row, and its position among the classes if it is one."""
-    predicted = final.predict(numbers) if times is None else final.predict(numbers, times=times)
+    predicted = predict_rows(final, numbers, times=times)
     machine = identify_machine(final)
     if machine is None or machine.task != CLASSIFICATION:
         return [None] * len(predicted), None
@@ -460,15 +426,14 @@ def _predict_labels(final: Any, numbers: Any, times: Any) -> tuple[list[Any], Ar
 
 def _evaluate(final: Any, numbers: Any, times: Any, chosen: Array | None) -> Array:
     """The decision value of the predicted class, or the predicted number."""
-    more = {} if times is None else {"times": times}
-    ask = getattr(final, "decision_function", final.predict)
-    values = np.asarray(ask(numbers, **more), dtype=np.float64)
+    values = compute_decisions(final, numbers, times=times)
+    if values is None:
+        values = predict_rows(final, numbers, times=times)
     if chosen is None:
-        return values
-    if values.ndim == 1:
-        return np.where(chosen == 1, values, -values)
-    row_values: Array = values[np.arange(len(values)), chosen]
-    return row_values
+        return np.asarray(values, dtype=np.float64)
+    signed = np.column_stack([-values, values]) if values.ndim == 1 else values
+    own: Array = signed[np.arange(len(values)), chosen]
+    return own
 
 
 def _blank(numbers: Any, part: slice) -> Any:
@@ -476,8 +441,8 @@ def _blank(numbers: Any, part: slice) -> Any:
     changed = numbers.copy()
     if isinstance(changed, np.ndarray):
         changed[:, part] = 0.0
-        return changed
-    changed.data[(changed.indices >= part.start) & (changed.indices < part.stop)] = 0.0
+    else:
+        changed.data[(changed.indices >= part.start) & (changed.indices < part.stop)] = 0.0
     return changed
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lindero.evaluation.folds import Split, make_outer_folds
+from lindero.evaluation.folds import Split, make_outer_folds, take_rows
 from lindero.evaluation.learning import ComparisonPlan, train_machine
 from lindero.evaluation.measures import choose_least_cost, read_costs, score_classes, score_numbers
 from lindero.evaluation.registry import CLASSIFICATION, MachineSpec, choose_contenders
@@ -34,8 +34,7 @@ class ComparisonProgress:
     n_done, n_total : int
         Fits of machines to folds, done and in all.
     running : tuple of (str, int) or None
-        The machine that begins now, and its fold, counted from 0; None when all is done, or where
-        several processes run.
+        The machine that begins now, and its fold from 0 on; None at the end, or with `n_jobs`.
     seconds : float
         Time since the comparison was begun.
     comparison : Comparison
@@ -78,13 +77,10 @@ def compare(
 
     Every machine sees the same folds: stratified, or, where rows have times, always trained on
     earlier rows. Parameters are chosen by inner folds of the training rows alone, and so are the
-    curves that turn decision values of support vector machines into probabilities
-    (:func:`lindero.svm.calibrated` does the same for a single machine).
-
-    Columns of text with different values in most rows, which name the rows, are left out from 50
-    rows on: a warning and the attribute `left_out` say which. C and epsilon of regressions are
-    tried in units of the target's standard deviation. ``lindero compare`` gives the same numbers
-    for the same table.
+    curves from decision values of support vector machines to probabilities (like those of
+    :func:`lindero.svm.calibrated`). C and epsilon of regressions are tried in units of the target's
+    standard deviation. From 50 rows on, columns of text that differ in most rows, which name the
+    rows, are left out: a warning and the attribute `left_out` say which.
 
     Parameters
     ----------
@@ -97,9 +93,8 @@ def compare(
         None is all that suit the data.
     costs : mapping or array-like of shape (n_classes, n_classes), default=None
         What it costs to predict the class of a column where that of a row is true, classes in
-        order; or a mapping from (true, predicted), where errors that are not named cost 1. Machines
-        are then ranked by cost, and those with probabilities answer with the class of least
-        expected cost.
+        order; or a mapping from (true, predicted), other errors costing 1. Machines are ranked by
+        cost then, and those with probabilities answer with the class of least expected cost.
     times : array-like of shape (n_rows,), default=None
         When each row was seen. Folds then go forward in time, and adaptive machines take part.
     sample_weight : array-like of shape (n_rows,), default=None
@@ -108,15 +103,13 @@ def compare(
         What y is; None is what it looks like: numbers with fractions, or with more than 20
         different values, are a regression, as they are in files.
     folds : int, default=5
-        Number of folds; fewer where the rarest class has fewer rows. With times, blocks that are
-        predicted.
+        Folds, fewer where the rarest class has fewer rows; with times, blocks to be predicted.
     repeats : int, default=1
         Rounds of folds, each shuffled anew; 1 where rows have times.
     inner_folds : int, default=3
         Folds inside the training rows, to choose parameters by.
     tuning_rows : int, default=2000
-        Parameters are chosen by at most this many training rows; the machine is then fitted to
-        all of them.
+        Parameters are chosen by at most this many training rows; all are then fitted to.
     random_state : int, default=0
         Seed of the shuffling.
     n_jobs : int, default=1
@@ -220,47 +213,33 @@ def _run(
                 if machine.name not in board.failures:
                     yield machine, fold
 
+    def arguments(machine: MachineSpec, fold: int) -> tuple[Any, ...]:
+        return machine, rows, board.start.truth, board.splits[fold], board.plan, fold
+
     if n_jobs == 1:
         for machine, fold in tasks():
             if report((machine.name, fold)):
                 return
-            result = judge_machine(machine, rows, board.start.truth, board.splits[fold], board.plan)
-            board.enter(machine.name, fold, result)
+            board.enter(judge_machine(*arguments(machine, fold)))
     else:
         from joblib import Parallel, delayed
 
         report(None)
-        work = (
-            delayed(_judge_elsewhere)(
-                (machine.name, fold),
-                machine,
-                rows,
-                board.start.truth,
-                board.splits[fold],
-                board.plan,
-            )
-            for machine, fold in tasks()
-        )
-        for (name, fold), result in Parallel(n_jobs, return_as="generator_unordered")(work):
-            board.enter(name, fold, result)
+        work = (delayed(judge_machine)(*arguments(machine, fold)) for machine, fold in tasks())
+        for result in Parallel(n_jobs, return_as="generator_unordered")(work):
+            board.enter(result)
             if board.n_done < board.n_total and report(None):
                 return
     report(None)
 
 
-def _judge_elsewhere(
-    place: tuple[str, int],
+def judge_machine(
     machine: MachineSpec,
     rows: EvaluationRows,
     truth: Array,
     split: Split,
     plan: ComparisonPlan,
-) -> tuple[tuple[str, int], FoldResult]:
-    return place, judge_machine(machine, rows, truth, split, plan)
-
-
-def judge_machine(
-    machine: MachineSpec, rows: EvaluationRows, truth: Array, split: Split, plan: ComparisonPlan
+    fold: int = 0,
 ) -> FoldResult:
     """Train a machine on the training rows of a fold, and judge it on the test rows."""
     train, test = split
@@ -273,16 +252,18 @@ def judge_machine(
             tested = rows.take(test)
             answers, probabilities = trained.answer(tested.X, tested.times, plan)
         except Exception as error:
-            return FoldResult(failure=f"{error}".split("\n")[0] or type(error).__name__)
+            failure = f"{error}".split("\n")[0] or type(error).__name__
+            return FoldResult(machine.name, fold, failure=failure)
     ended = time.perf_counter()
+    seconds = {"seconds_learning": between - begun, "seconds_predicting": ended - between}
     if plan.classes is None:
         scores = score_numbers(truth[test], answers, tested.weights)
     else:
         scores = score_classes(truth[test], answers, probabilities, plan.costs, tested.weights)
     return FoldResult(
-        scores=scores,
-        seconds_learning=between - begun,
-        seconds_predicting=ended - between,
+        machine.name,
+        fold,
+        scores={**scores, **seconds},
         parameters=trained.parameters,
         answers=answers,
         probabilities=probabilities,
@@ -290,16 +271,13 @@ def judge_machine(
     )
 
 
-# -- the scoreboard -------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class FoldResult:
-    """A machine on one fold: its scores and predictions, or why there are none."""
+    """A machine on one fold: its scores, times and predictions, or why there are none."""
 
+    name: str
+    fold: int
     scores: dict[str, float] = field(default_factory=dict)
-    seconds_learning: float = 0.0
-    seconds_predicting: float = 0.0
     parameters: dict[str, Any] | None = None
     answers: Array | None = None
     probabilities: Array | None = None
@@ -318,13 +296,13 @@ class Scoreboard:
     plan: ComparisonPlan
     begun: float
     failures: dict[str, str] = field(default_factory=dict)
-    _entries: dict[tuple[str, int], FoldResult] = field(default_factory=dict)
+    _entries: list[FoldResult] = field(default_factory=list)
 
-    def enter(self, name: str, fold: int, result: FoldResult) -> None:
+    def enter(self, result: FoldResult) -> None:
         """Add a result; a machine that fails is out of the running."""
         if result.failure is not None:
-            self.failures.setdefault(name, f"fold {fold + 1}: {result.failure}")
-        self._entries[name, fold] = result
+            self.failures.setdefault(result.name, f"fold {result.fold + 1}: {result.failure}")
+        self._entries.append(result)
 
     @property
     def n_total(self) -> int:
@@ -334,7 +312,7 @@ class Scoreboard:
     @property
     def n_done(self) -> int:
         """Fits done, those that a failure makes needless among them."""
-        running = sum(name not in self.failures for name, _ in self._entries)
+        running = sum(entry.name not in self.failures for entry in self._entries)
         return running + len(self.failures) * len(self.splits)
 
     def sum_up(self, *, complete: bool | None = None) -> Comparison:
@@ -347,52 +325,39 @@ class Scoreboard:
         )
 
     def _collect(self, machine: MachineSpec) -> MachineResult:
-        n_folds, name = len(self.splits), machine.name
-        measures = ("rmse", "mae") if self.plan.classes is None else ("error", "log_loss", "cost")
-        scores = {measure: np.full(n_folds, np.nan) for measure in measures}
-        seconds = np.full((2, n_folds), np.nan)
-        parameters: list[dict[str, Any] | None] = [None] * n_folds
-        warned: dict[str, None] = {}
-        for fold in range(n_folds):
-            entry = self._entries.get((name, fold))
-            if entry is None or entry.failure is not None:
+        name, classes, folds = machine.name, self.plan.classes, range(len(self.splits))
+        own = {e.fold: e for e in self._entries if e.name == name and e.failure is None}
+
+        def by_fold(measure: str) -> Array:
+            scores = (own[fold].scores if fold in own else {} for fold in folds)
+            return np.array([found.get(measure, np.nan) for found in scores])
+
+        measures = ("rmse", "mae") if classes is None else ("error", "log_loss", "cost")
+        # Answers and probabilities of the rows tested in the first round.
+        n_rows, probabilities = self.start.n_rows, None
+        answers = np.full(n_rows, np.nan) if classes is None else np.full(n_rows, -1)
+        for fold, (_, test) in enumerate(self.splits[: self.n_first_round]):
+            if fold not in own:
                 continue
-            for measure, value in entry.scores.items():
-                scores[measure][fold] = value
-            seconds[:, fold] = entry.seconds_learning, entry.seconds_predicting
-            parameters[fold] = entry.parameters
-            warned.update(dict.fromkeys(entry.warnings))
-        answers, probabilities = self._join_answers(name)
+            answers[test] = own[fold].answers
+            if classes is not None and own[fold].probabilities is not None:
+                if probabilities is None:
+                    probabilities = np.full((n_rows, len(classes)), np.nan)
+                probabilities[test] = own[fold].probabilities
         return MachineResult(
             name=name,
             machine=machine.variant_of or name,
             simplicity=machine.simplicity,
             advantage=machine.advantage,
-            scores=scores,
-            seconds_learning=seconds[0],
-            seconds_predicting=seconds[1],
-            parameters=parameters,
+            scores={measure: by_fold(measure) for measure in measures},
+            seconds_learning=by_fold("seconds_learning"),
+            seconds_predicting=by_fold("seconds_predicting"),
+            parameters=[own[fold].parameters if fold in own else None for fold in folds],
             answers=answers,
             probabilities=probabilities,
             failure=self.failures.get(name),
-            warnings=tuple(warned),
+            warnings=tuple(dict.fromkeys(w for fold in sorted(own) for w in own[fold].warnings)),
         )
-
-    def _join_answers(self, name: str) -> tuple[Array, Array | None]:
-        """Answers and probabilities of the rows tested in the first round."""
-        n_rows = self.start.n_rows
-        classes = self.plan.classes
-        answers = np.full(n_rows, np.nan) if classes is None else np.full(n_rows, -1)
-        found = None if classes is None else np.full((n_rows, len(classes)), np.nan)
-        known = False
-        for fold, (_, test) in enumerate(self.splits[: self.n_first_round]):
-            entry = self._entries.get((name, fold))
-            if entry is None or entry.answers is None:
-                continue
-            answers[test] = entry.answers
-            if found is not None and entry.probabilities is not None:
-                found[test], known = entry.probabilities, True
-        return answers, found if known else None
 
 
 # -- the baseline, and the data in a line ---------------------------------------------------------
@@ -405,12 +370,10 @@ def _score_baseline(
     cost, or the mean."""
     reached = []
     for train, test in splits:
-        weights = None if rows.weights is None else rows.weights[test]
-        own = None if rows.weights is None else rows.weights[train]
+        weights, own = take_rows(rows.weights, test), take_rows(rows.weights, train)
         if plan.classes is None:
-            mean = np.average(truth[train], weights=own)
-            scores = score_numbers(truth[test], np.full(len(test), mean), weights)
-            reached.append(scores["rmse"])
+            mean = np.full(len(test), np.average(truth[train], weights=own))
+            reached.append(score_numbers(truth[test], mean, weights)["rmse"])
             continue
         n_classes = len(plan.classes)
         shares = np.bincount(truth[train], weights=own, minlength=n_classes)

@@ -1,16 +1,16 @@
 """Tables with categories and missing values as numbers, for machines that know numbers only.
 
-    number x      (x − mean) / deviation, and 0 where it is missing
-    category x    one column for each value, 1 where x has it; nothing where it is missing or new
-    missing       a column of its own, 1 where x is missing, for columns that missed any in `fit`
-    sparse X      x / max |x|, so that zeros stay zeros
-
-What is learned is kept as plain arrays and lists.
+number x      (x − mean) / deviation, and 0 where it is missing
+category x    one column for each value, 1 where x has it; nothing where it is missing or new
+missing       a column of its own, 1 where x is missing, for columns that missed any in `fit`
+sparse X      x / max |x|, so that zeros stay zeros
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -41,8 +41,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Any table as numbers: standardised, with one column for each value of a category.
 
     Takes arrays, lists, dataframes of pandas, polars and Arrow, and sparse matrices. Columns with
-    names may come in any order. Values that were not seen in `fit` are no error: a new category is
-    none of those known.
+    names may come in any order. A category that was not seen in `fit` is none of those known.
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if all are text.
+        Names of the columns, if all are text.
 
     See Also
     --------
@@ -94,8 +93,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(self, *, categorical_features: Any = None) -> None:
         self.categorical_features = categorical_features
-
-    # -- learning -----------------------------------------------------------------------------
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -151,8 +148,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "indicated_": indicated,
         }
 
-    # -- encoding -----------------------------------------------------------------------------
-
     def transform(self, X: Any) -> Any:
         """The table as numbers.
 
@@ -168,79 +163,59 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         if self.form_ == SPARSE:
-            return self._sparse(X)
+            values = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
+            _check_n_features(self, X, reset=False)
+            return sp.csr_array(sp.csr_array(values) @ sp.diags_array(1.0 / self.scale_))
         if sp.issparse(X):
             raise TypeError(
-                "X is a sparse matrix, but the encoder was fitted to a table. Pass the same kind "
-                "of data: X.toarray() if its columns are those of the table."
+                "X is a sparse matrix, but the encoder was fitted to a table: pass X.toarray() if "
+                "its columns are those of the table."
             )
         user = UserTable.of(X)
         self._require_width(X, user)
         table = self._schema().read(user)
-        return self._sparse_columns(table) if self._is_wide() else self._dense_columns(table)
-
-    def _sparse(self, X: Any) -> Any:
-        values = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
-        _check_n_features(self, X, reset=False)
-        return sp.csr_array(sp.csr_array(values) @ sp.diags_array(1.0 / self.scale_))
+        if self._is_wide():
+            return sp.csr_array(sp.hstack([sp.csr_array(b) for b in self._blocks(table)]))
+        numbers, at = np.zeros((table.n_rows, self.parts()[-1].stop)), 0
+        for block in self._blocks(table):
+            numbers[:, at : at + block.shape[1]] = block
+            at += block.shape[1]
+        return numbers
 
     def _schema(self) -> Schema:
         """What tables are read by."""
         names = getattr(self, "feature_names_in_", [None] * self.n_features_in_)
         described = zip(names, self.kinds_, self.categories_, strict=True)
-        return Schema(
-            tuple(
-                Column(None if name is None else str(name), kind, tuple(values))
-                for name, kind, values in described
-            )
+        columns = (
+            Column(None if name is None else str(name), kind, tuple(values))
+            for name, kind, values in described
         )
+        return Schema(tuple(columns))
 
     def parts(self) -> list[slice]:
         """Which columns of the result each column of the table has become."""
         check_is_fitted(self)
-        widths = [
-            (kind == NUMBER) + len(values) + int(indicated)
-            for kind, values, indicated in zip(
-                self.kinds_, self.categories_, self.indicated_, strict=True
-            )
-        ]
-        ends = np.cumsum(widths).tolist()
-        return [slice(end - width, end) for end, width in zip(ends, widths, strict=True)]
+        described = zip(self.kinds_, self.categories_, self.indicated_, strict=True)
+        widths = [(kind == NUMBER) + len(values) + int(gaps) for kind, values, gaps in described]
+        return [slice(*ends) for ends in itertools.pairwise([0, *np.cumsum(widths).tolist()])]
 
-    def _n_columns_out(self) -> int:
-        return int(self.parts()[-1].stop)
-
-    def _dense_columns(self, table: Table) -> Array:
-        out = np.zeros((table.n_rows, self._n_columns_out()))
-        for at, values in self._blocks(table):
-            out[:, at : at + values.shape[1]] = values
-        return out
-
-    def _sparse_columns(self, table: Table) -> Any:
-        return sp.csr_array(sp.hstack([sp.csr_array(values) for _, values in self._blocks(table)]))
-
-    def _blocks(self, table: Table) -> Any:
-        """What each column becomes, and from which column on."""
-        number, category, at = 0, 0, 0
+    def _blocks(self, table: Table) -> Iterator[Any]:
+        """What each column becomes."""
+        numbers, codes = iter(table.numbers), iter(table.codes)
         for column, kind in enumerate(self.kinds_):
             if kind == NUMBER:
-                raw = table.numbers[number]
-                number += 1
+                raw = next(numbers)
                 missing = np.isnan(raw)
                 values = np.where(missing, 0.0, (raw - self.mean_[column]) / self.scale_[column])
-                block: Any = values[:, None]
+                yield values[:, None]
             else:
-                codes = table.codes[category].astype(np.intp)
-                category += 1
+                own = next(codes).astype(np.intp)
                 if kind == UNKNOWN:
                     continue
-                missing = codes == 0
-                block = self._one_hot(codes, len(self.categories_[column]))
-            yield at, block
-            at += block.shape[1]
+                missing = own == 0
+                yield self._one_hot(own, len(self.categories_[column]))
             if self.indicated_[column]:
-                yield at, missing[:, None].astype(np.float64)
-                at += 1
+                yield missing[:, None].astype(np.float64)
 
     def _one_hot(self, codes: Array, n_values: int) -> Any:
         rows = np.flatnonzero((codes > 0) & (codes <= n_values))
@@ -252,9 +227,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return block
 
     def _is_wide(self) -> bool:
-        return self._n_columns_out() > _MANY_COLUMNS
-
-    # -- names --------------------------------------------------------------------------------
+        return int(self.parts()[-1].stop) > _MANY_COLUMNS
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the columns that `transform` gives.
@@ -270,35 +243,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "age", "colour=red" and "age is missing".
         """
         check_is_fitted(self)
-        return np.array(self._names(_check_feature_names_in(self, input_features)), dtype=object)
-
-    def _names(self, titles: Any = None) -> list[str]:
         names: list[str] = []
-        for column, title in enumerate(range(self.n_features_in_) if titles is None else titles):
+        for column, title in enumerate(_check_feature_names_in(self, input_features)):
             if self.kinds_[column] == NUMBER:
                 names.append(str(title))
             names += [f"{title}={value}" for value in self.categories_[column]]
             if self.indicated_[column]:
                 names.append(f"{title} is missing")
-        return names
-
-    # -- for scikit-learn ---------------------------------------------------------------------
+        return np.array(names, dtype=object)
 
     def _require_width(self, X: Any, table: UserTable) -> None:
         named = hasattr(self, "feature_names_in_")
         if not named or table.names is None:
             _check_n_features(self, X, reset=False)
-        if named and table.names is None:  # in scikit-learn's words
-            warn_user(
-                "X does not have valid feature names, but TableEncoder was fitted with feature "
-                "names",
-                UserWarning,
-            )
+        # In scikit-learn's words.
+        if named and table.names is None:
+            said = "X does not have valid feature names, but TableEncoder was fitted with"
+            warn_user(f"{said} feature names", UserWarning)
         elif not named and table.names is not None:
-            warn_user(
-                "X has feature names, but TableEncoder was fitted without feature names",
-                UserWarning,
-            )
+            said = "X has feature names, but TableEncoder was fitted without"
+            warn_user(f"{said} feature names", UserWarning)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

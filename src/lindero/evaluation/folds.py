@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,10 @@ def make_splits(
     _require_enough(n_rows, folds, "rows")
     if machine.task != CLASSIFICATION:
         return deal_folds(rows, folds, random_state)
-    _require_enough(_count_largest_class(y), folds, "rows of any class")
-    return deal_folds(np.asarray(y), folds, random_state, stratified=True)
+    labels = np.asarray(y)
+    largest = int(np.unique(labels, return_counts=True)[1].max(initial=0))
+    _require_enough(largest, folds, "rows of any class")
+    return deal_folds(labels, folds, random_state, stratified=True)
 
 
 def deal_folds(
@@ -82,26 +85,20 @@ def deal_folds(
 def make_forward_folds(
     times: Array, folds: int, labels: Array | None
 ) -> tuple[list[Split], list[str]]:
-    """Blocks of time, each tested after training on those before it; and notes on them.
-
-    `labels` are the classes of the rows, None for numbers; folds whose training rows are all of
-    one class are left out.
-    """
+    """Blocks of time, each tested after training on those before it, and notes on them; without
+    folds whose training rows are all of one class, where there are `labels`."""
     order = np.argsort(times, kind="stable")
     ordered = times[order]
     n_rows = len(order)
-    cuts: list[int] = []
-    for share in range(1, folds + 1):
-        # The first row of a new time at or after an equal share.
-        cut = n_rows * share // (folds + 1)
-        while 0 < cut < n_rows and ordered[cut] == ordered[cut - 1]:
-            cut += 1
-        if 0 < cut < n_rows and cut not in cuts:
-            cuts.append(cut)
-    splits = []
-    for start, stop in itertools.pairwise([*cuts, n_rows]):
-        if labels is None or len(np.unique(labels[order[:start]])) > 1:
-            splits.append((order[:start], order[start:stop]))
+    # The first row of a new time at or after each equal share, if there is one.
+    new = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1, n_rows)
+    shares = n_rows * np.arange(1, folds + 1) // (folds + 1)
+    cuts = np.unique(np.append(new[np.searchsorted(new, shares[shares > 0])], n_rows))
+    splits = [
+        (order[:start], order[start:stop])
+        for start, stop in itertools.pairwise(cuts)
+        if labels is None or len(np.unique(labels[order[:start]])) > 1
+    ]
     if not splits:
         raise ValueError(
             "No fold can be made along time: before any later block all rows are of one class or "
@@ -113,11 +110,6 @@ def make_forward_folds(
         f"{len(splits)} fold{'s' * (len(splits) > 1)} along time instead of {folds}: rows of one "
         "time stay together, and training needs two classes."
     ]
-
-
-def _count_largest_class(y: Any) -> int:
-    _, counts = np.unique(np.asarray(y), return_counts=True)
-    return int(counts.max(initial=0))
 
 
 def _require_enough(found: int, folds: int, what: str) -> None:
@@ -153,8 +145,8 @@ def make_class_folds(
     single = classes[counts == 1]
     if len(single):
         notes.append(
-            f"{name_classes(single)} {'has' if len(single) == 1 else 'have'} one row only: where "
-            "it is tested, no machine was trained on its class."
+            f"{name_classes(single)} one row only: where it is tested, no machine was trained on "
+            "its class."
         )
     several = counts[counts > 1]
     if not len(several):
@@ -166,10 +158,7 @@ def make_class_folds(
     fewest = int(several.min())
     if fewest < folds:
         rare = classes[counts == fewest]
-        notes.append(
-            f"{fewest} folds instead of {folds}: {name_classes(rare)} "
-            f"{'has' if len(rare) == 1 else 'have'} {fewest} rows only."
-        )
+        notes.append(f"{fewest} folds instead of {folds}: {name_classes(rare)} {fewest} rows only.")
         folds = fewest
     return deal_folds(y, folds, random_state, repeats=repeats, stratified=True), notes
 
@@ -192,19 +181,16 @@ def make_inner_folds(
 ) -> list[Split]:
     """Folds inside training rows, to choose parameters by; each is trained on all classes.
 
-    Along time only folds are kept before which all classes have been seen. Where there are none,
-    the training rows are shuffled: they are all of the past. There are no folds at all where a
-    class has one row only.
+    Along time, where no fold comes after all classes, the training rows are shuffled: they are all
+    of the past. There are no folds at all where a class has one row only.
     """
     if times is not None:
-        known = len(np.unique(y)) if classes else 0
-        try:
+        known = len(np.unique(y))
+        with suppress(ValueError):
             forward = make_forward_folds(times, folds, y if classes else None)[0]
-        except ValueError:
-            forward = []
-        kept = [s for s in forward if not known or len(np.unique(y[s[0]])) == known]
-        if kept:
-            return kept
+            kept = [s for s in forward if not classes or len(np.unique(y[s[0]])) == known]
+            if kept:
+                return kept
     if not classes:
         return make_number_folds(y, folds, 1, random_state)[0]
     fewest = int(np.unique(y, return_counts=True)[1].min())
@@ -236,11 +222,11 @@ def sample_rows(y: Array, size: int, classes: bool, random_state: int) -> Array:
 
 
 def name_classes(labels: Sequence[object] | Array) -> str:
-    """Classes in words, the first few of them."""
-    texts = [f"{label!s}" for label in labels]
-    shown = ", ".join(f"'{text}'" for text in texts[:3])
-    more = f" and {len(texts) - 3} more" if len(texts) > 3 else ""
-    return f"{'class' if len(texts) == 1 else 'classes'} {shown}{more}"
+    """Classes in words, the first few of them, and "has" or "have"."""
+    shown = ", ".join(f"'{label!s}'" for label in labels[:3])
+    if len(labels) == 1:
+        return f"class {shown} has"
+    return f"classes {shown}{f' and {len(labels) - 3} more' if len(labels) > 3 else ''} have"
 
 
 def take_rows(values: Any, rows: Array) -> Any:

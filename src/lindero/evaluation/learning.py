@@ -1,9 +1,5 @@
-"""How a comparison trains each kind of machine: parameters chosen inside the training rows.
-
-    Strategy.GRID       every point of its grid, by log-loss, or by error without probabilities
-    Strategy.KERNEL     C and gamma together (SVCCV, SVRCV), by error or squared error
-    Strategy.COSTS      C, gamma and how unequal margins are, by cost
-    Strategy.COUPLING   the coupling, by predicting the next rows, as the machine does itself
+"""How a comparison trains each kind of machine: parameters chosen inside the training rows, by the
+`Strategy` of the machine.
 
 Nothing here sees a test row: parameters are chosen by inner folds (forward chaining where rows have
 times) of at most `tuning_rows` of the training rows. Scales and categories of columns are learned
@@ -21,6 +17,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,15 +62,12 @@ class ComparisonPlan:
     tuning_rows: int
     random_state: int
 
-    def sample(self, rows: EvaluationRows) -> tuple[Array, list[Split]]:
+    def sample(self, rows: EvaluationRows) -> tuple[EvaluationRows, list[Split]]:
         """Rows to choose parameters by, and their folds."""
-        some = sample_rows(rows.y, self.tuning_rows, self.classes is not None, self.random_state)
-        if self.classes is not None:
-            some = keep_repeated_classes(rows.y, some)
-        times = None if rows.times is None else rows.times[some]
-        classes = self.classes is not None
-        splits = make_inner_folds(rows.y[some], times, self.inner_folds, classes, self.random_state)
-        return some, splits
+        classes, seed = self.classes is not None, self.random_state
+        some = sample_rows(rows.y, self.tuning_rows, classes, seed)
+        part = rows.take(keep_repeated_classes(rows.y, some) if classes else some)
+        return part, make_inner_folds(part.y, part.times, self.inner_folds, classes, seed)
 
 
 @dataclass(frozen=True)
@@ -111,14 +105,17 @@ class TrainedMachine:
         return spread
 
 
-# -- one function for each strategy ---------------------------------------------------------------
-
-
 def train_machine(
     machine: MachineSpec, rows: EvaluationRows, plan: ComparisonPlan
 ) -> TrainedMachine:
     """A machine with parameters chosen inside these rows, fitted to all of them."""
-    return TRAINERS[machine.strategy](machine, rows, plan)
+    train = {
+        Strategy.GRID: _train_by_grid,
+        Strategy.KERNEL: _train_kernel_machine,
+        Strategy.COSTS: _train_with_costs,
+        Strategy.COUPLING: _train_adaptive,
+    }
+    return train[machine.strategy](machine, rows, plan)
 
 
 def _train_by_grid(
@@ -126,19 +123,13 @@ def _train_by_grid(
 ) -> TrainedMachine:
     """Every point of a grid, by log-loss, or by error where there are no probabilities."""
     machine = scale_to_target(machine, rows.y)
-    some, splits = plan.sample(rows)
-    sample = rows.take(some)
+    sample, splits = plan.sample(rows)
 
-    def fit(point: dict[str, Any], train: Array) -> Any:
-        return fit_rows(point, sample.take(train))
-
-    def fit_rows(point: dict[str, Any], part: EvaluationRows) -> Any:
+    def fit(point: dict[str, Any], part: EvaluationRows) -> Any:
         model = make_machine(machine, point, random_state=plan.random_state)
-        times = part.times if machine.takes_times else None
-        return fit_machine(model, part.X, part.y, times=times, weights=part.weights)
+        return fit_machine(model, part.X, **part.roles())
 
-    def judge(model: Any, test: Array) -> float:
-        part = sample.take(test)
+    def judge(model: Any, part: EvaluationRows) -> float:
         answers, probabilities = TrainedMachine(model, {}).answer(part.X, part.times, plan)
         if plan.classes is None:
             return float(np.mean((answers - part.y) ** 2))
@@ -146,11 +137,11 @@ def _train_by_grid(
         scores = score_classes(truth, answers, probabilities, None, part.weights)
         return scores["error" if probabilities is None else "log_loss"]
 
-    point = _choose_point(machine.inner_grid or machine.grid, fit, judge, splits)
-    model = fit_rows(point, rows)
+    point = _choose_point(machine.inner_grid or machine.grid, fit, judge, sample, splits)
+    model = fit(point, rows)
     curve = None
     if plan.classes is not None and not hasattr(model, "predict_proba"):
-        curve = _fit_curve(lambda train: fit(point, train), sample, splits, rows.y)
+        curve = _fit_curve(partial(fit, point), sample, splits, rows.y)
     return TrainedMachine(model, point, curve)
 
 
@@ -163,8 +154,7 @@ def _train_kernel_machine(
     dividing the target by it: with y/σ for y, w becomes w/σ, and C Σξ beside ½‖w‖² becomes C/σ Σξ.
     """
     encoder, numbers = _encode_rows(rows)
-    some, splits = plan.sample(numbers)
-    sample = numbers.take(some)
+    sample, splits = plan.sample(numbers)
     grid, unit, chosen = machine.inner_grid, 1.0, dict(machine.preset)
     if plan.classes is None:
         unit = _find_unit(rows.y)
@@ -177,13 +167,13 @@ def _train_kernel_machine(
         chosen = {**chosen, **search.best_params_}
     kind = machine.load()
 
-    def fit(train: Array) -> Any:
-        part = sample.take(train)
+    def fit(part: EvaluationRows) -> Any:
         return kind(**chosen).fit(part.X, part.y, part.weights)
 
-    model = _make_pipeline(encoder, kind(**chosen).fit(numbers.X, numbers.y, numbers.weights))
+    model = _make_pipeline(encoder, fit(numbers))
     if plan.classes is None:
-        return TrainedMachine(model, _drop(chosen, "tol"))
+        chosen.pop("tol")
+        return TrainedMachine(model, chosen)
     return TrainedMachine(model, chosen, _fit_curve(fit, sample, splits, rows.y))
 
 
@@ -197,8 +187,7 @@ def _train_with_costs(
     assert classes is not None
     assert matrix is not None
     encoder, numbers = _encode_rows(rows)
-    some, splits = plan.sample(numbers)
-    sample = numbers.take(some)
+    sample, splits = plan.sample(numbers)
     grid: dict[str, Any] = dict(machine.inner_grid)
     gammas = _scale_gammas(sample.X, grid)
     if gammas is not None:
@@ -206,23 +195,21 @@ def _train_with_costs(
     kind = machine.load()
 
     def set_params(point: dict[str, Any]) -> dict[str, Any]:
-        ratio = point.get("margin_ratio")
+        others = dict(point)
+        ratio = others.pop("margin_ratio", None)
         costs = costs_from_matrix(matrix, classes.tolist(), margin_ratio=ratio)
-        return {**machine.preset, **_drop(point, "margin_ratio"), **costs._asdict()}
+        return {**machine.preset, **others, **costs._asdict()}
 
-    def fit(point: dict[str, Any], train: Array) -> Any:
-        part = sample.take(train)
+    def fit(point: dict[str, Any], part: EvaluationRows) -> Any:
         return kind(**set_params(point)).fit(part.X, part.y, part.weights)
 
-    def judge(model: Any, test: Array) -> float:
-        part = sample.take(test)
+    def judge(model: Any, part: EvaluationRows) -> float:
         truth, answers = code_labels(part.y, classes), code_labels(model.predict(part.X), classes)
         return score_classes(truth, answers, None, matrix, part.weights)["cost"]
 
-    point = _choose_point(grid, fit, judge, splits)
-    model = kind(**set_params(point)).fit(numbers.X, numbers.y, numbers.weights)
-    curve = _fit_curve(lambda train: fit(point, train), sample, splits, rows.y)
-    model = _make_pipeline(encoder, model)
+    point = _choose_point(grid, fit, judge, sample, splits)
+    model = _make_pipeline(encoder, fit(point, numbers))
+    curve = _fit_curve(partial(fit, point), sample, splits, rows.y)
     return TrainedMachine(model, set_params(point), curve, knows_costs=True)
 
 
@@ -234,37 +221,23 @@ def _train_adaptive(
     encoder, numbers = _encode_rows(rows)
     unit = _find_unit(rows.y) if plan.classes is None else 1.0
     fixed = {name: unit * values[0] for name, values in machine.inner_grid.items()}
-    model = kind(coupling="auto", **fixed)
-    model.fit(numbers.X, numbers.y, numbers.weights, times=numbers.times)
+
+    def fit(coupling: Any, part: EvaluationRows) -> Any:
+        machine = kind(coupling=coupling, **fixed)
+        return machine.fit(part.X, part.y, part.weights, times=part.times)
+
+    model, curve = fit("auto", numbers), None
     chosen = {**fixed, "coupling": model.coupling_}
-    curve = None
     if plan.classes is not None:
-        some, splits = plan.sample(numbers)
-        sample = numbers.take(some)
-
-        def fit(train: Array) -> Any:
-            part = sample.take(train)
-            return kind(**chosen).fit(part.X, part.y, part.weights, times=part.times)
-
-        curve = _fit_curve(fit, sample, splits, rows.y)
+        curve = _fit_curve(partial(fit, model.coupling_), *plan.sample(numbers), rows.y)
     return TrainedMachine(_make_pipeline(encoder, model), chosen, curve)
-
-
-#: How each strategy trains a machine.
-TRAINERS: dict[
-    Strategy, Callable[[MachineSpec, EvaluationRows, ComparisonPlan], TrainedMachine]
-] = {
-    Strategy.GRID: _train_by_grid,
-    Strategy.KERNEL: _train_kernel_machine,
-    Strategy.COSTS: _train_with_costs,
-    Strategy.COUPLING: _train_adaptive,
-}
 
 
 def _choose_point(
     grid: Any,
-    fit: Callable[[dict[str, Any], Array], Any],
-    judge: Callable[[Any, Array], float],
+    fit: Callable[[dict[str, Any], EvaluationRows], Any],
+    judge: Callable[[Any, EvaluationRows], float],
+    sample: EvaluationRows,
     splits: Sequence[Split],
 ) -> dict[str, Any]:
     """The point of least mean score over the folds, of equals the first; nothing, which is the
@@ -274,7 +247,7 @@ def _choose_point(
         return {}
     if len(points) == 1:
         return points[0]
-    best = rank_trials(try_points(points, fit, judge, splits))[0]
+    best = rank_trials(try_points(points, fit, judge, sample, splits))[0]
     if best.failure is not None:
         raise ValueError(best.failure)
     return best.params
@@ -303,10 +276,6 @@ def _find_unit(y: Array) -> float:
     return float(np.std(y)) or 1.0
 
 
-def _drop(params: dict[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in params.items() if key != name}
-
-
 # -- from decision values to probabilities --------------------------------------------------------
 
 
@@ -321,8 +290,7 @@ class _GivenValues(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> Array:
-        codes = np.argmax(np.asarray(X), axis=1)
-        labels: Array = self.classes_[codes]
+        labels: Array = self.classes_[np.argmax(X, axis=1)]
         return labels
 
     def decision_function(self, X: Any) -> Array:
@@ -343,17 +311,9 @@ def _arrange_by_class(values: Array, known: Array, classes: Array) -> Array:
 class ProbabilityCurve:
     """From decision values to probabilities of classes.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_seen)
-        Out-of-fold decisions, a column for each class that occurs in `y`.
-    y : ndarray of shape (n_rows,)
-        The classes of these rows.
-    weights : ndarray of shape (n_rows,) or None
-        How much they count.
-    training : ndarray
-        The classes of all training rows. Those of so few rows that they are not in `y` have the
-        probability of their share, whatever the decision.
+    `values` are out-of-fold decisions about rows of the classes `y`, a column for each class.
+    Classes of so few of the `training` rows that they are not in `y` have the probability of their
+    share, whatever the decision.
     """
 
     def __init__(self, values: Array, y: Array, weights: Array | None, training: Array) -> None:
@@ -381,7 +341,10 @@ class ProbabilityCurve:
 
 
 def _fit_curve(
-    fit: Callable[[Array], Any], sample: EvaluationRows, splits: Sequence[Split], training: Array
+    fit: Callable[[EvaluationRows], Any],
+    sample: EvaluationRows,
+    splits: Sequence[Split],
+    training: Array,
 ) -> ProbabilityCurve | None:
     """The curve of decision values of machines fitted to the inner folds of a sample; None where
     these know of fewer than two classes. `training` are the classes of all training rows."""
@@ -391,9 +354,9 @@ def _fit_curve(
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = fit(train)
-        times = None if sample.times is None else sample.times[test]
-        values = compute_decisions(model, take_rows(sample.X, test), times=times)
+            model = fit(sample.take(train))
+        part = sample.take(test)
+        values = compute_decisions(model, part.X, times=part.times)
         if values is not None:
             tests.append(test)
             decided.append((values, model.classes_))
@@ -404,5 +367,5 @@ def _fit_curve(
     if len(classes) < 2:
         return None
     values = np.concatenate([_arrange_by_class(*found, classes) for found in decided])
-    weights = None if sample.weights is None else sample.weights[tested]
+    weights = take_rows(sample.weights, tested)
     return ProbabilityCurve(values, sample.y[tested], weights, training)

@@ -85,7 +85,7 @@ def score_numbers(truth: Array, answers: Array, weights: Array | None) -> dict[s
 
 def average_rows(values: Array, weights: Array | None) -> float:
     """The mean of some rows; NaN where all weights are 0."""
-    if weights is not None and not weights.any():
+    if weights is not None and not np.any(weights):
         return float("nan")
     return float(np.average(values, weights=weights))
 
@@ -123,11 +123,8 @@ def choose_least_cost(probabilities: Any, costs: Any) -> Array:
 
 
 def read_costs(costs: Any, classes: Array) -> Array | None:
-    """Costs as a user may give them, as a matrix over all classes.
-
-    A mapping from (true class, predicted class) to costs leaves errors that it does not name at
-    1, and right answers at 0.
-    """
+    """Costs as a user may give them, as a matrix over all classes; a mapping from (true class,
+    predicted class) leaves errors that it does not name at 1, and right answers at 0."""
     if costs is None:
         return None
     n_classes = len(classes)
@@ -178,9 +175,9 @@ def measure_machine(
     """All measures of a fitted machine on some rows; `found` are its predictions, if known."""
     if machine.task == CLUSTERING:
         raise ValueError(f"{machine.name} has no target, so nothing says how good it is.")
-    if machine.task == RANKING and not _has_order(np.asarray(y), np.asarray(qid)):
-        return {"ndcg@10": float("nan")}
     if machine.task == RANKING:
+        if not _has_order(np.asarray(y), np.asarray(qid)):
+            return {"ndcg@10": float("nan")}
         # The pipeline would have the encoder know what qid is.
         encoded = X if model is unwrap_machine(model) else model[:-1].transform(X)
         return {"ndcg@10": float(unwrap_machine(model).score(encoded, y, qid=qid))}
@@ -193,8 +190,7 @@ def measure_machine(
     from sklearn.metrics import r2_score
 
     r2 = float(r2_score(y, found, sample_weight=weights))
-    factors = None if weights is None else np.asarray(weights)
-    return {"r2": r2, **score_numbers(np.asarray(y), found, factors)}
+    return {"r2": r2, **score_numbers(np.asarray(y), found, weights)}
 
 
 def _measure_classes(model: Any, X: Any, y: Array, found: Array, weights: Any) -> dict[str, float]:

@@ -1,8 +1,7 @@
 """Every machine by name: its class, what it needs, which data it suits, and which values to try.
 
-One list for the command line, for cross-validation, tuning and comparisons. Entries hold where an
-estimator is, not the estimator: reading the list imports nothing heavy, so that help and shell
-completion answer at once.
+Entries hold where an estimator is, not the estimator: reading the list imports nothing heavy, so
+that help and shell completion answer at once.
 """
 
 from __future__ import annotations
@@ -36,17 +35,15 @@ class MachineSpec:
 
     Attributes
     ----------
-    name : str
-        Its name in kebab case.
-    path : str
-        Where the class is, ``"module:Class"``.
+    name, path : str
+        Its name in kebab case, and where the class is, ``"module:Class"``.
     task : {"classification", "regression", "ranking", "novelty", "clustering"}
         What it learns. The last two have no target.
     one_line : str
         What it is for.
     takes_tables : bool
-        Whether it takes tables with categories and missing values as they are. Others get numbers
-        from a :class:`~lindero.evaluation.TableEncoder`.
+        Whether it takes categories and missing values. Others get numbers from a
+        :class:`~lindero.evaluation.TableEncoder`.
     takes_times : bool
         Whether `fit` and `predict` take the times of rows.
     grid : dict of str to tuple
@@ -310,7 +307,7 @@ def find_machine(name: str) -> MachineSpec:
     """
     if name in _BY_NAME:
         return _BY_NAME[name]
-    raise ValueError(_explain_unknown(name, MACHINES, MACHINES))
+    raise ValueError(f"There is no machine {name!r}: {suggest_name(name, MACHINES)}")
 
 
 def find_contenders(name: str) -> list[MachineSpec]:
@@ -321,7 +318,8 @@ def find_contenders(name: str) -> list[MachineSpec]:
     if variants:
         return variants
     if name not in MACHINES:
-        raise ValueError(_explain_unknown(name, [*CONTENDERS, *MACHINES], CONTENDERS))
+        advice = suggest_name(name, [*CONTENDERS, *MACHINES], CONTENDERS)
+        raise ValueError(f"There is no machine {name!r}: {advice}")
     machine = MACHINES[name]
     if machine.task not in (CLASSIFICATION, REGRESSION):
         raise ValueError(
@@ -358,9 +356,7 @@ def choose_contenders(
             "take the class of least expected cost."
         )
     if sparse and task == CLASSIFICATION:
-        notes.append(
-            "Bayesian machines are left out: the table is sparse, and they need a full one."
-        )
+        notes.append("Bayesian machines are left out: they need a full table, not a sparse one.")
     return chosen, notes
 
 
@@ -384,10 +380,10 @@ def _choose_named(
     return list(chosen.values())
 
 
-def _explain_unknown(name: str, known: Iterable[str], listed: Iterable[str]) -> str:
+def suggest_name(name: str, known: Iterable[str], listed: Iterable[str] | None = None) -> str:
+    """What to tell someone who mistyped a name: the closest one, or all that are listed."""
     near = find_closest(name, known)
-    advice = f"did you mean {near!r}?" if near else f"there are {', '.join(listed)}."
-    return f"There is no machine {name!r}: {advice}"
+    return f"did you mean {near!r}?" if near else f"there are {', '.join(listed or known)}."
 
 
 def identify_machine(estimator: Any) -> MachineSpec | None:
@@ -411,14 +407,13 @@ def identify_machine(estimator: Any) -> MachineSpec | None:
     kind = type(final)
     if kind.__module__.partition(".")[0] != "lindero":  # scikit-learn has an SVC too
         return None
-    candidates = [machine for machine in MACHINES.values() if machine.class_name == kind.__name__]
-    # Of those whose preset it has, the one with most of it.
-    candidates.sort(key=lambda machine: -len(machine.preset))
-    return next((machine for machine in candidates if _has_preset(final, machine)), None)
-
-
-def _has_preset(estimator: Any, machine: MachineSpec) -> bool:
-    return all(getattr(estimator, name, None) == value for name, value in machine.preset.items())
+    candidates = [
+        machine
+        for machine in MACHINES.values()
+        if machine.class_name == kind.__name__
+        and all(getattr(final, name, None) == value for name, value in machine.preset.items())
+    ]
+    return max(candidates, key=lambda machine: len(machine.preset), default=None)
 
 
 def find_closest(name: str, known: Iterable[str]) -> str | None:
@@ -432,11 +427,7 @@ def find_closest(name: str, known: Iterable[str]) -> str | None:
         return None
 
     def unlike(other: str) -> tuple[bool, int, bool]:
-        same_letters = sorted(other) == sorted(typed)
-        return (
-            not same_letters,
-            abs(len(other) - len(typed)),
-            not of_lower[other].startswith(name),
-        )
+        other_letters = sorted(other) != sorted(typed)
+        return other_letters, abs(len(other) - len(typed)), not of_lower[other].startswith(name)
 
     return of_lower[min(found, key=unlike)]

@@ -1,8 +1,8 @@
 """What a comparison found: scores of every machine on every fold, their ranking, and which to take.
 
-The machine of the least mean is not taken blindly: folds are few, and machines that are hardly
-worse are often simpler. Of those that no test tells from the best, and that are within one standard
-error of it, the simplest is recommended, and of equally simple ones the fastest.
+Folds are few, and machines that are hardly worse than the best are often simpler. Of those that no
+test tells from it, and that are within one standard error of it, the simplest is recommended, and
+of equally simple ones the fastest.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class MachineResult:
     failure : str or None
         Why it is not in the running.
     warnings : tuple of str
-        Its warnings.
+        What it warned of.
 
     See Also
     --------
@@ -79,6 +79,11 @@ class MachineResult:
         through: Array = ~np.isnan(self.seconds_learning)
         return through
 
+    @property
+    def is_judged(self) -> bool:
+        """Whether it is in the running and has done a fold."""
+        return self.failure is None and bool(self.done.any())
+
     def mean(self, measure: str) -> float:
         """Mean of a measure over the folds done; NaN if there are none."""
         values = self.scores[measure][self.done]
@@ -91,8 +96,7 @@ class MachineResult:
 
     @property
     def seconds(self) -> float:
-        """Median time of a fold: choosing parameters, fitting and predicting. (The first fold of a
-        machine may include the time to compile it.)"""
+        """Median time of a fold, all in all; the first may include the time to compile."""
         both = (self.seconds_learning + self.seconds_predicting)[self.done]
         return float(np.median(both)) if len(both) else float("nan")
 
@@ -118,14 +122,11 @@ class Comparison:
         What was learned.
     measure : {"error", "cost", "rmse"}
         What machines are ranked by; less is better.
-    data : str
-        The data in a line.
-    target : str
-        Name of the target.
-    classes : ndarray or None
-        The classes, in order.
-    costs : ndarray or None
-        Costs of predicting the class of a column where that of a row is true.
+    data, target : str
+        The data in a line, and the name of the target.
+    classes, costs : ndarray or None
+        The classes, in order; costs of predicting the class of a column where that of a row is
+        true.
     n_rows : int
         Rows in all.
     fold_sizes : tuple of (int, int)
@@ -137,8 +138,7 @@ class Comparison:
     machines : tuple of MachineResult
         In the order in which they were given.
     baseline : float
-        The score of always predicting the commonest class (or the class of least cost, or the
-        mean) of the training rows, as a mean over the folds.
+        Mean score of always predicting the commonest class, the class of least cost, or the mean.
     notes : tuple of str
         Remarks on data, folds and machines.
     seconds : float
@@ -209,49 +209,40 @@ class Comparison:
     @cached_property
     def ranked(self) -> tuple[MachineResult, ...]:
         """Machines from the best to the worst; those that failed or have not begun come last."""
-        standing = [m for m in self.machines if m.failure is None and m.done.any()]
-        others = [m for m in self.machines if m not in standing]
-        key = [(self._score(m), m.simplicity, m.seconds) for m in standing]
-        order = sorted(range(len(standing)), key=key.__getitem__)
-        return (*(standing[i] for i in order), *others)
 
-    def _score(self, machine: MachineResult) -> float:
-        """Mean over the folds that all machines in the running have done, if there are any."""
-        folds = self._common if self._common.any() else machine.done
-        return float(machine.scores[self.measure][folds].mean())
+        def key(machine: MachineResult) -> tuple[float, int, float]:
+            folds = self._common if self._common.any() else machine.done
+            score = float(machine.scores[self.measure][folds].mean())
+            return score, machine.simplicity, machine.seconds
+
+        judged = sorted((m for m in self.machines if m.is_judged), key=key)
+        return (*judged, *(m for m in self.machines if not m.is_judged))
 
     @cached_property
     def _common(self) -> Array:
-        running = [m.done for m in self.machines if m.failure is None and m.done.any()]
+        """Folds that all machines in the running have done."""
+        running = [m.done for m in self.machines if m.is_judged]
         common: Array = np.logical_and.reduce([np.ones(len(self.fold_sizes), dtype=bool), *running])
         return common
 
     @property
     def best(self) -> MachineResult | None:
         """The machine of the least mean; of equals the simplest. None before the first fold."""
-        first = self.ranked[0]
-        return first if first.failure is None and first.done.any() else None
+        return self.ranked[0] if self.ranked[0].is_judged else None
 
     @cached_property
     def against_best(self) -> dict[str, PairedTest]:
         """Every other machine held against the best, on the folds that all have done."""
-        if self.best is None:
+        if self.best is None or not self._common.any():
             return {}
-        others = [m for m in self.ranked[1:] if m.failure is None and m.done.any()]
-        folds, measure = self._common, self.measure
-        if not folds.any():
-            return {}
-        tests = compare_with_best(
-            self.best.scores[measure][folds],
-            [m.scores[measure][folds] for m in others],
-            self.test_to_train,
-        )
-        return {m.name: test for m, test in zip(others, tests, strict=True)}
+        scores = {m.name: m.scores[self.measure][self._common] for m in self.ranked if m.is_judged}
+        best = scores.pop(self.best.name)
+        tests = compare_with_best(best, list(scores.values()), self.test_to_train)
+        return dict(zip(scores, tests, strict=True))
 
     @cached_property
     def standard_error(self) -> float:
-        """Of the best machine's mean, its folds' shared training rows counted in; NaN with fewer
-        than two folds."""
+        """Of the best machine's mean over folds that share rows; NaN with fewer than two."""
         if self.best is None:
             return float("nan")
         return estimate_error(self.best.scores[self.measure][self._common], self.test_to_train)
@@ -296,26 +287,15 @@ class Comparison:
         return " ".join(sentence for sentence in sentences if sentence)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, except predictions of single rows, as plain values for JSON; machines from
-        the best to the worst."""
+        """All but predictions of single rows as plain values for JSON; the best machine first."""
         best, recommended = self.best, self.recommended
+        names = (
+            "data", "target", "task", "classes", "n_rows", "left_out", "time_respecting", "costs",
+            "measure", "baseline", "complete", "seconds", "tuning_rows", "random_state", "notes",
+        )  # fmt: skip
         return {
-            "data": self.data,
-            "target": self.target,
-            "task": self.task,
-            "classes": None if self.classes is None else self.classes.tolist(),
-            "n_rows": self.n_rows,
-            "left_out": list(self.left_out),
-            "folds": [list(sizes) for sizes in self.fold_sizes],
-            "time_respecting": self.time_respecting,
-            "costs": None if self.costs is None else self.costs.tolist(),
-            "measure": self.measure,
-            "baseline": make_plain(self.baseline),
-            "complete": self.complete,
-            "seconds": self.seconds,
-            "tuning_rows": self.tuning_rows,
-            "random_state": self.random_state,
-            "notes": list(self.notes),
+            **{name: make_plain(getattr(self, name)) for name in names},
+            "folds": make_plain(self.fold_sizes),
             "best": None if best is None else best.name,
             "recommended": None if recommended is None else recommended.name,
             "recommendation": self.recommendation(),
@@ -323,28 +303,31 @@ class Comparison:
         }
 
     def _machine_to_dict(self, machine: MachineResult) -> dict[str, Any]:
-        test = self.against_best.get(machine.name)
-        return {
-            "name": machine.name,
-            "machine": machine.machine,
-            "failure": machine.failure,
-            "mean": {name: make_plain(machine.mean(name)) for name in self.measures},
-            "deviation": {name: make_plain(machine.deviation(name)) for name in self.measures},
-            "scores": {name: make_plain(machine.scores[name]) for name in self.measures},
-            "seconds_learning": make_plain(machine.seconds_learning),
-            "seconds_predicting": make_plain(machine.seconds_predicting),
-            "parameters": [make_plain(params) for params in machine.parameters],
-            "against_best": None
-            if test is None
-            else {
-                "difference": make_plain(test.difference),
-                "p_value": make_plain(test.p_value),
-                "p_value_adjusted": make_plain(test.adjusted),
-                "p_value_wilcoxon": make_plain(test.wilcoxon),
+        test, told = self.against_best.get(machine.name), None
+        if test is not None:
+            told = {
+                "difference": test.difference,
+                "p_value": test.p_value,
+                "p_value_adjusted": test.adjusted,
+                "p_value_wilcoxon": test.wilcoxon,
                 "verdict": test.verdict,
-            },
-            "warnings": list(machine.warnings),
-        }
+            }
+        values: dict[str, Any] = make_plain(
+            {
+                "name": machine.name,
+                "machine": machine.machine,
+                "failure": machine.failure,
+                "mean": {name: machine.mean(name) for name in self.measures},
+                "deviation": {name: machine.deviation(name) for name in self.measures},
+                "scores": {name: machine.scores[name] for name in self.measures},
+                "seconds_learning": machine.seconds_learning,
+                "seconds_predicting": machine.seconds_predicting,
+                "parameters": machine.parameters,
+                "against_best": told,
+                "warnings": machine.warnings,
+            }
+        )
+        return values
 
 
 # -- in words -------------------------------------------------------------------------------------
@@ -373,12 +356,11 @@ def write_mean(machine: MachineResult, measure: str) -> str:
 
 
 def _explain_choice(comparison: Comparison, best: MachineResult, taken: MachineResult) -> str:
-    measure = comparison.measure
-    word = _WORDS[measure]
+    measure, word = comparison.measure, _WORDS[comparison.measure]
     own = write_mean(taken, measure)
     if taken is best:
         lead = f"Take {taken.name}: its {word}, {own}, is the lowest"
-        if len(comparison.against_best) == 0:
+        if not comparison.against_best:
             return f"{lead}, and no other machine was judged."
         return f"{lead} of {1 + len(comparison.against_best)} machines."
     return (
@@ -391,15 +373,11 @@ def _explain_choice(comparison: Comparison, best: MachineResult, taken: MachineR
 def _mention_others(
     comparison: Comparison, equals: list[MachineResult], taken: MachineResult
 ) -> str:
-    if not comparison.against_best:
-        return ""
     names = [m.name for m in equals[1:] if m is not taken]
     worse = len(comparison.against_best) + 1 - len(equals)
     if not names:
-        if worse == 0:
-            return ""
         others = "All others are" if worse > 1 else "The other one is"
-        return f"{others} worse than the best by more than chance."
+        return f"{others} worse than the best by more than chance." if worse else ""
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     verb = "is" if len(names) == 1 else "are"
     rest = f", {worse} {'is' if worse == 1 else 'are'} worse" if worse else ""
@@ -438,12 +416,10 @@ def make_plain(value: Any) -> Any:
     """Numbers, texts, lists and mappings of them; None for what is not a number."""
     if isinstance(value, dict):
         return {str(key): make_plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, np.generic)):
         return make_plain(value.tolist())
     if isinstance(value, (list, tuple)):
         return [make_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, (bool, int, float, str, type(None))) else str(value)

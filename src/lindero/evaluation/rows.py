@@ -6,6 +6,7 @@ comparisons: machines learn nothing from them, slowly.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from lindero.evaluation.registry import CLASSIFICATION, REGRESSION
 from lindero.labels import missing_values, plain_labels, require_labels
 from lindero.runtime.arrays import Array
 from lindero.svm.adaptive.times import plain_times
+from lindero.validation import row_factors
 
 #: Whole numbers are classes up to this many different ones, as in files (`lindero.data.load`).
 _MOST_CLASSES = 20
@@ -31,17 +33,7 @@ _OWN_VALUES, _FEWEST_ROWS = 0.5, 50
 
 @dataclass(frozen=True)
 class EvaluationRows:
-    """Some rows: features, targets, and what else is known of each.
-
-    Attributes
-    ----------
-    X : dataframe, ndarray or csr_array
-        Features.
-    y : ndarray or None
-        Classes or numbers.
-    times, qid, weights : ndarray or None
-        Time and query of each row, and how much it counts.
-    """
+    """Some rows: features, classes or numbers to predict, and time, query and weight of each."""
 
     X: Any
     y: Any
@@ -75,45 +67,29 @@ def read_comparison(
     X: Any, y: Any, *, times: Any, sample_weight: Any, task: str | None
 ) -> ComparisonData:
     """The rows of a comparison, from a data set or from a table and its targets."""
-    if y is None and hasattr(X, "summary") and hasattr(X, "target"):
-        return _read_dataset(X, times, sample_weight, task)
+    dataset = X if y is None and hasattr(X, "summary") and hasattr(X, "target") else None
+    if dataset is not None:
+        if dataset.y is None:
+            raise ValueError(
+                "The data have no target, so nothing says which machine is right: name the column "
+                "that is to be predicted (target)."
+            )
+        if dataset.qid is not None:
+            raise ValueError(
+                "The data are queries to be ranked (qid), which are not compared: there is one "
+                "machine for them, rank-svm."
+            )
+        X, y = dataset.X, dataset.y
+        times = dataset.times if times is None else times
+        sample_weight = dataset.weights if sample_weight is None else sample_weight
+        task = dataset.task if task is None else task
     rows = _read_rows(X, y, times, sample_weight)
     table, left_out = leave_out_row_names(rows.X)
-    return _finish(replace(rows, X=table), task, "y", None, left_out)
-
-
-def _read_dataset(dataset: Any, times: Any, weights: Any, task: str | None) -> ComparisonData:
-    if dataset.y is None:
-        raise ValueError(
-            "The data have no target, so nothing says which machine is right: name the column "
-            "that is to be predicted (target)."
-        )
-    if dataset.qid is not None:
-        raise ValueError(
-            "The data are queries to be ranked (qid), which are not compared: there is one machine "
-            "for them, rank-svm."
-        )
-    table, left_out = leave_out_row_names(dataset.X)
-    if left_out:
+    rows = replace(rows, X=table)
+    target, summary = "y", None
+    if dataset is not None:
         kinds = {name: kind for name, kind in dataset.kinds.items() if name not in left_out}
-        dataset = replace(dataset, X=table, kinds=kinds)
-    rows = _read_rows(
-        table,
-        dataset.y,
-        dataset.times if times is None else times,
-        dataset.weights if weights is None else weights,
-    )
-    task = dataset.task if task is None else task
-    return _finish(rows, task, dataset.target or "y", dataset.summary(), left_out)
-
-
-def _finish(
-    rows: EvaluationRows,
-    task: str | None,
-    target: str,
-    summary: str | None,
-    left_out: tuple[str, ...],
-) -> ComparisonData:
+        target, summary = dataset.target or "y", replace(dataset, X=table, kinds=kinds).summary()
     chosen = choose_task(rows.y, task)
     notes: tuple[str, ...] = ()
     if chosen == REGRESSION:
@@ -136,10 +112,8 @@ def _finish(
 
 
 def leave_out_row_names(X: Any) -> tuple[Any, tuple[str, ...]]:
-    """A table without the columns of text that name its rows, and the names of these columns.
-
-    Tables of fewer than 50 rows stay as they are, and so do those that have no other column.
-    """
+    """A table without the columns of text that name its rows, and the names of these columns; with
+    few rows, or no other column, it stays as it is."""
     frame = nw.from_native(X, pass_through=True, eager_only=True)
     if isinstance(frame, nw.DataFrame):
         columns = frame.columns
@@ -153,10 +127,10 @@ def leave_out_row_names(X: Any) -> tuple[Any, tuple[str, ...]]:
     named = [count > _OWN_VALUES * n_rows for count in different]
     if n_rows < _FEWEST_ROWS or not any(named) or all(named):
         return X, ()
-    left_out = tuple(str(name) for name, gone in zip(columns, named, strict=True) if gone)
+    gone = list(itertools.compress(columns, named))
+    left_out = tuple(map(str, gone))
     if isinstance(frame, nw.DataFrame):
-        kept = [name for name, gone in zip(columns, named, strict=True) if not gone]
-        return frame.select(kept).to_native(), left_out
+        return frame.drop(gone).to_native(), left_out
     return X[:, ~np.array(named)], left_out
 
 
@@ -169,14 +143,16 @@ def _count_texts(column: Any) -> int:
     return len(set(values)) if all(isinstance(value, str) for value in values) else 0
 
 
-# -- checks ---------------------------------------------------------------------------------------
-
-
-def require_count(name: str, value: Any, least: int) -> int:
+def require_count(name: str, value: Any, least: int) -> None:
     """Refuse what is no whole number, or too small a one."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}; it is {value!r}.")
-    return int(value)
+
+
+def require_table(X: Any) -> None:
+    """Refuse what has not rows and columns."""
+    if X.ndim != 2:
+        raise ValueError(f"X must be a table of rows and columns, but its shape is {X.shape}.")
 
 
 def _read_rows(X: Any, y: Any, times: Any, weights: Any) -> EvaluationRows:
@@ -187,10 +163,7 @@ def _read_rows(X: Any, y: Any, times: Any, weights: Any) -> EvaluationRows:
         table = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
         if table.dtype.kind in "US" and not isinstance(X, np.ndarray):
             table = np.asarray(X, dtype=object)  # lists in which numbers are not to become text
-        if table.ndim != 2:
-            raise ValueError(
-                f"X must be a table of rows and columns, but its shape is {table.shape}."
-            )
+        require_table(table)
     n_rows = int(table.shape[0])
     if y is None:
         raise ValueError("y is needed: the class, or the number, that each row is about.")
@@ -198,7 +171,11 @@ def _read_rows(X: Any, y: Any, times: Any, weights: Any) -> EvaluationRows:
     targets = plain_labels(column_or_1d(y))
     require_one_each("y", targets, n_rows)
     instants = None if times is None else read_times(times, n_rows)
-    return EvaluationRows(table, targets, instants, weights=_read_weights(weights, n_rows))
+    if weights is not None:
+        weights = row_factors(weights, n_rows, "sample_weight")
+        if not weights.any():
+            raise ValueError("sample_weight is 0 in all rows: some must be above it.")
+    return EvaluationRows(table, targets, instants, weights=weights)
 
 
 def read_times(times: Any, n_rows: int) -> Array:
@@ -209,18 +186,6 @@ def read_times(times: Any, n_rows: int) -> Array:
     if np.any(gone):
         raise ValueError(f"times[{int(np.argmax(gone))}] is missing: give every row its time.")
     return instants
-
-
-def _read_weights(weights: Any, n_rows: int) -> Array | None:
-    if weights is None:
-        return None
-    factors: Array = np.asarray(column_or_1d(weights), dtype=np.float64)
-    require_one_each("sample_weight", factors, n_rows)
-    if not np.isfinite(factors).all() or (factors < 0).any() or not factors.any():
-        raise ValueError(
-            "sample_weight must be finite numbers of at least 0, and some must be above it."
-        )
-    return factors
 
 
 def require_one_each(name: str, values: Array, n_rows: int) -> None:
@@ -234,8 +199,11 @@ def require_one_each(name: str, values: Array, n_rows: int) -> None:
 def choose_task(y: Array, task: str | None) -> str:
     """Whether targets are classes or numbers, as the user says or as they look."""
     if task is None:
+        # Numbers are too many for classes if these do not come twice on average; two are few.
+        most = min(_MOST_CLASSES, max(2, len(y) // 2))
+        many = y.dtype.kind in "iuf" and len(np.unique(y)) > most
         fractions = type_of_target(y).startswith("continuous")
-        return REGRESSION if fractions or _has_many_values(y) else CLASSIFICATION
+        return REGRESSION if fractions or many else CLASSIFICATION
     if task not in (CLASSIFICATION, REGRESSION):
         raise ValueError(
             f"Machines are compared on {CLASSIFICATION} or {REGRESSION}; the task is {task!r}."
@@ -246,10 +214,3 @@ def choose_task(y: Array, task: str | None) -> str:
             f"{y.dtype}: pass task={CLASSIFICATION!r}, or another target."
         )
     return task
-
-
-def _has_many_values(y: Array) -> bool:
-    """Whether numbers are too many for classes, each of which comes twice on average; two are
-    always few."""
-    most = min(_MOST_CLASSES, max(2, len(y) // 2))
-    return y.dtype.kind in "iuf" and len(np.unique(y)) > most

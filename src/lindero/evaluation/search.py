@@ -1,11 +1,10 @@
 """Parameters of a machine, chosen by cross-validation: one loop over grids for `tune` and for the
 inner folds of `compare`.
 
-C and gamma of support vector classification and regression are searched by `SVCCV` and `SVRCV`,
-which share work between points and are many times faster. Everything else is fitted point by point
-on the same folds: scikit-learn's search has no way for times and queries to reach the scoring.
-Points that cannot be fitted (a nu that the labels of a fold do not allow, say) are left out, and
-say why.
+C and gamma of SVC and SVR are searched by `SVCCV` and `SVRCV`, which share work between points.
+Everything else is fitted point by point on the same folds: scikit-learn's search has no way for
+times and queries to reach the scoring. Points that cannot be fitted (a nu that the labels of a fold
+do not allow, say) are left out, and say why.
 """
 
 from __future__ import annotations
@@ -41,16 +40,12 @@ from lindero.evaluation.measures import (
 )
 from lindero.evaluation.registry import MachineSpec
 from lindero.evaluation.rows import EvaluationRows
-from lindero.runtime.arrays import Array
 
 #: Kernels without the parameter gamma.
 WITHOUT_GAMMA = ("linear", "precomputed")
 
 #: Searches that share work between points, by the class whose C and gamma they search.
 _SEARCHES = {"SVC": "SVCCV", "SVR": "SVRCV"}
-
-
-# -- the loop over a grid -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -64,19 +59,15 @@ class Trial:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values; no score where the point could not be fitted."""
-        known = self.failure is None
-        return {
-            "params": self.params,
-            "mean": self.mean if known else None,
-            "std": self.std if known else None,
-            "failure": self.failure,
-        }
+        unknown = {} if self.failure is None else {"mean": None, "std": None}
+        return {**vars(self), **unknown}
 
 
 def try_points(
     points: Sequence[dict[str, Any]],
-    fit: Callable[[dict[str, Any], Array], Any],
-    judge: Callable[[Any, Array], float],
+    fit: Callable[[dict[str, Any], EvaluationRows], Any],
+    judge: Callable[[Any, EvaluationRows], float],
+    rows: EvaluationRows,
     splits: Sequence[Split],
     progress: FitsDone | None = None,
 ) -> Iterator[Trial]:
@@ -89,7 +80,7 @@ def try_points(
                 with warnings.catch_warnings():
                     # The score says what a point is worth; only the chosen one may warn.
                     warnings.simplefilter("ignore")
-                    scores.append(judge(fit(point, train), test))
+                    scores.append(judge(fit(point, rows.take(train)), rows.take(test)))
                 if progress is not None:
                     progress(done + fold, total)
         except (ValueError, TypeError) as error:
@@ -103,11 +94,7 @@ def try_points(
 def rank_trials(trials: Iterable[Trial], *, less_is_better: bool = True) -> list[Trial]:
     """The best first, of equals the first of the grid; those without a score last."""
     sign = 1.0 if less_is_better else -1.0
-
-    def key(trial: Trial) -> float:
-        return math.inf if math.isnan(trial.mean) else sign * trial.mean
-
-    return sorted(trials, key=key)
+    return sorted(trials, key=lambda t: math.inf if math.isnan(t.mean) else sign * t.mean)
 
 
 def search_kernel(
@@ -128,9 +115,6 @@ def search_kernel(
     kind = getattr(lindero.svm, _SEARCHES[class_name])
     search = kind(Cs=Cs, gammas=gammas, cv=list(splits), refit=False, callback=callback, **fixed)
     return search.fit(X, y, weights)
-
-
-# -- tuning ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -174,13 +158,9 @@ class Tuning:
 
     def to_dict(self) -> dict[str, Any]:
         """All but the model as plain values."""
-        return {
-            "machine": self.machine,
-            "params": self.params,
-            "measure": self.measure,
-            "best": self.best.to_dict(),
-            "trials": [trial.to_dict() for trial in self.trials],
-        }
+        values = {name: value for name, value in vars(self).items() if name != "model"}
+        trials = [trial.to_dict() for trial in self.trials]
+        return {**values, "best": self.best.to_dict(), "trials": trials}
 
 
 def tune(
@@ -259,12 +239,10 @@ def tune(
     first = {name: values[0] for name, values in searched.items() if values}
     measure = choose_measure(found, make_machine(found, {**given, **first}))
 
-    def fit(point: dict[str, Any], train: Array) -> Any:
-        part = rows.take(train)
+    def fit(point: dict[str, Any], part: EvaluationRows) -> Any:
         return fit_machine(make_machine(found, {**given, **point}), part.X, **part.roles())
 
-    def judge(model: Any, test: Array) -> float:
-        part = rows.take(test)
+    def judge(model: Any, part: EvaluationRows) -> float:
         return measure_machine(found, model, part.X, **part.roles())[measure]
 
     trials: list[Trial] = []
@@ -272,7 +250,8 @@ def tune(
         if _can_share_work(found, given, searched):
             trials += _search_together(found, given, searched, rows, splits, progress)
         else:
-            for trial in try_points(list(ParameterGrid(searched)), fit, judge, splits, progress):
+            points = list(ParameterGrid(searched))
+            for trial in try_points(points, fit, judge, rows, splits, progress):
                 trials.append(trial)
         result = _sum_up(found, given, measure, trials)
         model = make_machine(found, result.params, random_state=random_state)
@@ -298,25 +277,22 @@ def _choose_grid(
     machine: MachineSpec, given: Mapping[str, Any], grid: Mapping[str, Any] | None
 ) -> dict[str, list[Any]]:
     """Values of the parameters that are searched."""
-    values = {**machine.preset, **given}
     searched = {
         name: list(found) if isinstance(found, (list, tuple, np.ndarray)) else [found]
         for name, found in (machine.grid if grid is None else grid).items()
         if name not in given
     }
-    kernel = values.get("kernel")
+    kernel = {**machine.preset, **given}.get("kernel")
     if grid is None and (kernel in WITHOUT_GAMMA or callable(kernel)):
         searched.pop("gamma", None)
     if not searched:
-        if not machine.has_target:
-            raise ValueError(
-                f"There is nothing to tune in {machine.name}: it has no target, so no score says "
-                "what is best."
+        why = "it has no target, so no score says what is best."
+        if machine.has_target:
+            why = (
+                "all of its usual grid is set, or it has none. Say which values to try: grid=, or "
+                "--grid name=value,value."
             )
-        raise ValueError(
-            f"There is nothing to tune in {machine.name}: all of its usual grid is set, or it has "
-            "none. Say which values to try: grid=, or --grid name=value,value."
-        )
+        raise ValueError(f"There is nothing to tune in {machine.name}: {why}")
     return searched
 
 
@@ -363,14 +339,8 @@ def _search_together(
             machine.class_name, numbers, rows.y, rows.weights, splits, Cs=searched["C"],
             gammas=gammas if has_gamma else None, fixed={**fixed, **point}, callback=report,
         ).cv_results_  # fmt: skip
-        trials += [
-            Trial(
-                {name: value for name, value in found.items() if name in searched} | point,
-                float(mean),
-                float(std),
-            )
-            for found, mean, std in zip(
-                table["params"], table["mean_test_score"], table["std_test_score"], strict=True
-            )
-        ]
+        columns = table["params"], table["mean_test_score"], table["std_test_score"]
+        for found, mean, std in zip(*columns, strict=True):
+            params = {name: value for name, value in found.items() if name in searched}
+            trials.append(Trial(params | point, float(mean), float(std)))
     return trials

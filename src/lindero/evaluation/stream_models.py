@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone, is_regressor
 
+from lindero.evaluation.rows import require_table
 from lindero.runtime.arrays import Array
 
 
@@ -28,10 +29,7 @@ class StreamTable:
         self._frame = frame if isinstance(frame, nw.DataFrame) else None
         if self._frame is None:
             self._rows: Any = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
-            if self._rows.ndim != 2:
-                raise ValueError(
-                    f"X must be a table of rows and columns, but its shape is {self._rows.shape}."
-                )
+            require_table(self._rows)
         self.n_rows = int((self._rows if self._frame is None else self._frame).shape[0])
 
     def rows(self, start: int, stop: int) -> Any:
@@ -67,8 +65,7 @@ class RiverModel:
         return [self.model.predict_one(x) for x in self._table.dicts(start, stop)]
 
     def learn(self, start: int, stop: int) -> None:
-        pairs = zip(self._table.dicts(start, stop), self._y[start:stop], strict=True)
-        for x, label in pairs:
+        for x, label in zip(self._table.dicts(start, stop), self._y[start:stop], strict=True):
             self.model.learn_one(x, label)
 
 

@@ -26,10 +26,11 @@ from sklearn.utils.validation import column_or_1d
 
 from lindero.evaluation.rows import read_times, require_count, require_one_each
 from lindero.evaluation.stream_models import StreamTable, adapt_model, copy_untrained
+from lindero.labels import label_codes, require_labels
 from lindero.runtime.arrays import Array
+from lindero.svm.progress import ProgressBar
 
-#: Evaluations shorter than this show no bar, and bars are not drawn more often than the second.
-_PATIENCE_SECONDS = 1.0
+#: Bars are not drawn more often.
 _PAUSE_SECONDS = 0.1
 
 
@@ -79,19 +80,17 @@ class PrequentialResult:
     window : int
         Rows that a point of the curves is about.
     seconds_predicting, seconds_learning : float
-        Time spent in the model's methods; learning includes the first rows, which are not tested.
+        Time spent in the model's methods, with the first rows, which are not tested.
     complete : bool
         Whether the stream was seen to its end.
     accuracy, kappa : float
-        Over all tested rows; NaN where undefined: nothing tested, or, for κ, one class only both
-        in truth and in answers.
+        Over all tested rows; NaN without any, and κ with one class only in truth and answers.
     predictions : ndarray of shape (n_tested,)
         Predicted labels (an array of objects with None where there was no answer).
     correct : ndarray of bool of shape (n_tested,)
         Which answers were right.
     curve_accuracy, curve_kappa : ndarray of shape (n_tested,)
-        The measures over the last `window` tested rows, at each of `rows`; the first points are
-        about fewer.
+        Both over the last `window` tested rows (fewer at first), at each of `rows`.
 
     See Also
     --------
@@ -193,8 +192,8 @@ def prequential(
         A classifier of lindero or scikit-learn with `partial_fit`, one without it (see
         `refit_every`), or a river model with `learn_one` and `predict_one`.
     X : array-like, sparse matrix or dataframe of shape (n_rows, n_features)
-        The rows in the order in which they arrive. river models get dictionaries from the names of
-        columns (or their numbers, where they have no names) to values.
+        The rows as they arrive. river models get dictionaries from column names, or numbers where
+        there are none, to values.
     y : array-like of shape (n_rows,)
         Their classes.
     times : array-like of shape (n_rows,) or None, default=None
@@ -202,26 +201,23 @@ def prequential(
     batch_size : int, default=1
         Rows that are predicted together, before any of them is learned.
     warm_up : int or None, default=None
-        Rows at the beginning that are learned, in one call, without being tested. None is one
-        batch, or `refit_every` rows where that is given. Adaptive machines with
-        ``coupling="auto"`` are fitted to them, which needs 12 rows and all classes among them.
+        First rows, which are learned in one call and not tested; None is one batch, or
+        `refit_every`. Adaptive machines with ``coupling="auto"`` need 12 rows of all classes.
     window : int, default=1000
         Rows that a point of the curves is about.
     classes : array-like or None, default=None
         All classes that may occur. None is those of a model that knows them, else those in `y`.
     refit_every : int or None, default=None
-        Instead of `partial_fit`, call `fit` once this many rows have come in since it was called
-        last.
+        Instead of `partial_fit`, call `fit` once this many rows have come in since the last time.
     refit_on : int or None, default=None
         The number of rows, the latest ones, that `fit` is then called with; None is all so far.
     fresh : bool, default=True
-        Evaluate an untrained copy of the model. False goes on with the object itself and what it
-        has learned; with ``warm_up=0`` the first row is tested too.
+        Evaluate an untrained copy. False goes on with the object itself and what it has learned;
+        with ``warm_up=0`` the first row is tested too.
     verbose : bool, default=False
         Show a progress bar if it takes long.
     callback : callable or None, default=None
-        Called with a :class:`StreamProgress` after each batch; returning True ends the evaluation,
-        and what was done is returned.
+        Called with a :class:`StreamProgress` after each batch; returning True ends it early.
 
     Returns
     -------
@@ -253,14 +249,13 @@ def prequential(
     (999, 0.99)
     """
     table = StreamTable(X)
-    batch_size = require_count("batch_size", batch_size, 1)
-    window = require_count("window", window, 1)
-    if refit_every is not None:
-        refit_every = require_count("refit_every", refit_every, 1)
-    if refit_on is not None:
-        refit_on = require_count("refit_on", refit_on, 1)
+    require_count("batch_size", batch_size, 1)
+    require_count("window", window, 1)
+    for name, value in (("refit_every", refit_every), ("refit_on", refit_on)):
+        if value is not None:
+            require_count(name, value, 1)
     warm_up = (refit_every or batch_size) if warm_up is None else warm_up
-    warm_up = require_count("warm_up", warm_up, 0)
+    require_count("warm_up", warm_up, 0)
     if warm_up >= table.n_rows:
         raise ValueError(
             f"X has {table.n_rows} rows, and the first warm_up={warm_up} are not tested: none are "
@@ -271,13 +266,14 @@ def prequential(
     model = copy_untrained(model) if fresh else model
     known = getattr(model, "classes_", None) if classes is None else classes
     names = np.unique(labels if known is None else column_or_1d(known))
-    truth = code_stream_labels(labels, names)
+    truth = label_codes(labels, names, "Pass all that occur as classes=.")
     code_of = {label: code for code, label in enumerate(names.tolist())}
     learner = adapt_model(model, table, labels, instants, names, refit_every, refit_on)
 
     answers = np.full(table.n_rows, -1)
     seconds = {"predicting": 0.0, "learning": 0.0}
     tested, right, begun = warm_up, 0, time.perf_counter()
+    total = table.n_rows - warm_up
 
     def result(complete: bool) -> PrequentialResult:
         rows = np.arange(warm_up, tested)
@@ -287,7 +283,7 @@ def prequential(
         )  # fmt: skip
 
     try:
-        with _report_progress(verbose, callback) as report:
+        with _report_progress(verbose, total, callback) as report:
             if warm_up:
                 with _time(seconds, "learning", 0, warm_up):
                     learner.learn(0, warm_up)
@@ -300,7 +296,7 @@ def prequential(
                 tested = stop
                 with _time(seconds, "learning", start, stop):
                     learner.learn(start, stop)
-                done, total = stop - warm_up, table.n_rows - warm_up
+                done = stop - warm_up
                 now = time.perf_counter() - begun
                 if report(StreamProgress(done, total, right / done, now)):
                     return result(complete=stop == table.n_rows)
@@ -349,29 +345,14 @@ def read_stream_labels(y: Any, n_rows: int) -> Array:
     """y as a vector of classes, none missing."""
     if y is None:
         raise ValueError("y is needed: the class of each row.")
+    require_labels(y)
     labels: Array = column_or_1d(y)
     require_one_each("y", labels, n_rows)
-    missing = labels != labels
-    if np.any(missing):
-        raise ValueError(f"y contains NaN: y[{int(np.argmax(missing))}] is no class.")
     try:
         check_classification_targets(labels)
     except ValueError as error:
         raise ValueError(f"prequential is for classifiers: y must hold classes. {error}") from None
     return labels
-
-
-def code_stream_labels(labels: Array, classes: Array) -> Array:
-    """The position of each label among the classes."""
-    codes: Array = np.searchsorted(classes, labels).clip(max=len(classes) - 1)
-    unknown = np.flatnonzero(classes[codes] != labels)
-    if len(unknown):
-        row = int(unknown[0])
-        raise ValueError(
-            f"y[{row}] is {labels[row]!r}, which is none of the classes {classes.tolist()}. Pass "
-            "all that occur as classes=."
-        )
-    return codes
 
 
 def read_stream_times(times: Any, n_rows: int) -> Array:
@@ -387,17 +368,20 @@ def read_stream_times(times: Any, n_rows: int) -> Array:
     return instants
 
 
-# -- progress -------------------------------------------------------------------------------------
-
-
 @contextmanager
-def _report_progress(verbose: bool, callback: StreamCallback | None) -> Iterator[StreamCallback]:
+def _report_progress(
+    verbose: bool, total: int, callback: StreamCallback | None
+) -> Iterator[StreamCallback]:
     """The user's callback, with a progress bar added when `verbose`."""
-    bar = _StreamBar() if verbose else None
+    bar, drawn = ProgressBar("testing", total, remaining=True) if verbose else None, 0.0
 
     def report(progress: StreamProgress) -> bool | None:
-        if bar is not None:
-            bar.update(progress)
+        nonlocal drawn
+        now, ended = time.perf_counter(), progress.n_done == progress.n_total
+        if bar is not None and (ended or now - drawn > _PAUSE_SECONDS):
+            text = f"{progress.n_done} of {progress.n_total} rows, {progress.accuracy:.1%} right"
+            bar.show(progress.n_done, text)
+            drawn = now
         return callback(progress) if callback is not None else None
 
     try:
@@ -405,42 +389,3 @@ def _report_progress(verbose: bool, callback: StreamCallback | None) -> Iterator
     finally:
         if bar is not None:
             bar.close()
-
-
-class _StreamBar:
-    """A bar over the rows, on standard error, so that the output of a script stays its own."""
-
-    def __init__(self) -> None:
-        self._drawn = time.perf_counter() + _PATIENCE_SECONDS - _PAUSE_SECONDS
-        self._display: Any = None
-
-    def update(self, progress: StreamProgress) -> None:
-        ended = progress.n_done == progress.n_total
-        if time.perf_counter() - self._drawn < _PAUSE_SECONDS and not (self._display and ended):
-            return
-        if self._display is None:
-            self._open(progress.n_total)
-        text = f"{progress.n_done} of {progress.n_total} rows, {progress.accuracy:.1%} right"
-        self._display.update(self._task, completed=progress.n_done, text=text)
-        self._drawn = time.perf_counter()
-
-    def _open(self, total: int) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )  # fmt: skip
-
-        columns = (BarColumn(), TextColumn("{task.fields[text]}"), TimeElapsedColumn())
-        self._display = Progress(
-            TextColumn("testing"), *columns, TimeRemainingColumn(), console=Console(stderr=True)
-        )
-        self._display.start()
-        self._task = self._display.add_task("testing", total=total, text="")
-
-    def close(self) -> None:
-        if self._display is not None:
-            self._display.stop()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lindero.runtime.arrays import Array
+from lindero.runtime.arrays import Array, dense
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,6 +132,8 @@ class BoundaryDisplay:
         values = estimator.decision_function(grid) if len(classes) == 2 else None
         last = estimator[-1] if hasattr(estimator, "steps") else estimator
         vectors = _find_vectors(last) if last is estimator else np.empty((0, 2))
+        bounded = getattr(last, "bounded_support_", None) if len(vectors) else None
+        below, above = getattr(last, "margins_", (1.0, 1.0))
         display = cls(
             xx=xx,
             yy=yy,
@@ -141,9 +143,9 @@ class BoundaryDisplay:
             codes=codes,
             classes=classes,
             vectors=vectors,
-            bounded=_find_bounded(last) if len(vectors) else None,
+            bounded=None if bounded is None else np.isin(last.support_, bounded),
             names=(names[0], names[1]),
-            margins=_find_margins(last),
+            margins=(float(below), float(above)),
         )
         return display.plot(ax=ax)
 
@@ -210,22 +212,5 @@ class BoundaryDisplay:
 
 def _find_vectors(estimator: Any) -> Array:
     """Support vectors, if the estimator has them and they have two features."""
-    vectors = _to_dense(getattr(estimator, "support_vectors_", np.empty((0, 2))))
+    vectors = dense(getattr(estimator, "support_vectors_", np.empty((0, 2))))
     return vectors if vectors.shape[1:] == (2,) else np.empty((0, 2))
-
-
-def _find_bounded(estimator: Any) -> Array | None:
-    """Which support vectors have a coefficient at its upper bound, if known."""
-    bounded = getattr(estimator, "bounded_support_", None)
-    return None if bounded is None else np.isin(estimator.support_, bounded)
-
-
-def _find_margins(estimator: Any) -> tuple[float, float]:
-    """Absolute decision values of the margins on the two sides."""
-    margins = getattr(estimator, "margins_", (1.0, 1.0))
-    return (float(margins[0]), float(margins[1]))
-
-
-def _to_dense(values: Any) -> Array:
-    array: Array = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
-    return array

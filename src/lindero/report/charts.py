@@ -87,23 +87,18 @@ class Scale:
     def __init__(
         self, low: float, high: float, start: float, stop: float, *, logarithmic: bool = False
     ) -> None:
-        self.logarithmic = logarithmic
         self.low, self.high = low, high
         self._of = math.log10 if logarithmic else float
         span = self._of(high) - self._of(low)
-        self._slope = (stop - start) / (span or 1.0)
-        self._start = start
+        self._start, self._slope = start, (stop - start) / (span or 1.0)
 
     def __call__(self, value: float) -> float:
         return self._start + self._slope * (self._of(value) - self._of(self.low))
 
     @property
     def ticks(self) -> list[float]:
-        return (
-            place_log_ticks(self.low, self.high)
-            if self.logarithmic
-            else place_ticks(self.low, self.high)
-        )
+        place = place_log_ticks if self._of is math.log10 else place_ticks
+        return place(self.low, self.high)
 
 
 class Picture:
@@ -188,11 +183,8 @@ def find_free_place(
     x: float, y: float, width: float, placed: list[tuple[float, float, float, float]],
     ends: tuple[float, float],
 ) -> tuple[float, float]:  # fmt: skip
-    """Where a label beside a point does not lie on others: its left end and its baseline.
-
-    `placed` are rectangles (left, top, right, bottom); that of the label is added. It stays
-    between `ends`, left and right, where that is possible.
-    """
+    """Where a label beside a point does not lie on others, and between `ends` if it can: its left
+    end and its baseline. Its rectangle (left, top, right, bottom) is added to those `placed`."""
     steps = (0, -13, 13, -26, 26, -39, 39, -52, 52)
     sides = [
         side for side in (9.0, -9.0 - width) if ends[0] <= x + side and x + side + width <= ends[1]
@@ -200,24 +192,13 @@ def find_free_place(
     candidates = [(x + side, y + 4 + step) for step in steps for side in sides or [9.0]]
     for left, base in candidates:
         own = (left, base - 10, left + width, base + 3)
-        if not any(_overlap(own, other) for other in placed):
+        if all(own[2] <= a or c <= own[0] or own[3] <= b or d <= own[1] for a, b, c, d in placed):
             break
     placed.append(own)
     return left, base
 
 
-def _overlap(
-    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
-) -> bool:
-    apart = one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
-    return not apart
-
-
 # -- charts of a comparison -----------------------------------------------------------------------
-
-
-def _select_judged(comparison: Comparison) -> list[MachineResult]:
-    return [m for m in comparison.ranked if m.failure is None and m.done.any()]
 
 
 def _choose_axis(comparison: Comparison) -> tuple[str, float]:
@@ -229,7 +210,7 @@ def _choose_axis(comparison: Comparison) -> tuple[str, float]:
 
 def draw_scores(comparison: Comparison) -> str:
     """Scores of every machine on all folds, their mean, and one standard deviation either side."""
-    machines = _select_judged(comparison)
+    machines = [machine for machine in comparison.ranked if machine.is_judged]
     measure = comparison.measure
     words, factor = _choose_axis(comparison)
     scores = [factor * m.scores[measure][m.done] for m in machines]
@@ -270,7 +251,7 @@ def draw_scores(comparison: Comparison) -> str:
 
 def draw_times(comparison: Comparison) -> str:
     """Scores against the time of a fold, on a logarithmic axis."""
-    machines = _select_judged(comparison)
+    machines = [machine for machine in comparison.ranked if machine.is_judged]
     words, factor = _choose_axis(comparison)
     height, left, right, top, bottom = 380, 76, 24, 14, 330
     picture = Picture(_WIDTH, height, "Scores against time")
@@ -320,10 +301,8 @@ def draw_confusion_matrix(comparison: Comparison, machine: MachineResult) -> str
         y = above + cell * i
         picture.text(left - 8, y + cell / 2 + 4, name, anchor="end", size=min(12, size + 2))
         x = left + cell * (i + 0.5)
-        if turned:
-            picture.text(x + 4, above - 8, name, turned=-45, size=min(12, size + 2))
-        else:
-            picture.text(x, above - 8, name, anchor="middle", size=min(12, size + 2))
+        way: Any = {"turned": -45} if turned else {"anchor": "middle"}
+        picture.text(x + 4 * turned, above - 8, name, size=min(12, size + 2), **way)
         for j in range(n_classes):
             share = counts[i, j] / totals[i]
             style = "right" if i == j else "wrong"
@@ -333,17 +312,11 @@ def draw_confusion_matrix(comparison: Comparison, machine: MachineResult) -> str
             picture.rectangle(x, y, cell - 1, cell - 1, "empty")
             picture.rectangle(x, y, cell - 1, cell - 1, style, strength=0.75 * strength, hint=hint)
             if counts[i, j]:
-                picture.text(
-                    x + cell / 2 - 0.5, y + cell / 2 + size / 3, str(counts[i, j]),
-                    anchor="middle", style="count", size=_fit_text(str(counts[i, j]), cell, size),
-                )  # fmt: skip
+                text = str(counts[i, j])
+                fitting = size * min(1.0, (cell - 3) / measure_text(text, size))
+                middle = x + cell / 2 - 0.5, y + cell / 2 + size / 3
+                picture.text(*middle, text, anchor="middle", style="count", size=fitting)
     return str(picture)
-
-
-def _fit_text(text: str, cell: float, size: float) -> float:
-    """A size of text that fits a cell."""
-    width = measure_text(text, size)
-    return size if width <= cell - 3 else size * (cell - 3) / width
 
 
 def count_confusions(comparison: Comparison, machine: MachineResult) -> Array:
@@ -356,12 +329,22 @@ def count_confusions(comparison: Comparison, machine: MachineResult) -> Array:
     return counts.reshape(n_classes, n_classes)
 
 
-def draw_reliability(comparison: Comparison, machine: MachineResult) -> str | None:
-    """The reliability diagram, predicted probabilities against frequencies; None without
-    probabilities.
+def _draw_square(
+    title: str, low: float, high: float, below: str, beside: str
+) -> tuple[Picture, Scale, Scale]:
+    """Two axes of the same range, and a line where they are equal."""
+    size, left, top = 380, 76, 14
+    picture = Picture(left + size + 24, top + size + 48, title)
+    x, y = Scale(low, high, left, left + size), Scale(low, high, top + size, top)
+    picture.axis_below(x, top, top + size, below)
+    picture.axis_left(y, left, left + size, beside)
+    picture.line(x(low), y(low), x(high), y(high), "reference")
+    return picture, x, y
 
-    Of two classes the probability of the second, of several that of the likeliest.
-    """
+
+def draw_reliability(comparison: Comparison, machine: MachineResult) -> str | None:
+    """The reliability diagram, predicted probabilities against frequencies, of the second of two
+    classes, or of the likeliest of several; None without probabilities."""
     found = machine.probabilities
     if found is None or comparison.classes is None:
         return None
@@ -374,20 +357,11 @@ def draw_reliability(comparison: Comparison, machine: MachineResult) -> str | No
         predicted = found[known].max(axis=1)
         observed = found[known].argmax(axis=1) == comparison.truth[known]
         words, share = "predicted probability of the likeliest class", "accuracy"
-    size, left, top = 380, 70, 14
-    picture = Picture(left + size + 24, top + size + 48, "Reliability diagram")
-    x, y = Scale(0.0, 1.0, left, left + size), Scale(0.0, 1.0, top + size, top)
-    picture.axis_below(x, top, top + size, words)
-    picture.axis_left(y, left, left + size, share)
-    picture.line(x(0), y(0), x(1), y(1), "reference")
+    picture, x, y = _draw_square("Reliability diagram", 0.0, 1.0, words, share)
     bins = np.minimum((predicted * _BINS).astype(int), _BINS - 1)
     most = np.bincount(bins, minlength=_BINS).max()
-    points = []
-    for code in range(_BINS):
-        inside = bins == code
-        count = int(inside.sum())
-        if count:
-            points.append((predicted[inside].mean(), observed[inside].mean(), count))
+    held = [bins == code for code in np.unique(bins)]
+    points = [(predicted[own].mean(), observed[own].mean(), int(own.sum())) for own in held]
     picture.path([(x(p), y(q)) for p, q, _ in points], "best line")
     for p, q, count in points:
         # One standard deviation of so many rows, were the probability right.
@@ -407,45 +381,26 @@ def draw_predictions(comparison: Comparison, machine: MachineResult) -> str:
     both = np.concatenate([truth, answers])
     room = 0.03 * float(np.ptp(both)) or 1.0
     low, high = float(both.min()) - room, float(both.max()) + room
-    size, left, top = 380, 76, 14
-    picture = Picture(left + size + 24, top + size + 48, "Predicted against true numbers")
-    x, y = Scale(low, high, left, left + size), Scale(low, high, top + size, top)
-    picture.axis_below(x, top, top + size, f"true {shorten(comparison.target, 40)}")
-    picture.axis_left(y, left, left + size, "predicted")
-    picture.line(x(low), y(low), x(high), y(high), "reference")
+    title, words = "Predicted against true numbers", f"true {shorten(comparison.target, 40)}"
+    picture, x, y = _draw_square(title, low, high, words, "predicted")
     for t, a in zip(truth.tolist(), answers.tolist(), strict=True):
         picture.circle(x(t), y(a), 2.5, "best fold")
     return str(picture)
 
 
-# -- curves along a stream ------------------------------------------------------------------------
-
-
 def draw_error_curves(
     curves: Mapping[str, tuple[Any, Any]], *, shaded: tuple[float, float] | None = None
 ) -> str:
-    """Error rates along a stream, up to three curves by name.
-
-    Parameters
-    ----------
-    curves : mapping of str to (rows, errors)
-        Places, and errors from 0 to 1 there.
-    shaded : (float, float) or None, default=None
-        Rows between which something happens.
-
-    Returns
-    -------
-    picture : str
-        SVG.
-    """
+    """Error rates, from 0 to 1, along the rows of a stream, up to three curves by name; between
+    the `shaded` rows something happens."""
     left, right, top, bottom = 70, 20, 34, _CURVE_HEIGHT - 46
     picture = Picture(_WIDTH, _CURVE_HEIGHT, "Error rate along the stream")
     last = max(float(np.max(rows)) for rows, _ in curves.values())
     most = max(100.0 * float(np.max(errors)) for _, errors in curves.values())
     x, y = Scale(0.0, last, left, _WIDTH - right), Scale(0.0, 1.08 * most or 1.0, bottom, top)
     if shaded is not None:
-        width = x(shaded[1]) - x(shaded[0])
-        picture.rectangle(x(shaded[0]), top, width, bottom - top, "empty")
+        start, stop = map(x, shaded)
+        picture.rectangle(start, top, stop - start, bottom - top, "empty")
     picture.axis_below(x, top, bottom, "row of the stream")
     picture.axis_left(y, left, _WIDTH - right, "error rate (%)")
     place = float(left)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -67,13 +66,15 @@ def make_body(comparison: Comparison, command: str | None = None, *, level: int 
     def heading(text: str) -> str:
         return page_heading(text, level)
 
+    names = ", ".join(map(repr, comparison.left_out))
+    left_out = [f"Left out, with different values in most rows: {names}."] if names else []
     body = [
         paragraph(comparison.data, "muted"),
         paragraph(comparison.recommendation(), "advice"),
         heading("Results"),
         _make_results_table(comparison),
         paragraph(_describe_method(comparison), "muted"),
-        bullets([*_mention_left_out(comparison), *comparison.notes]),
+        bullets([*left_out, *comparison.notes]),
     ]
     taken = comparison.recommended
     if taken is not None:
@@ -88,8 +89,9 @@ def make_body(comparison: Comparison, command: str | None = None, *, level: int 
             *_show_predictions(comparison, taken, heading),
             heading("Chosen parameters"),
             _make_parameters_table(comparison),
-            *_list_warnings(comparison, heading),
         ]
+        warned = [f"{m.name}: {text}" for m in comparison.ranked for text in m.warnings]
+        body += [heading("Warnings"), bullets(warned)] if warned else []
     if command:
         body += [heading("Command"), code(command)]
     return body
@@ -98,45 +100,34 @@ def make_body(comparison: Comparison, command: str | None = None, *, level: int 
 def _make_results_table(comparison: Comparison) -> str:
     """Every machine from the best to the worst."""
     measures = comparison.measures
-    header = ["machine", *(MEASURES[m] for m in measures), "seconds per fold", "p"]
-    header.append("against the best")
-    rows, chosen = [], None
-    for place, machine in enumerate(comparison.ranked):
-        if machine is comparison.recommended:
-            chosen = place
+    titles = [MEASURES[measure] for measure in measures]
+    header = ["machine", *titles, "seconds per fold", "p", "against the best"]
+    rows, taken = [], comparison.recommended
+    for machine in comparison.ranked:
         if machine.failure is not None:
             rows.append([machine.name, f"left out; {machine.failure}"])
-        elif not machine.done.any():
+        elif not machine.is_judged:
             rows.append([machine.name, "not begun"])
         else:
             scores = [write_mean(machine, measure) for measure in measures]
-            rows.append(
-                [machine.name, *scores, f"{machine.seconds:.2f}", *comparison.verdict(machine)]
-            )
+            seconds = f"{machine.seconds:.2f}"
+            rows.append([machine.name, *scores, seconds, *comparison.verdict(machine)])
+    chosen = None if taken is None else comparison.ranked.index(taken)
     return table(header, rows, figures=range(1, len(measures) + 3), chosen=chosen)
 
 
 def _describe_method(comparison: Comparison) -> str:
     n_folds = len(comparison.fold_sizes)
     train, test = np.mean(comparison.fold_sizes, axis=0)
-    order = (
-        "forward in time, each trained on earlier rows"
-        if comparison.time_respecting
-        else "the same for all machines"
-    )
+    order = "the same for all machines"
+    if comparison.time_respecting:
+        order = "forward in time, each trained on earlier rows"
     return (
         "Means over the folds ± one standard deviation; the recommended machine is in bold. "
         f"{n_folds} folds, {order}, with {train:.0f} training and {test:.0f} test rows on average; "
         "parameters were chosen by inner folds of the training rows. p: corrected resampled t-test "
         "(Nadeau and Bengio) against the best, adjusted for the number of machines (Holm)."
     )
-
-
-def _mention_left_out(comparison: Comparison) -> list[str]:
-    if not comparison.left_out:
-        return []
-    names = ", ".join(map(repr, comparison.left_out))
-    return [f"Left out, with different values in most rows: {names}."]
 
 
 def _write_scores_caption(comparison: Comparison) -> str:
@@ -212,8 +203,7 @@ def write_parameters(params: dict[str, Any]) -> str:
 def _write_value(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
-    value = make_plain(value)
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else json.dumps(make_plain(value))
 
 
 def _make_parameters_table(comparison: Comparison) -> str:
@@ -222,15 +212,7 @@ def _make_parameters_table(comparison: Comparison) -> str:
         chosen = [params for params in machine.parameters if params is not None]
         if not chosen:
             continue
-        counts = Counter(write_parameters(params) for params in chosen)
         usual = write_parameters(machine.usual_parameters)
-        share = f"{counts[usual]} of {len(chosen)} folds"
-        rows.append([machine.name, usual, share])
+        count = sum(write_parameters(params) == usual for params in chosen)
+        rows.append([machine.name, usual, f"{count} of {len(chosen)} folds"])
     return table(["machine", "chosen most often", "in"], rows)
-
-
-def _list_warnings(comparison: Comparison, heading: Callable[[str], str]) -> list[str]:
-    texts = [
-        f"{machine.name}: {text}" for machine in comparison.ranked for text in machine.warnings
-    ]
-    return [heading("Warnings"), bullets(texts)] if texts else []

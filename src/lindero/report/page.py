@@ -89,16 +89,14 @@ def code(text: str) -> str:
 
 def figure(picture: str | None, caption: str) -> str:
     """A picture, which is HTML already, and words about it."""
-    if picture is None:
-        return ""
-    return f"<figure>{picture}<figcaption>{escape(caption)}</figcaption></figure>"
+    words = f"<figcaption>{escape(caption)}</figcaption>"
+    return "" if picture is None else f"<figure>{picture}{words}</figure>"
 
 
 def bullets(texts: Sequence[str]) -> str:
     """A list; nothing at all where it is empty."""
-    if not texts:
-        return ""
-    return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
+    items = "".join(f"<li>{escape(text)}</li>" for text in texts)
+    return f"<ul>{items}</ul>" if items else ""
 
 
 def table(
