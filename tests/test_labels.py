@@ -5,14 +5,14 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from lindero.labels import (
+from lindero.svm import SVC, SVCCV, AdaptiveSVC, CostSensitiveSVC, IncrementalSVC, NuSVC
+from lindero.validation import (
     declared_classes,
     known_codes,
     label_codes,
     missing_values,
     require_labels,
 )
-from lindero.svm import SVC, SVCCV, AdaptiveSVC, CostSensitiveSVC, IncrementalSVC, NuSVC
 
 TEXT = ["ill", "fine", "ill", "fine", "ill", "fine"]
 

@@ -56,7 +56,7 @@ class Here:
 def lindero(*arguments, folder, **options):
     """A process of its own, as from a shell."""
     return subprocess.run(
-        [sys.executable, "-m", "lindero.cli", *arguments],
+        [sys.executable, "-m", "lindero", *arguments],
         cwd=folder,
         capture_output=True,
         text=True,

@@ -35,7 +35,7 @@ def in_a_terminal(*arguments, folder, env=None):
     """Exit code, standard output, and what a terminal of 100 columns shows of standard error."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "lindero.cli", *arguments],
+        [sys.executable, "-m", "lindero", *arguments],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=theirs,
@@ -97,7 +97,7 @@ def test_predictions_go_through_pipes_and_are_nothing_but_rows(folder):
 
 
 def test_a_reader_that_has_had_enough_is_no_error(folder):
-    command = f"{sys.executable} -m lindero.cli predict model.lin flowers.csv --quiet | head -1"
+    command = f"{sys.executable} -m lindero predict model.lin flowers.csv --quiet | head -1"
     done = subprocess.run(
         ["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=120
     )
@@ -132,7 +132,7 @@ def test_one_sentence_for_a_mistake_and_a_traceback_with_debug(folder):
 def test_standard_output_on_a_full_disk(folder, arguments):
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "lindero.cli", *arguments],
+            [sys.executable, "-m", "lindero", *arguments],
             cwd=folder,
             stdout=full,
             stderr=subprocess.PIPE,

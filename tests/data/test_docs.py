@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import lindero.data
-from lindero.data import content, csv_files, declared_files, svmlight_files, tables
+from lindero.data import content, csv_files, declared_files, loading, tables
 
 PAGE = Path(__file__).parents[2] / "docs" / "data.md"
 
@@ -27,7 +27,7 @@ def test_words_and_limits_are_those_of_the_code():
     assert f"at most {tables.MOST_CLASSES} different ones" in text
     assert (content.MOST_UNPACKED, content.MOST_GROWTH) == (2**30, 200)
     assert f"at most {csv_files.MOST_COLUMNS:,} columns".replace(",", " ") in text
-    assert f"at most {svmlight_files.LARGEST_INDEX:,},".replace(",", " ").strip() in text
+    assert f"at most {loading.LARGEST_INDEX:,},".replace(",", " ").strip() in text
     assert declared_files.MOST_FILLED == 100 * 10**6
 
 

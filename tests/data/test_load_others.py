@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from lindero.data import load
-from lindero.data.svmlight_files import LARGEST_INDEX
+from lindero.data.loading import LARGEST_INDEX
 from lindero.errors import DataError
 from lindero.svm import SVC
 from tests.data.files import columns_of, loaded

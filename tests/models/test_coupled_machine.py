@@ -9,8 +9,8 @@ from lindero.kernels.coupled import CoupledKernel
 from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.models.coupled_machine import CoupledKernelMachine, HyperplaneField
 from lindero.problems.coupled import CoupledMargin, CoupledTube
-from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
 from lindero.solvers.choose import GeneralSolver
+from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
 from tests.coupled_bank import coupled_margin, coupled_tube, turning
 from tests.naive.coupled import coupled_kernel
 from tests.naive.functions import kernel_matrix

@@ -32,6 +32,7 @@ from lindero.bayes.networks.inference import read_codes, run_in_tiles
 from lindero.bayes.networks.network import Network, estimate_network
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT
+from lindero.validation import keep_parameters
 
 
 class AllStars(StructureLearner):
@@ -133,7 +134,7 @@ class AODE(BayesClassifier):
         class_prior: Any = None,
         warm_up: int = 1000,
     ) -> None:
-        self._keep(locals())
+        keep_parameters(self, locals())
 
     def _make_structure(self) -> StructureLearner:
         return AllStars()

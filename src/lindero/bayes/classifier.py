@@ -117,10 +117,6 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _provisional: Evidence | None
     _estimate: Estimate | None
 
-    def _keep(self, parameters: dict[str, Any]) -> None:
-        """Keep the parameters of a constructor, which are its `locals()`."""
-        self.__dict__.update({name: parameters[name] for name in parameters if name != "self"})
-
     # -- strategies ---------------------------------------------------------------------------
 
     def _make_structure(self) -> StructureLearner:

@@ -33,7 +33,7 @@ from lindero.bayes.reading import read_new_rows, warn_of_text
 from lindero.bayes.tables.schema import Schema, Table
 from lindero.bayes.tables.user_table import UserTable, find_free_name
 from lindero.runtime.arrays import Array
-from lindero.validation import row_factors
+from lindero.validation import keep_parameters, row_factors
 
 #: What fitting sets beside names that end with an underscore.
 _PRIVATE = {"_attributes", "_model", "_varying", "_whole", "_values", "_total_weight"}
@@ -200,21 +200,7 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         random_state: Any = None,
         callback: ClusteringCallback | None = None,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.method = method
-        self.alpha = alpha
-        self.min_scale = min_scale
-        self.penalty = penalty
-        self.numeric = numeric
-        self.n_bins = n_bins
-        self.categorical_features = categorical_features
-        self.unseen = unseen
-        self.max_clusters = max_clusters
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.callback = callback
+        keep_parameters(self, locals())
 
     _attributes: Attributes
     _model: tuple[Network, Array, Array]  # with means and standard deviations of Gaussian columns

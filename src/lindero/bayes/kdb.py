@@ -29,6 +29,7 @@ from lindero.bayes.learner import StructureLearner
 from lindero.bayes.networks.network import FamilyCounts
 from lindero.renamed import renamed_parameters
 from lindero.runtime.arrays import Array
+from lindero.validation import keep_parameters
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,7 @@ class KDB(BayesClassifier):
         class_prior: Any = None,
         warm_up: int = 1000,
     ) -> None:
-        self._keep(locals())
+        keep_parameters(self, locals())
 
     def _make_structure(self) -> StructureLearner:
         return KDependence(self.k)

@@ -19,6 +19,7 @@ from lindero.bayes.evidence import AnyCounts
 from lindero.bayes.learner import StructureLearner
 from lindero.bayes.networks.network import FamilyCounts
 from lindero.renamed import renamed_parameters
+from lindero.validation import keep_parameters
 
 
 class NoArcs(StructureLearner):
@@ -142,7 +143,7 @@ class NaiveBayes(BayesClassifier):
         class_prior: Any = None,
         warm_up: int = 1000,
     ) -> None:
-        self._keep(locals())
+        keep_parameters(self, locals())
 
     def _make_structure(self) -> StructureLearner:
         return NoArcs()

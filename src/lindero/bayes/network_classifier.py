@@ -15,6 +15,7 @@ from lindero.bayes.evidence import AnyCounts
 from lindero.bayes.learner import StructureLearner
 from lindero.bayes.networks.network import FamilyCounts, sort_parents_first
 from lindero.renamed import renamed_parameters
+from lindero.validation import keep_parameters
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ class NetworkClassifier(BayesClassifier):
         class_prior: Any = None,
         warm_up: int = 1000,
     ) -> None:
-        self._keep(locals())
+        keep_parameters(self, locals())
 
     def _make_structure(self) -> StructureLearner:
         return GivenArcs(self.arcs, self.without_class)

@@ -20,9 +20,14 @@ from lindero.bayes.evidence import Sample
 from lindero.bayes.tables.schema import Schema, Table
 from lindero.bayes.tables.user_table import UserTable, require_computed
 from lindero.errors import warn_user
-from lindero.labels import declared_classes, label_codes, require_labels
 from lindero.runtime.arrays import Array
-from lindero.validation import class_labels, row_factors
+from lindero.validation import (
+    class_labels,
+    declared_classes,
+    label_codes,
+    require_labels,
+    row_factors,
+)
 
 
 def read_first_sample(

@@ -28,6 +28,7 @@ from lindero.bayes.structure_search.search import CRITERIA, SearchRound, grow_st
 from lindero.bayes.structure_search.structure import CLASS
 from lindero.renamed import renamed_parameters
 from lindero.runtime.arrays import Array
+from lindero.validation import keep_parameters
 
 
 @dataclass(frozen=True)
@@ -276,7 +277,7 @@ class StructuralTM(BayesClassifier):
         fit_prior: bool = True,
         class_prior: Any = None,
     ) -> None:
-        self._keep(locals())
+        keep_parameters(self, locals())
 
     @property
     def _why_all_rows(self) -> str | None:

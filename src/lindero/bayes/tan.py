@@ -37,6 +37,7 @@ from lindero.bayes.learner import StructureLearner
 from lindero.bayes.networks.network import FamilyCounts
 from lindero.renamed import renamed_parameters
 from lindero.runtime.arrays import Array
+from lindero.validation import keep_parameters
 
 
 @dataclass(frozen=True)
@@ -225,7 +226,7 @@ class TAN(BayesClassifier):
         class_prior: Any = None,
         warm_up: int = 1000,
     ) -> None:
-        self._keep(locals())
+        keep_parameters(self, locals())
 
     def _make_structure(self) -> StructureLearner:
         return SpanningTree(self.root)

@@ -122,7 +122,7 @@ def _score(saved: Any, dataset: Any, X: Any, found: Any) -> dict[str, float]:
     from lindero.cli.reading import gather_roles
     from lindero.evaluation.folds import take_rows
     from lindero.evaluation.measures import measure_machine
-    from lindero.labels import missing_values
+    from lindero.validation import missing_values
 
     machine = saved.machine
     has_queries = machine.task != "ranking" or dataset.qid is not None

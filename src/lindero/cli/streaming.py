@@ -34,7 +34,7 @@ from lindero.evaluation.streams import (
     prequential,
     read_stream_labels,
 )
-from lindero.labels import label_codes
+from lindero.validation import label_codes
 
 _ANSWERS = "answers.csv"
 _NAME = "row-{:09d}.lin"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from lindero.labels import missing_values
 from lindero.runtime.arrays import Array
+from lindero.validation import missing_values
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,10 +19,9 @@ from sklearn.utils.validation import column_or_1d
 from lindero.errors import warn_user
 from lindero.evaluation.folds import take_rows
 from lindero.evaluation.registry import CLASSIFICATION, REGRESSION
-from lindero.labels import missing_values, plain_labels, require_labels
 from lindero.runtime.arrays import Array
 from lindero.svm.adaptive.times import plain_times
-from lindero.validation import row_factors
+from lindero.validation import missing_values, plain_labels, require_labels, row_factors
 
 #: Whole numbers are classes up to this many different ones, as in files (`lindero.data.load`).
 _MOST_CLASSES = 20

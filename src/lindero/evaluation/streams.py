@@ -26,9 +26,9 @@ from sklearn.utils.validation import column_or_1d
 
 from lindero.evaluation.rows import read_times, require_count, require_one_each
 from lindero.evaluation.stream_models import StreamTable, adapt_model, copy_untrained
-from lindero.labels import label_codes, require_labels
 from lindero.runtime.arrays import Array
 from lindero.svm.progress import ProgressBar
+from lindero.validation import label_codes, require_labels
 
 #: Bars are not drawn more often.
 _PAUSE_SECONDS = 0.1

@@ -18,7 +18,7 @@ message, then looks at the same again: twenty objects that each hold the one bef
 million. So what is referred to again is weighed, with all that it holds in turn, and the sum is
 bounded by what the file holds.
 
-Writer and reader share a file, although it is long: each method of one undoes one of the other.
+Writer and reader are one file, although it is long: each method of one undoes one of the other.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import type_of_target
 
-from lindero.labels import require_labels
 from lindero.problems.margin import CostMargin
 from lindero.runtime.arrays import Array
 from lindero.solvers.choose import SOLVERS
@@ -24,8 +23,10 @@ from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     class_labels,
+    keep_parameters,
     kernel_function,
     require_every_class,
+    require_labels,
     row_factors,
     sample_weights,
     training_table,
@@ -188,22 +189,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         time_limit: float | None = None,
         callback: Callback | None = None,
     ) -> None:
-        self.C = C
-        self.cost_positive = cost_positive
-        self.cost_negative = cost_negative
-        self.positive_class = positive_class
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.solver = solver
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.callback = callback
+        keep_parameters(self, locals())
 
     # -- fitting ------------------------------------------------------------------------------
 

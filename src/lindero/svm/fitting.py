@@ -27,7 +27,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from lindero.errors import NotSeparableError, warn_user
 from lindero.kernels.operator import KernelFunction, KernelOperator, kernel_operator, origin
-from lindero.labels import known_codes
 from lindero.models.kernel_machine import KernelMachine, linear_weights
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.formulation import Formulation, KernelExpansion, Task
@@ -50,7 +49,7 @@ from lindero.svm.multiclass import (
 )
 from lindero.svm.progress import reporting
 from lindero.svm.transaction import fitting_aside
-from lindero.validation import new_table, numeric_targets, sample_weights, scale_advice
+from lindero.validation import known_codes, new_table, numeric_targets, sample_weights, scale_advice
 
 #: Tasks of at most this many rows run side by side, one thread each; larger ones one by one.
 SIDE_BY_SIDE_ROWS = 20_000

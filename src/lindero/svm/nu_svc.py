@@ -29,6 +29,7 @@ from lindero.svm.multiclass import describe_task
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     class_labels,
+    keep_parameters,
     kernel_function,
     require_every_class,
     sample_weights,
@@ -186,24 +187,7 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         time_limit: float | None = None,
         callback: Callback | None = None,
     ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.multiclass = multiclass
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.callback = callback
+        keep_parameters(self, locals())
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
         require_consistent(self.probability, self.break_ties, self.decision_function_shape)

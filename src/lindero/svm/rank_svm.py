@@ -25,7 +25,13 @@ from lindero.svm.fitting import warn_if_indefinite
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import reporting
 from lindero.svm.transaction import fitting_aside
-from lindero.validation import kernel_function, new_table, scale_advice, training_table
+from lindero.validation import (
+    keep_parameters,
+    kernel_function,
+    new_table,
+    scale_advice,
+    training_table,
+)
 
 #: How far down the list `score` looks.
 _RANKS = 10
@@ -147,17 +153,7 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
         verbose: bool = False,
         callback: Callback | None = None,
     ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.callback = callback
+        keep_parameters(self, locals())
 
     # -- fitting ------------------------------------------------------------------------------
 

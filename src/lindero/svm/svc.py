@@ -19,6 +19,7 @@ from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet, re
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     class_labels,
+    keep_parameters,
     kernel_function,
     require_every_class,
     sample_weights,
@@ -187,26 +188,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         time_limit: float | None = None,
         callback: Callback | None = None,
     ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.solver = solver
-        self.multiclass = multiclass
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.callback = callback
+        keep_parameters(self, locals())
 
     # -- fitting ------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.validation import kernel_function, sample_weights, training_table
+from lindero.validation import keep_parameters, kernel_function, sample_weights, training_table
 
 
 class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
@@ -141,21 +141,7 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         time_limit: float | None = None,
         callback: Callback | None = None,
     ) -> None:
-        self.C = C
-        self.epsilon = epsilon
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.solver = solver
-        self.warm_start = warm_start
-        self.time_limit = time_limit
-        self.callback = callback
+        keep_parameters(self, locals())
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
         begun = time.perf_counter()

@@ -25,9 +25,9 @@ import numpy as np
 from numba import njit
 
 from lindero.bayes.tables.refusals import dates, infinite, mixed, strange
-from lindero.labels import missing_values
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT
+from lindero.validation import missing_values
 
 _DATES = datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64
 

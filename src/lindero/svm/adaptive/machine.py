@@ -7,7 +7,7 @@ becomes at the end: a call that fails changes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -85,7 +85,8 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     def _limits(self, n_problems: int) -> Iterator[Limits]:
         """Limits of one call, which report to the callback, and to a progress bar if `verbose`."""
         most = None if self.max_iter < 0 else self.max_iter
-        with reporting(bool(self.verbose), self.callback) as callback:
+        quiet = nullcontext(self.callback)
+        with reporting(True, self.callback) if self.verbose else quiet as callback:
             yield Limits(most, self.time_limit, callback, n_problems)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]

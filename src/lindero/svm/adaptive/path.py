@@ -19,7 +19,7 @@ brought up to date whenever the number of samples has doubled, together with the
 gaps are measured in. Everything is solved for then, which costs each sample no more than being
 solved for twice.
 
-The file is longer than 500 lines because the engine is one class, which is not cut into files.
+The engine is one class, and so one file, longer than most.
 """
 
 from __future__ import annotations
@@ -42,11 +42,10 @@ from lindero.models.coupled_machine import CoupledKernelMachine, HyperplaneField
 from lindero.problems.coupled import Anchor, CoupledMargin, CoupledProblem, CoupledTube
 from lindero.problems.dual_qp import Judgement, upper_bounds
 from lindero.runtime.arrays import Array, dense
-from lindero.solvers.choose import SMALL_FIT_ROWS
+from lindero.solvers.choose import SMALL_FIT_ROWS, GeneralSolver
 from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
 from lindero.solvers.coupled.trail import Extension, Trail
 from lindero.solvers.solution import Certificate, Limits, Status
-from lindero.solvers.choose import GeneralSolver
 from lindero.svm.adaptive.times import ROW_NUMBERS, TimeAxis
 from lindero.svm.fitting import warn_if_indefinite
 from lindero.validation import kernel_function, scale_advice

@@ -10,13 +10,21 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from lindero.labels import declared_classes, label_codes, require_one_kind
 from lindero.problems.coupled import CoupledMargin
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
 from lindero.svm.adaptive.machine import AdaptiveMachine
 from lindero.svm.adaptive.path import decide, make_margins
-from lindero.validation import class_labels, further_table, require_every_class, training_table
+from lindero.validation import (
+    class_labels,
+    declared_classes,
+    further_table,
+    keep_parameters,
+    label_codes,
+    require_every_class,
+    require_one_kind,
+    training_table,
+)
 
 
 class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
@@ -197,25 +205,7 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         time_limit: float | None = None,
         callback: Callback | None = None,
     ) -> None:
-        self.C = C
-        self.coupling = coupling
-        self.graph = graph
-        self.n_neighbors = n_neighbors
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.time_weighted = time_weighted
-        self.blend = blend
-        self.n_scale = n_scale
-        self.horizon = horizon
-        self.lag_tol = lag_tol
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.callback = callback
+        keep_parameters(self, locals())
 
     # -- fitting ------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from lindero.problems.coupled import CoupledTube
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
 from lindero.svm.adaptive.machine import AdaptiveMachine
-from lindero.validation import further_table, training_table
+from lindero.validation import further_table, keep_parameters, training_table
 
 
 class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
@@ -191,26 +191,7 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
         time_limit: float | None = None,
         callback: Callback | None = None,
     ) -> None:
-        self.C = C
-        self.epsilon = epsilon
-        self.coupling = coupling
-        self.graph = graph
-        self.n_neighbors = n_neighbors
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.time_weighted = time_weighted
-        self.blend = blend
-        self.n_scale = n_scale
-        self.horizon = horizon
-        self.lag_tol = lag_tol
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.time_limit = time_limit
-        self.callback = callback
+        keep_parameters(self, locals())
 
     # -- fitting ------------------------------------------------------------------------------
 

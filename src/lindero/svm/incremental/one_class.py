@@ -24,7 +24,13 @@ from lindero.svm.incremental.estimator import (
 )
 from lindero.svm.incremental.machine import OnlineFormulation
 from lindero.svm.transaction import become, unfitted_copy
-from lindero.validation import new_table, row_factors, sample_weights, unlabelled_table
+from lindero.validation import (
+    keep_parameters,
+    new_table,
+    row_factors,
+    sample_weights,
+    unlabelled_table,
+)
 
 #: The offset is lowered by this share of the values, so that samples on the boundary stay inside.
 _ROUNDING = 1e-12
@@ -160,14 +166,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
         cache_size: float = 200,
         verbose: bool = False,
     ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.window = window
-        self.cache_size = cache_size
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     # -- learning -----------------------------------------------------------------------------
 

@@ -16,13 +16,6 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 
-from lindero.labels import (
-    declared_classes,
-    plain_labels,
-    require_labels,
-    require_one_kind,
-    require_same_kind,
-)
 from lindero.problems.dual_qp import upper_bounds
 from lindero.runtime.arrays import Array
 from lindero.svm.calibration import RefusedMethod
@@ -34,7 +27,18 @@ from lindero.svm.incremental.estimator import (
 )
 from lindero.svm.incremental.machine import OnlineFormulation
 from lindero.svm.transaction import become, unfitted_copy
-from lindero.validation import further_table, row_factors, sample_weights, training_table
+from lindero.validation import (
+    declared_classes,
+    further_table,
+    keep_parameters,
+    plain_labels,
+    require_labels,
+    require_one_kind,
+    require_same_kind,
+    row_factors,
+    sample_weights,
+    training_table,
+)
 
 # -- what a sample becomes ------------------------------------------------------------------------
 
@@ -270,17 +274,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         cache_size: float = 200,
         verbose: bool = False,
     ) -> None:
-        self.C = C
-        self.cost_positive = cost_positive
-        self.cost_negative = cost_negative
-        self.positive_class = positive_class
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.window = window
-        self.cache_size = cache_size
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     # -- learning -----------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from lindero.svm.incremental.machine import OnlineFormulation
 from lindero.svm.transaction import become, unfitted_copy
 from lindero.validation import (
     further_table,
+    keep_parameters,
     numeric_targets,
     row_factors,
     sample_weights,
@@ -151,15 +152,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         cache_size: float = 200,
         verbose: bool = False,
     ) -> None:
-        self.C = C
-        self.epsilon = epsilon
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.window = window
-        self.cache_size = cache_size
-        self.verbose = verbose
+        keep_parameters(self, locals())
 
     # -- learning -----------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from lindero.svm.search.kernel_search import SEARCH_CONSTRAINTS, KernelSearch, h
 from lindero.svm.svc import SVC
 from lindero.validation import (
     class_labels,
+    keep_parameters,
     require_every_class,
     sample_weights,
     training_table,
@@ -165,23 +166,7 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         verbose: bool = False,
         callback: SearchCallback | None = None,
     ) -> None:
-        self.Cs = Cs
-        self.gammas = gammas
-        self.cv = cv
-        self.scoring = scoring
-        self.kernel = kernel
-        self.degree = degree
-        self.coef0 = coef0
-        self.class_weight = class_weight
-        self.tol = tol
-        self.cache_size = cache_size
-        self.max_iter = max_iter
-        self.multiclass = multiclass
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.refit = refit
-        self.verbose = verbose
-        self.callback = callback
+        keep_parameters(self, locals())
 
     @available_if(has_model)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Array:

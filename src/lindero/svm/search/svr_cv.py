@@ -16,7 +16,7 @@ from lindero.svm.progress import SearchCallback
 from lindero.svm.search.folds import SearchFold, Split, cut_rows
 from lindero.svm.search.kernel_search import SEARCH_CONSTRAINTS, KernelSearch
 from lindero.svm.svr import SVR
-from lindero.validation import sample_weights, training_table
+from lindero.validation import keep_parameters, sample_weights, training_table
 
 
 class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -138,20 +138,7 @@ class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
         verbose: bool = False,
         callback: SearchCallback | None = None,
     ) -> None:
-        self.Cs = Cs
-        self.gammas = gammas
-        self.epsilon = epsilon
-        self.cv = cv
-        self.scoring = scoring
-        self.kernel = kernel
-        self.degree = degree
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.max_iter = max_iter
-        self.refit = refit
-        self.verbose = verbose
-        self.callback = callback
+        keep_parameters(self, locals())
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
         X, y = training_table(self, X, y, y_numeric=True)

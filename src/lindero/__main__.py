@@ -1,4 +1,4 @@
-"""``python -m lindero.cli`` is the command ``lindero``."""
+"""``python -m lindero`` is the command ``lindero``."""
 
 from lindero.cli.main import main
 
