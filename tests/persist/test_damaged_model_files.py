@@ -25,7 +25,10 @@ def told(tmp_path_factory):
         capture_output=True,
         text=True,
         cwd=tmp_path_factory.mktemp("damaged"),
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "src")]),
+        },
         timeout=600,
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-5000:]

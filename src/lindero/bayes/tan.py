@@ -93,7 +93,8 @@ def find_tree(
         if relevance is not None:
             first_best = int(np.argmax(require_comparable(relevance, "relevance")[members]))
         root = int(members[first_best])
-    first, second = (members[ends] for ends in np.triu_indices(len(members), 1))
+    # Not all versions of SciPy take graphs with 64-bit indices.
+    first, second = (members[ends].astype(np.int32) for ends in np.triu_indices(len(members), 1))
     # Which edges are chosen depends on their order only. Places in it, from 1, are distinct, and
     # are costs that a sparse graph can hold, where a weight of zero would be no edge.
     places = np.empty(len(first))

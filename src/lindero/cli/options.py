@@ -6,7 +6,7 @@ import functools
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -51,7 +51,14 @@ class DataSource:
         return shlex.join(words)
 
 
-class MachineName(click.ParamType[str]):
+# click before 8.4 has no type parameter here.
+if TYPE_CHECKING:
+    _TextType = click.ParamType[str]
+else:
+    _TextType = click.ParamType
+
+
+class MachineName(_TextType):
     """The name of a machine, with shell completion; when machines are compared, the name may
     include the kernel, as in svc-linear."""
 

@@ -25,7 +25,7 @@ from lindero.solvers.wrappers import HardMarginSolver, PathSolver
 _MOST_SAMPLES = 5_000
 
 
-def leave_one_out(
+def solve_without_each(
     problem: DualQP,
     a: Array,
     make_solver: Callable[..., Solver],

@@ -17,6 +17,7 @@ from lindero.problems.margin import CostMargin
 from lindero.runtime.arrays import Array
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback, Certificate
+from lindero.svm import fitting
 from lindero.svm.calibration import RefusedMethod
 from lindero.svm.costs import class_terms, require_two
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
@@ -244,7 +245,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         training = TrainingSet.of(margin, X, function, weights, codes, n_classes=2)
         return self._train(margin, training, begun, last).interrupted
 
-    decision_function = KernelEstimator._decision_function
+    decision_function = fitting.decision_function
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")
 
@@ -285,7 +286,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             Their signs are the predictions, and
             ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
         """
-        return self._leave_one_out(X, y, (sample_weight, sample_cost))
+        return fitting.leave_one_out(self, X, y, (sample_weight, sample_cost))
 
     def _weigh_again(self, X: Any, targets: Any, sample_weight: Any) -> Array:
         _, weights = _read_weights(X, *sample_weight)

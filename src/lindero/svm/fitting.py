@@ -33,7 +33,7 @@ from lindero.problems.formulation import Formulation, KernelExpansion, Task
 from lindero.runtime.arrays import Array, dense
 from lindero.runtime.threads import TileThreads, single_threaded_blas
 from lindero.solvers.choose import SMALL_FIT_ROWS, choose_solver
-from lindero.solvers.leave_one_out import leave_one_out
+from lindero.solvers.leave_one_out import solve_without_each
 from lindero.solvers.solution import Callback, Certificate, Limits, Solution, Solver, Status
 from lindero.solvers.wrappers import (
     ScaledSolver,
@@ -414,24 +414,6 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         labels: Array = self.classes_[codes]
         return labels
 
-    # Classifiers have this as their `decision_function`; regressions have none.
-    def _decision_function(self, X: Any) -> Array:
-        """Signed distance-like values: how far each row is on a class's side.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to judge; of shape (n_samples, n_training_rows) if the kernel is precomputed.
-
-        Returns
-        -------
-        values : ndarray
-            Shape (n_samples,) for two classes: positive on the side of ``classes_[1]``. With more,
-            one column per class, or per pair of classes if ``decision_function_shape="ovo"`` (and
-            ``multiclass="ovo"``).
-        """
-        return self._shape(self._values(X))
-
     def _shape(self, values: Array) -> Array:
         """The outputs of all machines as `decision_function` gives them."""
         if self._machines_.n_support is None:
@@ -501,61 +483,6 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return np.zeros(len(self.intercept_))
 
     # ν-machines have no such method: their sums change with every sample.
-    def _leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
-        """Decision values (of a regression, predictions) of each training row from a machine
-        trained without that row. Exact.
-
-        Rows that are not support vectors need no work: the machine is the same without them. All
-        parameters of the fit are kept, those derived from data (``gamma="scale"``,
-        ``class_weight="balanced"``) included, and so are `max_iter` and `time_limit`. Solutions
-        go to a thousandth of `tol`.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            The data given to `fit`.
-
-        Returns
-        -------
-        values : ndarray
-            In the shape of `decision_function`. For two classes, their signs are the predictions,
-            and ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
-        """
-        X, targets, weights = self._read_again(X, y, sample_weight)
-        restated = self._restate(X, targets, weights)
-        machines = self._machines_
-        for _, problem, _, _ in restated:
-            if machines.n_support is None:
-                if problem.kernel.n_samples < 2:
-                    raise ValueError("leave_one_out needs two samples of positive weight at least.")
-            elif min((problem.s > 0).sum(), (problem.s < 0).sum()) < 2:
-                raise ValueError(
-                    "leave_one_out needs two samples of each class at least: a class has a single "
-                    "sample of positive weight, and no machine can be trained without it."
-                )
-        formulation = machines.formulation
-        assert formulation is not None
-        tol = _SHARE_OF_TOL * self.tol * formulation.unit
-        values, unfinished = self._values(X), list[bool]()
-        with self._reporting() as callback:
-            limits = self._limits(callback, len(self.support_))
-            for number, (task, problem, a, _) in enumerate(restated):
-                shape = (len(task.rows), self.n_features_in_)
-                make_solver = self._choose_solver(formulation, machines.function, shape)
-                values[task.rows, number], more = leave_one_out(
-                    problem, a, make_solver, tol, self.cache_size, limits
-                )
-                unfinished += more
-        if any(unfinished):
-            warn_user(
-                f"{sum(unfinished)} of {len(unfinished)} solutions of leave_one_out stopped before "
-                f"their KKT gaps were within {tol:.0e}: their values are approximate. Raise "
-                "max_iter or time_limit, or scale the features "
-                "(sklearn.preprocessing.StandardScaler).",
-                ConvergenceWarning,
-            )
-        return self._shape(values)
-
     def _restate(
         self, X: Any, targets: Any, weights: Array
     ) -> list[tuple[Task, DualQP, Array, Any]]:
@@ -625,6 +552,83 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+# -- methods that only some estimators have --------------------------------------------------------
+
+
+def decision_function(self: KernelEstimator, X: Any) -> Array:
+    """Signed distance-like values: how far each row is on a class's side.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Rows to judge; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+    Returns
+    -------
+    values : ndarray
+        Shape (n_samples,) for two classes: positive on the side of ``classes_[1]``. With more,
+        one column per class, or per pair of classes if ``decision_function_shape="ovo"`` (and
+        ``multiclass="ovo"``).
+    """
+    return self._shape(self._values(X))
+
+
+def leave_one_out(self: KernelEstimator, X: Any, y: Any, sample_weight: Any = None) -> Array:
+    """Decision values (of a regression, predictions) of each training row from a machine
+    trained without that row. Exact.
+
+    Rows that are not support vectors need no work: the machine is the same without them. All
+    parameters of the fit are kept, those derived from data (``gamma="scale"``,
+    ``class_weight="balanced"``) included, and so are `max_iter` and `time_limit`. Solutions
+    go to a thousandth of `tol`.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        The data given to `fit`.
+
+    Returns
+    -------
+    values : ndarray
+        In the shape of `decision_function`. For two classes, their signs are the predictions,
+        and ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
+    """
+    X, targets, weights = self._read_again(X, y, sample_weight)
+    restated = self._restate(X, targets, weights)
+    machines = self._machines_
+    for _, problem, _, _ in restated:
+        if machines.n_support is None:
+            if problem.kernel.n_samples < 2:
+                raise ValueError("leave_one_out needs two samples of positive weight at least.")
+        elif min((problem.s > 0).sum(), (problem.s < 0).sum()) < 2:
+            raise ValueError(
+                "leave_one_out needs two samples of each class at least: a class has a single "
+                "sample of positive weight, and no machine can be trained without it."
+            )
+    formulation = machines.formulation
+    assert formulation is not None
+    tol = _SHARE_OF_TOL * self.tol * formulation.unit
+    values, unfinished = self._values(X), list[bool]()
+    with self._reporting() as callback:
+        limits = self._limits(callback, len(self.support_))
+        for number, (task, problem, a, _) in enumerate(restated):
+            shape = (len(task.rows), self.n_features_in_)
+            make_solver = self._choose_solver(formulation, machines.function, shape)
+            values[task.rows, number], more = solve_without_each(
+                problem, a, make_solver, tol, self.cache_size, limits
+            )
+            unfinished += more
+    if any(unfinished):
+        warn_user(
+            f"{sum(unfinished)} of {len(unfinished)} solutions of leave_one_out stopped before "
+            f"their KKT gaps were within {tol:.0e}: their values are approximate. Raise "
+            "max_iter or time_limit, or scale the features "
+            "(sklearn.preprocessing.StandardScaler).",
+            ConvergenceWarning,
+        )
+    return self._shape(values)
 
 
 def adopt_solutions(

@@ -17,6 +17,7 @@ from lindero.problems.dual_qp import ROUNDING
 from lindero.problems.margin import NuMargin, largest_nu, margin_of
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback, Status
+from lindero.svm import fitting
 from lindero.svm.calibration import RefusedMethod
 from lindero.svm.fitting import (
     FittedMachines,
@@ -240,7 +241,7 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
                 UserWarning,
             )
 
-    decision_function = KernelEstimator._decision_function
+    decision_function = fitting.decision_function
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")
 

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from lindero.problems.margin import Margin
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
+from lindero.svm import fitting
 from lindero.svm.calibration import RefusedMethod
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet, require_consistent
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
@@ -207,7 +208,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         training = TrainingSet.of(margin, X, function, weights, codes, n_classes, self.multiclass)
         return self._train(margin, training, begun, last).interrupted
 
-    decision_function = KernelEstimator._decision_function
-    leave_one_out = KernelEstimator._leave_one_out
+    decision_function = fitting.decision_function
+    leave_one_out = fitting.leave_one_out
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")

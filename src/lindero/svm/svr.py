@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from lindero.problems.tube import Tube
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
+from lindero.svm import fitting
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import keep_parameters, kernel_function, sample_weights, training_table
@@ -152,4 +153,4 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         training = TrainingSet.of(tube, X, function, weights, y)
         return self._train(tube, training, begun, last).interrupted
 
-    leave_one_out = KernelEstimator._leave_one_out
+    leave_one_out = fitting.leave_one_out

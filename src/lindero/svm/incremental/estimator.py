@@ -126,21 +126,6 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
             )
         return self._machine
 
-    # Classifiers and detectors have this as their `decision_function`.
-    def _decide(self, X: Any) -> Array:
-        """Signed values: positive on the side of ``classes_[1]``, or inside the region.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to judge.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,)
-        """
-        return self._model.decision_values(new_table(self, X))
-
     # -- attributes ---------------------------------------------------------------------------
 
     @property
@@ -222,23 +207,6 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
         return leave_one_out(self._require_machine())
 
     # Machines with a penalty have this as their `path`.
-    def _path(self, C_from: float, C_to: float) -> PenaltyPath:
-        """The solutions for all values of C between two, exactly.
-
-        Coefficients and intercept are piecewise linear in C; the path has a row for each
-        breakpoint. The model itself stays as it is.
-
-        Parameters
-        ----------
-        C_from, C_to : float
-            The ends, positive and finite.
-
-        Returns
-        -------
-        path : PenaltyPath
-        """
-        return follow_penalty(self._require_machine(), C_from, C_to)
-
     @property
     def certificate_(self) -> Certificate:
         """How near the model is to the optimum over the samples held, by the values that updates
@@ -457,3 +425,39 @@ def adopt_state(estimator: IncrementalEstimator, state: dict[str, Any]) -> None:
     machine = IncrementalMachine.from_state(formulation, state, bool(estimator.verbose))
     own = {name: value for name, value in state.items() if name not in machine.state()}
     estimator.__dict__.update(own, _machine=machine)
+
+
+# -- methods that only some estimators have --------------------------------------------------------
+
+
+def decision_function(self: IncrementalEstimator, X: Any) -> Array:
+    """Signed values: positive on the side of ``classes_[1]``, or inside the region.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Rows to judge.
+
+    Returns
+    -------
+    values : ndarray of shape (n_samples,)
+    """
+    return self._model.decision_values(new_table(self, X))
+
+
+def path(self: IncrementalEstimator, C_from: float, C_to: float) -> PenaltyPath:
+    """The solutions for all values of C between two, exactly.
+
+    Coefficients and intercept are piecewise linear in C; the path has a row for each
+    breakpoint. The model itself stays as it is.
+
+    Parameters
+    ----------
+    C_from, C_to : float
+        The ends, positive and finite.
+
+    Returns
+    -------
+    path : PenaltyPath
+    """
+    return follow_penalty(self._require_machine(), C_from, C_to)

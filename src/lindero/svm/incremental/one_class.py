@@ -17,6 +17,7 @@ from lindero.runtime.arrays import Array
 from lindero.solvers.active_set import Point
 from lindero.solvers.solution import Solver
 from lindero.solvers.wrappers import ScaledSolver
+from lindero.svm.incremental import estimator
 from lindero.svm.incremental.estimator import (
     INCREMENTAL_CONSTRAINTS,
     IncrementalEstimator,
@@ -259,7 +260,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
         """What `score_samples` is compared with."""
         return -self._model.intercept
 
-    decision_function = IncrementalEstimator._decide
+    decision_function = estimator.decision_function
 
     def score_samples(self, X: Any) -> Array:
         """The values without the offset: larger where there are more data.

@@ -20,6 +20,7 @@ from lindero.problems.dual_qp import upper_bounds
 from lindero.runtime.arrays import Array
 from lindero.svm.calibration import RefusedMethod
 from lindero.svm.costs import class_terms, require_two
+from lindero.svm.incremental import estimator
 from lindero.svm.incremental.estimator import (
     INCREMENTAL_CONSTRAINTS,
     IncrementalEstimator,
@@ -455,8 +456,8 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
 
     # -- insight and decisions ----------------------------------------------------------------
 
-    path = IncrementalEstimator._path
-    decision_function = IncrementalEstimator._decide
+    path = estimator.path
+    decision_function = estimator.decision_function
 
     def predict(self, X: Any) -> Array:
         """The class of each row.
@@ -470,7 +471,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         -------
         labels : ndarray of shape (n_samples,)
         """
-        codes = (self._decide(X) >= 0).astype(np.intp)
+        codes = (self.decision_function(X) >= 0).astype(np.intp)
         labels: Array = self.classes_[np.minimum(codes, len(self.classes_) - 1)]
         return labels
 

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 from lindero.problems.dual_qp import upper_bounds
 from lindero.problems.tube import tube_terms
 from lindero.runtime.arrays import Array
+from lindero.svm.incremental import estimator
 from lindero.svm.incremental.estimator import (
     INCREMENTAL_CONSTRAINTS,
     IncrementalEstimator,
@@ -246,7 +247,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
 
     # -- insight and predictions --------------------------------------------------------------
 
-    path = IncrementalEstimator._path
+    path = estimator.path
 
     def predict(self, X: Any) -> Array:
         """The value of the regression at each row.
@@ -260,4 +261,4 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         -------
         values : ndarray of shape (n_samples,)
         """
-        return self._decide(X)
+        return estimator.decision_function(self, X)
