@@ -32,7 +32,7 @@ Case = tuple[str, Callable[[], float]]
 
 
 def repeat(
-    work: Callable[[], float], patience: float = 1.5, most: int = 300
+    work: Callable[[], float], patience: float = 0.8, most: int = 300
 ) -> tuple[float, float]:
     """The least time of several runs, and the number that the last one returned."""
     work()
@@ -176,7 +176,7 @@ def adaptive_cases() -> Iterator[Case]:
 
 
 def bayes_cases() -> Iterator[Case]:
-    from bayes import linked
+    from data_sets import linked
     from lindero.bayes import AODE, KDB, TAN, NaiveBayes, StructuralTM
 
     every = {"categorical_features": "all"}

@@ -21,7 +21,7 @@ import pandas as pd
 from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
-from data_sets import FOLDER
+from data_sets import FOLDER, linked
 from lindero.bayes import AODE, KDB, TAN, NaiveBayes
 from peers import best_time
 from svc import machine, table
@@ -36,18 +36,6 @@ WEKA = {
 
 #: Sets whose whole numbers are names of categories.
 ALL_CATEGORIES = ("corral", "lymphography", "vote")
-
-
-def linked(n: int, d: int, n_values: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Categories that depend on the class and, each, on the column before."""
-    random = np.random.default_rng(seed)
-    y = random.integers(0, 2, n)
-    X = np.empty((n, d), dtype=np.int64)
-    X[:, 0] = random.integers(0, n_values, n)
-    for j in range(1, d):
-        follows = random.random(n) < 0.3
-        X[:, j] = np.where(follows, X[:, j - 1] + y, random.integers(0, n_values, n)) % n_values
-    return X, y
 
 
 def fitted(model: Any, X: Any, y: Any) -> Any:
@@ -118,7 +106,8 @@ _MILLION = """
 import sys, time
 sys.path.insert(0, {here!r})
 import numpy as np
-from bayes import fitted, linked
+from bayes import fitted
+from data_sets import linked
 from lindero.bayes import TAN
 X, y = linked(1_000_000, 30, 5)
 X = X.astype(np.uint8)

@@ -36,6 +36,18 @@ def synthetic(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return StandardScaler().fit_transform(X), y
 
 
+def linked(n: int, d: int, n_values: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Categories that depend on the class and, each, on the column before."""
+    random = np.random.default_rng(seed)
+    y = random.integers(0, 2, n)
+    X = np.empty((n, d), dtype=np.int64)
+    X[:, 0] = random.integers(0, n_values, n)
+    for j in range(1, d):
+        follows = random.random(n) < 0.3
+        X[:, j] = np.where(follows, X[:, j - 1] + y, random.integers(0, n_values, n)) % n_values
+    return X, y
+
+
 def svmlight(name: str, n_features: int, dense: bool = False) -> tuple[Any, np.ndarray]:
     """A file of the folder in that format, with labels."""
     X, y = load_svmlight_file(str(FOLDER / f"{name}.svm.gz"), n_features=n_features)

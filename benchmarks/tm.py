@@ -28,7 +28,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import OneHotEncoder
 
-from bayes import ALL_CATEGORIES, linked
+from bayes import ALL_CATEGORIES
 from data_sets import FOLDER
 from lindero.bayes import TAN, NaiveBayes, StructuralTM
 from peers import best_time

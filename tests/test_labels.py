@@ -7,10 +7,10 @@ from numpy.testing import assert_array_equal
 
 from lindero.svm import SVC, SVCCV, AdaptiveSVC, CostSensitiveSVC, IncrementalSVC, NuSVC
 from lindero.validation import (
-    declared_classes,
-    known_codes,
-    label_codes,
-    missing_values,
+    encode_known_labels,
+    encode_labels,
+    find_missing,
+    read_declared_classes,
     require_labels,
 )
 
@@ -105,13 +105,13 @@ def test_text_among_numbers_is_refused_by_row(machine):
 def test_arrays_among_labels_are_not_missing():
     odd = np.empty(2, dtype=object)
     odd[:] = [np.arange(2), None]
-    assert_array_equal(missing_values(odd), [False, True])
+    assert_array_equal(find_missing(odd), [False, True])
 
 
 @pytest.mark.parametrize("classes", [["a", None], ["a", np.nan], np.array([0.0, np.nan])])
 def test_classes_are_labels_too(classes):
     with pytest.raises(ValueError, match=r"classes=\[.*missing value"):
-        declared_classes(classes)
+        read_declared_classes(classes)
 
 
 # -- codes of labels ------------------------------------------------------------------------------
@@ -121,30 +121,32 @@ def test_classes_are_labels_too(classes):
 @pytest.mark.parametrize("known", [str, object])
 def test_the_same_text_has_the_same_code_in_any_array(kind, known):
     classes = np.array(["fine", "ill"], dtype=known)
-    assert_array_equal(label_codes(np.array(TEXT, dtype=kind), classes, ""), [1, 0, 1, 0, 1, 0])
+    assert_array_equal(encode_labels(np.array(TEXT, dtype=kind), classes, ""), [1, 0, 1, 0, 1, 0])
 
 
 @pytest.mark.parametrize("y", [[True, False], [1.0, 0.0], np.array([1, 0], dtype=object)])
 def test_the_same_number_has_the_same_code_in_any_array(y):
-    assert_array_equal(label_codes(np.asarray(y), np.array([0, 1]), ""), [1, 0])
+    assert_array_equal(encode_labels(np.asarray(y), np.array([0, 1]), ""), [1, 0])
 
 
 @pytest.mark.parametrize("kind", [str, object])
 def test_an_unknown_label_is_named_with_its_row_and_what_to_do(kind):
     y = np.array(["fine", "worse", "zzz"], dtype=kind)
     with pytest.raises(ValueError, match=r"label 'worse' in row 1.*\['fine', 'ill'\]\. Do this\."):
-        label_codes(y, np.array(["fine", "ill"], dtype=object), "Do this.")
+        encode_labels(y, np.array(["fine", "ill"], dtype=object), "Do this.")
 
 
 def test_text_for_numbers_is_refused_and_only_that():
     with pytest.raises(ValueError, match=r"labels like '0'.*like 0: text and numbers"):
-        label_codes(np.array(["0", "1"], dtype=object), np.array([0, 1]), "")
+        encode_labels(np.array(["0", "1"], dtype=object), np.array([0, 1]), "")
     with pytest.raises(ValueError, match=r"labels like 0.*like 'a': text and numbers"):
-        label_codes(np.array([0, 1]), np.array(["a", "b"], dtype=object), "")
+        encode_labels(np.array([0, 1]), np.array(["a", "b"], dtype=object), "")
 
 
 def test_labels_of_a_fitted_model_may_come_in_another_array():
     classes = np.array(["fine", "ill"])
-    assert_array_equal(known_codes(pd.Series(TEXT, dtype="category"), classes), [1, 0, 1, 0, 1, 0])
+    assert_array_equal(
+        encode_known_labels(pd.Series(TEXT, dtype="category"), classes), [1, 0, 1, 0, 1, 0]
+    )
     with pytest.raises(ValueError, match="y has no label in row 3"):
-        known_codes(WITH_A_GAP["series"], classes)
+        encode_known_labels(WITH_A_GAP["series"], classes)

@@ -9,16 +9,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from lindero.kernels.operator import KernelFunction
 from lindero.svm import SVC
 from lindero.validation import (
-    class_labels,
-    class_weights,
+    advise_scaling,
+    compute_class_weights,
+    compute_total_variance,
+    find_classes,
     is_plain,
-    kernel_function,
-    new_table,
+    make_kernel_function,
+    read_new_table,
+    read_sample_weights,
+    read_training_table,
     require_every_class,
-    sample_weights,
-    scale_advice,
-    total_variance,
-    training_table,
 )
 
 LINEAR = KernelFunction("linear")
@@ -29,27 +29,27 @@ Y = np.arange(12) % 3
 @pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.int64, np.float32, np.float64, bool])
 def test_a_table_keeps_its_number_type_and_memory(dtype):
     table = (X > 0).astype(dtype)
-    clean, _ = training_table(SVC(), table, Y)
+    clean, _ = read_training_table(SVC(), table, Y)
     assert clean.dtype == dtype
     assert np.shares_memory(clean, table)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.longdouble])
 def test_number_types_without_fast_arithmetic_become_double(dtype):
-    clean, _ = training_table(SVC(), X.astype(dtype), Y)
+    clean, _ = read_training_table(SVC(), X.astype(dtype), Y)
     assert clean.dtype == np.float64
 
 
 @pytest.mark.parametrize("form", [sp.csc_array, sp.coo_matrix, sp.csr_matrix])
 def test_sparse_tables_become_csr_arrays(form):
-    clean, _ = training_table(SVC(), form(X), Y)
+    clean, _ = read_training_table(SVC(), form(X), Y)
     assert isinstance(clean, sp.csr_array)
     assert_array_equal(clean.toarray(), X)
 
 
 def test_sparse_entries_given_twice_are_added_in_a_copy():
     twice = sp.csr_array(([1.0, 2.0, 5.0], [1, 1, 0], [0, 2, 3]), shape=(2, 2))
-    clean, _ = training_table(SVC(), twice, [0, 1])
+    clean, _ = read_training_table(SVC(), twice, [0, 1])
     assert_array_equal(clean.toarray(), [[0, 3], [5, 0]])
     assert clean.nnz == 2
     assert twice.nnz == 3
@@ -57,30 +57,30 @@ def test_sparse_entries_given_twice_are_added_in_a_copy():
 
 def test_the_width_and_names_of_a_table_are_remembered():
     estimator = SVC()
-    training_table(estimator, pd.DataFrame(X, columns=["a", "b", "c"]), Y)
+    read_training_table(estimator, pd.DataFrame(X, columns=["a", "b", "c"]), Y)
     assert estimator.n_features_in_ == 3
     assert_array_equal(estimator.feature_names_in_, ["a", "b", "c"])
     with pytest.raises(ValueError, match=r"2 features.*expecting 3"):
-        new_table(estimator, X[:, :2])
+        read_new_table(estimator, X[:, :2])
 
 
 def test_a_kernel_matrix_must_be_square_and_dense():
     with pytest.raises(ValueError, match=r"square.*\(12, 3\)"):
-        training_table(SVC(kernel="precomputed"), X, Y)
+        read_training_table(SVC(kernel="precomputed"), X, Y)
     with pytest.raises(TypeError, match=r"[Ss]parse"):
-        training_table(SVC(kernel="precomputed"), sp.csr_array(X @ X.T), Y)
+        read_training_table(SVC(kernel="precomputed"), sp.csr_array(X @ X.T), Y)
 
 
 def test_without_weights_all_rows_weigh_one():
-    assert_array_equal(sample_weights(None, X), np.ones(12))
+    assert_array_equal(read_sample_weights(None, X), np.ones(12))
 
 
 def test_one_number_is_the_weight_of_all_rows():
-    assert_array_equal(sample_weights(2.5, X), np.full(12, 2.5))
+    assert_array_equal(read_sample_weights(2.5, X), np.full(12, 2.5))
 
 
 def test_weights_of_any_number_type_become_double():
-    weights = sample_weights(np.arange(12, dtype=np.int8) + 1, X)
+    weights = read_sample_weights(np.arange(12, dtype=np.int8) + 1, X)
     assert weights.dtype == np.float64
 
 
@@ -93,14 +93,16 @@ def test_the_class_without_weight_is_named():
 def test_balanced_class_weights_count_rows_by_weight():
     y = np.array([0, 0, 0, 1])
     weights = np.array([1.0, 0.0, 2.0, 1.0])
-    factors = class_weights("balanced", np.array([0, 1]), y, weights)
-    repeated = class_weights("balanced", np.array([0, 1]), np.array([0, 0, 0, 1]), np.ones(4))
+    factors = compute_class_weights("balanced", np.array([0, 1]), y, weights)
+    repeated = compute_class_weights(
+        "balanced", np.array([0, 1]), np.array([0, 0, 0, 1]), np.ones(4)
+    )
     assert_allclose(factors, repeated)
     assert_allclose(factors, [4 / (2 * 3), 4 / (2 * 1)])
 
 
 def test_classes_that_a_dictionary_leaves_out_weigh_one():
-    factors = class_weights({1: 3.0}, np.arange(3), Y, np.ones(12))
+    factors = compute_class_weights({1: 3.0}, np.arange(3), Y, np.ones(12))
     assert_array_equal(factors, [1.0, 3.0, 1.0])
 
 
@@ -108,45 +110,45 @@ def test_classes_that_a_dictionary_leaves_out_weigh_one():
 def test_the_variance_is_that_of_all_entries_with_rows_repeated_by_weight(form):
     weights = np.random.default_rng(1).integers(0, 4, 12)
     expected = np.repeat(X, weights, axis=0).var()
-    assert_allclose(total_variance(form(X), weights.astype(float)), expected, rtol=1e-12)
+    assert_allclose(compute_total_variance(form(X), weights.astype(float)), expected, rtol=1e-12)
 
 
 def test_the_variance_of_data_far_from_zero_keeps_its_digits():
-    assert_allclose(total_variance(X + 1e6, np.ones(12)), X.var(), rtol=1e-6)
+    assert_allclose(compute_total_variance(X + 1e6, np.ones(12)), X.var(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16, np.float32])
 def test_the_variance_of_small_number_types_does_not_overflow(dtype):
     table = np.random.default_rng(0).integers(0, 127, size=(20000, 5)).astype(dtype)
     expected = table.astype(float).var()
-    assert_allclose(total_variance(table, np.ones(20000)), expected, rtol=1e-6)
+    assert_allclose(compute_total_variance(table, np.ones(20000)), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
     ("gamma", "expected"), [("auto", 1 / 3), ("scale", 1 / (3 * X.var())), (0.25, 0.25)]
 )
 def test_gamma_is_a_rule_or_a_number(gamma, expected):
-    function = kernel_function(SVC(gamma=gamma), X, np.ones(12))
+    function = make_kernel_function(SVC(gamma=gamma), X, np.ones(12))
     assert_allclose(function.gamma, expected)
 
 
 def test_gamma_scale_of_constant_data_is_one():
-    assert kernel_function(SVC(), np.ones((4, 2)), np.ones(4)).gamma == 1.0
+    assert make_kernel_function(SVC(), np.ones((4, 2)), np.ones(4)).gamma == 1.0
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_scale_advice_is_given_only_where_features_differ_a_thousandfold(form):
-    assert scale_advice(form(X), LINEAR) == ""
-    assert "1e+04" in scale_advice(form(np.array([[1.0, 1e4], [0.0, 0.0]])), LINEAR)
+    assert advise_scaling(form(X), LINEAR) == ""
+    assert "1e+04" in advise_scaling(form(np.array([[1.0, 1e4], [0.0, 0.0]])), LINEAR)
 
 
 def test_scale_advice_ignores_constant_features():
-    assert scale_advice(np.array([[1.0, 7e9, 0.0], [2.0, 7e9, 0.0]]), LINEAR) == ""
+    assert advise_scaling(np.array([[1.0, 7e9, 0.0], [2.0, 7e9, 0.0]]), LINEAR) == ""
 
 
 def test_scale_advice_takes_integers_of_any_size():
     wide = np.array([[-(2**62), 1], [2**62, 3]], dtype=np.int64)
-    assert "scale them first" in scale_advice(wide, LINEAR)
+    assert "scale them first" in advise_scaling(wide, LINEAR)
 
 
 @pytest.mark.parametrize(
@@ -172,12 +174,12 @@ def test_only_finite_dense_floats_are_taken_without_a_closer_look(table, plain):
 
 def test_a_plain_table_of_another_width_or_without_its_names_gets_the_closer_look():
     estimator = SVC().fit(X, Y)
-    assert new_table(estimator, X) is X
+    assert read_new_table(estimator, X) is X
     with pytest.raises(ValueError, match="features"):
-        new_table(estimator, X[:, :2])
+        read_new_table(estimator, X[:, :2])
     named = SVC().fit(pd.DataFrame(X, columns=["a", "b", "c"]), Y)
     with pytest.warns(UserWarning, match="feature names"):
-        new_table(named, X)
+        read_new_table(named, X)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -185,12 +187,12 @@ def test_the_place_of_a_value_that_is_not_finite_is_named(value):
     bad = X.copy()
     bad[7, 1] = value
     with pytest.raises(ValueError, match=r"Input X contains.*row 7, column 1\."):
-        training_table(SVC(), bad, Y)
+        read_training_table(SVC(), bad, Y)
     frame = pd.DataFrame(bad, columns=["a", "b", "c"])
     with pytest.raises(ValueError, match=r"Input X contains.*row 7, column 'b'\."):
-        training_table(SVC(), frame, Y)
+        read_training_table(SVC(), frame, Y)
     with pytest.raises(ValueError, match=r"row 7, column 'b'"):
-        new_table(SVC().fit(pd.DataFrame(X, columns=["a", "b", "c"]), Y), frame)
+        read_new_table(SVC().fit(pd.DataFrame(X, columns=["a", "b", "c"]), Y), frame)
 
 
 def test_the_place_of_a_missing_value_of_pandas_is_named():
@@ -200,11 +202,11 @@ def test_the_place_of_a_missing_value_of_pandas_is_named():
     place = r"Input X contains NaN\..*row 7, column 'count'\..*SimpleImputer"
     for table in (frame, frame[["count"]], frame.astype({"count": object})):
         with pytest.raises(ValueError, match=place):
-            training_table(SVC(), table, Y)
+            read_training_table(SVC(), table, Y)
     with pytest.raises(ValueError, match=place):
-        new_table(whole, frame)
+        read_new_table(whole, frame)
     with pytest.raises(ValueError, match=r"Input X contains NaN\..*row 7, column 1\."):
-        training_table(SVC(), frame.to_numpy(dtype=object), Y)
+        read_training_table(SVC(), frame.to_numpy(dtype=object), Y)
 
 
 @pytest.mark.parametrize(
@@ -216,16 +218,16 @@ def test_the_place_of_a_missing_value_of_pandas_is_named():
     ],
 )
 def test_classes_are_sorted_and_labels_numbered(labels, classes, codes):
-    found, numbers = class_labels(np.array(labels))
+    found, numbers = find_classes(np.array(labels))
     assert_array_equal(found, classes)
     assert_array_equal(numbers, codes)
 
 
 def test_a_single_class_is_named():
     with pytest.raises(ValueError, match=r"only one class.*'spam'"):
-        class_labels(np.array(["spam", "spam"]))
+        find_classes(np.array(["spam", "spam"]))
 
 
 def test_continuous_labels_are_refused():
     with pytest.raises(ValueError, match="continuous"):
-        class_labels(np.array([0.1, 0.2, 0.3]))
+        find_classes(np.array([0.1, 0.2, 0.3]))

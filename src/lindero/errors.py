@@ -86,7 +86,7 @@ class NewerFormatError(ModelFileError):
     """A model file in a later format than this version of lindero knows: a later one reads it."""
 
 
-#: Packages whose lines are none of a user's.
+#: Packages that are skipped when looking for the user's own line.
 _NOT_THE_USERS = ("lindero", "sklearn")
 
 

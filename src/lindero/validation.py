@@ -1,7 +1,7 @@
 """From anything a user may pass to clean arrays, or to an error that says what to do.
 
 scikit-learn's own checks are used wherever they exist, so that messages and behaviour match what
-its users know; this layer, with `labels`, is the lowest that imports it.
+its users know; this layer is the lowest that imports it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ _BLOCK_NUMBERS = 2**18
 _CLOSE = 1024
 
 
-def training_table(estimator: Any, X: Any, y: Any, y_numeric: bool = False) -> tuple[Any, Array]:
+def read_training_table(
+    estimator: Any, X: Any, y: Any, y_numeric: bool = False
+) -> tuple[Any, Array]:
     """X as a dense array (its own numeric dtype kept) or CSR array, and y as a vector (of float64
     if `y_numeric`).
 
@@ -54,21 +56,23 @@ def training_table(estimator: Any, X: Any, y: Any, y_numeric: bool = False) -> t
     return _plain(X), y.astype(np.float64) if y_numeric else y
 
 
-def further_table(estimator: Any, X: Any, y: Any, y_numeric: bool = False) -> tuple[Any, Array]:
+def read_further_table(
+    estimator: Any, X: Any, y: Any, y_numeric: bool = False
+) -> tuple[Any, Array]:
     """The same for more rows, of the width seen first."""
     kinds = "biuf" if y_numeric else "biufU"
     named = hasattr(estimator, "feature_names_in_")
     plain = not named and is_plain(X) and X.shape[1] == estimator.n_features_in_
     if plain and is_plain_vector(y, X.shape[0], kinds):
         return X, y.astype(np.float64) if y_numeric else y
-    X = new_table(estimator, X)
+    X = read_new_table(estimator, X)
     if y is None:
         raise ValueError("y is needed: one value for each row of X.")
     if not y_numeric:
         require_labels(y)
     y = column_or_1d(y, warn=True)
     if y_numeric:
-        y = numeric_targets(y)
+        y = read_numeric_targets(y)
     elif y.dtype.kind == "f":
         y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
     _require_as_many(y, X)
@@ -81,7 +85,7 @@ def _require_as_many(y: Any, X: Any) -> None:
         raise ValueError(f"y has {count} values, but X has {n_rows} rows: pass one for each row.")
 
 
-def unlabelled_table(estimator: Any, X: Any) -> Any:
+def read_unlabelled_table(estimator: Any, X: Any) -> Any:
     """The same for a machine that learns without y."""
     require_numeric_columns(X)
     X = _check_table(estimator, X)
@@ -98,7 +102,7 @@ def _require_square(X: Any) -> None:
         )
 
 
-def new_table(estimator: Any, X: Any) -> Any:
+def read_new_table(estimator: Any, X: Any) -> Any:
     """X of predict, of the width seen in fit."""
     named = hasattr(estimator, "feature_names_in_")
     if not named and is_plain(X) and X.shape[1] == estimator.n_features_in_:
@@ -134,7 +138,7 @@ def _first_not_finite(X: Any) -> tuple[int, Any] | None:
     try:
         bad = ~np.isfinite(np.asarray(X, dtype=np.float64))
     except (TypeError, ValueError):  # no number of NumPy's is like pandas' NA
-        bad = np.asarray(X.isna() if hasattr(X, "isna") else missing_values(np.asarray(X)))
+        bad = np.asarray(X.isna() if hasattr(X, "isna") else find_missing(np.asarray(X)))
     if bad.ndim != 2 or not bad.any():
         return None
     row, column = (int(place) for place in np.argwhere(bad)[0])
@@ -162,7 +166,9 @@ def is_plain_vector(y: Any, n_rows: int, kinds: str) -> bool:
 def keep_parameters(estimator: Any, given: dict[str, Any]) -> None:
     """Keep each parameter of a constructor, whose `locals()` are given, under its own name: all
     that scikit-learn lets a constructor do."""
-    vars(estimator).update({name: value for name, value in given.items() if name != "self"})
+    for name, value in given.items():
+        if name not in ("self", "__class__"):
+            setattr(estimator, name, value)
 
 
 def require_sound_parameters(estimator: Any) -> None:
@@ -210,7 +216,7 @@ def _plain(X: Any) -> Any:
 # -- labels ---------------------------------------------------------------------------------------
 
 
-def missing_values(values: Array) -> Array:
+def find_missing(values: Array) -> Array:
     """Which values are None, NaN, NaT or pandas' NA."""
     if values.dtype.kind == "f":
         return np.isnan(values)
@@ -242,7 +248,7 @@ def require_labels(y: Any) -> None:
     if labels.shape not in ((labels.size,), (labels.size, 1)):
         return
     labels = labels.ravel()
-    missing = np.flatnonzero(missing_values(labels))
+    missing = np.flatnonzero(find_missing(labels))
     if len(missing):
         row = int(missing[0])
         raise ValueError(
@@ -272,14 +278,14 @@ def require_one_kind(labels: Array) -> None:
         )
 
 
-def declared_classes(classes: Any) -> Array:
+def read_declared_classes(classes: Any) -> Array:
     """The classes that a user says there are, in order."""
-    if missing_values(_as_given(classes)).any():
+    if find_missing(_as_given(classes)).any():
         raise ValueError(f"classes={list(classes)} holds a missing value: name labels only.")
     return np.unique(column_or_1d(classes, input_name="classes"))
 
 
-def plain_labels(labels: Array) -> Array:
+def make_plain_labels(labels: Array) -> Array:
     """Labels in an array of their own type: text in a dataframe comes as objects."""
     require_one_kind(labels)
     return np.array(labels.tolist()) if labels.dtype == object else labels
@@ -294,9 +300,9 @@ def require_same_kind(labels: Array, known: Array, advice: str) -> None:
         )
 
 
-def label_codes(y: Array, classes: Array, advice: str) -> Array:
+def encode_labels(y: Array, classes: Array, advice: str) -> Array:
     """The position of each label among the classes; `advice` is for users whose label is none."""
-    known, labels = plain_labels(classes), plain_labels(y)
+    known, labels = make_plain_labels(classes), make_plain_labels(y)
     require_same_kind(labels, known, advice)
     codes: Array = np.minimum(np.searchsorted(known, labels), len(known) - 1)
     unknown = np.flatnonzero(known[codes] != labels)
@@ -309,15 +315,15 @@ def label_codes(y: Array, classes: Array, advice: str) -> Array:
     return codes
 
 
-def known_codes(y: Any, classes: Array) -> Array:
+def encode_known_labels(y: Any, classes: Array) -> Array:
     """The position of each label among the classes of a fitted model."""
     if y is None:
         raise ValueError("y is needed: the labels given to fit.")
     require_labels(y)
-    return label_codes(column_or_1d(y), classes, "Such labels were not in the data given to fit.")
+    return encode_labels(column_or_1d(y), classes, "Such labels were not in the data given to fit.")
 
 
-def class_labels(y: Array) -> tuple[Array, Array]:
+def find_classes(y: Array) -> tuple[Array, Array]:
     """The classes in order, and the position of each label among them."""
     if y.dtype == object:
         require_one_kind(y)
@@ -344,7 +350,7 @@ def _distinct(y: Array) -> tuple[Array, Array]:
     return np.unique(y, return_inverse=True)
 
 
-def numeric_targets(y: Any) -> Array:
+def read_numeric_targets(y: Any) -> Array:
     """Targets of a fitted regression, given again."""
     if y is None:
         raise ValueError("y is needed: the targets given to fit.")
@@ -352,7 +358,7 @@ def numeric_targets(y: Any) -> Array:
     return targets
 
 
-def sample_weights(sample_weight: Any, X: Any) -> Array:
+def read_sample_weights(sample_weight: Any, X: Any) -> Array:
     """Weights of the rows, none negative."""
     if sample_weight is None:
         return np.ones(X.shape[0])
@@ -365,7 +371,7 @@ def sample_weights(sample_weight: Any, X: Any) -> Array:
     return weights
 
 
-def row_factors(values: Any, n_rows: int, name: str) -> Array:
+def read_row_factors(values: Any, n_rows: int, name: str) -> Array:
     """Factors of C of some rows, none negative, all of which may be zero; 1 unless given."""
     if values is None:
         return np.ones(n_rows)
@@ -398,7 +404,7 @@ def require_every_class(parameter: str, weights: Array, codes: Array, classes: A
         )
 
 
-def class_weights(class_weight: Any, classes: Array, y: Array, weights: Array) -> Array:
+def compute_class_weights(class_weight: Any, classes: Array, y: Array, weights: Array) -> Array:
     """The factor of C of each class; "balanced" counts rows by their weight."""
     if class_weight is None:
         return np.ones(len(classes))
@@ -412,7 +418,7 @@ def weigh_classes(
     class_weight: Any, classes: Array, codes: Array, y: Array, weights: Array
 ) -> tuple[Array, Array]:
     """The factor of C of each class, and the weights of the rows times those."""
-    factors = class_weights(class_weight, classes, y, weights)
+    factors = compute_class_weights(class_weight, classes, y, weights)
     if class_weight is None:
         return factors, weights
     weights = weights * factors[codes]
@@ -420,7 +426,7 @@ def weigh_classes(
     return factors, weights
 
 
-def kernel_function(estimator: Any, X: Any, weights: Array) -> KernelFunction:
+def make_kernel_function(estimator: Any, X: Any, weights: Array) -> KernelFunction:
     """The kernel that the parameters `kernel`, `gamma`, `degree` and `coef0` describe."""
     from lindero.kernels.operator import NAMED_KERNELS, KernelFunction
 
@@ -431,7 +437,7 @@ def kernel_function(estimator: Any, X: Any, weights: Array) -> KernelFunction:
     if estimator.kernel in ("linear", "precomputed"):
         gamma = 1.0  # not used
     elif gamma == "scale":
-        spread = total_variance(X, weights)
+        spread = compute_total_variance(X, weights)
         with np.errstate(over="ignore", divide="ignore"):
             gamma = float(np.float64(1.0) / (X.shape[1] * spread)) if spread > 0 else 1.0
     elif gamma == "auto":
@@ -446,7 +452,7 @@ def kernel_function(estimator: Any, X: Any, weights: Array) -> KernelFunction:
     )
 
 
-def total_variance(X: Any, weights: Array) -> float:
+def compute_total_variance(X: Any, weights: Array) -> float:
     """Variance of all entries of X, rows counted by weight, without a float64 copy of X."""
     total = weights.sum() * X.shape[1]
     if sp.issparse(X):
@@ -464,7 +470,7 @@ def total_variance(X: Any, weights: Array) -> float:
     return float(squares / total)
 
 
-def scale_advice(X: Any, function: KernelFunction) -> str:
+def advise_scaling(X: Any, function: KernelFunction) -> str:
     """A sentence for users whose features differ wildly in scale, else an empty string."""
     if function.name == "precomputed":
         return ""

@@ -26,14 +26,14 @@ def refused_by_fit(model, message, table=X, y=Y):
         ({"alpha": "much"}, "'alpha' parameter"),
         ({"numeric": "gauss"}, "'numeric' parameter .*'gaussian'"),
         ({"numeric": {"size": "mdl"}}, "numeric names 'size'.*columns are .*'length', 'weight'"),
-        ({"numeric": {"colour": "mdl"}}, "numeric names 'colour', which is no number column"),
-        ({"numeric": {0: "mdl"}}, "numeric names 0, which is no number column"),
+        ({"numeric": {"colour": "mdl"}}, "numeric names 'colour', which is not a number column"),
+        ({"numeric": {0: "mdl"}}, "numeric names 0, which is not a number column"),
         ({"numeric": {"length": "gauss"}}, "numeric='gauss' for column length is none of"),
         ({"numeric": {"length": 3.0}}, "cut points of column length are 3.0"),
         ({"numeric": {"length": [2.0, 1.0]}}, "cut points of column length .* ascending order"),
         ({"numeric": {"length": [1.0, 1.0]}}, "cut points of column length .* ascending order"),
         ({"numeric": {"length": [0.0, np.nan]}}, "cut points of column length .* finite"),
-        ({"numeric": {"length": ["low"]}}, "for column length is no list of cut points"),
+        ({"numeric": {"length": ["low"]}}, "for column length is not a list of cut points"),
         ({"n_bins": 1}, "'n_bins' parameter"),
         ({"n_bins": 2.5}, "'n_bins' parameter"),
         ({"categorical_features": "some"}, "'categorical_features' parameter"),
@@ -60,9 +60,9 @@ def test_parameters_of_every_classifier(make, given, message):
         ([(0, 1), (1, 2), (2, 0)], "cycle.*'colour' → 'length' → 'shape'"),
         ([(0, 0)], "cycle.*'colour' → 'colour'"),
         ([(0, 1), ("colour", "length")], "\\('colour', 'length'\\) twice"),
-        ([("colour", "size")], "arcs names 'size', which is no column of the network"),
+        ([("colour", "size")], "arcs names 'size', which is not a column of the network"),
         ([("colour", "class")], "\\('colour', 'class'\\): the class is a root"),
-        ([("class", "size")], "arcs names 'size', which is no column of the network"),
+        ([("class", "size")], "arcs names 'size', which is not a column of the network"),
         ([(0, 4)], "arcs names 4, which is no column"),
         ([(0, -1)], "arcs names -1, which is no column"),
         ([(0, 1.5)], "arcs names 1.5, which is no column"),
@@ -90,7 +90,7 @@ def test_columns_without_the_class():
 
 
 def test_roots():
-    refused_by_fit(TAN(root="size"), "root names 'size', which is no column of the network")
+    refused_by_fit(TAN(root="size"), "root names 'size', which is not a column of the network")
     refused_by_fit(TAN(root=7), "root names 7, which is no column")
     refused_by_fit(TAN(root=1.0), "'root' parameter")
     refused_by_fit(TAN(root="length", numeric="gaussian"), "root names 'length'.*Gaussian")

@@ -81,7 +81,7 @@ def test_more_clusters_than_rows():
     [
         ({"numeric": "mdl"}, "column length cuts where classes change"),
         ({"numeric": {"weight": "mdl"}}, "column weight cuts where classes change"),
-        ({"numeric": {"colour": "quantile"}}, "'colour', which is no number column"),
+        ({"numeric": {"colour": "quantile"}}, "'colour', which is not a number column"),
         ({"categorical_features": ["color"]}, "color"),
     ],
 )

@@ -16,9 +16,10 @@ WALKED = {
     "AdaptiveSVC.fit": 12,
     "TAN.fit": 12,
     "TAN.predict_proba": 9,
-    "lindero compare": 25,
+    "lindero compare": 24,
 }
 
+MOST_FILES = 225
 MOST_ONLY_FOR_A_NEIGHBOUR = 15
 LONGEST_FILE = 500
 
@@ -47,6 +48,10 @@ def test_the_page_about_the_architecture_shows_the_walks_as_they_are(walks):
         assert re.findall(r"^\d+\. `([^`]+)`", section, re.M) == [file for file, _ in steps], (
             "run: python tests/conventions/layout.py --write"
         )
+
+
+def test_there_are_not_many_files():
+    assert 100 < len(layout.source_files()) <= MOST_FILES
 
 
 def test_few_modules_are_there_for_a_neighbour_only():

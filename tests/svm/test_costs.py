@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.svm import CostSensitiveSVC, costs_from_matrix
 from lindero.svm.costs import class_terms
-from lindero.validation import row_factors
+from lindero.validation import read_row_factors
 
 NAN, INFINITY = float("nan"), float("inf")
 
@@ -135,5 +135,5 @@ def test_terms_belong_to_classes_whatever_their_order(positive):
 
 
 def test_costs_of_rows_are_ones_unless_given():
-    assert_array_equal(row_factors(None, 3, "sample_cost"), np.ones(3))
-    assert_array_equal(row_factors([1, 0, 2], 3, "sample_cost"), [1.0, 0.0, 2.0])
+    assert_array_equal(read_row_factors(None, 3, "sample_cost"), np.ones(3))
+    assert_array_equal(read_row_factors([1, 0, 2], 3, "sample_cost"), [1.0, 0.0, 2.0])

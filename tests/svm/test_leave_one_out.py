@@ -3,8 +3,10 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from clouds import four_clouds, slow_problem, two_clouds
+from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from lindero.solvers.wrappers import PathSolver
@@ -123,3 +125,12 @@ def test_other_rows_than_those_of_the_fit_are_refused():
         SVC().fit(X, y).leave_one_out(X[1:], y[1:])
     with pytest.raises(ValueError, match=r"data given to fit.*40 rows.*39"):
         SVR().fit(X, y).leave_one_out(X[1:], y[1:])
+
+
+def test_a_table_with_names_needs_no_warning():
+    X, y = two_clouds()
+    table = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        values = SVC().fit(table, y).leave_one_out(table, y)
+    assert_allclose(values, SVC().fit(X, y).leave_one_out(X, y))

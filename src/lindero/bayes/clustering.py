@@ -33,7 +33,7 @@ from lindero.bayes.reading import read_new_rows, warn_of_text
 from lindero.bayes.tables.schema import Schema, Table
 from lindero.bayes.tables.user_table import UserTable, find_free_name
 from lindero.runtime.arrays import Array
-from lindero.validation import keep_parameters, row_factors
+from lindero.validation import keep_parameters, read_row_factors
 
 #: What fitting sets beside names that end with an underscore.
 _PRIVATE = {"_attributes", "_model", "_varying", "_whole", "_values", "_total_weight"}
@@ -252,7 +252,7 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         whole = counted = UserTable.of(X)
         weights = None
         if sample_weight is not None:
-            weights = row_factors(sample_weight, _num_samples(X), "sample_weight")
+            weights = read_row_factors(sample_weight, _num_samples(X), "sample_weight")
             places = np.flatnonzero(weights > 0.0)
             if len(places) == 0:
                 raise ValueError("sample_weight is zero everywhere: there is nothing to cluster.")

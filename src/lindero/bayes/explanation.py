@@ -188,5 +188,5 @@ def _find_class(classes: Array, parameter: str, label: Any) -> int | None:
         return None
     labels: list[Any] = classes.tolist()
     if np.ndim(label) > 0 or label not in labels:
-        raise ValueError(f"{parameter}={label!r} is no class: these are {labels}.")
+        raise ValueError(f"{parameter}={label!r} is not a class; the classes are {labels}.")
     return labels.index(label)

@@ -22,11 +22,11 @@ from lindero.bayes.tables.user_table import UserTable, require_computed
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
 from lindero.validation import (
-    class_labels,
-    declared_classes,
-    label_codes,
+    encode_labels,
+    find_classes,
+    read_declared_classes,
+    read_row_factors,
     require_labels,
-    row_factors,
 )
 
 
@@ -49,10 +49,10 @@ def read_first_sample(
                 f"y has only one class ('{y[0]}') so far: name all classes as classes= in the "
                 "first call of partial_fit."
             )
-        classifier.classes_, codes = class_labels(y)
+        classifier.classes_, codes = find_classes(y)
     else:
-        classifier.classes_, _ = class_labels(declared_classes(classes))
-        codes = label_codes(y, classifier.classes_, "Name all of them as classes=.")
+        classifier.classes_, _ = find_classes(read_declared_classes(classes))
+        codes = encode_labels(y, classifier.classes_, "Name all of them as classes=.")
     warn_of_small_weights(classifier.classes_, codes, weights)
     choose_prior(classifier.class_prior, classifier.fit_prior, len(classifier.classes_))
     schema = Schema.learn(table, classifier.categorical_features)
@@ -67,7 +67,9 @@ def read_further_sample(
     classifier: Any, attributes: Attributes, X: Any, y: Any, sample_weight: Any, classes: Any
 ) -> tuple[Attributes, Sample]:
     """The sample of a further call, whose categories may be new."""
-    if classes is not None and not np.array_equal(declared_classes(classes), classifier.classes_):
+    if classes is not None and not np.array_equal(
+        read_declared_classes(classes), classifier.classes_
+    ):
         raise ValueError(
             f"classes={list(classes)} differs from the {classifier.classes_.tolist()} of the first "
             "call. Call fit to start again."
@@ -75,7 +77,7 @@ def read_further_sample(
     X, y, weights = _read_rows_with_weight(X, y, sample_weight)
     table = UserTable.of(X)
     advice = "Name all classes as classes= in the first call of partial_fit."
-    codes = label_codes(y, classifier.classes_, advice)
+    codes = encode_labels(y, classifier.classes_, advice)
     warn_of_small_weights(classifier.classes_, codes, weights)
     _require_width(classifier, X, table, attributes.schema)
     attributes = attributes.extend(table)
@@ -110,7 +112,7 @@ def _read_rows_with_weight(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Arr
             check_consistent_length(X, y)
     if sample_weight is None:
         return X, y, None
-    weights = row_factors(sample_weight, _num_samples(X), "sample_weight")
+    weights = read_row_factors(sample_weight, _num_samples(X), "sample_weight")
     kept = np.flatnonzero(weights > 0.0)
     if len(kept) == 0:
         raise ValueError("sample_weight is zero everywhere: there is nothing to learn from.")

@@ -122,13 +122,13 @@ def _score(saved: Any, dataset: Any, X: Any, found: Any) -> dict[str, float]:
     from lindero.cli.reading import gather_roles
     from lindero.evaluation.folds import take_rows
     from lindero.evaluation.measures import measure_machine
-    from lindero.validation import missing_values
+    from lindero.validation import find_missing
 
     machine = saved.machine
     has_queries = machine.task != "ranking" or dataset.qid is not None
     if not machine.has_target or dataset.y is None or not has_queries:
         return {}
-    known = np.flatnonzero(~missing_values(dataset.y))
+    known = np.flatnonzero(~find_missing(dataset.y))
     if len(known) == 0 or _has_other_labels(saved.model, dataset.y[known]):
         return {}
     data = {"X": X, "found": found, **gather_roles(dataset)}

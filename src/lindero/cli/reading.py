@@ -37,9 +37,9 @@ def read_dataset(path: str, options: dict[str, Any], machine: str = AUTO) -> Any
 def _drop_unlabelled(dataset: Any) -> Any:
     """Without the rows whose target is missing: nothing can be learned from them."""
     from lindero.errors import warn_user
-    from lindero.validation import missing_values
+    from lindero.validation import find_missing
 
-    missing = None if dataset.y is None else missing_values(dataset.y)
+    missing = None if dataset.y is None else find_missing(dataset.y)
     if missing is None or not missing.any():
         return dataset
     if missing.all():

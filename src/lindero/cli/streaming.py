@@ -34,7 +34,7 @@ from lindero.evaluation.streams import (
     prequential,
     read_stream_labels,
 )
-from lindero.validation import label_codes
+from lindero.validation import encode_labels
 
 _ANSWERS = "answers.csv"
 _NAME = "row-{:09d}.lin"
@@ -230,7 +230,7 @@ class Stream:
     def truth(self) -> Any:
         """Positions of the true classes of the rows tested so far."""
         labels = read_stream_labels(self.dataset.y, self.dataset.n_rows)
-        codes = label_codes(labels, self.classes, "Resume with the same data.")
+        codes = encode_labels(labels, self.classes, "Resume with the same data.")
         return codes[self.settings.warm_up :][: len(self.answers)]
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from lindero.runtime.arrays import Array
-from lindero.validation import missing_values
+from lindero.validation import find_missing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -160,7 +160,7 @@ def _describe_target(y: Array | None) -> str:
     """Classes and how many rows each has, or the range of numbers."""
     if y is None:
         return "no values"
-    missing = missing_values(y)
+    missing = find_missing(y)
     values, unknown = y[~missing], f", {missing.sum()} missing" if missing.any() else ""
     if y.dtype.kind == "f":
         with np.errstate(all="ignore"):  # infinite ones have no mean

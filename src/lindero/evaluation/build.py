@@ -199,7 +199,7 @@ def parse_settings(pairs: Iterable[str], machine: str | MachineSpec) -> dict[str
         name, equals, text = pair.partition("=")
         name = name.strip()
         if not equals:
-            raise ValueError(f"{pair!r} is no setting: write name=value, for example C=10.")
+            raise ValueError(f"{pair!r} is not a setting: write name=value, for example C=10.")
         if name not in known:
             title = machine if isinstance(machine, str) else machine.name
             raise ValueError(f"{title} has no parameter {name!r}: {suggest_name(name, known)}")

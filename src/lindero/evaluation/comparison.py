@@ -22,7 +22,7 @@ from lindero.evaluation.registry import CLASSIFICATION, MachineSpec, choose_cont
 from lindero.evaluation.results import Comparison, MachineResult
 from lindero.evaluation.rows import EvaluationRows, read_comparison, require_count
 from lindero.runtime.arrays import Array
-from lindero.validation import class_labels
+from lindero.validation import find_classes
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def compare(
     Every machine sees the same folds: stratified, or, where rows have times, always trained on
     earlier rows. Parameters are chosen by inner folds of the training rows alone, and so are the
     curves from decision values of support vector machines to probabilities (like those of
-    :func:`lindero.svm.calibrated`). C and epsilon of regressions are tried in units of the target's
+    :func:`lindero.svm.calibrate`). C and epsilon of regressions are tried in units of the target's
     standard deviation. From 50 rows on, columns of text that differ in most rows, which name the
     rows, are left out: a warning and the attribute `left_out` say which.
 
@@ -151,7 +151,7 @@ def compare(
     rows = data.rows
     classes, truth, matrix = None, rows.y, None
     if data.task == CLASSIFICATION:
-        classes, truth = class_labels(rows.y)
+        classes, truth = find_classes(rows.y)
         matrix = read_costs(costs, classes)
     elif costs is not None:
         raise ValueError("costs are for classes, and the target is a number: leave them out.")

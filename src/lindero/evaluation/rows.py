@@ -21,7 +21,7 @@ from lindero.evaluation.folds import take_rows
 from lindero.evaluation.registry import CLASSIFICATION, REGRESSION
 from lindero.runtime.arrays import Array
 from lindero.svm.adaptive.times import plain_times
-from lindero.validation import missing_values, plain_labels, require_labels, row_factors
+from lindero.validation import find_missing, make_plain_labels, read_row_factors, require_labels
 
 #: Whole numbers are classes up to this many different ones, as in files (`lindero.data.load`).
 _MOST_CLASSES = 20
@@ -138,7 +138,7 @@ def _count_texts(column: Any) -> int:
     if isinstance(column, nw.Series):
         text = column.dtype in (nw.String, nw.Categorical, nw.Enum)
         return int(column.drop_nulls().n_unique()) if text else 0
-    values = column[~missing_values(column)].tolist()
+    values = column[~find_missing(column)].tolist()
     return len(set(values)) if all(isinstance(value, str) for value in values) else 0
 
 
@@ -167,11 +167,11 @@ def _read_rows(X: Any, y: Any, times: Any, weights: Any) -> EvaluationRows:
     if y is None:
         raise ValueError("y is needed: the class, or the number, that each row is about.")
     require_labels(y)
-    targets = plain_labels(column_or_1d(y))
+    targets = make_plain_labels(column_or_1d(y))
     require_one_each("y", targets, n_rows)
     instants = None if times is None else read_times(times, n_rows)
     if weights is not None:
-        weights = row_factors(weights, n_rows, "sample_weight")
+        weights = read_row_factors(weights, n_rows, "sample_weight")
         if not weights.any():
             raise ValueError("sample_weight is 0 in all rows: some must be above it.")
     return EvaluationRows(table, targets, instants, weights=weights)

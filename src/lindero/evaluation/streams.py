@@ -28,7 +28,7 @@ from lindero.evaluation.rows import read_times, require_count, require_one_each
 from lindero.evaluation.stream_models import StreamTable, adapt_model, copy_untrained
 from lindero.runtime.arrays import Array
 from lindero.svm.progress import ProgressBar
-from lindero.validation import label_codes, require_labels
+from lindero.validation import encode_labels, require_labels
 
 #: Bars are not drawn more often.
 _PAUSE_SECONDS = 0.1
@@ -266,7 +266,7 @@ def prequential(
     model = copy_untrained(model) if fresh else model
     known = getattr(model, "classes_", None) if classes is None else classes
     names = np.unique(labels if known is None else column_or_1d(known))
-    truth = label_codes(labels, names, "Pass all that occur as classes=.")
+    truth = encode_labels(labels, names, "Pass all that occur as classes=.")
     code_of = {label: code for code, label in enumerate(names.tolist())}
     learner = adapt_model(model, table, labels, instants, names, refit_every, refit_on)
 

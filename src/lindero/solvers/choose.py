@@ -47,7 +47,7 @@ def choose_solver(
             f"features, not {n_features}. Use solver='working_set'."
         )
     if hard:
-        # It wraps solvers of this file, and linear programming need not be loaded without it.
+        # It wraps solvers of this file, so it cannot be imported at the top.
         from lindero.solvers.wrappers import HardMarginSolver
 
         return HardMarginSolver

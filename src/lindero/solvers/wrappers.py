@@ -42,7 +42,6 @@ import time
 from dataclasses import replace
 
 import numpy as np
-import scipy.optimize
 import scipy.sparse
 from scipy.linalg import lapack
 
@@ -117,6 +116,8 @@ class HardMarginSolver(Solver):
 
 def _not_on_their_side(problem: DualQP, features: ProductKernel) -> Array:
     """Samples with ξ_i ≥ 1 at the least Σξ; none if and only if a boundary separates."""
+    from scipy.optimize import linprog  # slow to import, and rarely needed
+
     Z = np.empty((features.n_samples, features.products.n_features))
     features.products.fill_rows(Z)
     Z = Z - Z.mean(axis=0)
@@ -124,7 +125,7 @@ def _not_on_their_side(problem: DualQP, features: ProductKernel) -> Array:
     Z = Z[:, scale > 0] / scale[scale > 0]
     n, d = Z.shape
     rows = np.hstack([problem.s[:, None] * np.hstack([Z, np.ones((n, 1))]), np.eye(n)])
-    program = scipy.optimize.linprog(
+    program = linprog(
         np.concatenate([np.zeros(d + 1), np.ones(n)]),
         A_ub=-scipy.sparse.csr_array(rows),
         b_ub=-np.ones(n),

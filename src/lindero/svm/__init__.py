@@ -44,6 +44,6 @@ _HOMES = {
     "calibrated": ".calibration",
     "costs_from_matrix": ".costs",
 }
-__all__ = [*_HOMES]
+__all__ = [name for name in _HOMES if name != "calibrated"]  # an old name
 
 __getattr__, __dir__ = load_lazily(__name__, _HOMES)

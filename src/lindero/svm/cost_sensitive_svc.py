@@ -23,14 +23,14 @@ from lindero.svm.costs import class_terms, require_two
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
-    class_labels,
+    find_classes,
     keep_parameters,
-    kernel_function,
+    make_kernel_function,
+    read_row_factors,
+    read_sample_weights,
+    read_training_table,
     require_every_class,
     require_labels,
-    row_factors,
-    sample_weights,
-    training_table,
 )
 
 
@@ -231,11 +231,11 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
         begun = time.perf_counter()
-        X, y = training_table(self, X, y)
-        self.classes_, codes = class_labels(y)
+        X, y = read_training_table(self, X, y)
+        self.classes_, codes = find_classes(y)
         counts, weights = _read_weights(X, *sample_weight)
         require_every_class("sample_weight times sample_cost", weights, codes, self.classes_)
-        function = kernel_function(self, X, counts)
+        function = make_kernel_function(self, X, counts)
         self.margins_, self.class_weight_ = class_terms(
             self.classes_, self.positive_class, self.cost_positive, self.cost_negative
         )
@@ -303,7 +303,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
 def _read_weights(X: Any, sample_weight: Any, sample_cost: Any) -> tuple[Array, Array]:
     """How many rows each row counts for, and its factor of C."""
-    weights = sample_weights(sample_weight, X)
-    costs = row_factors(sample_cost, X.shape[0], "sample_cost")
+    weights = read_sample_weights(sample_weight, X)
+    costs = read_row_factors(sample_cost, X.shape[0], "sample_cost")
     with np.errstate(over="ignore"):
         return weights * (costs > 0), weights * costs

@@ -49,7 +49,13 @@ from lindero.svm.multiclass import (
 )
 from lindero.svm.progress import reporting
 from lindero.svm.transaction import fitting_aside
-from lindero.validation import known_codes, new_table, numeric_targets, sample_weights, scale_advice
+from lindero.validation import (
+    advise_scaling,
+    encode_known_labels,
+    read_new_table,
+    read_numeric_targets,
+    read_sample_weights,
+)
 
 #: Tasks of at most this many rows run side by side, one thread each; larger ones one by one.
 SIDE_BY_SIDE_ROWS = 20_000
@@ -368,7 +374,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             )
         warn_user(
             f"{certificate.status}{which} The gap left is {certificate.kkt_gap:.3g}, tol is "
-            f"{self.tol:.3g}. {advice}" + scale_advice(X, self._machines_.function),
+            f"{self.tol:.3g}. {advice}" + advise_scaling(X, self._machines_.function),
             ConvergenceWarning,
         )
 
@@ -380,7 +386,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         machines = self._machines_
         if machines.known is not None and X is machines.known[0]:
             return machines.known[1]
-        X = new_table(self, X)
+        X = read_new_table(self, X)
         if machines.weights is not None:
             return np.asarray(X @ machines.weights.T + self.intercept_, dtype=np.float64)
         vectors, function = self.support_vectors_, machines.function
@@ -514,11 +520,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """Rows, targets and weights of the fit, given once more. Other data than those of the fit
         are refused, as far as their number tells."""
         check_is_fitted(self)
-        X, targets, n_fitted = new_table(self, X), None, self.shape_fit_[0]
+        X, targets, n_fitted = read_new_table(self, X), None, self.shape_fit_[0]
         if self._machines_.n_support is not None:
-            targets = known_codes(y, self.classes_)
+            targets = encode_known_labels(y, self.classes_)
         elif is_regressor(self):
-            targets = numeric_targets(y)
+            targets = read_numeric_targets(y)
         if n_fitted == 0:
             raise ValueError(
                 f"This {type(self).__name__} was read from a model file, which does not say what "
@@ -532,7 +538,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return X, targets, self._weigh_again(X, targets, sample_weight)
 
     def _weigh_again(self, X: Any, targets: Any, sample_weight: Any) -> Array:
-        weights = sample_weights(sample_weight, X)
+        weights = read_sample_weights(sample_weight, X)
         if self._machines_.n_support is None:
             return weights
         factors: Array = self.class_weight_[targets]
@@ -595,6 +601,7 @@ def leave_one_out(self: KernelEstimator, X: Any, y: Any, sample_weight: Any = No
         In the shape of `decision_function`. For two classes, their signs are the predictions,
         and ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
     """
+    values = self._values(X)
     X, targets, weights = self._read_again(X, y, sample_weight)
     restated = self._restate(X, targets, weights)
     machines = self._machines_
@@ -610,7 +617,7 @@ def leave_one_out(self: KernelEstimator, X: Any, y: Any, sample_weight: Any = No
     formulation = machines.formulation
     assert formulation is not None
     tol = _SHARE_OF_TOL * self.tol * formulation.unit
-    values, unfinished = self._values(X), list[bool]()
+    unfinished = list[bool]()
     with self._reporting() as callback:
         limits = self._limits(callback, len(self.support_))
         for number, (task, problem, a, _) in enumerate(restated):

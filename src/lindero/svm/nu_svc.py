@@ -29,12 +29,12 @@ from lindero.svm.fitting import (
 from lindero.svm.multiclass import describe_task
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
-    class_labels,
+    find_classes,
     keep_parameters,
-    kernel_function,
+    make_kernel_function,
+    read_sample_weights,
+    read_training_table,
     require_every_class,
-    sample_weights,
-    training_table,
 )
 
 #: Margins below this share of the bias are nothing but rounding.
@@ -193,11 +193,11 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
         require_consistent(self.probability, self.break_ties, self.decision_function_shape)
         begun = time.perf_counter()
-        X, y = training_table(self, X, y)
-        self.classes_, codes = class_labels(y)
-        weights = sample_weights(sample_weight, X)
+        X, y = read_training_table(self, X, y)
+        self.classes_, codes = find_classes(y)
+        weights = read_sample_weights(sample_weight, X)
         require_every_class("sample_weight", weights, codes, self.classes_)
-        function = kernel_function(self, X, weights)
+        function = make_kernel_function(self, X, weights)
         self.class_weight_ = np.ones(len(self.classes_))
         margin, n_classes = NuMargin(self.nu), len(self.classes_)
         training = TrainingSet.of(margin, X, function, weights, codes, n_classes, self.multiclass)

@@ -16,7 +16,12 @@ from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.validation import keep_parameters, kernel_function, sample_weights, unlabelled_table
+from lindero.validation import (
+    keep_parameters,
+    make_kernel_function,
+    read_sample_weights,
+    read_unlabelled_table,
+)
 
 #: The offset is lowered by this share of what its sum may be, so that samples on the boundary stay
 #: inside it.
@@ -161,9 +166,9 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
         begun = time.perf_counter()
-        X = unlabelled_table(self, X)
-        weights = sample_weights(sample_weight, X)
-        function = kernel_function(self, X, weights)
+        X = read_unlabelled_table(self, X)
+        weights = read_sample_weights(sample_weight, X)
+        function = make_kernel_function(self, X, weights)
         novelty = Novelty(self.nu)
         training = TrainingSet.of(novelty, X, function, weights)
         trained = self._train(novelty, training, begun, last)

@@ -26,11 +26,11 @@ from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import reporting
 from lindero.svm.transaction import fitting_aside
 from lindero.validation import (
+    advise_scaling,
     keep_parameters,
-    kernel_function,
-    new_table,
-    scale_advice,
-    training_table,
+    make_kernel_function,
+    read_new_table,
+    read_training_table,
 )
 
 #: How far down the list `score` looks.
@@ -184,10 +184,10 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
     def _fit(self, X: Any, y: Any, qid: Any) -> bool:
         """Set all fitted attributes; whether the fit was interrupted."""
         begun = time.perf_counter()
-        X, y = training_table(self, X, y)
+        X, y = read_training_table(self, X, y)
         queries = Queries.of(read_relevances(y), find_queries(qid, X.shape[0]))
         self.n_pairs_ = require_pairs(queries, self.C, listed=self.kernel != "linear")
-        function = kernel_function(self, X, np.ones(X.shape[0]))
+        function = make_kernel_function(self, X, np.ones(X.shape[0]))
         with reporting(bool(self.verbose), self.callback) as callback:
             max_iter = None if self.max_iter < 0 else self.max_iter
             limits = Limits(max_iter, self.time_limit, callback)
@@ -221,7 +221,7 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
         advice = "Lower C, or raise tol." if rounding else "Raise max_iter, time_limit or tol."
         warn_user(
             f"{certificate.status} The gap left is {share:.3g} of the objective, tol is "
-            f"{self.tol:.3g}. {advice}" + scale_advice(X, self._function),
+            f"{self.tol:.3g}. {advice}" + advise_scaling(X, self._function),
             ConvergenceWarning,
         )
 
@@ -241,7 +241,7 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
             Without a meaning between queries, or beside other models.
         """
         check_is_fitted(self)
-        X = new_table(self, X)
+        X = read_new_table(self, X)
         if self._function.name == "linear":
             return np.asarray(X @ self.coef_, dtype=np.float64)
         vectors = self.support_vectors_
@@ -343,7 +343,7 @@ def find_queries(qid: Any, n_documents: int, warn: bool = True) -> Array:
     unlike_itself = labels != labels
     if np.any(unlike_itself):
         row = int(np.flatnonzero(unlike_itself)[0])
-        raise ValueError(f"qid contains NaN: qid[{row}] is {labels[row]}, which is no query.")
+        raise ValueError(f"qid contains NaN: qid[{row}] is {labels[row]}, which is not a query.")
     begins = np.flatnonzero(np.append(True, labels[1:] != labels[:-1]))
     starts = np.append(begins, n_documents)
     first_of: dict[Any, int] = {}

@@ -19,12 +19,12 @@ from lindero.svm.calibration import RefusedMethod
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet, require_consistent
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
-    class_labels,
+    find_classes,
     keep_parameters,
-    kernel_function,
+    make_kernel_function,
+    read_sample_weights,
+    read_training_table,
     require_every_class,
-    sample_weights,
-    training_table,
     weigh_classes,
 )
 
@@ -196,11 +196,11 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
         require_consistent(self.probability, self.break_ties, self.decision_function_shape)
         begun = time.perf_counter()
-        X, y = training_table(self, X, y)
-        self.classes_, codes = class_labels(y)
-        weights = sample_weights(sample_weight, X)
+        X, y = read_training_table(self, X, y)
+        self.classes_, codes = find_classes(y)
+        weights = read_sample_weights(sample_weight, X)
         require_every_class("sample_weight", weights, codes, self.classes_)
-        function = kernel_function(self, X, weights)
+        function = make_kernel_function(self, X, weights)
         self.class_weight_, weights = weigh_classes(
             self.class_weight, self.classes_, codes, y, weights
         )

@@ -16,7 +16,12 @@ from lindero.solvers.solution import Callback
 from lindero.svm import fitting
 from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.validation import keep_parameters, kernel_function, sample_weights, training_table
+from lindero.validation import (
+    keep_parameters,
+    make_kernel_function,
+    read_sample_weights,
+    read_training_table,
+)
 
 
 class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
@@ -146,9 +151,9 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
         begun = time.perf_counter()
-        X, y = training_table(self, X, y, y_numeric=True)
-        weights = sample_weights(sample_weight, X)
-        function = kernel_function(self, X, weights)
+        X, y = read_training_table(self, X, y, y_numeric=True)
+        weights = read_sample_weights(sample_weight, X)
+        function = make_kernel_function(self, X, weights)
         tube = Tube(self.C, self.epsilon)
         training = TrainingSet.of(tube, X, function, weights, y)
         return self._train(tube, training, begun, last).interrupted

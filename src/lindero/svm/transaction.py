@@ -1,8 +1,8 @@
 """Fits that happen as a whole or not at all.
 
-A fit works on a copy of the estimator that holds no trace of an earlier fit, and the estimator
-becomes that copy at the end: a call that fails leaves it as it was. A fit that is interrupted may
-adopt the best model so far and say so.
+A fit works on a copy of the estimator without the attributes that an earlier fit made public, and
+the estimator becomes that copy at the end: a call that fails leaves it as it was. A fit that is
+interrupted may adopt the best model so far and say so.
 """
 
 from __future__ import annotations

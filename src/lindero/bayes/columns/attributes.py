@@ -78,7 +78,7 @@ class Attributes:
             plans[column] = _choice(usual if choice is None else choice, title)
         if given:
             raise ValueError(
-                f"numeric names {next(iter(given))!r}, which is no number column of X. Number "
+                f"numeric names {next(iter(given))!r}, which is not a number column of X. Number "
                 f"columns are {[schema.title(k) for k in schema.number_columns]}."
             )
         return cls._follow(schema, plans)
@@ -146,7 +146,7 @@ class Attributes:
         if isinstance(column, Integral) and column in columns:
             return columns.index(column)
         raise ValueError(
-            f"{parameter} names {column!r}, which is no column of the network. Those are {titles}"
+            f"{parameter} names {column!r}, which is not a column of the network: {titles}"
             + ("." if not self.gaussian else "; Gaussian columns have the class as parent only.")
         )
 
@@ -240,8 +240,8 @@ def _choice(choice: Any, title: str) -> Plan:
         points = np.asarray(choice, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(
-            f"numeric={choice!r} for column {title} is no list of cut points: give finite numbers "
-            f"in ascending order, or one of {list(METHODS)}."
+            f"numeric={choice!r} for column {title} is not a list of cut points: give finite "
+            f"numbers in ascending order, or one of {list(METHODS)}."
         ) from None
     if points.ndim != 1 or not np.isfinite(points).all() or (np.diff(points) <= 0.0).any():
         raise ValueError(

@@ -246,7 +246,7 @@ def _find_class(
         if class_name in (name, variable.word):
             return variable
     raise ValueError(
-        f"class_name={class_name!r} is no variable of the file, which has {', '.join(true_names)}."
+        f"class_name={class_name!r} is not a variable of the file; it has {', '.join(true_names)}."
     )
 
 

@@ -27,7 +27,7 @@ from numba import njit
 from lindero.bayes.tables.refusals import dates, infinite, mixed, strange
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT
-from lindero.validation import missing_values
+from lindero.validation import find_missing
 
 _DATES = datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64
 
@@ -63,7 +63,7 @@ class ListedColumn:
         """From distinct values, some of which may be missing ones, and the place of each row's."""
         objects = np.empty(len(found), dtype=object)
         objects[:] = found
-        present = np.flatnonzero(~missing_values(objects)).tolist()
+        present = np.flatnonzero(~find_missing(objects)).tolist()
         kind = _find_kind({k: found[k] for k in present}, places, label)
         merged: dict[Any, int] = {}  # Decimal("0.1") and 0.1 are one value
         new_place = np.full(len(found) + 1, -1, dtype=np.int32)  # the last: rows without any

@@ -26,7 +26,7 @@ from lindero.svm.adaptive.path import CoupledPath, Effort, PathParameters
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import reporting
 from lindero.svm.transaction import fitting_aside
-from lindero.validation import new_table, row_factors, sample_weights
+from lindero.validation import read_new_table, read_row_factors, read_sample_weights
 
 
 def _find_on_path(name: str, meaning: str) -> Any:
@@ -115,7 +115,7 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         with fitting_aside(self) as attempt:
             fitted = attempt.estimator
             X, targets = fitted._read_first(X, y)
-            weights = sample_weights(sample_weight, X)
+            weights = read_sample_weights(sample_weight, X)
             fitted._require_weights(weights, targets)
             attempt.interrupted = fitted._begin_path(X, targets, weights, times)
         return self
@@ -158,7 +158,7 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
             X, targets = self._read_further(X, y)
             if sp.issparse(X):
                 X = X.toarray()
-            factors = row_factors(sample_weight, X.shape[0], "sample_weight")
+            factors = read_row_factors(sample_weight, X.shape[0], "sample_weight")
             with self._limits(len(self._path.losses)) as limits:
                 self._path.extend(X, targets, factors, times, limits, self._effort())
             return self
@@ -170,7 +170,7 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
                     "coupling='auto' needs samples to choose by: call fit with the first ones, "
                     "then partial_fit."
                 )
-            factors = row_factors(sample_weight, X.shape[0], "sample_weight")
+            factors = read_row_factors(sample_weight, X.shape[0], "sample_weight")
             if fitted._begin_path(X, targets, factors, times):
                 raise KeyboardInterrupt("Learning was interrupted. Nothing was changed.")
         return self
@@ -193,7 +193,7 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     def _outputs(self, X: Any, times: Any) -> Array:
         """The output of each machine for each row of X: (n_rows, n_machines)."""
         check_is_fitted(self)
-        return self._path.values(new_table(self, X), times)
+        return self._path.values(read_new_table(self, X), times)
 
     @property
     def coef_(self) -> Array:

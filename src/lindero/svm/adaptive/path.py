@@ -48,7 +48,7 @@ from lindero.solvers.coupled.trail import Extension, Trail
 from lindero.solvers.solution import Certificate, Limits, Status
 from lindero.svm.adaptive.times import ROW_NUMBERS, TimeAxis
 from lindero.svm.fitting import warn_if_indefinite
-from lindero.validation import kernel_function, scale_advice
+from lindero.validation import advise_scaling, make_kernel_function
 
 #: What to do where a fit stopped early, if not to allow more; who stops it by a callback knows.
 _ADVICE = {Status.PRECISION: " Lower C or coupling, or raise tol.", Status.CALLBACK: ""}
@@ -253,7 +253,7 @@ class CoupledPath:
         self.nearest: Any = None
         if self.kind != "time":
             self.nearest = NearestNeighbors(n_neighbors=parameters.blend).fit(self.samples.X)
-        self.function: KernelFunction = kernel_function(parameters, X, weights)
+        self.function: KernelFunction = make_kernel_function(parameters, X, weights)
         self.C = parameters.C
         self.trail: Trail | None = None
         self.vectors: Any = None if linear else X
@@ -418,7 +418,7 @@ class CoupledPath:
         table = self.samples.X if self.vectors is None else self.vectors
         warn_user(
             f"{certificate.status}{which} The duality gap left is {gap:.3g} of the objective, tol "
-            f"is {tol:.3g}.{advice}" + scale_advice(table, self.function),
+            f"is {tol:.3g}.{advice}" + advise_scaling(table, self.function),
             ConvergenceWarning,
         )
 
@@ -456,7 +456,7 @@ class CoupledPath:
             if worst is not Status.OPTIMAL:
                 warn_user(
                     f"{worst.value.replace('KKT', 'duality')} Raise max_iter, time_limit or tol."
-                    + scale_advice(samples.X, self.function),
+                    + advise_scaling(samples.X, self.function),
                     ConvergenceWarning,
                 )
         except BaseException:

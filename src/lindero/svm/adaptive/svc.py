@@ -16,14 +16,14 @@ from lindero.solvers.solution import Callback
 from lindero.svm.adaptive.machine import AdaptiveMachine
 from lindero.svm.adaptive.path import decide, make_margins
 from lindero.validation import (
-    class_labels,
-    declared_classes,
-    further_table,
+    encode_labels,
+    find_classes,
     keep_parameters,
-    label_codes,
+    read_declared_classes,
+    read_further_table,
+    read_training_table,
     require_every_class,
     require_one_kind,
-    training_table,
 )
 
 
@@ -245,7 +245,7 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         return self._extend_path(X, y, times, sample_weight, classes)
 
     def _require_same(self, classes: Any) -> None:
-        given = declared_classes(classes)
+        given = read_declared_classes(classes)
         if not np.array_equal(given, self.classes_):
             raise ValueError(
                 f"classes={given.tolist()} differs from the {self.classes_.tolist()} of the first "
@@ -255,17 +255,17 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
     # -- what the base asks for ---------------------------------------------------------------
 
     def _read_first(self, X: Any, y: Any, classes: Any = None) -> tuple[Any, Array]:
-        X, y = training_table(self, X, y)
+        X, y = read_training_table(self, X, y)
         if classes is None:
-            self.classes_, codes = class_labels(y)
+            self.classes_, codes = find_classes(y)
             return X, codes.astype(np.float64)
         require_one_kind(y)
         check_classification_targets(y)
-        self.classes_, _ = class_labels(declared_classes(classes))
+        self.classes_, _ = find_classes(read_declared_classes(classes))
         return X, self._code(y)
 
     def _read_further(self, X: Any, y: Any) -> tuple[Any, Array]:
-        X, y = further_table(self, X, y)
+        X, y = read_further_table(self, X, y)
         return X, self._code(y)
 
     def _code(self, y: Array) -> Array:
@@ -274,7 +274,7 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
             "Call fit with all samples to start over, or name all classes as classes= in the first "
             "call of partial_fit."
         )
-        return label_codes(y, self.classes_, advice).astype(np.float64)
+        return encode_labels(y, self.classes_, advice).astype(np.float64)
 
     def _require_weights(self, weights: Array, targets: Array) -> None:
         require_every_class("sample_weight", weights, targets.astype(np.intp), self.classes_)

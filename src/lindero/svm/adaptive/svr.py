@@ -14,7 +14,7 @@ from lindero.problems.coupled import CoupledTube
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
 from lindero.svm.adaptive.machine import AdaptiveMachine
-from lindero.validation import further_table, keep_parameters, training_table
+from lindero.validation import keep_parameters, read_further_table, read_training_table
 
 
 class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
@@ -229,10 +229,10 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     # -- what the base asks for ---------------------------------------------------------------
 
     def _read_first(self, X: Any, y: Any, classes: Any = None) -> tuple[Any, Array]:
-        return training_table(self, X, y, y_numeric=True)
+        return read_training_table(self, X, y, y_numeric=True)
 
     def _read_further(self, X: Any, y: Any) -> tuple[Any, Array]:
-        return further_table(self, X, y, y_numeric=True)
+        return read_further_table(self, X, y, y_numeric=True)
 
     def _losses(self) -> Sequence[CoupledTube]:
         return (CoupledTube(self.epsilon),)

@@ -31,7 +31,7 @@ from lindero.solvers.active_set import ActiveSet, BreakdownError
 from lindero.solvers.solution import Certificate
 from lindero.svm.incremental.machine import HeldModel, IncrementalMachine
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.validation import kernel_function, new_table
+from lindero.validation import make_kernel_function, read_new_table
 
 #: Variables looked at when single samples are left out, at first.
 _FEWEST_NEAR, _SHARE_NEAR = 64, 16
@@ -78,7 +78,7 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
     def _choose_kernel(self, X: Any, weights: Array) -> KernelFunction:
         scaled = self.gamma == "scale" and self.kernel in ("rbf", "poly", "sigmoid")
         if not scaled or rows_vary(X[np.flatnonzero(weights)]):
-            return kernel_function(self, X, weights)
+            return make_kernel_function(self, X, weights)
         warn_user(
             "gamma='scale' is taken from the rows of the first call, and these do not vary: gamma "
             f"is 1/n_features = {1 / X.shape[1]:g} from now on, as if their variance were 1. Give "
@@ -87,7 +87,7 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
         )
         as_auto = copy(self)
         as_auto.gamma = "auto"
-        return kernel_function(as_auto, X, weights)
+        return make_kernel_function(as_auto, X, weights)
 
     def forget(self, ids: Any) -> Self:
         """Remove samples: the model becomes the one that never saw them.
@@ -442,7 +442,7 @@ def decision_function(self: IncrementalEstimator, X: Any) -> Array:
     -------
     values : ndarray of shape (n_samples,)
     """
-    return self._model.decision_values(new_table(self, X))
+    return self._model.decision_values(read_new_table(self, X))
 
 
 def path(self: IncrementalEstimator, C_from: float, C_to: float) -> PenaltyPath:

@@ -568,8 +568,8 @@ class IncrementalMachine:
         if point.indefinite and not knew:
             warn_user(
                 f"The {kernel.function.name} kernel is not positive semi-definite on these data: "
-                "updates are solved from scratch, and the certificate speaks of a stationary point "
-                "only.",
+                "updates are solved from scratch, and the certificate is that of a stationary "
+                "point only.",
                 UserWarning,
             )
 

@@ -27,10 +27,10 @@ from lindero.svm.incremental.machine import OnlineFormulation
 from lindero.svm.transaction import become, unfitted_copy
 from lindero.validation import (
     keep_parameters,
-    new_table,
-    row_factors,
-    sample_weights,
-    unlabelled_table,
+    read_new_table,
+    read_row_factors,
+    read_sample_weights,
+    read_unlabelled_table,
 )
 
 #: The offset is lowered by this share of the values, so that samples on the boundary stay inside.
@@ -190,8 +190,8 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
             A call that fails or is interrupted leaves the estimator as it was.
         """
         fitted = unfitted_copy(self)
-        X = unlabelled_table(fitted, X)
-        weights = sample_weights(sample_weight, X)
+        X = read_unlabelled_table(fitted, X)
+        weights = read_sample_weights(sample_weight, X)
         # Distances from the origin are what a linear kernel is about here: it stays.
         fitted._begin(X, weights, OnlineNovelty(self.nu), may_shift=self.kernel != "linear")
         fitted._machine.learn(X, np.zeros(X.shape[0]), weights)
@@ -224,8 +224,8 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
         if not hasattr(self, "_machine"):
             fitted: IncrementalOneClassSVM = self.fit(X, None, sample_weight)
             return fitted
-        X = new_table(self, X)
-        weights = row_factors(sample_weight, X.shape[0], "sample_weight")
+        X = read_new_table(self, X)
+        weights = read_row_factors(sample_weight, X.shape[0], "sample_weight")
         self._machine.learn(X, np.zeros(X.shape[0]), weights)
         return self
 
@@ -249,7 +249,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
         machine = self._require_machine()
         slots = machine.samples.find(ids)
         given = give_each(sample_weight, slots, "sample_weight")
-        factors = row_factors(given, len(slots), "sample_weight")
+        factors = read_row_factors(given, len(slots), "sample_weight")
         machine.change(slots, machine.samples.targets[slots], factors)
         return self
 

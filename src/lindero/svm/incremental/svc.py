@@ -29,16 +29,16 @@ from lindero.svm.incremental.estimator import (
 from lindero.svm.incremental.machine import OnlineFormulation
 from lindero.svm.transaction import become, unfitted_copy
 from lindero.validation import (
-    declared_classes,
-    further_table,
     keep_parameters,
-    plain_labels,
+    make_plain_labels,
+    read_declared_classes,
+    read_further_table,
+    read_row_factors,
+    read_sample_weights,
+    read_training_table,
     require_labels,
     require_one_kind,
     require_same_kind,
-    row_factors,
-    sample_weights,
-    training_table,
 )
 
 # -- what a sample becomes ------------------------------------------------------------------------
@@ -83,28 +83,28 @@ class LabelCoding:
         check_classification_targets(y)
         if classes is None:
             return cls(np.unique(y), False)
-        declared = declared_classes(classes)
+        declared = read_declared_classes(classes)
         require_two(declared)
         return cls(declared, True)
 
     def declare(self, classes: Any) -> LabelCoding:
         """With classes declared in a later call, which must agree with what is known."""
-        given = declared_classes(classes)
+        given = read_declared_classes(classes)
         require_two(given)
-        known, labels = plain_labels(self.classes), plain_labels(given)
+        known, labels = make_plain_labels(self.classes), make_plain_labels(given)
         agrees = np.isin(known, labels).all()
         if not agrees or (len(known) == 2 and not np.isin(labels, known).all()):
             raise ValueError(
                 f"classes={given.tolist()} differs from the {self.classes.tolist()} known so far. "
-                "Call fit to begin anew."
+                "Call fit to start over."
             )
         return LabelCoding(self.classes if len(known) == 2 else given, True)
 
     def extend(self, y: Array) -> LabelCoding:
         """With the labels of y, which may be the first of a second class."""
         require_labels(y)
-        known, labels = plain_labels(self.classes), plain_labels(y)
-        require_same_kind(labels, known, "Call fit to begin anew.")
+        known, labels = make_plain_labels(self.classes), make_plain_labels(y)
+        require_same_kind(labels, known, "Call fit to start over.")
         unknown = np.flatnonzero(~np.isin(labels, known))
         if len(unknown) == 0:
             return self
@@ -117,7 +117,7 @@ class LabelCoding:
                 f"y holds the label {labels.tolist()[rows[room]]!r} in row {rows[room]}, but the "
                 f"classes are {classes.tolist()}"
                 + (" as declared" if self.declared else "")
-                + ". Only two classes can be told apart. Call fit to begin anew, or wrap the "
+                + ". Only two classes can be told apart. Call fit to start over, or wrap the "
                 "machine in sklearn.multiclass.OneVsRestClassifier."
             )
         check_classification_targets(y)
@@ -126,7 +126,9 @@ class LabelCoding:
 
     def encode(self, y: Array) -> Array:
         """The position of each label among the classes, all of which are known."""
-        return np.searchsorted(plain_labels(self.classes), plain_labels(y)).astype(np.float64)
+        return np.searchsorted(make_plain_labels(self.classes), make_plain_labels(y)).astype(
+            np.float64
+        )
 
     def encode_known(self, y: Array) -> Array | None:
         """The same; None unless it is quickly seen that all labels are known."""
@@ -334,7 +336,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         if not hasattr(self, "_machine"):
             self._validate_params()
             return self._begin_with(X, y, classes, sample_weight, sample_cost)
-        X, y = further_table(self, X, y)
+        X, y = read_further_table(self, X, y)
         before = self._coding
         coding = before if classes is None else before.declare(classes)
         codes = coding.encode_known(y)
@@ -354,13 +356,13 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         self, X: Any, y: Any, classes: Any, sample_weight: Any, sample_cost: Any
     ) -> IncrementalSVC:
         fitted = unfitted_copy(self)
-        X, y = training_table(fitted, X, y)
+        X, y = read_training_table(fitted, X, y)
         fitted._fitted_costs = (self.positive_class, self.cost_positive, self.cost_negative)
         coding = LabelCoding.begin(y, classes)
         formulation = fitted._formulate(coding.classes, self.C)
         fitted._coding = coding = coding.extend(y)
         fitted.classes_ = coding.classes
-        counts = sample_weights(sample_weight, X)  # refuses a first call without any weight
+        counts = read_sample_weights(sample_weight, X)  # refuses a first call without any weight
         factors = _multiply_factors(X.shape[0], sample_weight, sample_cost)
         upper_bounds(self.C, factors)
         if factors.any():
@@ -435,7 +437,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
             targets = coding.encode(labels)
         if sample_cost is not None:
             given = give_each(sample_cost, slots, "sample_cost")
-            factors = row_factors(given, len(slots), "sample_cost")
+            factors = read_row_factors(given, len(slots), "sample_cost")
             upper_bounds(machine.formulation.C, factors)
         after = samples.targets.copy()
         after[slots] = targets
@@ -451,7 +453,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         for code in np.flatnonzero((now > 0) & (then == 0)):
             raise ValueError(
                 f"This would leave no sample of class {self.classes_.tolist()[code]!r}. Learn "
-                "another one first, or call fit to begin anew."
+                "another one first, or call fit to start over."
             )
 
     # -- insight and decisions ----------------------------------------------------------------
@@ -503,7 +505,7 @@ def _multiply_factors(n_rows: int, sample_weight: Any, sample_cost: Any) -> Arra
     """The factor of C of each row."""
     if sample_weight is None and sample_cost is None:
         return np.ones(n_rows)
-    weights = row_factors(sample_weight, n_rows, "sample_weight")
+    weights = read_row_factors(sample_weight, n_rows, "sample_weight")
     with np.errstate(over="ignore"):
-        factors: Array = weights * row_factors(sample_cost, n_rows, "sample_cost")
+        factors: Array = weights * read_row_factors(sample_cost, n_rows, "sample_cost")
     return factors

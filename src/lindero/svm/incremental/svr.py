@@ -22,12 +22,12 @@ from lindero.svm.incremental.estimator import (
 from lindero.svm.incremental.machine import OnlineFormulation
 from lindero.svm.transaction import become, unfitted_copy
 from lindero.validation import (
-    further_table,
     keep_parameters,
-    numeric_targets,
-    row_factors,
-    sample_weights,
-    training_table,
+    read_further_table,
+    read_numeric_targets,
+    read_row_factors,
+    read_sample_weights,
+    read_training_table,
 )
 
 
@@ -176,8 +176,8 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
             A call that fails or is interrupted leaves the estimator as it was.
         """
         fitted = unfitted_copy(self)
-        X, y = training_table(fitted, X, y, y_numeric=True)
-        weights = sample_weights(sample_weight, X)
+        X, y = read_training_table(fitted, X, y, y_numeric=True)
+        weights = read_sample_weights(sample_weight, X)
         upper_bounds(self.C, weights)
         fitted._begin(X, weights, OnlineTube(self.C, self.epsilon))
         fitted._machine.learn(X, y, weights)
@@ -208,8 +208,8 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         if not hasattr(self, "_machine"):
             fitted: IncrementalSVR = self.fit(X, y, sample_weight)
             return fitted
-        X, y = further_table(self, X, y, y_numeric=True)
-        weights = row_factors(sample_weight, X.shape[0], "sample_weight")
+        X, y = read_further_table(self, X, y, y_numeric=True)
+        weights = read_row_factors(sample_weight, X.shape[0], "sample_weight")
         upper_bounds(self._machine.formulation.C, weights)
         self._machine.learn(X, y, weights)
         return self
@@ -237,10 +237,10 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         slots = machine.samples.find(ids)
         targets, factors = machine.samples.targets[slots], machine.samples.factors[slots]
         if y is not None:
-            targets = numeric_targets(give_each(y, slots, "y"))
+            targets = read_numeric_targets(give_each(y, slots, "y"))
         if sample_weight is not None:
             given = give_each(sample_weight, slots, "sample_weight")
-            factors = row_factors(given, len(slots), "sample_weight")
+            factors = read_row_factors(given, len(slots), "sample_weight")
             upper_bounds(machine.formulation.C, factors)
         machine.change(slots, targets, factors)
         return self

@@ -50,7 +50,7 @@ from lindero.svm.fitting import (
     remember_values,
 )
 from lindero.svm.progress import SearchCallback, SearchProgress, counting_fits
-from lindero.validation import kernel_function
+from lindero.validation import make_kernel_function
 
 #: Number, training rows and validation rows of a fold.
 Split = tuple[int, Array, Array]
@@ -84,7 +84,7 @@ class SearchFold:
     attributes: dict[str, Any] = field(default_factory=dict)
 
     def function(self, gamma: Any) -> KernelFunction:
-        return kernel_function(set_point(self.template, 1.0, gamma), self.X_train, self.counts)
+        return make_kernel_function(set_point(self.template, 1.0, gamma), self.X_train, self.counts)
 
     def adopt(
         self, C: float, gamma: Any, formulation: Formulation, training: TrainingSet, solved: Solved

@@ -36,7 +36,7 @@ from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import SearchCallback
 from lindero.svm.search.folds import Search, SearchFold, SearchScores, Split, set_point
 from lindero.svm.transaction import become, unfitted_copy
-from lindero.validation import kernel_function
+from lindero.validation import make_kernel_function
 
 #: C = 2⁻⁵, 2⁻³, …, 2¹⁵
 DEFAULT_CS = tuple(2.0**k for k in range(-5, 16, 2))
@@ -180,7 +180,7 @@ class KernelSearch:
         self.scores_ = outcome.scores
         self.cv_results_ = tabulate(grid, outcome.scores, outcome.fit_times, outcome.score_times)
         numbers = [
-            kernel_function(set_point(template, 1.0, gamma), table, weights).gamma
+            make_kernel_function(set_point(template, 1.0, gamma), table, weights).gamma
             for gamma in grid.gammas
         ]
         means = self.cv_results_["mean_test_score"]

@@ -23,11 +23,11 @@ from lindero.svm.search.folds import SearchFold, Split, cut_rows
 from lindero.svm.search.kernel_search import SEARCH_CONSTRAINTS, KernelSearch, has_model
 from lindero.svm.svc import SVC
 from lindero.validation import (
-    class_labels,
+    find_classes,
     keep_parameters,
+    read_sample_weights,
+    read_training_table,
     require_every_class,
-    sample_weights,
-    training_table,
     weigh_classes,
 )
 
@@ -188,9 +188,9 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
         require_consistent(False, self.break_ties, self.decision_function_shape)
-        X, y = training_table(self, X, y)
-        self.classes_, codes = class_labels(y)
-        weights = sample_weights(sample_weight, X)
+        X, y = read_training_table(self, X, y)
+        self.classes_, codes = find_classes(y)
+        weights = read_sample_weights(sample_weight, X)
         require_every_class("sample_weight", weights, codes, self.classes_)
         return X, y, weights
 

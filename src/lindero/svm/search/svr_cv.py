@@ -16,7 +16,7 @@ from lindero.svm.progress import SearchCallback
 from lindero.svm.search.folds import SearchFold, Split, cut_rows
 from lindero.svm.search.kernel_search import SEARCH_CONSTRAINTS, KernelSearch
 from lindero.svm.svr import SVR
-from lindero.validation import keep_parameters, sample_weights, training_table
+from lindero.validation import keep_parameters, read_sample_weights, read_training_table
 
 
 class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -141,8 +141,8 @@ class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
         keep_parameters(self, locals())
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        X, y = training_table(self, X, y, y_numeric=True)
-        return X, y, sample_weights(sample_weight, X)
+        X, y = read_training_table(self, X, y, y_numeric=True)
+        return X, y, read_sample_weights(sample_weight, X)
 
     def _fold(self, template: Any, X: Any, y: Array, weights: Array, split: Split) -> SearchFold:
         number, train, test = split
