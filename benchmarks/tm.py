@@ -29,7 +29,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import OneHotEncoder
 
 from bayes import ALL_CATEGORIES
-from data_sets import FOLDER
+from data_sets import FOLDER, linked
 from lindero.bayes import TAN, NaiveBayes, StructuralTM
 from peers import best_time
 from svc import machine, table

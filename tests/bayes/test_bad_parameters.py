@@ -63,12 +63,12 @@ def test_parameters_of_every_classifier(make, given, message):
         ([("colour", "size")], "arcs names 'size', which is not a column of the network"),
         ([("colour", "class")], "\\('colour', 'class'\\): the class is a root"),
         ([("class", "size")], "arcs names 'size', which is not a column of the network"),
-        ([(0, 4)], "arcs names 4, which is no column"),
-        ([(0, -1)], "arcs names -1, which is no column"),
-        ([(0, 1.5)], "arcs names 1.5, which is no column"),
+        ([(0, 4)], "arcs names 4, which is not a column"),
+        ([(0, -1)], "arcs names -1, which is not a column"),
+        ([(0, 1.5)], "arcs names 1.5, which is not a column"),
         ([(None, 1)], "arcs holds None"),
         ([(0, 1, 2)], "arcs holds \\(0, 1, 2\\): give \\(parent, child\\)"),
-        ([((0, 1), 2)], "arcs names \\(0, 1\\), which is no column"),
+        ([((0, 1), 2)], "arcs names \\(0, 1\\), which is not a column"),
         ([0, 1], "arcs holds 0: give \\(parent, child\\)"),
         (["ab"], "arcs holds 'ab': give \\(parent, child\\)"),
         ("ab", "'arcs' parameter"),
@@ -91,7 +91,7 @@ def test_columns_without_the_class():
 
 def test_roots():
     refused_by_fit(TAN(root="size"), "root names 'size', which is not a column of the network")
-    refused_by_fit(TAN(root=7), "root names 7, which is no column")
+    refused_by_fit(TAN(root=7), "root names 7, which is not a column")
     refused_by_fit(TAN(root=1.0), "'root' parameter")
     refused_by_fit(TAN(root="length", numeric="gaussian"), "root names 'length'.*Gaussian")
 
