@@ -50,7 +50,12 @@ _SEARCHES = {"SVC": "SVCCV", "SVR": "SVRCV"}
 
 @dataclass(frozen=True)
 class Trial:
-    """One point of a grid: its parameters, and mean and deviation of its score over the folds."""
+    """One point of a grid: its parameters, and mean and deviation of its score over the folds.
+
+    See Also
+    --------
+    tune : Tries every point of a grid.
+    """
 
     params: dict[str, Any]
     mean: float

@@ -54,6 +54,10 @@ class ModelInfo:
         Hash of the contents.
     n_bytes, n_arrays, n_objects : int
         Sizes.
+
+    See Also
+    --------
+    inspect : Reads it from a file.
     """
 
     estimator: str
@@ -154,6 +158,11 @@ def load(path: str | os.PathLike[Any]) -> Any:
         If the file is none of lindero's, or damaged.
     NewerFormatError
         If it is in a later format than this version of lindero knows.
+
+    See Also
+    --------
+    save : Write such a file.
+    inspect : What a file says of itself, without building anything.
     """
     with _name_in_errors(path):
         contents = unpack(path)
@@ -176,6 +185,11 @@ def inspect(path: str | os.PathLike[Any]) -> ModelInfo:
     ------
     ModelFileError
         If the file is none of lindero's, or damaged.
+
+    See Also
+    --------
+    load : Build the model.
+    save : Write such a file.
     """
     with _name_in_errors(path):
         return _describe(unpack(path))

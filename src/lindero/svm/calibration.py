@@ -46,6 +46,11 @@ def calibrate(estimator: Any, *, method: str = "sigmoid", cv: Any = None) -> Any
     classifier : CalibratedClassifierCV
         To be fitted. Its `calibrated_classifiers_[0].estimator` is the machine.
 
+    See Also
+    --------
+    sklearn.calibration.CalibratedClassifierCV : What it returns.
+    SVC : A machine without probabilities of its own.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

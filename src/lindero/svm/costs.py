@@ -82,6 +82,11 @@ def costs_from_matrix(
         If no such machine can express the costs: being wrong about a class must cost more than
         being right about it, or one class could be predicted always.
 
+    See Also
+    --------
+    CostSensitiveSVC : Takes the costs.
+    IncrementalSVC : Takes them too, and learns sample by sample.
+
     Examples
     --------
     A missed illness costs 20, a false alarm 2, and treating an illness that was found 2:

@@ -67,7 +67,7 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         Constant in the poly and sigmoid kernels.
     shrinking : bool, default=True
         Accepted so that code for scikit-learn runs unchanged; it changes nothing.
-    probability : "deprecated" or False
+    probability : "deprecated" or False, default="deprecated"
         Accepted for the same reason; True is an error that points to calibration.
     tol : float, default=1e-3
         Gap in the optimality conditions at which fitting stops, before the margin is scaled to 1.

@@ -54,7 +54,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     shrinking : bool, default=True
         Accepted so that code for scikit-learn runs unchanged. The working set already leaves
         aside variables that cannot move, so it changes nothing.
-    probability : "deprecated" or False
+    probability : "deprecated" or False, default="deprecated"
         Accepted for the same reason; True is an error that points to calibration.
     tol : float, default=1e-3
         Gap in the optimality conditions at which fitting stops.
