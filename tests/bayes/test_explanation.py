@@ -96,7 +96,7 @@ def test_classes_that_are_none():
         model.explain(X, of="maybe")
     with pytest.raises(ValueError, match="against=3 is not a class"):
         model.explain(X, against=3)
-    with pytest.raises(ValueError, match=r"of=array.* is no class"):
+    with pytest.raises(ValueError, match=r"of=array.* is not a class"):
         model.explain(X, of=np.array(["no", "yes"]))
     with pytest.raises(ValueError, match="of and against are both 'no'"):
         model.explain(X, of="no", against="no")
