@@ -64,7 +64,7 @@ def test_another_variable_may_be_the_class():
     assert_allclose(np.exp(network.log_tables[1])[1, :, 1], [0.9, 0.1])
     with pytest.raises(ModelFileError, match="0 variables are marked as the class"):
         from_bif(text)
-    with pytest.raises(ValueError, match=r"class_name='rain' is not a variable.*play, outlook, wind"):
+    with pytest.raises(ValueError, match=r"'rain' is not a variable.*play, outlook, wind"):
         from_bif(text, class_name="rain")
 
 
