@@ -48,7 +48,7 @@ from lindero.svm.multiclass import (
     take_apart,
 )
 from lindero.svm.progress import reporting
-from lindero.svm.transaction import fitting_aside
+from lindero.transaction import fitting_aside
 from lindero.validation import (
     advise_scaling,
     encode_known_labels,

@@ -24,7 +24,7 @@ from lindero.solvers.solution import Callback, Certificate, Limits, Status
 from lindero.svm.fitting import warn_if_indefinite
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import reporting
-from lindero.svm.transaction import fitting_aside
+from lindero.transaction import fitting_aside
 from lindero.validation import (
     advise_scaling,
     keep_parameters,

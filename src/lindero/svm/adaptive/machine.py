@@ -25,7 +25,7 @@ from lindero.svm.adaptive.coupling import COUPLINGS, CouplingTrials
 from lindero.svm.adaptive.path import CoupledPath, Effort, PathParameters
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import reporting
-from lindero.svm.transaction import fitting_aside
+from lindero.transaction import fitting_aside
 from lindero.validation import read_new_table, read_row_factors, read_sample_weights
 
 

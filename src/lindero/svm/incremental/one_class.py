@@ -24,7 +24,7 @@ from lindero.svm.incremental.estimator import (
     give_each,
 )
 from lindero.svm.incremental.machine import OnlineFormulation
-from lindero.svm.transaction import become, unfitted_copy
+from lindero.transaction import become, unfitted_copy
 from lindero.validation import (
     keep_parameters,
     read_new_table,

@@ -27,7 +27,7 @@ from lindero.svm.incremental.estimator import (
     give_each,
 )
 from lindero.svm.incremental.machine import OnlineFormulation
-from lindero.svm.transaction import become, unfitted_copy
+from lindero.transaction import become, unfitted_copy
 from lindero.validation import (
     keep_parameters,
     make_plain_labels,

@@ -35,7 +35,7 @@ from lindero.svm.fitting import KernelEstimator
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import SearchCallback
 from lindero.svm.search.folds import Search, SearchFold, SearchScores, Split, set_point
-from lindero.svm.transaction import become, unfitted_copy
+from lindero.transaction import become, unfitted_copy
 from lindero.validation import make_kernel_function
 
 #: C = 2⁻⁵, 2⁻³, …, 2¹⁵
