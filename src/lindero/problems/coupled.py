@@ -46,14 +46,15 @@ from lindero.errors import SolverError
 from lindero.graphs.graph import Chain, Graph
 from lindero.kernels.coupled import CoupledKernel
 from lindero.problems.dual_qp import DualQP, Judgement, snapped
+from lindero.problems.margin import margin_terms
+from lindero.problems.tube import tube_terms
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT, FAST
 
 #: Share of u|p| by which the loss of a row is uncertain.
 _ROUNDING = 1e-15
 
-#: Targets so many times as large as usual are far beyond all others; and the share of the objective
-#: that counts at the least.
+#: So many times the usual size is far beyond all targets; the least share of the objective.
 _FAR = 100.0
 _COUNTED = 1e-9
 
@@ -142,10 +143,9 @@ class CoupledProblem:
         return float(np.vdot(self.u, np.maximum(0.0, -residuals)))
 
     def relative_gap(self, judgement: Judgement) -> float:
-        """The duality gap as a share of the objective. What the rounding of residuals makes of the
-        losses is no gap: where the optimum is 0, nothing else may be left. Losses that no
-        hyperplane can help, of targets far beyond all others, do not count: beside them any gap
-        would be small."""
+        """The duality gap as a share of the objective. Rounding of residuals is no gap: where the
+        optimum is 0, nothing else may be left. Losses of targets far beyond all others, which no
+        hyperplane can help, do not count: beside them any gap would be small."""
         gap = max(0.0, judgement.duality_gap - self._noise)
         if not np.isfinite(gap):
             return np.inf
@@ -250,8 +250,7 @@ class CoupledProblem:
         return least + most
 
     def subset(self, nodes: Array) -> CoupledProblem:
-        """The problem of whole components: their nodes in order, the scale unchanged. The anchor
-        stays with node 0."""
+        """The problem of whole components, their nodes in order, with the scale as it is."""
         keeps_first = len(nodes) > 0 and int(nodes[0]) == 0
         return replace(
             self,
@@ -266,18 +265,17 @@ class CoupledProblem:
 
 # -- margin and tube ------------------------------------------------------------------------------
 
+#: s and p of a negative and of a positive sample.
+_SIGNS, _CONSTANTS, _ = margin_terms(np.array([-1.0, 1.0]), np.ones(2))
+
 
 class CoupledLoss:
     """Abstract. What the rows of each node ask of its hyperplane."""
 
     n_sides: ClassVar[int]
 
-    def signs(self, targets: Array) -> Array:
-        """s of the rows: (sides, nodes)."""
-        raise NotImplementedError
-
-    def constants(self, targets: Array) -> Array:
-        """p of the rows: (sides, nodes)."""
+    def terms(self, targets: Array, bounds: Array) -> tuple[Array, Array, Array]:
+        """s, p and u of the rows: (sides, nodes) each."""
         raise NotImplementedError
 
     def state(
@@ -290,8 +288,7 @@ class CoupledLoss:
         n_scale: float | None = None,
         anchor: Anchor | None = None,
     ) -> CoupledProblem:
-        """The problem of hyperplanes. `bounds` are what ξ costs: C₃ times the weight of a sample,
-        0 for a node without a target."""
+        """The problem of hyperplanes; ξ costs `bounds`, 0 for a node without a target."""
         X = np.ascontiguousarray(X, dtype=np.float64)
         n_nodes, n_features = X.shape
         if not n_nodes == len(targets) == len(bounds) == graph.n_nodes:
@@ -312,60 +309,44 @@ class CoupledLoss:
                 raise SolverError(f"The weight of an anchor cannot be {anchor.weight}.")
             anchor = Anchor(theta, float(anchor.weight))
         scale = float(n_nodes if n_scale is None else n_scale)
-        s, p = self.signs(targets), self.constants(targets)
-        u = np.tile(np.asarray(bounds, dtype=np.float64), (self.n_sides, 1))
-        return CoupledProblem(X, s, p, u, float(coupling), graph, scale, anchor)
+        rows = self.terms(np.asarray(targets), np.asarray(bounds, dtype=np.float64))
+        return CoupledProblem(X, *rows, float(coupling), graph, scale, anchor)
+
+    def state_dual(self, kernel: CoupledKernel, targets: Array, bounds: Array) -> DualQP:
+        """The dual problem with any kernel, samples in the order of the chain: of each of its
+        components the rows of one side first, then those of the other."""
+        order = np.argsort(np.tile(kernel.component, self.n_sides), kind="stable")
+        sample_of = np.tile(np.arange(len(targets)), self.n_sides)[order]
+        rows = self.terms(np.asarray(targets), np.asarray(bounds, dtype=np.float64))
+        s, p, u = (values.ravel()[order] for values in rows)
+        of = sample_of if self.n_sides > 1 else None
+        sizes = np.bincount(kernel.component) * self.n_sides
+        if len(sizes) == 1:
+            return DualQP(kernel, p, s, u, sample_of=of)
+        return DualQP(kernel, p, s, u, np.zeros(len(sizes)), of, tuple(sizes.tolist()))
 
 
 @dataclass(frozen=True)
 class CoupledMargin(CoupledLoss):
-    """Classification: y f ≥ 1 − ξ, with y = 1 for the target `positive` and −1 for all others."""
+    """`problems.margin` at each node, with y = 1 for the target `positive`, −1 for all others."""
 
     positive: float = 1.0
     n_sides: ClassVar[int] = 1
 
-    def signs(self, targets: Array) -> Array:
-        return np.where(np.asarray(targets) == self.positive, 1.0, -1.0)[None, :]
-
-    def constants(self, targets: Array) -> Array:
-        return -np.ones((1, len(targets)))
-
-    def state_dual(self, kernel: CoupledKernel, targets: Array, bounds: Array) -> DualQP:
-        """The dual problem with any kernel, samples in the order of the chain."""
-        return _state_dual(kernel, self.signs(targets)[0], -np.ones(len(targets)), bounds, None)
+    def terms(self, targets: Array, bounds: Array) -> tuple[Array, Array, Array]:
+        codes = (targets == self.positive).astype(np.intp)
+        return _SIGNS[None, codes], _CONSTANTS[None, codes], bounds[None, :]
 
 
 @dataclass(frozen=True)
 class CoupledTube(CoupledLoss):
-    """Regression: |target − f| ≤ ε + ξ, one row that pulls f up and one that pulls it down."""
+    """`problems.tube` at each node."""
 
     epsilon: float
     n_sides: ClassVar[int] = 2
 
-    def signs(self, targets: Array) -> Array:
-        return np.repeat([[1.0], [-1.0]], len(targets), axis=1)
-
-    def constants(self, targets: Array) -> Array:
-        return np.stack([self.epsilon - targets, self.epsilon + targets])
-
-    def state_dual(self, kernel: CoupledKernel, targets: Array, bounds: Array) -> DualQP:
-        """The dual problem with any kernel: of each component of the chain first the rows that
-        pull f up, then those that pull it down."""
-        order = np.argsort(np.tile(kernel.component, 2), kind="stable")
-        sample_of = np.tile(np.arange(len(targets)), 2)[order]
-        s = np.repeat([1.0, -1.0], len(targets))[order]
-        p = self.epsilon - s * np.asarray(targets, dtype=np.float64)[sample_of]
-        return _state_dual(kernel, s, p, np.asarray(bounds)[sample_of], sample_of)
-
-
-def _state_dual(
-    kernel: CoupledKernel, s: Array, p: Array, bounds: Array, sample_of: Array | None
-) -> DualQP:
-    u = np.asarray(bounds, dtype=np.float64)
-    sizes = np.bincount(kernel.component) * (len(s) // kernel.n_samples)
-    if len(sizes) == 1:
-        return DualQP(kernel, p, s, u, sample_of=sample_of)
-    return DualQP(kernel, p, s, u, np.zeros(len(sizes)), sample_of, tuple(sizes.tolist()))
+    def terms(self, targets: Array, bounds: Array) -> tuple[Array, Array, Array]:
+        return tube_terms(targets, bounds, self.epsilon)
 
 
 # -- passes over the rows, compiled ---------------------------------------------------------------

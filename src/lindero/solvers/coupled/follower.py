@@ -88,8 +88,7 @@ _MOST_CHANGES = 100
 
 
 class FollowStatus(Enum):
-    """How following ended: at the optimum, at the start of the window with all of it moving, or
-    nowhere."""
+    """How following ended: at the optimum, at the start of the window, or nowhere."""
 
     SETTLED = 0
     TOO_SHORT = 1
@@ -128,8 +127,7 @@ class ChainFollower:
     # -- what is saved ----------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """All that is known, without the zeros at the ends of arrays, which are room that comes by
-        itself."""
+        """All that is known, without the zeros at the ends of arrays, which are room."""
         parts = dict(zip(_ARRAYS, self._arrays, strict=True))
         room = max(1, _count_used(self._state.T), *(_count_used(part) for part in parts.values()))
         n_marks = max(self.start // SPACING + 1, _count_used(self._marks))
@@ -206,8 +204,7 @@ class ChainFollower:
         )
 
     def _begin_at(self, place: int) -> None:
-        """Drop the first nodes of the window, keeping what the marks among them are told and what
-        the one at `place`, a mark, is."""
+        """Drop nodes of the window before `place`, a mark, but keep what marks are told."""
         M, m = self._arrays[:2]
         first = self.start // SPACING
         needed = first + place // SPACING + 1
@@ -233,11 +230,10 @@ class ChainFollower:
     def follow(
         self, problem: CoupledProblem, theta: Array, a: Array, known: int, first: int, tol: float
     ) -> tuple[FollowStatus, int]:
-        """Settle the window after nodes have come to its end: θ and a in place, `known` nodes of
-        them being right but for that. Nodes before `first` are not touched. `tol` is what a
-        movement is tolerated as, beside the largest hyperplane passed. Returns how it ended, and
-        the first node that was touched; places are in the window. If it is not SETTLED, the next
-        call is `restart`."""
+        """Settle the window after nodes have come to its `known` ones: θ and a in place, none
+        before node `first`. `tol` is the movement tolerated, beside the largest hyperplane passed.
+        Returns how it ended and the first node touched, in the window. `restart` is the next call
+        if it is not SETTLED."""
         if not self.sound:
             return FollowStatus.LOST, 0
         n = problem.n_nodes
@@ -394,9 +390,8 @@ def move(last, share, u, theta, a, goal, goal_a):  # type: ignore[no-untyped-def
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def eliminate(first, stop, X, s, p, u, links, ridge, offset, state, M, m, W, rest, v, scalars):  # type: ignore[no-untyped-def]
     """Eliminate nodes first..stop−1. M[i] and m[i] are what node i is told, in the upper triangle;
-    `scalars[i]` are γ (0 without a free row) and β. `offset` is where the last node of the chain is
-    put if nothing is known of its offset. False where the states leave the optimum open, or there
-    is a NaN."""
+    `scalars[i]` are γ (0 without a free row) and β. `offset` is that of the last node if nothing is
+    known of it. False where the states leave the optimum open, or there is a NaN."""
     (sides, n), size = s.shape, ridge.size
     T, S, Y = np.empty((size, size)), np.empty((size, size)), np.empty((size, size))
     x, t, half, y = np.ones(size), np.empty(size), np.empty(size), np.empty(size)

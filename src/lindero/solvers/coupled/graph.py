@@ -23,8 +23,7 @@ from lindero.runtime.compilation import EXACT
 #: Up to this many unknowns elimination is the faster way.
 MOST_ELIMINATED_UNKNOWNS = 1500
 
-#: The error of a step, in the norm of the system, beside the step itself: at first, and each time
-#: that a judged point is not what it should be. And the most iterations.
+#: The error of a step beside it, smaller each time `sharpen` is called; and the most iterations.
 _SHARES = (1e-3, 1e-6, 1e-9, 1e-12)
 _MOST_STEPS = 300
 
@@ -144,10 +143,7 @@ class GraphElimination:
         matrix = sp.csc_array((values, self._rows, self._starts), shape=shape)
         try:
             self._factor = splu(
-                matrix,
-                permc_spec="NATURAL",
-                diag_pivot_thresh=0.0,
-                options={"SymmetricMode": True},
+                matrix, permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
             )
         except RuntimeError as error:
             raise np.linalg.LinAlgError("The Newton system is singular.") from error

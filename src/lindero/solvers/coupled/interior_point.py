@@ -49,8 +49,7 @@ from lindero.solvers.solution import Limits, Progress, Status
 #: Problems of fewer parameters than this are solved before threads have started.
 _THREADS_FROM = 2**14
 
-#: A multiplier whose distance from a bound is below this share of its row's slack belongs there:
-#: the first of these with which the point will do.
+#: Multipliers nearer to a bound than this share of their slack belong there: the first that does.
 _DECIDED = (1e-2, 1e-4, 1e-6, 0.0)
 
 #: Steps shorter than this lead nowhere.
@@ -71,8 +70,7 @@ _MOST_FAILURES = 4
 
 @dataclass(frozen=True)
 class CoupledSolution:
-    """Hyperplanes θ = (w, b), one row for each node, and the multipliers a (sides, nodes) that
-    prove how good they are."""
+    """Hyperplanes θ = (w, b) of the nodes, and multipliers a that prove how good they are."""
 
     theta: Array
     a: Array
@@ -172,8 +170,7 @@ class _HyperplanePath:
         return Status.OPTIMAL if self._conclude() else Status.PRECISION
 
     def _on_the_way(self, merit: float) -> bool:
-        """Whether rounding has not thrown the iterate far off, by its objective and gap together;
-        the best one is kept."""
+        """Whether objective and gap show no iterate that rounding threw off; the best is kept."""
         if merit < self._least_merit:
             self._least_merit = merit
             self._nearest = self.theta, tuple(part.copy() for part in self.rows.state)
@@ -197,8 +194,7 @@ class _HyperplanePath:
         return self.problem.relative_gap(self.best) <= self.tol
 
     def _conclude(self) -> bool:
-        """Judge the iterate, with as many multipliers on their bounds as it can bear. Whether the
-        best so far is within tol."""
+        """Judge the iterate, with multipliers put on bounds. Whether the best is within tol."""
         before = self.best.duality_gap
         for share in _DECIDED:
             if self._consider(self.rows.put_on_bounds(share)):
@@ -238,11 +234,8 @@ class CoupledSystem(Protocol):
 
 
 class InteriorRows:
-    """Multipliers and slacks strictly inside their bounds: `state` is (a, β, t, ξ).
-
-    `weights` (σ) and `pull` (Σ s (a + σ r)), sums over the rows of each node, are what the Newton
-    system is to be prepared with and what it is to solve for.
-    """
+    """Multipliers and slacks strictly inside their bounds: `state` is (a, β, t, ξ). The Newton
+    system is prepared with `weights` (σ) and solved for `pull` (Σ s (a + σ r)), sums over nodes."""
 
     def __init__(self, problem: CoupledProblem, threads: TileThreads) -> None:
         self._threads = threads
@@ -298,8 +291,7 @@ class InteriorRows:
         return length
 
     def put_on_bounds(self, share: float) -> Array:
-        """Multipliers, those nearer to a bound than `share` of their slack, each beside its scale,
-        put on it."""
+        """Multipliers, put on a bound that is nearer than `share` of their scaled slack."""
         a, b, t, x = self.state
         u = self._rows[2]
         low = a * self.size < share * t * np.minimum(u, a.max())

@@ -17,8 +17,7 @@ from lindero.solvers.coupled.follower import SPACING, ChainFollower, FollowStatu
 from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
 from lindero.solvers.solution import Limits, Status
 
-#: The share of `lag_tol` that is left to movements not made. Rows of older nodes whose state they
-#: would change have the rest.
+#: The share of `lag_tol` left to movements not made; rows that would change state have the rest.
 _SHARE = 0.1
 
 #: The share of `lag_tol`² that is a small gap.
@@ -62,8 +61,7 @@ class Trail:
 
 
 class Extension:
-    """One call that makes a path longer, in `n_steps` steps: what limits it, how exactly it is
-    done, and the hyperplanes and multipliers to put back if it fails."""
+    """One call that makes a path longer, in `n_steps` steps, and what to put back if it fails."""
 
     def __init__(
         self,
@@ -125,8 +123,7 @@ class Extension:
                 self._resume(machine, 0, SPACING)
 
     def solve(self, machine: int, start: int) -> Status:
-        """Solve for a machine from node `start` on, the one before it held, and let its follower
-        begin again."""
+        """Solve for a machine from node `start` on, and let its follower begin again."""
         problem = self._path.state_problem(machine, start)
         solution = CoupledInteriorPointSolver(self._tol).solve(problem, self._limits, machine)
         if self._limits.interrupted:
@@ -147,8 +144,7 @@ class Extension:
         follower.restart(problem, self._path.a[machine, :, start:], start, length)
 
     def follow(self, machine: int, known: int, earliest: int) -> Status:
-        """Settle a machine after samples have come: `known` nodes were there before. Nodes before
-        `earliest` are not touched."""
+        """Settle a machine after samples came to `known` nodes; none before `earliest` moves."""
         trail, path = self._trail, self._path
         follower, depth = trail.followers[machine], trail.depths[machine]
         while True:

@@ -34,8 +34,7 @@ from lindero.svm.adaptive.path import CoupledPath, Effort, PathParameters, decid
 #: What is tried.
 COUPLINGS = tuple(10.0**k for k in range(9))
 
-#: The share of samples that validation along time begins with, the blocks of the rest, and as many
-#: as kernels are fitted for.
+#: Validation along time: the share it begins with, the blocks of the rest, and those of kernels.
 _FIRST = 1 / 3
 _BLOCKS = 40
 _REFITTED_BLOCKS = 5
@@ -53,10 +52,8 @@ Outputs = Iterator[tuple[Array, Array]]
 
 
 class CouplingTrials:
-    """Couplings tried for a path that holds its samples, the rows of X, but is not solved.
-
-    The solvers of all trials report here, one trial being one problem of the whole.
-    """
+    """Couplings tried for a path that holds its samples, the rows of X, but is not solved. Their
+    solvers report here, one trial being one problem of the whole."""
 
     def __init__(
         self, path: CoupledPath, parameters: PathParameters, X: Any, limits: Limits, effort: Effort
@@ -125,8 +122,7 @@ class CouplingTrials:
     # -- trials -----------------------------------------------------------------------------------
 
     def _score(self, outputs: Outputs) -> float | None:
-        """The share of wrong classes, or the mean error of numbers, taken negative; None where
-        trials were ended before."""
+        """Less the share of wrong classes, or the mean error; None where trials have ended."""
         total, count = 0.0, 0.0
         samples = self._path.samples
         for nodes, values in outputs:

@@ -121,8 +121,7 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _begin_path(self, X: Any, targets: Array, weights: Array, times: Any) -> bool:
-        """Hold these samples, choose the coupling if need be, and solve for everything. Whether
-        the user interrupted."""
+        """Hold samples, choose the coupling, solve for everything. Whether the user interrupted."""
         parameters, losses, effort = PathParameters.of(self), self._losses(), self._effort()
         path = CoupledPath(parameters, losses, X, targets, weights, times)
         n_trials = len(COUPLINGS) if parameters.coupling == "auto" else 0
@@ -178,8 +177,7 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     # -- what was fitted ----------------------------------------------------------------------
 
     def _fitted_path(self, name: str = "", linear: bool = False, time: bool = False) -> CoupledPath:
-        """The path, refused by the `name` of what asks for it where it must be linear, or one of
-        time, and is not."""
+        """The path; refused to `name` where it must be linear, or along time, and is not."""
         check_is_fitted(self)
         path = self._path
         if time and path.kind != "time":

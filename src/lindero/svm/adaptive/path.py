@@ -172,8 +172,7 @@ class PathSamples:
     def extend(
         self, rows: Array, X: Array, targets: Array, factors: Array, times: Array, given: Array
     ) -> None:
-        """More samples, last in the graph, `rows` being where each stands in the table they came
-        in; their hyperplanes and multipliers are set later."""
+        """More samples, last in the graph; `rows` are their places in the table they came in."""
         n_new = len(targets)
         new = {"X": X, "targets": targets, "factors": factors, "times": times, "given": given}
         new["rows"] = self.n_nodes + rows
@@ -192,8 +191,7 @@ class PathSamples:
         self.n_nodes = stop
 
     def by_row(self, values: Array, axis: int) -> Array:
-        """Values of nodes along `axis`, in the order of the rows as the user gave them: a copy,
-        which nothing that is learned later changes."""
+        """A copy of values of nodes along `axis`, in the order of the rows as users gave them."""
         if self.in_order:
             return values.copy()
         return np.take(values, self.places(), axis=axis)
@@ -282,8 +280,7 @@ class CoupledPath:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> CoupledPath:
-        """The path of a `state`, out of which its own items are taken. What finds the nearest
-        samples is made anew from them."""
+        """The path of a `state`, out of which its own items are taken."""
         path = cls.__new__(cls)
         for name, stored in _STORED.items():
             setattr(path, name, state.pop(stored))
@@ -329,8 +326,7 @@ class CoupledPath:
         return Chain(link_times(self.samples.times, self.unit))
 
     def state_problem(self, machine: int, start: int = 0, held: bool = True) -> CoupledProblem:
-        """The problem of a machine over the samples held, or over those from `start` on: with the
-        hyperplane before them `held`, or without what is before."""
+        """The problem of a machine from node `start` on; see `solvers.coupled.trail`."""
         samples, anchor = self.samples, None
         if start == 0:
             graph = self.graph
@@ -347,14 +343,11 @@ class CoupledPath:
     # -- solving for everything -------------------------------------------------------------------
 
     def solve(self, limits: Limits, effort: Effort, n_before: int = 0) -> None:
-        """Solve for everything held, within limits that `n_before` other problems have been
-        under. Warns where the optimum was not reached."""
+        """Solve for everything held, after `n_before` other problems under the same limits."""
         begun = time.perf_counter()
         solve = self._solve_linear if self.linear else self._solve_kernel
-        found = [
-            solve(machine, limits, effort, n_before + machine)
-            for machine in range(len(self.losses))
-        ]
+        machines = range(len(self.losses))
+        found = [solve(machine, limits, effort, n_before + machine) for machine in machines]
         parts = [
             Certificate.of(judgement, n_iter, seconds, status.value)
             for judgement, n_iter, seconds, status in found
@@ -467,8 +460,7 @@ class CoupledPath:
         self.fit_status = int(worst is not Status.OPTIMAL)
 
     def _settle(self, steps: Extension, trail: Trail, known: int, horizon: int | None) -> Status:
-        """Find the hyperplanes after samples were appended to `known` ones; the least good
-        status."""
+        """Find hyperplanes after samples were appended to `known` ones; the least good status."""
         n_nodes, theta, a = self.n_nodes, self.theta, self.a
         theta[:, known:], a[:, :, known:] = theta[:, known - 1 : known], 0.0
         # New samples do not count, so that all are learned, however many come at once.
@@ -501,8 +493,7 @@ class CoupledPath:
         return self._certificate
 
     def judge(self, start: int, tol: float) -> Certificate:
-        """The certificate of the nodes from `start` on, the one before them held, by nothing but
-        samples and multipliers."""
+        """The certificate of nodes from `start` on, by nothing but samples and multipliers."""
         begun, parts = time.perf_counter(), []
         for machine, (theta, a) in enumerate(zip(self.theta, self.a, strict=True)):
             problem = self.state_problem(machine, start)
@@ -524,11 +515,10 @@ class CoupledPath:
 
     def dual_coefficients(self) -> Array:
         """Multipliers of the support vectors, with their signs: (machines, vectors)."""
-        signed = [
-            np.einsum("ij,ij->j", loss.signs(self.samples.targets), a)
-            for loss, a in zip(self.losses, self.a, strict=True)
-        ]
-        return self.samples.by_row(np.stack(signed), -1)[:, self.support]
+        samples = self.samples
+        rows = [loss.terms(samples.targets, samples.factors) for loss in self.losses]
+        signed = [np.einsum("ij,ij->j", s, a) for (s, _, _), a in zip(rows, self.a, strict=True)]
+        return samples.by_row(np.stack(signed), -1)[:, self.support]
 
     # -- decisions --------------------------------------------------------------------------------
 
@@ -626,10 +616,8 @@ def _require_plain_graph(parameters: PathParameters, times: Any, linear: bool, n
     if times is not None:
         raise ValueError("times are for graph='time' only: leave them out.")
     if not linear:
-        raise ValueError(
-            f"kernel={parameters.kernel!r} needs graph='time'; use kernel='linear' for other "
-            "graphs."
-        )
+        needs = f"kernel={parameters.kernel!r} needs graph='time'"
+        raise ValueError(f"{needs}; use kernel='linear' for other graphs.")
     if parameters.blend > n_rows:
         raise ValueError(
             f"blend={parameters.blend} is more than the number of rows: n_samples = {n_rows}."

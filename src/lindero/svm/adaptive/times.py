@@ -59,8 +59,7 @@ class TimeAxis:
         return np.asarray(0.0 if self.origin is None else self.origin).dtype
 
     def read(self, times: Any, n_rows: int, first: int = 0) -> tuple[Array, Array]:
-        """Times of rows as numbers, and as they are kept; rows are counted from `first` where
-        there are none."""
+        """Times of rows as numbers and as they are kept; without any, rows counted from `first`."""
         if times is None and self.origin is None:
             numbers = np.arange(float(first), first + n_rows)
             return numbers, numbers

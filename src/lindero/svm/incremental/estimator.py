@@ -31,7 +31,7 @@ from lindero.solvers.active_set import ActiveSet, BreakdownError
 from lindero.solvers.solution import Certificate
 from lindero.svm.incremental.machine import HeldModel, IncrementalMachine
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.validation import make_kernel_function, read_new_table
+from lindero.validation import make_kernel_function, read_new_table, read_row_factors
 
 #: Variables looked at when single samples are left out, at first.
 _FEWEST_NEAR, _SHARE_NEAR = 64, 16
@@ -50,13 +50,6 @@ INCREMENTAL_CONSTRAINTS: dict[str, list[Any]] = {
 
 class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
     """Abstract. Subclasses say what a sample becomes, and what users may call to learn it."""
-
-    kernel: Any
-    gamma: Any
-    window: int | None
-    cache_size: float
-    verbose: bool
-    n_features_in_: int
 
     #: The class of its formulation.
     _formulation: ClassVar[Any]
@@ -116,6 +109,10 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
                 "anew."
             )
 
+    def _read_factors(self, values: Any, slots: Array, name: str) -> Array:
+        """New factors of some samples held, one for all or a list."""
+        return read_row_factors(give_each(values, slots, name), len(slots), name)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_machine")
 
@@ -155,14 +152,12 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
     @property
     def bounded_support_(self) -> Array:
         """Positions of the support vectors whose coefficients are at their bounds."""
-        support = self.support_
-        return support[self._machine.find_bounded()[support]]
+        return self.support_[self._machine.find_bounded()[self.support_]]
 
     @property
     def free_support_(self) -> Array:
         """Positions of the support vectors whose coefficients are below their bounds."""
-        support = self.support_
-        return support[~self._machine.find_bounded()[support]]
+        return self.support_[~self._machine.find_bounded()[self.support_]]
 
     @property
     def support_vectors_(self) -> Any:
@@ -172,10 +167,7 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
     @property
     def dual_coef_(self) -> Any:
         """Coefficients of the support vectors."""
-        known = self._model
-        return (
-            sp.csr_array(known.coefficients) if sp.issparse(known.vectors) else known.coefficients
-        )
+        return self._like_vectors(self._model.coefficients)
 
     @property
     def coef_(self) -> Any:
@@ -185,8 +177,10 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
             raise AttributeError(
                 f"coef_ is only available when kernel='linear', not kernel={name!r}."
             )
-        known = self._model
-        return sp.csr_array(known.weights) if sp.issparse(known.vectors) else known.weights
+        return self._like_vectors(self._model.weights)
+
+    def _like_vectors(self, values: Any) -> Any:
+        return sp.csr_array(values) if sp.issparse(self._model.vectors) else values
 
     @property
     def intercept_(self) -> Array:
@@ -206,11 +200,9 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
         """
         return leave_one_out(self._require_machine())
 
-    # Machines with a penalty have this as their `path`.
     @property
     def certificate_(self) -> Certificate:
-        """How near the model is to the optimum over the samples held, by the values that updates
-        have kept up; `certify` computes them from scratch."""
+        """How near the model is to the optimum, by the values that updates have kept up."""
         return self._require_machine().certify(from_scratch=False)
 
     def certify(self) -> Certificate:
@@ -227,8 +219,7 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
     @classmethod
     @cache
     def _get_param_names(cls) -> Any:
-        """Names of the parameters, read from the signature once: a small fit is shorter than
-        looking at it."""
+        """Names of the parameters, read once: that takes longer than a small fit."""
         return super()._get_param_names()
 
     def __sklearn_tags__(self) -> Any:
@@ -345,65 +336,14 @@ class PenaltyPath:
         low, high = sorted((float(self.C[0]), float(self.C[-1])))
         if not low <= C <= high:
             raise ValueError(f"C={C:g} is not on the path, which goes from {low:g} to {high:g}.")
-        rising = self.C[-1] >= self.C[0]
-        C_sorted = self.C if rising else self.C[::-1]
-        right = min(max(int(np.searchsorted(C_sorted, C)), 1), len(self.C) - 1)
+        rising = slice(None, None, 1 if self.C[-1] >= self.C[0] else -1)
+        values, coefficients, b = self.C[rising], self.coefficients[rising], self.intercepts[rising]
+        right = min(max(int(np.searchsorted(values, C)), 1), len(values) - 1)
         left = right - 1
-        if not rising:
-            left, right = len(self.C) - 1 - left, len(self.C) - 1 - right
-        span = float(self.C[right] - self.C[left])
-        share = 0.0 if span == 0.0 else (C - float(self.C[left])) / span
-        coefficients = (1 - share) * self.coefficients[left] + share * self.coefficients[right]
-        intercept = (1 - share) * self.intercepts[left] + share * self.intercepts[right]
-        return coefficients, float(intercept)
-
-
-def follow_penalty(machine: IncrementalMachine, C_from: float, C_to: float) -> PenaltyPath:
-    """The solutions for all values of C between two."""
-    for name, value in (("C_from", C_from), ("C_to", C_to)):
-        if not isinstance(value, Real) or not 0.0 < value < np.inf:
-            raise ValueError(f"{name} must be positive and finite, got {value!r}.")
-    active_set, point = machine.active_set, machine.active_set.point
-    slots = machine.samples.slots
-    if point.lost:
-        raise ValueError(
-            f"The {machine.kernel.function.name} kernel is not positive semi-definite on these "
-            "data: its solutions form no path in C."
-        )
-    per_unit = _find_bounds_per_unit(machine)
-    taking_part = np.flatnonzero(per_unit > 0.0)
-    first, last = C_from * per_unit[taking_part], C_to * per_unit[taking_part]
-    rows: list[tuple[float, Array, float]] = []
-
-    def record(share: float) -> None:
-        # A variable that has just come to the margin fixes the constant from there on.
-        bias = point.bias if len(point.free) else machine.find_bias()
-        z = point.z
-        C = C_to if share == 1.0 else C_from + share * (C_to - C_from)
-        rows.append((C, z[slots], bias - machine.bias_of_origin(z)))
-
-    with active_set.try_out(often=False):
-        machine.move(taking_part, first)
-        record(0.0)
-        try:
-            active_set.scale_bounds(taking_part, last, record)
-        except BreakdownError:
-            raise SolverError(
-                f"Rounding in double precision hides the path in C beyond {rows[-1][0]:.6g}. "
-                "Take a shorter path, or scale the features."
-            ) from None
-        while len(rows) > 1 and rows[-1][0] == C_to:
-            rows.pop()
-        record(1.0)  # again, with rounding settled
-    values, coefficients, intercepts = zip(*rows, strict=True)
-    return PenaltyPath(np.array(values), np.array(coefficients), np.array(intercepts))
-
-
-def _find_bounds_per_unit(machine: IncrementalMachine) -> Array:
-    """Bounds of the variables for C = 1."""
-    samples, formulation = machine.samples, machine.formulation
-    _, _, u = replace(formulation, C=1.0).state_samples(samples.targets, samples.factors)
-    return np.where(np.repeat(samples.alive, formulation.per_sample), u, 0.0)
+        span = float(values[right] - values[left])
+        share = 0.0 if span == 0.0 else (C - float(values[left])) / span
+        between = (1 - share) * coefficients[left] + share * coefficients[right]
+        return between, float((1 - share) * b[left] + share * b[right])
 
 
 # -- what is saved --------------------------------------------------------------------------------
@@ -411,8 +351,7 @@ def _find_bounds_per_unit(machine: IncrementalMachine) -> Array:
 
 def state_of(estimator: IncrementalEstimator) -> dict[str, Any]:
     """What is saved of an estimator beside its parameters."""
-    parameters = estimator._get_param_names()
-    state = {name: value for name, value in vars(estimator).items() if name not in parameters}
+    state = {k: v for k, v in vars(estimator).items() if k not in estimator._get_param_names()}
     machine = state.pop("_machine", None)
     return state if machine is None else {**state, **machine.state()}
 
@@ -460,4 +399,41 @@ def path(self: IncrementalEstimator, C_from: float, C_to: float) -> PenaltyPath:
     -------
     path : PenaltyPath
     """
-    return follow_penalty(self._require_machine(), C_from, C_to)
+    machine = self._require_machine()
+    for name, value in (("C_from", C_from), ("C_to", C_to)):
+        if not isinstance(value, Real) or not 0.0 < value < np.inf:
+            raise ValueError(f"{name} must be positive and finite, got {value!r}.")
+    active_set, point, slots = machine.active_set, machine.active_set.point, machine.samples.slots
+    if point.lost:
+        raise ValueError(
+            f"The {machine.kernel.function.name} kernel is not positive semi-definite on these "
+            "data: its solutions form no path in C."
+        )
+    samples, formulation = machine.samples, machine.formulation
+    _, _, u = replace(formulation, C=1.0).state_samples(samples.targets, samples.factors)
+    per_unit = np.where(np.repeat(samples.alive, formulation.per_sample), u, 0.0)
+    taking_part = np.flatnonzero(per_unit > 0.0)
+    first, last = C_from * per_unit[taking_part], C_to * per_unit[taking_part]
+    rows: list[tuple[float, Array, float]] = []
+
+    def record(share: float) -> None:
+        # A variable that has just come to the margin fixes the constant from there on.
+        bias = point.bias if len(point.free) else machine.find_bias()
+        C = C_to if share == 1.0 else C_from + share * (C_to - C_from)
+        rows.append((C, point.z[slots], bias - machine.bias_of_origin(point.z)))
+
+    with active_set.try_out(often=False):
+        machine.move(taking_part, first)
+        record(0.0)
+        try:
+            active_set.scale_bounds(taking_part, last, record)
+        except BreakdownError:
+            raise SolverError(
+                f"Rounding in double precision hides the path in C beyond {rows[-1][0]:.6g}. "
+                "Take a shorter path, or scale the features."
+            ) from None
+        while len(rows) > 1 and rows[-1][0] == C_to:
+            rows.pop()
+        record(1.0)  # again, with rounding settled
+    values, coefficients, intercepts = zip(*rows, strict=True)
+    return PenaltyPath(np.array(values), np.array(coefficients), np.array(intercepts))

@@ -40,8 +40,7 @@ _FEWEST_STEPS, _STEPS_PER_SAMPLE = 500_000, 100
 #: More new samples than both of these (the second as a part of those held) are learned at once.
 _FEW_AT_ONCE, _SHARE_AT_ONCE = 10, 50
 
-#: Violations, as a share of the terms compared, and gaps of the objective up to which a solution
-#: counts as exact.
+#: Violations (a share of the terms compared) and gaps of the objective that count as rounding.
 _EXACT, _EXACT_OBJECTIVE = 1e-8, 1e-6
 
 #: The same for stationary points of kernels that are not positive semi-definite.
@@ -105,11 +104,8 @@ class OnlineFormulation:
 
 
 class HeldSamples:
-    """Ids, targets and factors of C, by slot.
-
-    Samples have the slots of the active set, in the order in which they came. Ids count on for
-    ever, so that they rise with the slots and none is given twice.
-    """
+    """Ids, targets and factors of C, by the slots of the active set, in the order in which samples
+    came. Ids rise with the slots, and none is given twice."""
 
     _ARRAYS = ("_ids", "_targets", "_factors", "_alive")
 
@@ -193,13 +189,12 @@ class HeldSamples:
             )
         wanted = np.minimum(wanted, np.iinfo(np.int64).max).astype(np.int64)
         slots = np.searchsorted(self._ids[: self.n_slots], wanted)
-        inside = slots < self.n_slots
-        known = inside.copy()
-        at = slots[inside]
-        known[inside] = (self._ids[at] == wanted[inside]) & self._alive[at]
+        at = np.minimum(slots, self.n_slots - 1)
+        known = (self._ids[at] == wanted) & self._alive[at]
         if not known.all():
-            named = ", ".join(str(i) for i in wanted[~known][:_NAMED])
-            more = f" and {int((~known).sum()) - _NAMED} more" if (~known).sum() > _NAMED else ""
+            unknown = wanted[~known]
+            named = ", ".join(str(i) for i in unknown[:_NAMED])
+            more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
             raise ValueError(
                 f"No sample of id {named}{more} is held: it was never given, or has been "
                 "forgotten. sample_ids_ lists those that are."
@@ -216,10 +211,10 @@ class HeldSamples:
         return self.n_slots - n_alive > max(_FEW_GAPS, n_alive)
 
     def close_gaps(self) -> None:
-        kept, n_kept = self.alive.copy(), int(self.alive.sum())
+        kept = self.slots
         for array in (self._ids, self._targets, self._factors, self._alive):
-            array[:n_kept] = array[: self.n_slots][kept]
-        self.n_slots = n_kept
+            array[: len(kept)] = array[kept]
+        self.n_slots = len(kept)
 
     # -- going back ---------------------------------------------------------------------------
 
@@ -292,8 +287,7 @@ class UpdateLog:
 
 @dataclass(frozen=True)
 class HeldModel:
-    """The machine as others know it: support vectors and their coefficients; `weights` of the
-    features for the linear kernel only."""
+    """Support vectors and their coefficients; `weights` of the features for the linear kernel."""
 
     function: KernelFunction
     support: Array
@@ -476,8 +470,7 @@ class IncrementalMachine:
             self.samples.release(gone)
 
     def _beyond_window(self) -> Array:
-        """The slots of samples that the window has no room for: the oldest, but never the last of a
-        class."""
+        """Slots that the window has no room for: the oldest, but never the last of a class."""
         if self.window is None:
             return _NONE
         slots = self.samples.slots
@@ -576,8 +569,7 @@ class IncrementalMachine:
     # -- the model ----------------------------------------------------------------------------
 
     def find_bias(self) -> float:
-        """The bias that depends on the solution only, not on the way to it: where conditions leave
-        an interval open, its middle."""
+        """The bias by the solution alone: where conditions leave an interval open, its middle."""
         point = self.active_set.point
         f = point.f if point.per_sample == 1 else np.repeat(point.f, point.per_sample)
         bias = float(bias_at(f + point.s * point.p, point.a, point.s, point.u))
@@ -623,8 +615,7 @@ class IncrementalMachine:
         return bounded
 
     def certify(self, from_scratch: bool) -> Certificate:
-        """How near the model is to the optimum over the samples held, by values that updates have
-        kept up or by values computed from scratch."""
+        """The certificate by values that updates have kept up, or by values from scratch."""
         point = self.active_set.point
         f = point.exact_f() if from_scratch else point.f
         judgement = point.problem().judge(point.a, f)

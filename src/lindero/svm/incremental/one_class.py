@@ -18,13 +18,9 @@ from lindero.solvers.active_set import Point
 from lindero.solvers.solution import Solver
 from lindero.solvers.wrappers import ScaledSolver
 from lindero.svm.incremental import estimator
-from lindero.svm.incremental.estimator import (
-    INCREMENTAL_CONSTRAINTS,
-    IncrementalEstimator,
-    give_each,
-)
+from lindero.svm.incremental.estimator import INCREMENTAL_CONSTRAINTS, IncrementalEstimator
 from lindero.svm.incremental.machine import OnlineFormulation
-from lindero.transaction import become, unfitted_copy
+from lindero.transaction import fitting_aside
 from lindero.validation import (
     keep_parameters,
     read_new_table,
@@ -189,17 +185,16 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
         self : IncrementalOneClassSVM
             A call that fails or is interrupted leaves the estimator as it was.
         """
-        fitted = unfitted_copy(self)
-        X = read_unlabelled_table(fitted, X)
-        weights = read_sample_weights(sample_weight, X)
-        # Distances from the origin are what a linear kernel is about here: it stays.
-        fitted._begin(X, weights, OnlineNovelty(self.nu), may_shift=self.kernel != "linear")
-        fitted._machine.learn(X, np.zeros(X.shape[0]), weights)
-        become(self, fitted)
+        with fitting_aside(self) as attempt:
+            fitted = attempt.estimator
+            X = read_unlabelled_table(fitted, X)
+            weights = read_sample_weights(sample_weight, X)
+            # Distances from the origin are what a linear kernel is about here: it stays.
+            fitted._begin(X, weights, OnlineNovelty(self.nu), may_shift=self.kernel != "linear")
+            fitted._machine.learn(X, np.zeros(X.shape[0]), weights)
         return self
 
-    # Not decorated: parameters count in the first call only, and checking them costs as much as
-    # many an update.
+    # Not decorated: checking parameters, which count in the first call only, is as slow as a row.
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None
     ) -> IncrementalOneClassSVM:
@@ -248,8 +243,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
         """
         machine = self._require_machine()
         slots = machine.samples.find(ids)
-        given = give_each(sample_weight, slots, "sample_weight")
-        factors = read_row_factors(given, len(slots), "sample_weight")
+        factors = self._read_factors(sample_weight, slots, "sample_weight")
         machine.change(slots, machine.samples.targets[slots], factors)
         return self
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 
 from lindero.problems.dual_qp import upper_bounds
+from lindero.problems.margin import margin_terms
 from lindero.runtime.arrays import Array
 from lindero.svm.calibration import RefusedMethod
 from lindero.svm.costs import class_terms, require_two
@@ -27,7 +29,7 @@ from lindero.svm.incremental.estimator import (
     give_each,
 )
 from lindero.svm.incremental.machine import OnlineFormulation
-from lindero.transaction import become, unfitted_copy
+from lindero.transaction import fitting_aside
 from lindero.validation import (
     keep_parameters,
     make_plain_labels,
@@ -55,15 +57,21 @@ class OnlineMargin(OnlineFormulation):
     FIELDS: ClassVar[dict[str, str]] = {"C": "_fitted_C", "terms": "_terms"}
     by_class: ClassVar[bool] = True
 
-    def state_samples(self, targets: Array, factors: Array) -> tuple[Array, Array, Array]:
+    @cached_property
+    def _of_classes(self) -> tuple[Array, Array, Array]:
+        """Signs, linear terms and weights of a sample of each class."""
         margins, weights = self.terms
+        return margin_terms(np.array([-1.0, 1.0]), weights, margins)
+
+    def state_samples(self, targets: Array, factors: Array) -> tuple[Array, Array, Array]:
+        s, p, weights = self._of_classes
         codes = targets.astype(np.intp)
         weighed = factors * weights[codes]
         if weighed.min() > 0.0 and self.C * float(weighed.sum()) < np.inf:
             bounds = self.C * weighed
         else:  # infinite, zero, or to be refused
             bounds = upper_bounds(self.C, weighed)
-        return np.where(codes == 1, 1.0, -1.0), -margins[codes], bounds
+        return s[codes], p[codes], bounds
 
 
 # -- classes --------------------------------------------------------------------------------------
@@ -126,9 +134,8 @@ class LabelCoding:
 
     def encode(self, y: Array) -> Array:
         """The position of each label among the classes, all of which are known."""
-        return np.searchsorted(make_plain_labels(self.classes), make_plain_labels(y)).astype(
-            np.float64
-        )
+        known, labels = make_plain_labels(self.classes), make_plain_labels(y)
+        return np.searchsorted(known, labels).astype(np.float64)
 
     def encode_known(self, y: Array) -> Array | None:
         """The same; None unless it is quickly seen that all labels are known."""
@@ -303,8 +310,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         """
         return self._begin_with(X, y, None, sample_weight, sample_cost)
 
-    # Not decorated: parameters count in the first call only, and checking them costs as much as
-    # many an update.
+    # Not decorated: checking parameters, which count in the first call only, is as slow as a row.
     def partial_fit(
         self,
         X: Any,
@@ -355,21 +361,21 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
     def _begin_with(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, sample_cost: Any
     ) -> IncrementalSVC:
-        fitted = unfitted_copy(self)
-        X, y = read_training_table(fitted, X, y)
-        fitted._fitted_costs = (self.positive_class, self.cost_positive, self.cost_negative)
-        coding = LabelCoding.begin(y, classes)
-        formulation = fitted._formulate(coding.classes, self.C)
-        fitted._coding = coding = coding.extend(y)
-        fitted.classes_ = coding.classes
-        counts = read_sample_weights(sample_weight, X)  # refuses a first call without any weight
-        factors = _multiply_factors(X.shape[0], sample_weight, sample_cost)
-        upper_bounds(self.C, factors)
-        if factors.any():
-            counts = np.where(factors > 0.0, counts, 0.0)
-        fitted._begin(X, counts, formulation)
-        fitted._machine.learn(X, coding.encode(y), factors)
-        become(self, fitted)
+        with fitting_aside(self) as attempt:
+            fitted = attempt.estimator
+            X, y = read_training_table(fitted, X, y)
+            fitted._fitted_costs = (self.positive_class, self.cost_positive, self.cost_negative)
+            coding = LabelCoding.begin(y, classes)
+            formulation = fitted._formulate(coding.classes, self.C)
+            fitted._coding = coding = coding.extend(y)
+            fitted.classes_ = coding.classes
+            counts = read_sample_weights(sample_weight, X)  # refuses a first call without weight
+            factors = _multiply_factors(X.shape[0], sample_weight, sample_cost)
+            upper_bounds(self.C, factors)
+            if factors.any():
+                counts = np.where(factors > 0.0, counts, 0.0)
+            fitted._begin(X, counts, formulation)
+            fitted._machine.learn(X, coding.encode(y), factors)
         return self
 
     def _formulate(self, classes: Array, C: float) -> OnlineMargin:
@@ -436,8 +442,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
                 )
             targets = coding.encode(labels)
         if sample_cost is not None:
-            given = give_each(sample_cost, slots, "sample_cost")
-            factors = read_row_factors(given, len(slots), "sample_cost")
+            factors = self._read_factors(sample_cost, slots, "sample_cost")
             upper_bounds(machine.formulation.C, factors)
         after = samples.targets.copy()
         after[slots] = targets

@@ -20,7 +20,7 @@ from lindero.svm.incremental.estimator import (
     give_each,
 )
 from lindero.svm.incremental.machine import OnlineFormulation
-from lindero.transaction import become, unfitted_copy
+from lindero.transaction import fitting_aside
 from lindero.validation import (
     keep_parameters,
     read_further_table,
@@ -175,17 +175,16 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         self : IncrementalSVR
             A call that fails or is interrupted leaves the estimator as it was.
         """
-        fitted = unfitted_copy(self)
-        X, y = read_training_table(fitted, X, y, y_numeric=True)
-        weights = read_sample_weights(sample_weight, X)
-        upper_bounds(self.C, weights)
-        fitted._begin(X, weights, OnlineTube(self.C, self.epsilon))
-        fitted._machine.learn(X, y, weights)
-        become(self, fitted)
+        with fitting_aside(self) as attempt:
+            fitted = attempt.estimator
+            X, y = read_training_table(fitted, X, y, y_numeric=True)
+            weights = read_sample_weights(sample_weight, X)
+            upper_bounds(self.C, weights)
+            fitted._begin(X, weights, OnlineTube(self.C, self.epsilon))
+            fitted._machine.learn(X, y, weights)
         return self
 
-    # Not decorated: parameters count in the first call only, and checking them costs as much as
-    # many an update.
+    # Not decorated: checking parameters, which count in the first call only, is as slow as a row.
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> IncrementalSVR:
         """Learn more samples, one after another.
 
@@ -239,8 +238,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         if y is not None:
             targets = read_numeric_targets(give_each(y, slots, "y"))
         if sample_weight is not None:
-            given = give_each(sample_weight, slots, "sample_weight")
-            factors = read_row_factors(given, len(slots), "sample_weight")
+            factors = self._read_factors(sample_weight, slots, "sample_weight")
             upper_bounds(machine.formulation.C, factors)
         machine.change(slots, targets, factors)
         return self
