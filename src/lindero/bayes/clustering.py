@@ -30,13 +30,10 @@ from lindero.bayes.latent.mixture import LatentRows, gather_moments
 from lindero.bayes.networks.inference import find_most_probable, to_log_posterior, to_posterior
 from lindero.bayes.networks.network import Network
 from lindero.bayes.reading import read_new_rows, warn_of_text
-from lindero.bayes.tables.schema import Schema, Table
-from lindero.bayes.tables.user_table import UserTable, find_free_name
+from lindero.bayes.tables.schema import Schema, Table, UserTable, find_free_name
 from lindero.runtime.arrays import Array
+from lindero.transaction import fitting_aside
 from lindero.validation import keep_parameters, read_row_factors
-
-#: What fitting sets beside names that end with an underscore.
-_PRIVATE = {"_attributes", "_model", "_varying", "_whole", "_values", "_total_weight"}
 
 
 class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -202,6 +199,7 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         keep_parameters(self, locals())
 
+    _fitted_state = ("_attributes", "_model", "_varying", "_whole", "_values", "_total_weight")
     _attributes: Attributes
     _model: tuple[Network, Array, Array]  # with means and standard deviations of Gaussian columns
     _varying: Array  # which of these are not constant
@@ -229,13 +227,8 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self : object
             The fitted estimator. A call that fails leaves it as it was.
         """
-        fitted = type(self).__new__(type(self))
-        fitted.__dict__ = {
-            name: value for name, value in vars(self).items()
-            if name not in _PRIVATE and (name.startswith("_") or not name.endswith("_"))
-        }  # fmt: skip
-        fitted._learn(X, sample_weight)
-        self.__dict__ = fitted.__dict__
+        with fitting_aside(self) as attempt:
+            attempt.estimator._learn(X, sample_weight)
         return self
 
     def _learn(self, X: Any, sample_weight: Any) -> None:

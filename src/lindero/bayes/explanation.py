@@ -19,8 +19,7 @@ import numpy as np
 from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.columns.moments import add_log_densities
 from lindero.bayes.networks.inference import Estimate
-from lindero.bayes.tables.schema import Table
-from lindero.bayes.tables.user_table import choose_backend, find_free_name
+from lindero.bayes.tables.schema import Table, choose_backend, find_free_name
 from lindero.runtime.arrays import Array
 
 #: Rows that are taken apart at once.

@@ -17,8 +17,7 @@ from sklearn.utils.validation import (
 from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.columns.moments import Moments
 from lindero.bayes.evidence import Sample
-from lindero.bayes.tables.schema import Schema, Table
-from lindero.bayes.tables.user_table import UserTable, require_computed
+from lindero.bayes.tables.schema import Schema, Table, UserTable, require_computed
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
 from lindero.validation import (

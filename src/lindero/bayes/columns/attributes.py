@@ -36,8 +36,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from lindero.bayes.tables.schema import Schema, Table, choose_code_type
-from lindero.bayes.tables.user_table import find_free_name
+from lindero.bayes.tables.schema import Schema, Table, choose_code_type, find_free_name
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT
 

@@ -87,10 +87,10 @@ class Moments:
 
         with TileThreads(None if numbers.size > _TILE else 1) as threads:
             threads.map(sum_up, range(n_numbers))
-        return cls._checked(count, mean, squares, largest, names)
+        return cls._build(count, mean, squares, largest, names)
 
     @classmethod
-    def _checked(
+    def _build(
         cls, count: Floats, mean: Floats, squares: Floats, largest: Floats, names: tuple[str, ...]
     ) -> Moments:
         too_large = np.flatnonzero(~np.isfinite(squares).all(axis=1))
@@ -118,7 +118,7 @@ class Moments:
             between = np.where(self.count > 0, step * step * (self.count * share), 0.0)
             squares = self.squares + other.squares + between
         largest = np.maximum(self.largest, other.largest)
-        return self._checked(count, mean, squares, largest, self.names)
+        return self._build(count, mean, squares, largest, self.names)
 
     def with_empty(self, places: list[int], names: tuple[str, ...]) -> Moments:
         """With further columns, none of whose rows had a value, at `places` among all
@@ -178,7 +178,7 @@ class Moments:
             )  # fmt: skip
             apart = np.where(self.count > 0, steps - step, 0.0)
             squares = (self.squares + self.count * apart * apart).sum(axis=1, keepdims=True)
-        return self._checked(count, base + step, squares, self.largest, self.names)
+        return self._build(count, base + step, squares, self.largest, self.names)
 
 
 def add_log_densities(numbers: Floats, mean: Floats, sd: Floats, out: Floats) -> None:

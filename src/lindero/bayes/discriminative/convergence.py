@@ -73,7 +73,7 @@ class LearningEnd:
             )
         if separates:
             further += (
-                " All rows are told apart without error: a penalty above 0 keeps probabilities "
+                " All rows are classified without error: a penalty above 0 keeps probabilities "
                 "from coming closer to 0 and 1 than so few rows can justify."
             )
         return cls.of(LearningOutcome.CONVERGED, further)

@@ -69,7 +69,7 @@ class LbfgsVariables:
     @classmethod
     def of(cls, problem: ConditionalProblem) -> LbfgsVariables:
         cells = problem.rows.cells
-        varying = cells.telling if problem.rows.is_complete else cells.used
+        varying = cells.informative if problem.rows.is_complete else cells.used
         rows = np.flatnonzero(varying)
         curved, of_numbers = problem.counts.sum(axis=1, keepdims=True) / 4, problem.sums[0]
         if problem.penalty is not None:

@@ -14,8 +14,7 @@ from lindero.bayes.files.exchange import Variable, from_exchange, to_exchange
 from lindero.bayes.files.xmlbif import read_xmlbif, write_xmlbif
 from lindero.bayes.networks.inference import to_posterior
 from lindero.bayes.networks.network import Network
-from lindero.bayes.tables.schema import Column, Schema
-from lindero.bayes.tables.user_table import choose_backend, find_free_name
+from lindero.bayes.tables.schema import Column, Schema, choose_backend, find_free_name
 from lindero.runtime.arrays import Array
 
 

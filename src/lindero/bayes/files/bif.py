@@ -124,12 +124,12 @@ class _BifReader:
     def _expect(self, *words: str) -> None:
         for word in words:
             if self._token != word:
-                raise self._unexpected(repr(word))
+                raise self._refuse_token(repr(word))
             self._take()
 
     def _word(self, what: str) -> str:
         if self._is_mark or not self._token:
-            raise self._unexpected(what)
+            raise self._refuse_token(what)
         return self._take()
 
     def _words_until(self, end: str, what: str) -> Iterator[str]:
@@ -141,7 +141,7 @@ class _BifReader:
                 yield self._word(f"{what} or {end!r}")
         self._take()
 
-    def _unexpected(self, what: str) -> ModelFileError:
+    def _refuse_token(self, what: str) -> ModelFileError:
         """The error about a token that is not the one to come next."""
         return make_file_error(f"expected {what}, not {_show(self._token)}.", self._line)
 
