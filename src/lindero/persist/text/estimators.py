@@ -311,6 +311,12 @@ def load_libsvm(path: str | os.PathLike[Any], *, n_features: int | None = None) 
     UserWarning
         If the file holds probability estimates, which are left out.
 
+    See Also
+    --------
+    save_libsvm : Write such a file.
+    load_svmlight : Read a model of SVMlight.
+    load : Read a file of lindero's own, which keeps everything.
+
     Notes
     -----
     Decision values are those of LIBSVM, with classes in ascending order and scikit-learn's signs.
@@ -359,6 +365,12 @@ def save_libsvm(estimator: Any, path: str | os.PathLike[Any]) -> None:
         and several classes one against one (``multiclass="ovo"``): LIBSVM knows nothing else.
     path : str or path-like
         The file.
+
+    See Also
+    --------
+    load_libsvm : Read it again.
+    save_svmlight : Write a model file of SVMlight.
+    save : Write a file of lindero's own, which keeps everything.
 
     Examples
     --------
@@ -427,6 +439,12 @@ def load_svmlight(
     ModelFileError
         If the file is not a complete model of SVMlight. The error names the line.
 
+    See Also
+    --------
+    save_svmlight : Write such a file.
+    load_libsvm : Read a model of LIBSVM.
+    load : Read a file of lindero's own, which keeps everything.
+
     Examples
     --------
     >>> import os, tempfile
@@ -460,6 +478,12 @@ def save_svmlight(estimator: Any, path: str | os.PathLike[Any]) -> None:
         positive one, with a warning where the labels are not −1 and 1: the file knows no others.
     path : str or path-like
         The file. SVMlight itself keeps values of features in single precision.
+
+    See Also
+    --------
+    load_svmlight : Read it again.
+    save_libsvm : Write a model file of LIBSVM, which may have several classes.
+    save : Write a file of lindero's own, which keeps everything.
 
     Examples
     --------
