@@ -202,8 +202,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Batches give the same model as a fit of all rows, with two exceptions: cut points (unless
         `numeric` gives them) and the arcs of a `KDB` are learned from the first `warm_up` rows, or
         from those of `fit`, and are then fixed. While a class has no rows, the warm-up goes on, up
-        to 20 times as many rows. A column whose first number comes after the warm-up is cut by the
-        batch that brings it.
+        to 20 times as long. A column whose first number comes later is cut by the batch with it.
 
         Parameters
         ----------
@@ -214,8 +213,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes : array-like of shape (n_classes,), default=None
             All classes to expect. Needed in the first call, unless its y holds all of them.
         sample_weight : array-like of shape (n_samples,), default=None
-            How many rows each row counts for: a weight of 2 is two copies of the row. Weights that
-            sum to 1 are small compared with `alpha`; multiply them by n/Σw.
+            How many rows each row counts for, as in `fit`.
 
         Returns
         -------
@@ -437,8 +435,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         form : LogisticForm
-            Coefficients and intercepts of indicators, their names, and `transform`, which makes the
-            indicators of rows.
+            Coefficients, intercepts and names of indicators, and `transform`, which makes them.
         """
         return build_logistic_form(self)
 

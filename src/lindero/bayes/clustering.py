@@ -55,8 +55,7 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Pseudo-count of every value of a category in every cluster, above 0.
     min_scale : float, default=0.1
         Least standard deviation of numbers in a cluster, as a share of the whole column's. Without
-        it clusters shrink to single numbers that many rows have; lower it for clusters that are
-        many and narrow.
+        it clusters shrink to single numbers that many rows have; lower it for narrow clusters.
     penalty : float, default=1.0
         For "tm": how strongly parameters are pulled towards EM's; 1 is as many pseudo-counts for
         every value as a cluster has rows on average. Above 0.

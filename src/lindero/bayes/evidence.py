@@ -110,13 +110,5 @@ class Evidence:
 
     def merge(self, other: Evidence) -> Evidence:
         """Of both; the other one has the later attributes."""
-        counts = _merge_counts(self.counts, other.counts)
+        counts = self.counts.merge(other.counts)  # type: ignore[arg-type]  # of one structure
         return Evidence(other.attributes, counts, self.moments.merge(other.moments))
-
-
-def _merge_counts(one: AnyCounts, two: AnyCounts) -> AnyCounts:
-    if isinstance(one, Counts) and isinstance(two, Counts):
-        return one.merge(two)
-    assert isinstance(one, FamilyCounts)
-    assert isinstance(two, FamilyCounts)
-    return one.merge(two)

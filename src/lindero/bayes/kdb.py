@@ -39,9 +39,7 @@ class KDependence(StructureLearner):
     k: int
     needs_rows = True
 
-    def count(
-        self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None
-    ) -> FamilyCounts:
+    def count(self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None) -> AnyCounts:
         if known is not None:
             assert isinstance(known, FamilyCounts)
             parents = known.parents
@@ -169,8 +167,6 @@ class KDB(BayesClassifier):
         "k": [Interval(Integral, 0, None, closed="left")],
         "missing": [StrOptions({"available", "em"})],
     }
-
-    k: int
 
     def __init__(
         self,

@@ -107,8 +107,7 @@ def parse_rows(
     types: dict[str, Any] | None = None,
     missing: Sequence[str] = MISSING,
 ) -> pa.Table:
-    """The columns as Arrow reads them: all, with the types that it finds or that are given, or only
-    one, as text."""
+    """The columns as Arrow reads them: all, of types found or given; or only one, as text."""
     convert = arrow_csv.ConvertOptions(
         null_values=list(missing),
         strings_can_be_null=True,
@@ -202,8 +201,7 @@ class Dialect:
     has_quotes: bool = False
     #: Columns that are text in the first lines. Dates are text.
     texts: tuple[str, ...] = ()
-    #: Columns that may have blanks around fields: those that do in the first lines, and all that
-    #: are not text.
+    #: Columns that may have blanks around fields: some in the first lines, and all but text.
     loose: frozenset[str] = frozenset()
     #: Columns without a name in the header, such as a delimiter at the end of each line makes.
     unnamed: frozenset[str] = frozenset()

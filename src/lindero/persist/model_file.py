@@ -108,8 +108,7 @@ def save(
     path : str or path-like
         The file; ``.lin`` is the usual ending.
     summary : dict, default=None
-        What to note of the training beside what is known anyway: text, numbers and lists, under
-        names.
+        What to note of the training beside what is known: text, numbers and lists, under names.
 
     Raises
     ------

@@ -11,16 +11,13 @@ came at once or in batches. The variance of a class is S / (n − 1): weights co
 
 * A class with fewer than two rows in a column takes the column's pooled variance within classes,
   Σ_c S_c / Σ_c (n_c − 1) over the classes with two or more; without any such class, the variance
-  of the whole column. A class without rows also takes the column's mean, and the variance of the
-  whole column.
+  of the whole column. A class without rows takes the mean and the variance of the whole column.
 * No variance is below 1e-9 times that of the whole column, nor below (100 ε max |x|)², ε being the
   spacing of numbers at 1: what differs by less may differ by rounding only.
 * A column whose variance as a whole is not above the latter is constant: all classes have its mean
-  and the variance 1e-9 max(1, m²) there, so that it tells nothing, whatever number is met in it
-  later.
+  and the variance 1e-9 max(1, m²) there, so that no later number in it tells anything.
 
-Means are taken from each class's first number on, so that rounding does not make a constant column
-vary.
+Means are taken from each class's first number on, so that rounding leaves a constant column one.
 """
 
 from __future__ import annotations
@@ -56,8 +53,7 @@ _TILE = 32 * _BLOCK
 
 @dataclass(frozen=True)
 class Moments:
-    """What is kept of columns of numbers: three sums by class, which add up and merge, and their
-    largest size."""
+    """What is kept of columns of numbers: three sums by class that merge, and the largest size."""
 
     count: Floats  # weight of the rows in which the column is not missing, (n_numbers, n_classes)
     mean: Floats  # their mean; 0 where there are none
@@ -121,8 +117,7 @@ class Moments:
         return self._build(count, mean, squares, largest, self.names)
 
     def with_empty(self, places: list[int], names: tuple[str, ...]) -> Moments:
-        """With further columns, none of whose rows had a value, at `places` among all
-        (ascending)."""
+        """With further columns, without any value so far, at ascending `places` among all."""
         old = np.delete(np.arange(len(self.count) + len(places)), places)
         count, mean, squares = np.zeros((3, len(old) + len(places), self.count.shape[1]))
         count[old], mean[old], squares[old] = self.count, self.mean, self.squares

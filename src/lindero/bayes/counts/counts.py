@@ -50,8 +50,7 @@ from lindero.runtime.compilation import EXACT
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Weights of rows by class, attribute and pair of attributes i < j; tables stand one after the
-    other."""
+    """Weights of rows by class, attribute and pair of attributes i < j, table after table."""
 
     n_classes: int  # K
     cards: Array  # number r of values of each attribute
@@ -324,8 +323,7 @@ def require_comparable(values: Array, name: str) -> Array:
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False, error_model="numpy")
 def measure_pair(table):  # type: ignore[no-untyped-def]
-    """Σ p(x, y, c) log [p(x, y, c) p(c) / (p(x, c) p(y, c))] of a table of counts [x, y, c], and
-    the sum of these."""
+    """Σ p(x, y, c) log [p(x, y, c) p(c) / (p(x, c) p(y, c))] of counts [x, y, c], and their sum."""
     n_left, n_right, n_classes = table.shape
     left, right = np.zeros((n_left, n_classes)), np.zeros((n_right, n_classes))
     by_class = np.zeros(n_classes)

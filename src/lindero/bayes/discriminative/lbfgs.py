@@ -117,8 +117,7 @@ class LbfgsVariables:
         return np.concatenate([part.ravel() for part in parts])
 
     def build_bounds(self, start: NetworkParameters) -> Bounds:
-        """Weights stay near those of the start, as far as numbers can tell; and no variance falls
-        below the least."""
+        """Weights stay near the start, as far as numbers tell, and variances above the least."""
         parts = (
             (start.logs[self.rows] * self.scale, _FARTHEST * self.scale),
             (np.zeros(self.of_numbers.shape), _FARTHEST_NUMBER * self.of_numbers),

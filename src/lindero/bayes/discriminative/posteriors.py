@@ -294,8 +294,7 @@ def _to_two_shares(score, weights, y, begin):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
 def _to_shares(score, weights, y, begin):  # type: ignore[no-untyped-def]
-    """Turn scores, the last being 0, into weights of classes; Σ w log Σ exp score, less the score
-    of the class."""
+    """Turn scores, the last 0, into weights of classes; Σ w (log Σ exp score − score of class)."""
     total = 0.0
     K = score.shape[1]
     for k in range(score.shape[0]):

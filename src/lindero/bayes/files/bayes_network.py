@@ -123,8 +123,7 @@ class BayesNetwork:
         -------
         table : dataframe
             A row for each combination of the parents' values, a column for each parent, then one
-            for each value with its probability. A value that is spelled like a parent has an
-            underscore after it.
+            for each value with its probability. A value named like a parent gets an underscore.
         """
         columns: dict[str, Any] = {}
         if name == self.class_name:

@@ -117,8 +117,7 @@ class UserTable:
 
 
 def require_computed(X: Any) -> Any:
-    """X as narwhals has it, or as it is where that knows no such table; one that holds no rows yet
-    is refused."""
+    """X as narwhals has it, or as it is if that does not know it; one without rows is refused."""
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError as error:
@@ -355,12 +354,8 @@ class Schema:
         return Schema(tuple(columns))
 
     def read(self, X: Any, *, unseen: str = "smooth") -> Table:
-        """Codes and numbers of a table with these columns; those with names may come in another
-        order.
-
-        A category that is none of the schema's becomes a code of its own, r + 1
-        (`unseen="smooth"`), a missing value ("missing"), or an error ("error").
-        """
+        """Codes and numbers of a table with these columns, in any order if they have names. A new
+        category becomes a code, r + 1 (`unseen="smooth"`), a missing value or an error."""
         if unseen not in UNSEEN:
             raise ValueError(f"unseen={unseen!r} is none of {list(UNSEEN)}.")
         table = self._match(UserTable.of(X))

@@ -355,8 +355,7 @@ def load_libsvm(path: str | os.PathLike[Any], *, n_features: int | None = None) 
 def save_libsvm(estimator: Any, path: str | os.PathLike[Any]) -> None:
     """Write a fitted machine as a model file of LIBSVM.
 
-    The file is written beside `path` first and then takes its place, so that a call that fails
-    leaves an existing file as it was.
+    A call that fails leaves an existing file as it was.
 
     Parameters
     ----------
@@ -420,8 +419,7 @@ def load_svmlight(
     path : str or path-like
         The file.
     n_features : int or None, default=None
-        Number of features of the rows to predict; by default the highest feature index that the
-        file states.
+        Number of features of the rows to predict; by default the highest index in the file.
     estimator : {"classifier", "regressor"}, default="classifier"
         What the model is for, which the file does not tell. A classifier has the classes −1 and
         1. A regressor predicts the value itself; use it for ranking too, where it is the rank.
@@ -429,10 +427,8 @@ def load_svmlight(
     Returns
     -------
     estimator : SVC or SVR
-        A fitted estimator. Parameters of training that the file does not hold (C, epsilon and so
-        on) have their defaults. It has no `certificate_`: nothing is known of the optimality of a
-        model from elsewhere. `support_` numbers the vectors as they come. `support_vectors_` are
-        dense where that takes less memory.
+        A fitted estimator, with defaults for what the file does not hold and without a
+        `certificate_`, as from `load_libsvm`. `support_` numbers the vectors as they come.
 
     Raises
     ------
@@ -467,8 +463,7 @@ def load_svmlight(
 def save_svmlight(estimator: Any, path: str | os.PathLike[Any]) -> None:
     """Write a fitted machine with one output as a model file of SVMlight.
 
-    The file is written beside `path` first and then takes its place, so that a call that fails
-    leaves an existing file as it was.
+    A call that fails leaves an existing file as it was.
 
     Parameters
     ----------
