@@ -190,8 +190,7 @@ class StarTables(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Stars:
-    """Star networks over the same attributes. `unseen` says whether new values have a probability;
-    without, they count as missing."""
+    """Star networks over the same attributes; without `unseen`, new values count as missing."""
 
     cards: Array
     n_classes: int

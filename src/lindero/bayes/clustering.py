@@ -67,8 +67,7 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     categorical_features : list, mask or "all", default=None
         Columns of numbers that are categories. Text and booleans always are.
     unseen : {"smooth", "missing", "error"}, default="missing"
-        How a category that was not there in training is treated: as one with a count of zero, as a
-        missing value, or as an error.
+        How new categories are treated: as one with a count of zero, as missing, or as an error.
     max_clusters : int, default=10
         Most clusters that "bic" tries.
     n_init : int, default=5
@@ -349,8 +348,7 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     # -- answers ------------------------------------------------------------------------------
 
     def predict_joint_log_proba(self, X: Any) -> Array:
-        """log P(z, x) of each cluster, of shape (n_samples, n_clusters_), without Gaussian columns
-        that held one number only.
+        """log P(z, x), of shape (n_samples, n_clusters_), without constant Gaussian columns.
 
         Parameters
         ----------

@@ -86,8 +86,7 @@ def _fill_weights(sample: Sample) -> Array:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was counted: attributes with their cuts, counts of a kind that the structure chose, and
-    sums of the Gaussian columns."""
+    """Attributes with their cuts, counts as the structure chose, and sums of Gaussian columns."""
 
     attributes: Attributes
     counts: AnyCounts

@@ -125,8 +125,7 @@ def explain_rows(
     of: Any,
     against: Any,
 ) -> Explanation:
-    """Take apart the log-odds of two classes in the rows of a table, whose log P(c, x) is `joint`;
-    see `BayesClassifier.explain`."""
+    """Take apart the log-odds of two classes in rows whose log P(c, x) is `joint`."""
     model, mean, sd = estimate
     of_code, against_code = _choose_classes(classes, joint, model.log_prior, of, against)
     codes, _ = attributes.encode(table)

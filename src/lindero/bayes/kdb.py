@@ -115,8 +115,7 @@ class KDB(BayesClassifier):
     class_prior : array-like of shape (n_classes,), default=None
         Probabilities of the classes, in the order of `classes_`, in place of their shares.
     warm_up : int, default=1000
-        In `partial_fit`, rows after which cut points and arcs are fixed; up to 20 times as many
-        while a class has no rows.
+        Rows after which `partial_fit` fixes cuts and arcs; up to 20 times if a class has none.
 
     Attributes
     ----------

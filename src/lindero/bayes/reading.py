@@ -38,8 +38,7 @@ def read_first_sample(
     classes: Any = None,
     first_of_many: bool = False,
 ) -> tuple[Attributes, Sample]:
-    """The sample of a first call, which may be the first of many. Sets what the classifier knows of
-    its columns and classes."""
+    """The sample of a first call. Sets what the classifier knows of its columns and classes."""
     X, y, weights = _read_rows_with_weight(X, y, sample_weight)
     table = UserTable.of(X)
     if classes is None:

@@ -37,8 +37,7 @@ class ArcStep:
     Parameters
     ----------
     arc : (parent, child) or None
-        Names of the columns, the class being called as in ``network_``; None for the network
-        without arcs, which is the first.
+        Names of the columns, the class called as in ``network_``; None for the empty network.
     score : float
         Value of the criterion for the network with the arc.
     log_likelihood : float
@@ -126,8 +125,7 @@ class StructuralTM(BayesClassifier):
         The most columns that a column depends on beside the class.
     criterion : {"bicd", "cll", "accuracy"}, default="bicd"
         What arcs are to raise: the conditional log-likelihood less log(N)/2 for every parameter
-        (BICd); or the log-likelihood or accuracy of rows that parameters were not learned from
-        (five folds, which take that much longer).
+        (BICd); or log-likelihood or accuracy in five-fold cross-validation, which takes longer.
     screening : int or None, default=5
         How many arcs have their exact score computed at a time, in the order of what one pass over
         the rows promises of each; the next ones only if none of these helps. None scores all.

@@ -88,8 +88,7 @@ def read_csv(content: Content, delimiter: str | None, header: bool | None) -> So
 
 
 def _warn_of_dressed_numbers(column: pa.ChunkedArray, name: str, content: Content) -> None:
-    """Warn if text is numbers with thousands separators, percent or currency signs, or with decimal
-    commas beside decimal points."""
+    """Warn if text is numbers with separators, percent or currency signs, or decimal commas."""
     values = [value.strip() for value in column.slice(0, _LOOKED_AT).drop_null().to_pylist()]
     dressed = next((value for value in values if not is_number(value)), None)
     if dressed is not None and all(map(_DRESSED_NUMBER.fullmatch, values)):
@@ -342,8 +341,7 @@ def _has_decimal_commas(rows: list[list[str]]) -> bool:
 
 # -- what is wrong with a file ---------------------------------------------------------------------
 
-# Arrow reads in parallel and does not count lines. Python's reader does, handles quotes alike, and
-# is fast enough for an error message.
+# Arrow does not count lines. Python's reader does, and is fast enough for an error message.
 
 
 def find_row_fault(content: Content, dialect: Dialect) -> DataError | None:

@@ -42,8 +42,7 @@ class ModelInfo:
         "n_features" and "names" of the columns, and "columns" (name, kind and number of values)
         where the model reads tables; None where that is not known.
     summary : dict
-        What was noted of the training: "fitted", "classes", "n_samples" and "status" where they
-        are known, and what was passed to `save`.
+        Of the training: "fitted", "classes", "n_samples", "status", and what `save` was given.
     encoded : bool
         Whether a table encoder stands before the machine.
     lindero_version : str

@@ -127,8 +127,7 @@ class Moments:
 
     def normals(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of each column under each class, of shape (n_numbers,
-        n_classes). All are finite, and every deviation is above 0, also for classes without rows
-        and for constant columns."""
+        n_classes): finite, and deviations above 0, also for constant columns or without rows."""
         column = self._of_columns()
         whole = np.divide(
             column.squares, column.count, out=np.zeros_like(column.mean), where=column.count > 0

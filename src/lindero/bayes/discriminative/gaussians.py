@@ -95,8 +95,8 @@ def differentiate(surplus: Array, mean: Array, sd: Array) -> tuple[Array, Array]
 
 
 def compute_normal_rate(sums: Array, change: Array) -> float:
-    """How fast the function with derivative `change` rises along it: the means move by
-    slope · s² / n, and log sd by slope / 2n."""
+    """The slope of the function with derivative `change` along it: means move by slope · s² / n,
+    log sd by slope / 2n."""
     mean, sd = estimate_normals(sums)
     by_mean, by_log_sd = differentiate(change, mean, sd)
     return float(((by_mean**2 * sd**2 + 0.5 * by_log_sd**2) / sums[0]).sum())

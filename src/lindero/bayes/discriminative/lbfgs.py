@@ -41,8 +41,7 @@ _MEMORY = 20
 #: Most restarts, and the gain, in tolerances, below which there are no more.
 _MOST_RESTARTS, _HARDLY = 10, 100.0
 
-#: Weights go no farther from the start than this: where classes are separable they would grow
-#: without end, until exponentials overflow.
+#: Weights go no farther from the start: of separable classes they would grow until overflow.
 _FARTHEST = 200.0
 
 #: Nor means and standard deviations, in units of the whole column's deviation.

@@ -149,8 +149,7 @@ class ConditionalRows:
         with self.threads.keep() as threads:
             looked_up = self.codes[:, : self.n_looked_up]
             self._groups = FamilyGroups.of(cells, looked_up, threads)
-        #: Counts of the rows that are looked up, and what each row counts for each class; the
-        #: latter has no rows where it is not needed.
+        #: Counts of the rows that are looked up; what each counts for each class, where needed.
         self.counts = self._count(shares)
         needs_rows = len(self.gaussian.numbers) > 0 or self.n_looked_up < len(self.y)
         self._shares = shares if needs_rows else shares[:0]
@@ -377,8 +376,7 @@ class ConditionalProblem:
         return found if self.penalty is None else self.penalty.add_to(found, parameters)
 
     def build_network(self, parameters: NetworkParameters) -> Network:
-        """The network of normalised parameters; a new value has α beside the counts of the start,
-        which are those of the rows."""
+        """The network of normalised parameters; a new value has α beside the counts of the rows."""
         cells = self.rows.cells
         unseen = []
         for i, tells in enumerate(cells.with_class):

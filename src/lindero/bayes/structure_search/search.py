@@ -158,8 +158,7 @@ def _compute_price(structure: GrowingStructure, rows: CodedRows) -> float:
 
 
 def _learn(cells: FamilyCells, logs: Array | None, rows: CodedRows) -> tuple[float, Array]:
-    """The largest conditional likelihood, and tables that have it; learned from given tables on, or
-    from the generative ones."""
+    """The largest conditional likelihood and its tables, from given or generative ones on."""
     families = FamilyCounts.count(cells.parents, cells.with_class, rows)
     prepared = ConditionalRows(cells, rows.codes, rows.y, rows.weights, n_threads=1)
     problem = ConditionalProblem.of(prepared, families, 1.0)

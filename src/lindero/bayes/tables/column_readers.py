@@ -332,8 +332,7 @@ def _find_distinct(values: Array, missing: Array | None, which: Array) -> list[l
     low = np.full(len(which), _LARGEST)
     high = np.full(len(which), MISSING)
     usable = np.ones(len(which), dtype=bool)
-    # Numbers that span no more than WIDEST differ by their remainder, so that where the span
-    # begins need not be known before.
+    # Numbers that span no more than WIDEST differ by their remainder, wherever the span begins.
     seen = np.zeros((len(which), WIDEST), dtype=np.uint8)
     for _, block in _read_whole_blocks(values, missing, which, usable):
         _mark(block, low, high, seen)

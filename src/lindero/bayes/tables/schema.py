@@ -1,5 +1,4 @@
-"""Any table a user may pass, and the schema that reads it: which columns are categories with which
-values, and which are numbers.
+"""Any table a user may pass, and the schema that reads it as categories and numbers.
 
 Arrays and lists of lists are judged by scikit-learn's own check, dataframes of any library come
 through narwhals. The dtype of a column says what it is: numbers are numbers; text, booleans and
@@ -147,8 +146,7 @@ def _from_array(X: Any) -> UserTable:
 
 
 def _from_lists(X: Any) -> Array:
-    """An array that has kept what each value is: text would turn numbers into text, and numbers
-    would turn booleans into numbers."""
+    """An array of what each value is: NumPy turns numbers into text, and booleans into numbers."""
     array: Array = np.asarray(X)
     first_row = X[0] if array.ndim == 2 and len(X) else ()
     flags = any(isinstance(value, (bool, np.bool_)) for value in first_row)
