@@ -9,9 +9,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from lindero.bayes.files.bif import read_bif, write_bif
+from lindero.bayes.files.bif import read_bif, read_xmlbif, write_bif, write_xmlbif
 from lindero.bayes.files.exchange import Variable, from_exchange, to_exchange
-from lindero.bayes.files.xmlbif import read_xmlbif, write_xmlbif
 from lindero.bayes.networks.inference import to_posterior
 from lindero.bayes.networks.network import Network
 from lindero.bayes.tables.schema import Column, Schema, choose_backend, find_free_name

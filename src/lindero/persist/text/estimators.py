@@ -296,10 +296,9 @@ def load_libsvm(path: str | os.PathLike[Any], *, n_features: int | None = None) 
     Returns
     -------
     estimator : SVC, NuSVC, OneClassSVM, SVR or NuSVR
-        A fitted estimator. Parameters of training that the file does not hold (C, nu, epsilon and
-        so on) have their defaults. It has no `certificate_`: nothing is known of the optimality of
-        a model from elsewhere. `support_` numbers the vectors as they come, but with a precomputed
-        kernel holds the training rows. `support_vectors_` are dense where that takes less memory.
+        A fitted estimator, with defaults for what the file does not hold (C, nu, epsilon), and
+        without a `certificate_`. `support_` numbers the vectors, or, with a precomputed
+        kernel, training rows. `support_vectors_` are dense where that takes less memory.
 
     Raises
     ------
@@ -314,8 +313,7 @@ def load_libsvm(path: str | os.PathLike[Any], *, n_features: int | None = None) 
     See Also
     --------
     save_libsvm : Write such a file.
-    load_svmlight : Read a model of SVMlight.
-    load : Read a file of lindero's own, which keeps everything.
+    load, load_svmlight : Read a model of lindero itself, which keeps everything, or of SVMlight.
 
     Notes
     -----
@@ -368,8 +366,7 @@ def save_libsvm(estimator: Any, path: str | os.PathLike[Any]) -> None:
     See Also
     --------
     load_libsvm : Read it again.
-    save_svmlight : Write a model file of SVMlight.
-    save : Write a file of lindero's own, which keeps everything.
+    save, save_svmlight : Write a file of lindero's own, which keeps everything, or of SVMlight.
 
     Examples
     --------
@@ -438,8 +435,7 @@ def load_svmlight(
     See Also
     --------
     save_svmlight : Write such a file.
-    load_libsvm : Read a model of LIBSVM.
-    load : Read a file of lindero's own, which keeps everything.
+    load, load_libsvm : Read a model of lindero itself, which keeps everything, or of LIBSVM.
 
     Examples
     --------
@@ -477,8 +473,7 @@ def save_svmlight(estimator: Any, path: str | os.PathLike[Any]) -> None:
     See Also
     --------
     load_svmlight : Read it again.
-    save_libsvm : Write a model file of LIBSVM, which may have several classes.
-    save : Write a file of lindero's own, which keeps everything.
+    save, save_libsvm : Write a file of lindero's own, which keeps everything, or of LIBSVM.
 
     Examples
     --------
