@@ -79,7 +79,7 @@ def from_logistic(coefficients, intercepts, cards, parents, with_class):
     """The network whose posterior is that of a logistic regression on indicators, of a graph that
     `is_global`; attributes without the class as parent become uniform."""
     cells = FamilyCells(parents, with_class, np.asarray(cards, dtype=np.int64), len(intercepts))
-    chosen = np.flatnonzero(cells.telling[:-1])
+    chosen = np.flatnonzero(cells.informative[:-1])
     assert np.shape(coefficients) == (len(intercepts), len(chosen))
     logs = np.zeros((cells.size, cells.n_classes))
     logs[chosen], logs[-1] = np.asarray(coefficients).T, intercepts

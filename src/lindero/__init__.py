@@ -31,55 +31,12 @@ if TYPE_CHECKING:
     from lindero.svm import OneClassSVM as OneClassSVM
     from lindero.svm import RankSVM as RankSVM
 
-__all__ = [
-    "AODE",
-    "KDB",
-    "SVC",
-    "SVCCV",
-    "SVR",
-    "SVRCV",
-    "TAN",
-    "AdaptiveSVC",
-    "AdaptiveSVR",
-    "CostSensitiveSVC",
-    "IncrementalOneClassSVM",
-    "IncrementalSVC",
-    "IncrementalSVR",
-    "NaiveBayes",
-    "NetworkClassifier",
-    "NuSVC",
-    "NuSVR",
-    "OneClassSVM",
-    "RankSVM",
-    "StructuralTM",
-    "TMClustering",
-    "__version__",
-]
-
-__getattr__, __dir__ = load_lazily(
-    __name__,
-    {
-        "AODE": "lindero.bayes",
-        "AdaptiveSVC": "lindero.svm",
-        "AdaptiveSVR": "lindero.svm",
-        "CostSensitiveSVC": "lindero.svm",
-        "IncrementalOneClassSVM": "lindero.svm",
-        "IncrementalSVC": "lindero.svm",
-        "IncrementalSVR": "lindero.svm",
-        "KDB": "lindero.bayes",
-        "NaiveBayes": "lindero.bayes",
-        "NetworkClassifier": "lindero.bayes",
-        "NuSVC": "lindero.svm",
-        "NuSVR": "lindero.svm",
-        "OneClassSVM": "lindero.svm",
-        "RankSVM": "lindero.svm",
-        "SVC": "lindero.svm",
-        "SVCCV": "lindero.svm",
-        "SVR": "lindero.svm",
-        "SVRCV": "lindero.svm",
-        "StructuralTM": "lindero.bayes",
-        "TAN": "lindero.bayes",
-        "TMClustering": "lindero.bayes",
-    },
-    others=("__version__",),
+_BAYES = "AODE KDB NaiveBayes NetworkClassifier StructuralTM TAN TMClustering"
+_SVM = (
+    "AdaptiveSVC AdaptiveSVR CostSensitiveSVC IncrementalOneClassSVM IncrementalSVC IncrementalSVR "
+    "NuSVC NuSVR OneClassSVM RankSVM SVC SVCCV SVR SVRCV"
 )
+_HOMES = {**dict.fromkeys(_BAYES.split(), ".bayes"), **dict.fromkeys(_SVM.split(), ".svm")}
+__all__ = [*_HOMES, "__version__"]
+
+__getattr__, __dir__ = load_lazily(__name__, _HOMES, others=("__version__",))

@@ -40,7 +40,19 @@ class SolverError(LinderoError, ValueError):
     """A solver was handed a problem that it cannot take; the message names what is missing."""
 
 
-class DataError(LinderoError, ValueError):
+class _FileError(LinderoError, ValueError):
+    """A file, and perhaps a line of it, at fault."""
+
+    def __init__(self, message: str, path: str = "", line: int | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+        self.line = line
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, int | None]]:
+        return type(self), (str(self), self.path, self.line)
+
+
+class DataError(_FileError):
     """Data that cannot be read as asked: the file is missing, damaged or of another kind, or it has
     no such column.
 
@@ -50,18 +62,15 @@ class DataError(LinderoError, ValueError):
         The file; empty where there is none.
     line : int or None
         The line at fault, counted from 1; None where no single line is.
+
+    See Also
+    --------
+    lindero.data.load : Read a table from a file.
+    ModelFileError : The same for files of models.
     """
 
-    def __init__(self, message: str, path: str = "", line: int | None = None) -> None:
-        super().__init__(message)
-        self.path = path
-        self.line = line
 
-    def __reduce__(self) -> tuple[type, tuple[str, str, int | None]]:
-        return type(self), (str(self), self.path, self.line)
-
-
-class ModelFileError(LinderoError, ValueError):
+class ModelFileError(_FileError):
     """A model file that cannot be read: it is damaged, of another kind, or holds more than its
     reader allows.
 
@@ -71,15 +80,12 @@ class ModelFileError(LinderoError, ValueError):
         The file.
     line : int or None
         The line at fault, counted from 1; None where no single line is.
+
+    See Also
+    --------
+    lindero.persist.load : Read a model from a file.
+    DataError : The same for files of data.
     """
-
-    def __init__(self, message: str, path: str = "", line: int | None = None) -> None:
-        super().__init__(message)
-        self.path = path
-        self.line = line
-
-    def __reduce__(self) -> tuple[type, tuple[str, str, int | None]]:
-        return type(self), (str(self), self.path, self.line)
 
 
 class NewerFormatError(ModelFileError):

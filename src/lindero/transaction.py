@@ -1,8 +1,8 @@
 """Fits that happen as a whole or not at all.
 
-A fit works on a copy of the estimator without the attributes that an earlier fit made public, and
-the estimator becomes that copy at the end: a call that fails leaves it as it was. A fit that is
-interrupted may adopt the best model so far and say so.
+A fit works on a copy of the estimator without what an earlier fit set, and the estimator becomes
+that copy at the end: a call that fails leaves it as it was. A fit that is interrupted may adopt the
+best model so far and say so.
 """
 
 from __future__ import annotations
@@ -37,19 +37,32 @@ def fitting_aside(estimator: Estimator) -> Iterator[Attempt[Estimator]]:
         )
 
 
+@contextmanager
+def changing_aside(estimator: Estimator) -> Iterator[Estimator]:
+    """Change a copy of `estimator` inside the block; `estimator` becomes it when the block ends."""
+    copied = type(estimator).__new__(type(estimator))
+    copied.__dict__ = dict(vars(estimator))
+    yield copied
+    become(estimator, copied)
+
+
 def become(estimator: Any, other: Any) -> None:
     """Take up all attributes of `other`, an estimator of the same class."""
     estimator.__dict__ = other.__dict__
 
 
 def unfitted_copy(estimator: Estimator) -> Estimator:
-    """A copy to be fitted instead of `estimator`, which a failure then leaves as it was."""
+    """A copy without fitted attributes: names that end in an underscore, as scikit-learn has it,
+    and private ones that the class lists in `_fitted_state`.
+
+    Private names are listed, not guessed, because scikit-learn and users keep some on estimators,
+    too. One that every fit sets anew, and does not read before, need not be listed.
+    """
+    private = getattr(type(estimator), "_fitted_state", ())
     copied = type(estimator).__new__(type(estimator))
-    copied.__dict__ = {k: v for k, v in vars(estimator).items() if not is_fitted_attribute(k)}
+    copied.__dict__ = {
+        name: value
+        for name, value in vars(estimator).items()
+        if name not in private and (name.startswith("__") or not name.endswith("_"))
+    }
     return copied
-
-
-def is_fitted_attribute(name: str) -> bool:
-    """Whether an attribute is one that fitting sets: by scikit-learn's convention its name then
-    ends in an underscore. Parameters do not, nor what others keep on an estimator."""
-    return name.endswith("_") and not name.startswith("__")

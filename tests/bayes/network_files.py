@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from lindero.bayes.files.bif import read_bif, write_bif
+from lindero.bayes.files.bif import read_bif, read_xmlbif, write_bif, write_xmlbif
 from lindero.bayes.files.exchange import from_exchange, to_exchange
-from lindero.bayes.files.xmlbif import read_xmlbif, write_xmlbif
 from lindero.bayes.networks.network import Network
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from lindero.bayes import KDB, TAN, NaiveBayes, NetworkClassifier
+from lindero.bayes import KDB, TAN, NaiveBayes, NetworkClassifier, TMClustering
+from lindero.transaction import unfitted_copy
 from tests.bayes.mixed_tables import MAKERS, batches, categories, mixed, numbers
 
 CUTS = {"length": [0.0, 1.0, 2.0], "weight": [-3e6, 0.0]}
@@ -219,3 +220,12 @@ def test_arcs_do_not_depend_on_the_order_of_values(make):
         model = in_batches(make(alpha=0.1), X.astype(object), y, (3, 2, 9))
         whole = make(alpha=0.1).fit(X.astype(object), y)
         assert model.network_.arcs == whole.network_.arcs
+
+
+@pytest.mark.parametrize("make", [NaiveBayes, TMClustering])
+def test_a_copy_to_be_fitted_has_what_users_keep_on_it_and_nothing_of_an_earlier_fit(make):
+    model = make().fit([["a", 1.0], ["b", 2.0], ["b", 3.0], ["a", 4.0]], [0, 1, 1, 0])
+    model.note, model._note = "mine", "mine too"
+    copied = unfitted_copy(model)
+    assert set(vars(copied)) == {*model.get_params(deep=False), "note", "_note"}
+    assert set(vars(copied)) < set(vars(model))

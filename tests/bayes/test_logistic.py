@@ -49,7 +49,7 @@ def test_any_weights_are_those_of_a_network(parents):
     random = np.random.default_rng(0)
     cards, with_class = np.array([2, 3, 2, 4, 3]), (True,) * 5
     cells = FamilyCells(parents, with_class, cards, 3)
-    coefficients = random.normal(0, 2, (3, int(cells.telling.sum()) - 1))
+    coefficients = random.normal(0, 2, (3, int(cells.informative.sum()) - 1))
     intercepts = random.normal(0, 2, 3)
     network = from_logistic(coefficients, intercepts, cards, parents, with_class)
     for table in network.log_tables:

@@ -202,12 +202,15 @@ def test_the_sentence_says_that_rows_with_gaps_are_told_apart(solver):
     codes[1, 0] = 0
     families = counted(naive(2), codes, [2, 2], y, 2)
     fit = learn_discriminatively(families, codes, y, solver=solver)
-    assert "All rows are told apart without error: a penalty above 0" in fit.status
+    assert "All rows are classified without error: a penalty above 0" in fit.status
     held = learn_discriminatively(families, codes, y, solver=solver, penalty=1.0)
-    assert "told apart" not in held.status
+    assert "classified without error" not in held.status
     codes[0, 5] = 2
     mixed = counted(naive(2), codes, [2, 2], y, 2)
-    assert "told apart" not in learn_discriminatively(mixed, codes, y, solver=solver).status
+    assert (
+        "classified without error"
+        not in learn_discriminatively(mixed, codes, y, solver=solver).status
+    )
 
 
 def test_gaps_in_attributes_that_have_no_arc_do_not_matter():

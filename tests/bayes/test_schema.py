@@ -9,8 +9,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from lindero.bayes.tables.schema import Column, Schema
-from lindero.bayes.tables.user_table import UserTable
+from lindero.bayes.tables.schema import Column, Schema, UserTable
 
 FRAME = pd.DataFrame(
     {

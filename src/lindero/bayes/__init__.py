@@ -20,35 +20,20 @@ if TYPE_CHECKING:
     from lindero.bayes.structural_tm import StructuralTM as StructuralTM
     from lindero.bayes.tan import TAN as TAN
 
-__all__ = [
-    "AODE",
-    "KDB",
-    "TAN",
-    "ArcStep",
-    "BayesNetwork",
-    "Convergence",
-    "Explanation",
-    "LogisticForm",
-    "NaiveBayes",
-    "NetworkClassifier",
-    "StructuralTM",
-    "TMClustering",
-]
+_HOMES = {
+    "AODE": ".aode",
+    "ArcStep": ".structural_tm",
+    "BayesNetwork": ".files.bayes_network",
+    "Convergence": ".discriminative.convergence",
+    "Explanation": ".explanation",
+    "KDB": ".kdb",
+    "LogisticForm": ".logistic_form",
+    "NaiveBayes": ".naive_bayes",
+    "NetworkClassifier": ".network_classifier",
+    "StructuralTM": ".structural_tm",
+    "TAN": ".tan",
+    "TMClustering": ".clustering",
+}
+__all__ = [*_HOMES]
 
-__getattr__, __dir__ = load_lazily(
-    __name__,
-    {
-        "AODE": ".aode",
-        "ArcStep": ".structural_tm",
-        "BayesNetwork": ".files.bayes_network",
-        "Convergence": ".discriminative.convergence",
-        "Explanation": ".explanation",
-        "KDB": ".kdb",
-        "LogisticForm": ".logistic_form",
-        "NaiveBayes": ".naive_bayes",
-        "NetworkClassifier": ".network_classifier",
-        "StructuralTM": ".structural_tm",
-        "TAN": ".tan",
-        "TMClustering": ".clustering",
-    },
-)
+__getattr__, __dir__ = load_lazily(__name__, _HOMES)

@@ -76,8 +76,7 @@ class AODE(BayesClassifier):
     class_prior : array-like of shape (n_classes,), default=None
         Probabilities of the classes, in the order of `classes_`, in place of their shares.
     warm_up : int, default=1000
-        In `partial_fit`, rows after which cut points are fixed; up to 20 times as many while a
-        class has no rows.
+        Rows after which `partial_fit` fixes cut points; up to 20 times as many if a class has none.
 
     Attributes
     ----------
@@ -191,8 +190,7 @@ class StarTables(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Stars:
-    """Star networks over the same attributes. `unseen` says whether new values have a probability;
-    without, they count as missing."""
+    """Star networks over the same attributes; without `unseen`, new values count as missing."""
 
     cards: Array
     n_classes: int

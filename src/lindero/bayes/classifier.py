@@ -33,6 +33,7 @@ from lindero.bayes.learner import (
 from lindero.bayes.logistic_form import LogisticForm, build_logistic_form
 from lindero.bayes.networks.inference import (
     Estimate,
+    find_informative,
     find_most_probable,
     to_log_posterior,
     to_posterior,
@@ -48,6 +49,7 @@ from lindero.bayes.reading import (
 )
 from lindero.bayes.tables.schema import Table
 from lindero.runtime.arrays import Array
+from lindero.transaction import changing_aside, fitting_aside
 
 BAYES_CONSTRAINTS: dict[str, list[Any]] = {
     "alpha": [Interval(Real, 0.0, None, closed="left")],
@@ -72,9 +74,6 @@ DISCRIMINATIVE_CONSTRAINTS: dict[str, list[Any]] = {
 
 #: While a class has no rows, a warm-up takes up to this many times `warm_up` rows.
 _LONGEST_WARM_UP = 20
-
-#: What fitting sets beside names that end with an underscore.
-_PRIVATE = {"_sample", "_evidence", "_provisional", "_estimate", "_attributes"}
 
 
 def _can_go_on(classifier: Any) -> bool:
@@ -110,6 +109,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     #: Whether the model is a network, and not an average of several.
     _has_one_network: ClassVar[bool] = True
 
+    _fitted_state = ("_attributes", "_sample", "_evidence", "_provisional", "_estimate")
     _attributes: Attributes
     _sample: Sample | None
     _evidence: Evidence | None
@@ -176,21 +176,23 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self : object
             The fitted classifier. A call that fails leaves it as it was.
         """
-        fitted = self._copy_unfitted()
-        attributes, sample = read_first_sample(fitted, X, y, sample_weight, self._usual_numeric)
-        learner = fitted._make_learner()
+        with fitting_aside(self) as attempt:
+            attempt.estimator._learn_all(X, y, sample_weight)
+        return self
+
+    def _learn_all(self, X: Any, y: Any, sample_weight: Any) -> None:
+        attributes, sample = read_first_sample(self, X, y, sample_weight, self._usual_numeric)
+        learner = self._make_learner()
         learner.structure.require_columns(attributes)
         chosen = learner.parameters.choose_rows(learner, sample)
         evidence = learner.count_first(attributes, chosen)
-        fitted._adopt_structure(learner.structure, evidence.attributes)
+        self._adopt_structure(learner.structure, evidence.attributes)
         warn_of_codes(attributes, sample, evidence.moments)
-        fitted._sample = fitted._provisional = None
-        fitted._attributes, fitted._evidence = evidence.attributes, evidence
-        fitted._estimate, convergence = learner.parameters.learn(learner, evidence, sample)
+        self._sample = self._provisional = None
+        self._attributes, self._evidence = evidence.attributes, evidence
+        self._estimate, convergence = learner.parameters.learn(learner, evidence, sample)
         if convergence is not None:
-            fitted.convergence_ = convergence
-        self.__dict__ = fitted.__dict__
-        return self
+            self.convergence_ = convergence
 
     @available_if(_can_go_on)  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -200,8 +202,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Batches give the same model as a fit of all rows, with two exceptions: cut points (unless
         `numeric` gives them) and the arcs of a `KDB` are learned from the first `warm_up` rows, or
         from those of `fit`, and are then fixed. While a class has no rows, the warm-up goes on, up
-        to 20 times as many rows. A column whose first number comes after the warm-up is cut by the
-        batch that brings it.
+        to 20 times as long. A column whose first number comes later is cut by the batch with it.
 
         Parameters
         ----------
@@ -212,26 +213,21 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes : array-like of shape (n_classes,), default=None
             All classes to expect. Needed in the first call, unless its y holds all of them.
         sample_weight : array-like of shape (n_samples,), default=None
-            How many rows each row counts for: a weight of 2 is two copies of the row. Weights that
-            sum to 1 are small compared with `alpha`; multiply them by n/Σw.
+            How many rows each row counts for, as in `fit`.
 
         Returns
         -------
         self : object
             The classifier. A call that fails leaves it as it was.
         """
-        if not hasattr(self, "classes_"):
-            fitted = self._copy_unfitted()
-            attributes, sample = read_first_sample(
-                fitted, X, y, sample_weight, self._usual_numeric, classes, first_of_many=True
-            )
-        else:
-            fitted = self._copy()
-            attributes, sample = read_further_sample(
-                fitted, self._attributes, X, y, sample_weight, classes
-            )
-        fitted._learn_batch(attributes, sample)
-        self.__dict__ = fitted.__dict__
+        with changing_aside(self) as changed:
+            if hasattr(self, "classes_"):
+                batch = read_further_sample(changed, self._attributes, X, y, sample_weight, classes)
+            else:
+                batch = read_first_sample(
+                    changed, X, y, sample_weight, self._usual_numeric, classes, first_of_many=True
+                )
+            changed._learn_batch(*batch)
         return self
 
     def _learn_batch(self, attributes: Attributes, new: Sample) -> None:
@@ -269,21 +265,6 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return True
         all_there = len(np.unique(sample.y)) == len(self.classes_)
         return not all_there and sample.n_rows < _LONGEST_WARM_UP * self.warm_up
-
-    def _copy_unfitted(self) -> Self:
-        """A copy to be fitted in the place of this one, which a failure then leaves as it was."""
-        copied = type(self).__new__(type(self))
-        copied.__dict__ = {
-            name: value
-            for name, value in vars(self).items()
-            if name not in _PRIVATE and (name.startswith("_") or not name.endswith("_"))
-        }
-        return copied
-
-    def _copy(self) -> Self:
-        copied = type(self).__new__(type(self))
-        copied.__dict__ = dict(self.__dict__)
-        return copied
 
     # -- the model ----------------------------------------------------------------------------
 
@@ -374,11 +355,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         codes, _ = self._attributes.encode(table)
         joint: Array = model.log_joint(codes)
         # A number far from what was a constant would drown everything else in rounding.
-        telling = ((mean != mean[:, :1]) | (sd != sd[:, :1])).any(axis=1)
-        if telling.any():
+        informative = find_informative(mean, sd)
+        if informative.any():
             numbers = self._attributes.select_gaussian(table)
-            if not telling.all():
-                numbers, mean, sd = numbers[telling], mean[telling], sd[telling]
+            if not informative.all():
+                numbers, mean, sd = numbers[informative], mean[informative], sd[informative]
             add_log_densities(numbers, mean, sd, joint)
         return joint
 
@@ -454,8 +435,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         form : LogisticForm
-            Coefficients and intercepts of indicators, their names, and `transform`, which makes the
-            indicators of rows.
+            Coefficients, intercepts and names of indicators, and `transform`, which makes them.
         """
         return build_logistic_form(self)
 

@@ -30,13 +30,10 @@ from lindero.bayes.latent.mixture import LatentRows, gather_moments
 from lindero.bayes.networks.inference import find_most_probable, to_log_posterior, to_posterior
 from lindero.bayes.networks.network import Network
 from lindero.bayes.reading import read_new_rows, warn_of_text
-from lindero.bayes.tables.schema import Schema, Table
-from lindero.bayes.tables.user_table import UserTable, find_free_name
+from lindero.bayes.tables.schema import Schema, Table, UserTable, find_free_name
 from lindero.runtime.arrays import Array
+from lindero.transaction import fitting_aside
 from lindero.validation import keep_parameters, read_row_factors
-
-#: What fitting sets beside names that end with an underscore.
-_PRIVATE = {"_attributes", "_model", "_varying", "_whole", "_values", "_total_weight"}
 
 
 class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -58,8 +55,7 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Pseudo-count of every value of a category in every cluster, above 0.
     min_scale : float, default=0.1
         Least standard deviation of numbers in a cluster, as a share of the whole column's. Without
-        it clusters shrink to single numbers that many rows have; lower it for clusters that are
-        many and narrow.
+        it clusters shrink to single numbers that many rows have; lower it for narrow clusters.
     penalty : float, default=1.0
         For "tm": how strongly parameters are pulled towards EM's; 1 is as many pseudo-counts for
         every value as a cluster has rows on average. Above 0.
@@ -71,8 +67,7 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     categorical_features : list, mask or "all", default=None
         Columns of numbers that are categories. Text and booleans always are.
     unseen : {"smooth", "missing", "error"}, default="missing"
-        How a category that was not there in training is treated: as one with a count of zero, as a
-        missing value, or as an error.
+        How new categories are treated: as one with a count of zero, as missing, or as an error.
     max_clusters : int, default=10
         Most clusters that "bic" tries.
     n_init : int, default=5
@@ -202,6 +197,7 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         keep_parameters(self, locals())
 
+    _fitted_state = ("_attributes", "_model", "_varying", "_whole", "_values", "_total_weight")
     _attributes: Attributes
     _model: tuple[Network, Array, Array]  # with means and standard deviations of Gaussian columns
     _varying: Array  # which of these are not constant
@@ -229,13 +225,8 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self : object
             The fitted estimator. A call that fails leaves it as it was.
         """
-        fitted = type(self).__new__(type(self))
-        fitted.__dict__ = {
-            name: value for name, value in vars(self).items()
-            if name not in _PRIVATE and (name.startswith("_") or not name.endswith("_"))
-        }  # fmt: skip
-        fitted._learn(X, sample_weight)
-        self.__dict__ = fitted.__dict__
+        with fitting_aside(self) as attempt:
+            attempt.estimator._learn(X, sample_weight)
         return self
 
     def _learn(self, X: Any, sample_weight: Any) -> None:
@@ -357,8 +348,7 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     # -- answers ------------------------------------------------------------------------------
 
     def predict_joint_log_proba(self, X: Any) -> Array:
-        """log P(z, x) of each cluster, of shape (n_samples, n_clusters_), without Gaussian columns
-        that held one number only.
+        """log P(z, x), of shape (n_samples, n_clusters_), without constant Gaussian columns.
 
         Parameters
         ----------

@@ -86,8 +86,7 @@ def _fill_weights(sample: Sample) -> Array:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was counted: attributes with their cuts, counts of a kind that the structure chose, and
-    sums of the Gaussian columns."""
+    """Attributes with their cuts, counts as the structure chose, and sums of Gaussian columns."""
 
     attributes: Attributes
     counts: AnyCounts
@@ -110,13 +109,5 @@ class Evidence:
 
     def merge(self, other: Evidence) -> Evidence:
         """Of both; the other one has the later attributes."""
-        counts = _merge_counts(self.counts, other.counts)
+        counts = self.counts.merge(other.counts)  # type: ignore[arg-type]  # of one structure
         return Evidence(other.attributes, counts, self.moments.merge(other.moments))
-
-
-def _merge_counts(one: AnyCounts, two: AnyCounts) -> AnyCounts:
-    if isinstance(one, Counts) and isinstance(two, Counts):
-        return one.merge(two)
-    assert isinstance(one, FamilyCounts)
-    assert isinstance(two, FamilyCounts)
-    return one.merge(two)

@@ -19,8 +19,7 @@ import numpy as np
 from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.columns.moments import add_log_densities
 from lindero.bayes.networks.inference import Estimate
-from lindero.bayes.tables.schema import Table
-from lindero.bayes.tables.user_table import choose_backend, find_free_name
+from lindero.bayes.tables.schema import Table, choose_backend, find_free_name
 from lindero.runtime.arrays import Array
 
 #: Rows that are taken apart at once.
@@ -126,8 +125,7 @@ def explain_rows(
     of: Any,
     against: Any,
 ) -> Explanation:
-    """Take apart the log-odds of two classes in the rows of a table, whose log P(c, x) is `joint`;
-    see `BayesClassifier.explain`."""
+    """Take apart the log-odds of two classes in rows whose log P(c, x) is `joint`."""
     model, mean, sd = estimate
     of_code, against_code = _choose_classes(classes, joint, model.log_prior, of, against)
     codes, _ = attributes.encode(table)

@@ -39,9 +39,7 @@ class KDependence(StructureLearner):
     k: int
     needs_rows = True
 
-    def count(
-        self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None
-    ) -> FamilyCounts:
+    def count(self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None) -> AnyCounts:
         if known is not None:
             assert isinstance(known, FamilyCounts)
             parents = known.parents
@@ -117,8 +115,7 @@ class KDB(BayesClassifier):
     class_prior : array-like of shape (n_classes,), default=None
         Probabilities of the classes, in the order of `classes_`, in place of their shares.
     warm_up : int, default=1000
-        In `partial_fit`, rows after which cut points and arcs are fixed; up to 20 times as many
-        while a class has no rows.
+        Rows after which `partial_fit` fixes cuts and arcs; up to 20 times if a class has none.
 
     Attributes
     ----------
@@ -169,8 +166,6 @@ class KDB(BayesClassifier):
         "k": [Interval(Integral, 0, None, closed="left")],
         "missing": [StrOptions({"available", "em"})],
     }
-
-    k: int
 
     def __init__(
         self,

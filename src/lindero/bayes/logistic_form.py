@@ -9,6 +9,7 @@ weights of indicators are logarithms of the network's probabilities.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -19,6 +20,7 @@ from scipy import sparse
 from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.discriminative.gaussians import to_natural
 from lindero.bayes.discriminative.logistic import build_indicators, to_logistic
+from lindero.bayes.networks.inference import find_informative
 from lindero.bayes.networks.network import Network
 from lindero.bayes.reading import read_new_rows
 from lindero.runtime.arrays import Array
@@ -90,7 +92,7 @@ class LogisticForm:
         codes = np.where(network.cards[:, None] > 0, codes, 0)  # empty columns of training
         _require_linear(network, attributes, codes)
         parts = [build_indicators(network, codes)]
-        numbers = attributes.select_gaussian(table)[_find_telling(mean, sd)]
+        numbers = attributes.select_gaussian(table)[find_informative(mean, sd)]
         if len(numbers):
             if np.isnan(numbers).any():
                 raise ValueError(
@@ -104,17 +106,17 @@ class LogisticForm:
 
 def build_logistic_form(classifier: Any) -> LogisticForm:
     """The form of a fitted classifier, which stays what it is if that is fitted anew."""
-    classifier = classifier._copy()
+    classifier = copy(classifier)
     estimate, mean, sd = classifier._get_estimate()
     network = _drop_empty_parents(estimate)
     attributes = classifier._attributes
     coefficients, intercepts = to_logistic(network)
-    telling = _find_telling(mean, sd)
-    mean, sd = mean[telling], sd[telling]
+    informative = find_informative(mean, sd)
+    mean, sd = mean[informative], sd[informative]
     centre = mean.mean(axis=1, keepdims=True)
     scale = np.exp(np.log(sd).mean(axis=1, keepdims=True))
     constant, first, second = to_natural((mean - centre) / scale, sd / scale)
-    titles = [attributes.schema.title(int(k)) for k in attributes.gaussian_columns[telling]]
+    titles = [attributes.schema.title(int(k)) for k in attributes.gaussian_columns[informative]]
     return LogisticForm(
         np.concatenate([coefficients, first.T, second.T], axis=1),
         intercepts + constant.sum(axis=0),
@@ -127,12 +129,6 @@ def build_logistic_form(classifier: Any) -> LogisticForm:
         scale[:, 0],
         classifier,
     )
-
-
-def _find_telling(mean: Array, sd: Array) -> Array:
-    """Gaussian columns that are not the same under all classes."""
-    different: Array = ((mean != mean[:, :1]) | (sd != sd[:, :1])).any(axis=1)
-    return different
 
 
 def _drop_empty_parents(network: Network) -> Network:

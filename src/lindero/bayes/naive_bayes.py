@@ -45,16 +45,14 @@ class NaiveBayes(BayesClassifier):
         Pseudo-count of every value of a category (1 is Laplace's rule).
     numeric : str or dict, default="gaussian"
         How number columns are used: "gaussian", "mdl" (cut where classes change), "quantile" or
-        "uniform" (`n_bins` parts); or a mapping from columns, by name or position, to one of these
-        or to cut points.
+        "uniform" (`n_bins` parts); or a mapping from columns to one of these or to cut points.
     n_bins : int, default=10
         Parts of "quantile" and "uniform".
     categorical_features : list, mask or "all", default=None
         Columns that are categories though they hold numbers. Text and booleans always are.
     unseen : {"smooth", "missing", "error"}, default="smooth"
         How a category that was not in the training data is treated: as one with a count of zero,
-        α / (N_c + α r), which favours the class with fewer rows ("smooth"), as a missing value, or
-        as an error.
+        which favours the class with fewer rows ("smooth"), as a missing value, or as an error.
     learning : {"generative", "discriminative"}, default="generative"
         Whether parameters make the rows most probable, or the classes given the rest of the row
         (the TM algorithm; `fit` only), which needs more rows and predicts better probabilities.
@@ -76,8 +74,7 @@ class NaiveBayes(BayesClassifier):
     class_prior : array-like of shape (n_classes,), default=None
         Probabilities of the classes, in the order of `classes_`, in place of their shares.
     warm_up : int, default=1000
-        In `partial_fit`, rows after which cut points are fixed; up to 20 times as many while a
-        class has no rows.
+        Rows after which `partial_fit` fixes cut points; up to 20 times as many if a class has none.
 
     Attributes
     ----------

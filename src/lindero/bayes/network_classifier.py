@@ -51,9 +51,7 @@ class GivenArcs(StructureLearner):
         with_class = tuple(i not in alone for i in range(len(titles)))
         return tuple(tuple(above) for above in parents), with_class
 
-    def count(
-        self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None
-    ) -> FamilyCounts:
+    def count(self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None) -> AnyCounts:
         parents, with_class = self._read(attributes)
         if known is not None:
             assert isinstance(known, FamilyCounts)
@@ -97,8 +95,7 @@ class NetworkClassifier(BayesClassifier):
         "class", or as ``network_.class_name`` says) may be among them, as in the ``network_.arcs``
         of another model, and say nothing new.
     without_class : list, default=()
-        Columns that do not have the class as a parent. All others do, whether `arcs` says so or
-        not.
+        Columns without the class as a parent. All others have it, whatever `arcs` says.
     alpha : float, default=1.0
         Pseudo-count of every value given its parents (1 is Laplace's rule).
     numeric : str or dict, default="mdl"
@@ -136,8 +133,7 @@ class NetworkClassifier(BayesClassifier):
     class_prior : array-like of shape (n_classes,), default=None
         Probabilities of the classes, in the order of `classes_`, in place of their shares.
     warm_up : int, default=1000
-        In `partial_fit`, rows after which cut points are fixed; up to 20 times as many while a
-        class has no rows.
+        Rows after which `partial_fit` fixes cut points; up to 20 times as many if a class has none.
 
     Attributes
     ----------
@@ -187,9 +183,6 @@ class NetworkClassifier(BayesClassifier):
         "without_class": ["array-like"],
         "missing": [StrOptions({"available", "em"})],
     }
-
-    arcs: Any
-    without_class: Any
 
     def __init__(
         self,

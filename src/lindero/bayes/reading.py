@@ -17,8 +17,7 @@ from sklearn.utils.validation import (
 from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.columns.moments import Moments
 from lindero.bayes.evidence import Sample
-from lindero.bayes.tables.schema import Schema, Table
-from lindero.bayes.tables.user_table import UserTable, require_computed
+from lindero.bayes.tables.schema import Schema, Table, UserTable, require_computed
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
 from lindero.validation import (
@@ -39,8 +38,7 @@ def read_first_sample(
     classes: Any = None,
     first_of_many: bool = False,
 ) -> tuple[Attributes, Sample]:
-    """The sample of a first call, which may be the first of many. Sets what the classifier knows of
-    its columns and classes."""
+    """The sample of a first call. Sets what the classifier knows of its columns and classes."""
     X, y, weights = _read_rows_with_weight(X, y, sample_weight)
     table = UserTable.of(X)
     if classes is None:

@@ -27,7 +27,6 @@ from lindero.bayes.networks.network import FamilyCounts
 from lindero.bayes.structure_search.search import CRITERIA, SearchRound, grow_structure
 from lindero.bayes.structure_search.structure import CLASS
 from lindero.renamed import renamed_parameters
-from lindero.runtime.arrays import Array
 from lindero.validation import keep_parameters
 
 
@@ -38,8 +37,7 @@ class ArcStep:
     Parameters
     ----------
     arc : (parent, child) or None
-        Names of the columns, the class being called as in ``network_``; None for the network
-        without arcs, which is the first.
+        Names of the columns, the class called as in ``network_``; None for the empty network.
     score : float
         Value of the criterion for the network with the arc.
     log_likelihood : float
@@ -73,13 +71,9 @@ class ArcStep:
 @dataclass(eq=False)
 class GrownStructure(StructureLearner):
     """A network that is grown arc by arc. It keeps what it found: the steps, and the attributes
-    that are in the network. All else are parameters of `StructuralTM`."""
+    that are in the network. `limits` are parameters of `StructuralTM` that the search has, too."""
 
-    max_parents: int
-    criterion: str
-    screening: int | None
-    max_arcs: int | None
-    n_jobs: int | None
+    limits: dict[str, Any]
     callback: Callable[[ArcStep], bool | None] | None
     history: list[ArcStep] = field(default_factory=list)
     members: list[int] = field(default_factory=list)
@@ -93,9 +87,7 @@ class GrownStructure(StructureLearner):
                 "of values: use 'mdl', 'quantile', 'uniform' or cut points."
             )
 
-    def count(
-        self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None
-    ) -> FamilyCounts:
+    def count(self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None) -> AnyCounts:
         titles = attributes.titles
         if known is not None:
             assert isinstance(known, FamilyCounts)
@@ -105,15 +97,7 @@ class GrownStructure(StructureLearner):
             self.history.append(_name_round(found, attributes))
             return None if self.callback is None else self.callback(self.history[-1])
 
-        structure, _ = grow_structure(
-            rows,
-            max_parents=self.max_parents,
-            criterion=self.criterion,
-            screening=self.screening,
-            max_arcs=self.max_arcs,
-            n_jobs=self.n_jobs,
-            report=report,
-        )
+        structure, _ = grow_structure(rows, **self.limits, report=report)
         self.members = sorted(structure.members)
         inside = dict(zip(structure.members, structure.parents, strict=True))
         parents = tuple(inside.get(i, ()) for i in range(len(titles)))
@@ -141,8 +125,7 @@ class StructuralTM(BayesClassifier):
         The most columns that a column depends on beside the class.
     criterion : {"bicd", "cll", "accuracy"}, default="bicd"
         What arcs are to raise: the conditional log-likelihood less log(N)/2 for every parameter
-        (BICd); or the log-likelihood or accuracy of rows that parameters were not learned from
-        (five folds, which take that much longer).
+        (BICd); or log-likelihood or accuracy in five-fold cross-validation, which takes longer.
     screening : int or None, default=5
         How many arcs have their exact score computed at a time, in the order of what one pass over
         the rows promises of each; the next ones only if none of these helps. None scores all.
@@ -151,8 +134,7 @@ class StructuralTM(BayesClassifier):
     n_jobs : int or None, default=None
         Processes that score arcs. The result is always the same.
     callback : callable or None, default=None
-        Called with an `ArcStep` for the network without arcs, and for every arc; returning True
-        ends the search there.
+        Called with an `ArcStep` for the empty network and for every arc; True ends the search.
     alpha : float, default=1.0
         Pseudo-count of every value given its parents, in the estimate that learning begins with.
     numeric : str or dict, default="mdl"
@@ -171,8 +153,7 @@ class StructuralTM(BayesClassifier):
     penalty : float or "auto", default="auto"
         Pseudo-counts that hold these parameters near the generative ones; 0 is none. "auto"
         chooses among 1, 3, 10, … 300 by five-fold cross-validation (with the arcs that all rows
-        gave, so that its losses are too small), or is 0 with `early_stopping`. The search itself
-        has no penalty.
+        gave, so that its losses are too small), or is 0 with `early_stopping`; the search has none.
     early_stopping : bool, default=False
         Whether to hold out a fifth of the rows, and end when their log-loss no longer falls.
     max_iter : int, default=1000
@@ -180,8 +161,7 @@ class StructuralTM(BayesClassifier):
     tol : float, default=1e-8
         Relative improvement of the objective below which that ends.
     fit_prior : bool, default=True
-        Whether classes have the probability that is learned; otherwise it is shifted to the same
-        for all.
+        Whether classes have the probability that is learned; otherwise all have the same.
     class_prior : array-like of shape (n_classes,), default=None
         Probabilities of the classes, in the order of `classes_`. Parameters are shifted by the
         logarithm of what these are to the shares of the classes.
@@ -245,16 +225,6 @@ class StructuralTM(BayesClassifier):
     }
     learning = "discriminative"
 
-    max_parents: int
-    criterion: str
-    screening: int | None
-    max_arcs: int | None
-    n_jobs: int | None
-    callback: Callable[[ArcStep], bool | None] | None
-    structure_: list[tuple[str, str]]
-    history_: list[ArcStep]
-    selected_features_: Array
-
     def __init__(
         self,
         max_parents: int = 2,
@@ -284,8 +254,8 @@ class StructuralTM(BayesClassifier):
         return "StructuralTM looks at all rows again and again: call fit with all of them."
 
     def _make_structure(self) -> StructureLearner:
-        search = (self.max_parents, self.criterion, self.screening, self.max_arcs)
-        return GrownStructure(*search, self.n_jobs, self.callback)
+        names = ("max_parents", "criterion", "screening", "max_arcs", "n_jobs")
+        return GrownStructure({name: getattr(self, name) for name in names}, self.callback)
 
     def _adopt_structure(self, structure: StructureLearner, attributes: Attributes) -> None:
         assert isinstance(structure, GrownStructure)

@@ -150,8 +150,7 @@ class TAN(BayesClassifier):
     class_prior : array-like of shape (n_classes,), default=None
         Probabilities of the classes, in the order of `classes_`, in place of their shares.
     warm_up : int, default=1000
-        In `partial_fit`, rows after which cut points are fixed; up to 20 times as many while a
-        class has no rows.
+        Rows after which `partial_fit` fixes cut points; up to 20 times as many if a class has none.
 
     Attributes
     ----------
@@ -204,8 +203,6 @@ class TAN(BayesClassifier):
         "root": [str, Integral, None],
         "missing": [StrOptions({"available", "em"})],
     }
-
-    root: str | int | None
 
     def __init__(
         self,

@@ -3,42 +3,32 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from lindero.data.dataset import Dataset
-from lindero.data.generators import (
-    load_tax_table,
-    make_rotating,
-    make_sigmoid,
-    make_sigmoid_grid,
-    make_xor,
-)
 from lindero.errors import warn_user
 from lindero.lazy import load_lazily
 
 if TYPE_CHECKING:
-    from lindero.data.fetching import fetch, list_published
-    from lindero.data.loading import load
+    from lindero.data.dataset import Dataset as Dataset
+    from lindero.data.fetching import fetch as fetch
+    from lindero.data.fetching import list_published as list_published
+    from lindero.data.generators import load_tax_table as load_tax_table
+    from lindero.data.generators import make_rotating as make_rotating
+    from lindero.data.generators import make_sigmoid as make_sigmoid
+    from lindero.data.generators import make_sigmoid_grid as make_sigmoid_grid
+    from lindero.data.generators import make_xor as make_xor
+    from lindero.data.loading import load as load
 
-__all__ = [
-    "Dataset",
-    "fetch",
-    "list_published",
-    "load",
-    "load_tax_table",
-    "make_rotating",
-    "make_sigmoid",
-    "make_sigmoid_grid",
-    "make_xor",
-]
-
-_LAZY = {"fetch": ".fetching", "list_published": ".fetching", "load": ".loading"}
+_MADE = ("load_tax_table", "make_rotating", "make_sigmoid", "make_sigmoid_grid", "make_xor")
+_HOMES = {"Dataset": ".dataset", "load": ".loading", **dict.fromkeys(_MADE, ".generators")}
+_HOMES |= dict.fromkeys(("fetch", "list_published"), ".fetching")
 _RENAMED = {
     "published": "list_published",
     "sigmoid_grid": "make_sigmoid_grid",
     "tax_table": "load_tax_table",
 }
 _MOVED = ("PrequentialResult", "StreamProgress", "prequential")
+__all__ = [*_HOMES]
 
-_load, __dir__ = load_lazily(__name__, _LAZY, tuple({*__all__} - {*_LAZY}))
+_load, __dir__ = load_lazily(__name__, _HOMES)
 
 
 def __getattr__(name: str) -> Any:

@@ -88,8 +88,7 @@ def read_csv(content: Content, delimiter: str | None, header: bool | None) -> So
 
 
 def _warn_of_dressed_numbers(column: pa.ChunkedArray, name: str, content: Content) -> None:
-    """Warn if text is numbers with thousands separators, percent or currency signs, or with decimal
-    commas beside decimal points."""
+    """Warn if text is numbers with separators, percent or currency signs, or decimal commas."""
     values = [value.strip() for value in column.slice(0, _LOOKED_AT).drop_null().to_pylist()]
     dressed = next((value for value in values if not is_number(value)), None)
     if dressed is not None and all(map(_DRESSED_NUMBER.fullmatch, values)):
@@ -107,8 +106,7 @@ def parse_rows(
     types: dict[str, Any] | None = None,
     missing: Sequence[str] = MISSING,
 ) -> pa.Table:
-    """The columns as Arrow reads them: all, with the types that it finds or that are given, or only
-    one, as text."""
+    """The columns as Arrow reads them: all, of types found or given; or only one, as text."""
     convert = arrow_csv.ConvertOptions(
         null_values=list(missing),
         strings_can_be_null=True,
@@ -202,8 +200,7 @@ class Dialect:
     has_quotes: bool = False
     #: Columns that are text in the first lines. Dates are text.
     texts: tuple[str, ...] = ()
-    #: Columns that may have blanks around fields: those that do in the first lines, and all that
-    #: are not text.
+    #: Columns that may have blanks around fields: some in the first lines, and all but text.
     loose: frozenset[str] = frozenset()
     #: Columns without a name in the header, such as a delimiter at the end of each line makes.
     unnamed: frozenset[str] = frozenset()
@@ -344,8 +341,7 @@ def _has_decimal_commas(rows: list[list[str]]) -> bool:
 
 # -- what is wrong with a file ---------------------------------------------------------------------
 
-# Arrow reads in parallel and does not count lines. Python's reader does, handles quotes alike, and
-# is fast enough for an error message.
+# Arrow does not count lines. Python's reader does, and is fast enough for an error message.
 
 
 def find_row_fault(content: Content, dialect: Dialect) -> DataError | None:

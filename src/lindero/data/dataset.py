@@ -81,8 +81,7 @@ class Dataset:
 
     @property
     def task(self) -> str:
-        """The task: "classification", "regression", "ranking" (rows have queries) or
-        "unlabelled"."""
+        """ "classification", "regression", "ranking" (rows have queries) or "unlabelled"."""
         if self.y is None:
             return "unlabelled"
         if self.qid is not None:

@@ -250,8 +250,7 @@ def _split_name(text: str) -> tuple[str, str]:
 
 
 def _split_values(text: str) -> list[str]:
-    """Words between commas, some in quotes; one whose quote is not closed ends the list, without
-    it."""
+    """Words between commas, some in quotes; the list ends before a quote that is not closed."""
     found, at = [], 0
     while at < len(text):
         if text[at] in " ,\t":

@@ -61,8 +61,7 @@ def fetch(name: str) -> Dataset:
     Parameters
     ----------
     name : str
-        A name that `list_published` lists, the name of a file in the folder without its extension,
-        or the name of a data set on OpenML.
+        As `list_published` has it, that of a file in the folder (no extension), or of OpenML.
 
     Returns
     -------

@@ -57,8 +57,7 @@ def make_rotating(
     Parameters
     ----------
     n_samples : int, default=500
-        Rows, in order of time: equally many of both classes (one more of class 1 if odd), in
-        random order.
+        Rows, equally many of both classes (one more of class 1 if odd) in random order.
     step : float, default=pi/500
         Radians from one sample to the next. With 500 samples, pi/500 is data set 1 of the paper
         and 3·pi/1000 is data set 2.

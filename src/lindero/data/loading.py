@@ -225,8 +225,7 @@ def build_dataset(source: SourceTable, roles: Roles, content: Content) -> Datase
 
 @dataclass(frozen=True)
 class Roles:
-    """Which column has which role: a name, a position, or None where the user did not say; after
-    `resolve`, a name or None."""
+    """Which column has which role: a name, a position or None; after `resolve`, a name or None."""
 
     target: Any = None
     time: Any = None

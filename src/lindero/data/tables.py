@@ -117,8 +117,7 @@ def find_kind(column: pa.ChunkedArray) -> str:
 
 
 def read_targets(column: pa.ChunkedArray) -> Array | None:
-    """A target: classes as objects or integers, other numbers as floats; None if all values are
-    missing."""
+    """A target: classes as objects or integers, numbers as floats; None if all are missing."""
     if count_missing(column) == len(column):
         return None
     if types.is_string(column.type):

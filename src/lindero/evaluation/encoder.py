@@ -24,8 +24,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from lindero.bayes.tables.schema import NUMBER, UNKNOWN, Column, Schema, Table
-from lindero.bayes.tables.user_table import UserTable
+from lindero.bayes.tables.schema import NUMBER, UNKNOWN, Column, Schema, Table, UserTable
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
 

@@ -17,34 +17,23 @@ if TYPE_CHECKING:
     from sklearn.datasets import dump_svmlight_file as save_svmlight_data
     from sklearn.datasets import load_svmlight_file as load_svmlight_data
 
-    from lindero.persist.model_file import ModelInfo, inspect, load, save
-    from lindero.persist.text.estimators import (
-        load_libsvm,
-        load_svmlight,
-        save_libsvm,
-        save_svmlight,
-    )
+    from lindero.persist.model_file import ModelInfo as ModelInfo
+    from lindero.persist.model_file import inspect as inspect
+    from lindero.persist.model_file import load as load
+    from lindero.persist.model_file import save as save
+    from lindero.persist.text.estimators import load_libsvm as load_libsvm
+    from lindero.persist.text.estimators import load_svmlight as load_svmlight
+    from lindero.persist.text.estimators import save_libsvm as save_libsvm
+    from lindero.persist.text.estimators import save_svmlight as save_svmlight
 
-__all__ = [
-    "ModelInfo",
-    "inspect",
-    "load",
-    "load_libsvm",
-    "load_svmlight",
-    "load_svmlight_data",
-    "save",
-    "save_libsvm",
-    "save_svmlight",
-    "save_svmlight_data",
-]
+_OWN = ("ModelInfo", "inspect", "load", "save")
+_TEXT = ("load_libsvm", "load_svmlight", "save_libsvm", "save_svmlight")
+_HOMES = {
+    **dict.fromkeys(_OWN, ".model_file"),
+    **dict.fromkeys(_TEXT, ".text.estimators"),
+    "load_svmlight_data": "sklearn.datasets:load_svmlight_file",
+    "save_svmlight_data": "sklearn.datasets:dump_svmlight_file",
+}
+__all__ = [*_OWN, *_TEXT, "load_svmlight_data", "save_svmlight_data"]
 
-__getattr__, __dir__ = load_lazily(
-    __name__,
-    {
-        **dict.fromkeys(("ModelInfo", "inspect", "load", "save"), ".model_file"),
-        **dict.fromkeys(("load_libsvm", "save_libsvm"), ".text.estimators"),
-        **dict.fromkeys(("load_svmlight", "save_svmlight"), ".text.estimators"),
-        "load_svmlight_data": "sklearn.datasets:load_svmlight_file",
-        "save_svmlight_data": "sklearn.datasets:dump_svmlight_file",
-    },
-)
+__getattr__, __dir__ = load_lazily(__name__, _HOMES)

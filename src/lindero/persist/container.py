@@ -36,8 +36,7 @@ MOST_ARRAYS = 500_000
 _HEADER_EACH, _HEADER_LEAST = 150, 4_096
 MOST_DOCUMENT_BYTES = 2**28
 
-#: Commas and brackets of a document, as many as it may have values: lists of nothing take far more
-#: memory than text.
+#: Values of a document, counted as commas and brackets: empty lists take more memory than text.
 MOST_VALUES = 4_000_000
 
 #: Longest side of an array.

@@ -97,8 +97,7 @@ class Fields:
         return value
 
     def instance(self, name: str, *types: str) -> Any:
-        """An object of one of the classes of these names, all of which are lindero's own or of
-        the kinds that files can hold."""
+        """An object of a class of one of these names, which are of kinds that files can hold."""
         value = self.any(name)
         if type(value).__name__ not in types:
             self.refuse(name, f"must be a {' or '.join(types)}")

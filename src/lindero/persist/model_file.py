@@ -42,8 +42,7 @@ class ModelInfo:
         "n_features" and "names" of the columns, and "columns" (name, kind and number of values)
         where the model reads tables; None where that is not known.
     summary : dict
-        What was noted of the training: "fitted", "classes", "n_samples" and "status" where they
-        are known, and what was passed to `save`.
+        Of the training: "fitted", "classes", "n_samples", "status", and what `save` was given.
     encoded : bool
         Whether a table encoder stands before the machine.
     lindero_version : str
@@ -108,8 +107,7 @@ def save(
     path : str or path-like
         The file; ``.lin`` is the usual ending.
     summary : dict, default=None
-        What to note of the training beside what is known anyway: text, numbers and lists, under
-        names.
+        What to note of the training beside what is known: text, numbers and lists, under names.
 
     Raises
     ------

@@ -36,8 +36,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from lindero.bayes.tables.schema import Schema, Table, choose_code_type
-from lindero.bayes.tables.user_table import find_free_name
+from lindero.bayes.tables.schema import Schema, Table, choose_code_type, find_free_name
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT
 
@@ -151,8 +150,7 @@ class Attributes:
         )
 
     def values(self) -> list[list[Any]]:
-        """The values of each coded attribute in the order of their codes; of cut numbers,
-        intervals in words."""
+        """Values of each coded attribute in the order of their codes; intervals of cut numbers."""
         of_column: dict[int, list[Any]] = {
             k: list(c.values) for k, c in enumerate(self.schema.columns)
         }
@@ -187,8 +185,7 @@ class Attributes:
         n_bins: int,
         places: list[int] | None = None,
     ) -> Attributes:
-        """With cut points learned from samples: all, or those of columns at some places among the
-        number columns."""
+        """With cut points learned from samples: of all number columns, or of those at `places`."""
         learned = list(self.cuts)
         for k in range(len(learned)) if places is None else places:
             values, method = table.numbers[k], self.methods[k]
@@ -325,8 +322,7 @@ def find_uniform_cuts(values: Floats, n_bins: int) -> Floats:
 
 
 def encode_cut(values: Floats, cuts: Floats, out: NDArray[Any]) -> NDArray[Any]:
-    """Write the code of every number into `out`, integers that hold ``len(cuts) + 2``; return
-    it."""
+    """Write the code of every number into `out`, of integers up to ``len(cuts) + 2``."""
     largest = len(cuts) + 2
     if largest > np.iinfo(out.dtype).max:
         raise ValueError(

@@ -11,16 +11,13 @@ came at once or in batches. The variance of a class is S / (n − 1): weights co
 
 * A class with fewer than two rows in a column takes the column's pooled variance within classes,
   Σ_c S_c / Σ_c (n_c − 1) over the classes with two or more; without any such class, the variance
-  of the whole column. A class without rows also takes the column's mean, and the variance of the
-  whole column.
+  of the whole column. A class without rows takes the mean and the variance of the whole column.
 * No variance is below 1e-9 times that of the whole column, nor below (100 ε max |x|)², ε being the
   spacing of numbers at 1: what differs by less may differ by rounding only.
 * A column whose variance as a whole is not above the latter is constant: all classes have its mean
-  and the variance 1e-9 max(1, m²) there, so that it tells nothing, whatever number is met in it
-  later.
+  and the variance 1e-9 max(1, m²) there, so that no later number in it tells anything.
 
-Means are taken from each class's first number on, so that rounding does not make a constant column
-vary.
+Means are taken from each class's first number on, so that rounding leaves a constant column one.
 """
 
 from __future__ import annotations
@@ -56,8 +53,7 @@ _TILE = 32 * _BLOCK
 
 @dataclass(frozen=True)
 class Moments:
-    """What is kept of columns of numbers: three sums by class, which add up and merge, and their
-    largest size."""
+    """What is kept of columns of numbers: three sums by class that merge, and the largest size."""
 
     count: Floats  # weight of the rows in which the column is not missing, (n_numbers, n_classes)
     mean: Floats  # their mean; 0 where there are none
@@ -87,10 +83,10 @@ class Moments:
 
         with TileThreads(None if numbers.size > _TILE else 1) as threads:
             threads.map(sum_up, range(n_numbers))
-        return cls._checked(count, mean, squares, largest, names)
+        return cls._build(count, mean, squares, largest, names)
 
     @classmethod
-    def _checked(
+    def _build(
         cls, count: Floats, mean: Floats, squares: Floats, largest: Floats, names: tuple[str, ...]
     ) -> Moments:
         too_large = np.flatnonzero(~np.isfinite(squares).all(axis=1))
@@ -118,11 +114,10 @@ class Moments:
             between = np.where(self.count > 0, step * step * (self.count * share), 0.0)
             squares = self.squares + other.squares + between
         largest = np.maximum(self.largest, other.largest)
-        return self._checked(count, mean, squares, largest, self.names)
+        return self._build(count, mean, squares, largest, self.names)
 
     def with_empty(self, places: list[int], names: tuple[str, ...]) -> Moments:
-        """With further columns, none of whose rows had a value, at `places` among all
-        (ascending)."""
+        """With further columns, without any value so far, at ascending `places` among all."""
         old = np.delete(np.arange(len(self.count) + len(places)), places)
         count, mean, squares = np.zeros((3, len(old) + len(places), self.count.shape[1]))
         count[old], mean[old], squares[old] = self.count, self.mean, self.squares
@@ -132,8 +127,7 @@ class Moments:
 
     def normals(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of each column under each class, of shape (n_numbers,
-        n_classes). All are finite, and every deviation is above 0, also for classes without rows
-        and for constant columns."""
+        n_classes): finite, and deviations above 0, also for constant columns or without rows."""
         column = self._of_columns()
         whole = np.divide(
             column.squares, column.count, out=np.zeros_like(column.mean), where=column.count > 0
@@ -178,7 +172,7 @@ class Moments:
             )  # fmt: skip
             apart = np.where(self.count > 0, steps - step, 0.0)
             squares = (self.squares + self.count * apart * apart).sum(axis=1, keepdims=True)
-        return self._checked(count, base + step, squares, self.largest, self.names)
+        return self._build(count, base + step, squares, self.largest, self.names)
 
 
 def add_log_densities(numbers: Floats, mean: Floats, sd: Floats, out: Floats) -> None:

@@ -372,8 +372,7 @@ def mix_codes(codes, start, stop, members, lowest, places, out):  # type: ignore
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
 def count_group(mixed, group, labels, n_classes, slots, increments, alone, starts, joint):  # type: ignore[no-untyped-def]
-    """Count a group's values by class into `alone`, and with those of every later group into
-    `joint`, at the starts of each."""
+    """Count a group's values by class into `alone`, and with each later group into `joint`."""
     own = mixed[group, : labels.size]
     left = np.empty(labels.size, np.uint16)
     for r in range(labels.size):

@@ -50,8 +50,7 @@ from lindero.runtime.compilation import EXACT
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Weights of rows by class, attribute and pair of attributes i < j; tables stand one after the
-    other."""
+    """Weights of rows by class, attribute and pair of attributes i < j, table after table."""
 
     n_classes: int  # K
     cards: Array  # number r of values of each attribute
@@ -217,8 +216,7 @@ def find_tree_bytes(cards: Array, n_classes: int) -> float:
 def check_pair_memory(
     cards: Array, n_classes: int, names: Sequence[str] | None = None, room: float = 0.0
 ) -> None:
-    """Refuse to count all pairs if their tables would not fit, with `room` bytes for what is there
-    beside them; the largest is named."""
+    """Refuse to count all pairs if their tables, and `room` bytes beside them, would not fit."""
     size = find_pair_bytes(cards, n_classes)
     if size + room > MOST_BYTES:
         largest = np.argsort(-np.asarray(cards), kind="stable")[:2]
@@ -233,8 +231,7 @@ def check_pair_memory(
 def check_family_memory(
     families: Sequence[Array], cards: Array, n_classes: int, names: Sequence[str] | None = None
 ) -> None:
-    """Refuse to count families if their tables, and those of the network that is made of them,
-    would not fit; the largest is named."""
+    """Refuse to count families if their tables, and those of their network, would not fit."""
     slots = np.asarray(cards, dtype=np.float64) + 1.0
     sizes = [8 * n_classes * float(np.prod(slots[family])) for family in families]
     room = TABLES_OF_A_NETWORK * sum(sizes)
@@ -294,8 +291,7 @@ def measure_information(counts: Counts) -> tuple[Array, Array]:
 
 
 def measure_conditional_information(counts: Counts) -> tuple[Array, Array]:
-    """I(X_i; X_j | C) of each two attributes, symmetric, with zeros on the diagonal, and the weight
-    of the rows that it is from."""
+    """I(X_i; X_j | C) of each two attributes, zero on the diagonal, and the weight of its rows."""
     d = counts.n_attributes
     found = np.zeros((2, d, d))
     for i in range(d):
@@ -324,8 +320,7 @@ def require_comparable(values: Array, name: str) -> Array:
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False, error_model="numpy")
 def measure_pair(table):  # type: ignore[no-untyped-def]
-    """Σ p(x, y, c) log [p(x, y, c) p(c) / (p(x, c) p(y, c))] of a table of counts [x, y, c], and
-    the sum of these."""
+    """Σ p(x, y, c) log [p(x, y, c) p(c) / (p(x, c) p(y, c))] of counts [x, y, c], and their sum."""
     n_left, n_right, n_classes = table.shape
     left, right = np.zeros((n_left, n_classes)), np.zeros((n_right, n_classes))
     by_class = np.zeros(n_classes)

@@ -64,7 +64,7 @@ class FamilyCells:
         return rows[:, 0]
 
     @cached_property
-    def telling(self) -> Array:
+    def informative(self) -> Array:
         """Used rows whose family has the class in it: the others say the same of all classes."""
         rows = self.used.copy()
         for i, tells in enumerate(self.with_class):

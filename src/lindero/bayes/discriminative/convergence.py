@@ -73,7 +73,7 @@ class LearningEnd:
             )
         if separates:
             further += (
-                " All rows are told apart without error: a penalty above 0 keeps probabilities "
+                " All rows are classified without error: a penalty above 0 keeps probabilities "
                 "from coming closer to 0 and 1 than so few rows can justify."
             )
         return cls.of(LearningOutcome.CONVERGED, further)
@@ -115,11 +115,9 @@ class Convergence:
     objective : ndarray of shape (n_steps + 1,)
         The same with the penalty, which is what is maximised.
     step : ndarray of shape (n_steps + 1,)
-        Step length λ of each step, 0 for the generative estimate; 1 throughout with
-        ``solver="accelerated"``.
+        Step length λ: 0 for the generative estimate, then always 1 with ``solver="accelerated"``.
     n_iter : int
-        Iterations: evaluations of the objective, each of which reads all rows once. A line search
-        may need several for one step.
+        Evaluations of the objective, each over all rows. A step's line search may need several.
     solver : str
         "tm" or "accelerated".
     penalty : float

@@ -48,15 +48,13 @@ class GaussianColumns:
         return mean * self.scale + self.centre, sd * self.scale
 
     def add_scores(self, mean: Array, sd: Array, out: Array, n_rows: int | None = None) -> None:
-        """Add the log-densities of all rows, or of the first, to `out` (n_rows, K), but for a
-        constant."""
+        """Add log-densities of all rows, or the first, to `out` (n_rows, K), up to a constant."""
         numbers = self.numbers if n_rows is None else np.ascontiguousarray(self.numbers[:, :n_rows])
         add_log_densities(numbers, mean, sd, out)
         # The constant ½ log 2π of each column is the same for all classes, and drops out.
 
     def sum_shares(self, shares: Array, threads: RowThreads) -> Array:
-        """n, S₁ and S₂ of rows weighted by `shares` (n_rows, K), which may be negative, of shape
-        (3, n_numbers, K)."""
+        """n, S₁, S₂ of rows weighted by `shares` (n_rows, K), maybe negative: (3, n_numbers, K)."""
         (n_numbers, n_rows), K = self.numbers.shape, shares.shape[1]
         if not n_numbers:
             return np.zeros((3, 0, K))
@@ -90,16 +88,15 @@ def to_natural(mean: Array, sd: Array) -> Array:
 
 
 def differentiate(surplus: Array, mean: Array, sd: Array) -> tuple[Array, Array]:
-    """Derivatives by the mean and by log sd, of a function with derivative `surplus` by natural
-    parameters."""
+    """Derivatives by mean and log sd of a function with derivative `surplus` by natural ones."""
     count, first, second = surplus
     about = second - 2.0 * mean * first + mean**2 * count
     return (first - mean * count) / sd**2, about / sd**2 - count
 
 
 def compute_normal_rate(sums: Array, change: Array) -> float:
-    """How fast the function with derivative `change` rises along it: the means move by
-    slope · s² / n, and log sd by slope / 2n."""
+    """The slope of the function with derivative `change` along it: means move by slope · s² / n,
+    log sd by slope / 2n."""
     mean, sd = estimate_normals(sums)
     by_mean, by_log_sd = differentiate(change, mean, sd)
     return float(((by_mean**2 * sd**2 + 0.5 * by_log_sd**2) / sums[0]).sum())

@@ -41,8 +41,7 @@ _MEMORY = 20
 #: Most restarts, and the gain, in tolerances, below which there are no more.
 _MOST_RESTARTS, _HARDLY = 10, 100.0
 
-#: Weights go no farther from the start than this: where classes are separable they would grow
-#: without end, until exponentials overflow.
+#: Weights go no farther from the start: of separable classes they would grow until overflow.
 _FARTHEST = 200.0
 
 #: Nor means and standard deviations, in units of the whole column's deviation.
@@ -69,7 +68,7 @@ class LbfgsVariables:
     @classmethod
     def of(cls, problem: ConditionalProblem) -> LbfgsVariables:
         cells = problem.rows.cells
-        varying = cells.telling if problem.rows.is_complete else cells.used
+        varying = cells.informative if problem.rows.is_complete else cells.used
         rows = np.flatnonzero(varying)
         curved, of_numbers = problem.counts.sum(axis=1, keepdims=True) / 4, problem.sums[0]
         if problem.penalty is not None:
@@ -117,8 +116,7 @@ class LbfgsVariables:
         return np.concatenate([part.ravel() for part in parts])
 
     def build_bounds(self, start: NetworkParameters) -> Bounds:
-        """Weights stay near those of the start, as far as numbers can tell; and no variance falls
-        below the least."""
+        """Weights stay near the start, as far as numbers tell, and variances above the least."""
         parts = (
             (start.logs[self.rows] * self.scale, _FARTHEST * self.scale),
             (np.zeros(self.of_numbers.shape), _FARTHEST_NUMBER * self.of_numbers),

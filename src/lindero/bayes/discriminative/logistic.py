@@ -69,7 +69,7 @@ def find_free_cells(cells: FamilyCells) -> Array:
     What normalising takes from the table of an attribute goes to its host, from there to the host
     of that, and in the end to the class. In a graph that `is_global` these are all rows that tell.
     """
-    free = cells.telling.copy()
+    free = cells.informative.copy()
     for i in cells.order:  # hosts come before those they are the hosts of
         above = cells.parents[i]
         try:
@@ -173,7 +173,7 @@ def _find_axes(cells: FamilyCells, i: int, at: int) -> tuple[set[int], list[int]
 
 def _find_indicators(cells: FamilyCells) -> Array:
     """Rows of cells that are indicators."""
-    return np.flatnonzero(cells.telling[:-1])
+    return np.flatnonzero(cells.informative[:-1])
 
 
 def compute_joint_counts(cells: FamilyCells, logs: Array, total: float, counted: Array) -> Array:

@@ -149,8 +149,7 @@ class ConditionalRows:
         with self.threads.keep() as threads:
             looked_up = self.codes[:, : self.n_looked_up]
             self._groups = FamilyGroups.of(cells, looked_up, threads)
-        #: Counts of the rows that are looked up, and what each row counts for each class; the
-        #: latter has no rows where it is not needed.
+        #: Counts of the rows that are looked up; what each counts for each class, where needed.
         self.counts = self._count(shares)
         needs_rows = len(self.gaussian.numbers) > 0 or self.n_looked_up < len(self.y)
         self._shares = shares if needs_rows else shares[:0]
@@ -165,7 +164,7 @@ class ConditionalRows:
             families,
         )
         counts = cells.join(tables, shares[:k].sum(axis=0))
-        counts[~cells.telling] = 0.0
+        counts[~cells.informative] = 0.0
         return counts
 
     # -- evaluation ---------------------------------------------------------------------------
@@ -214,7 +213,7 @@ class ConditionalRows:
         total, expected = sum_posteriors(
             self._groups, parameters.logs, shift, self.weights, y, posterior, self.threads
         )
-        expected[~self.cells.telling] = 0.0
+        expected[~self.cells.informative] = 0.0
         if keep and k < n_rows:
             logs = self._compute_log_posteriors(parameters, slice(k, n_rows), shift[k:])
             w = np.ones(n_rows - k) if self.weights is None else self.weights[k:]
@@ -335,7 +334,7 @@ class ConditionalProblem:
             raise ValueError("All rows have weight 0: there is nothing to learn from.")
         counted = cells.join(families.tables, families.of_class)
         # Families without the class have the same pseudo-counts, all classes together.
-        counted += np.where(cells.telling, alpha, alpha / cells.n_classes)[:, None]
+        counted += np.where(cells.informative, alpha, alpha / cells.n_classes)[:, None]
         prior = families.of_class if prior is None else np.asarray(prior, dtype=np.float64)
         counted[-1] = np.maximum(prior, _LEAST_SHARE * prior.sum())
         counts = compute_joint_counts(cells, cells.estimate_logs(counted), total, counted)
@@ -377,8 +376,7 @@ class ConditionalProblem:
         return found if self.penalty is None else self.penalty.add_to(found, parameters)
 
     def build_network(self, parameters: NetworkParameters) -> Network:
-        """The network of normalised parameters; a new value has α beside the counts of the start,
-        which are those of the rows."""
+        """The network of normalised parameters; a new value has α beside the counts of the rows."""
         cells = self.rows.cells
         unseen = []
         for i, tells in enumerate(cells.with_class):

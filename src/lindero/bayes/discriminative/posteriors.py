@@ -276,8 +276,7 @@ def add_posteriors(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
 def _to_two_shares(score, weights, y, begin):  # type: ignore[no-untyped-def]
-    """Turn the score of the first of two classes into weights of both; Σ w log(1 + exp score), less
-    the score of the class."""
+    """As `_to_shares` for two classes, from the score of the first."""
     total = 0.0
     for k in range(score.shape[0]):
         weight = weights[begin + k] if weights.size > 0 else 1.0
@@ -294,8 +293,7 @@ def _to_two_shares(score, weights, y, begin):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
 def _to_shares(score, weights, y, begin):  # type: ignore[no-untyped-def]
-    """Turn scores, the last being 0, into weights of classes; Σ w log Σ exp score, less the score
-    of the class."""
+    """Turn scores, the last 0, into weights of classes; Σ w (log Σ exp score − score of class)."""
     total = 0.0
     K = score.shape[1]
     for k in range(score.shape[0]):

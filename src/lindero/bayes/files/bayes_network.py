@@ -9,13 +9,11 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from lindero.bayes.files.bif import read_bif, write_bif
+from lindero.bayes.files.bif import read_bif, read_xmlbif, write_bif, write_xmlbif
 from lindero.bayes.files.exchange import Variable, from_exchange, to_exchange
-from lindero.bayes.files.xmlbif import read_xmlbif, write_xmlbif
 from lindero.bayes.networks.inference import to_posterior
 from lindero.bayes.networks.network import Network
-from lindero.bayes.tables.schema import Column, Schema
-from lindero.bayes.tables.user_table import choose_backend, find_free_name
+from lindero.bayes.tables.schema import Column, Schema, choose_backend, find_free_name
 from lindero.runtime.arrays import Array
 
 
@@ -124,8 +122,7 @@ class BayesNetwork:
         -------
         table : dataframe
             A row for each combination of the parents' values, a column for each parent, then one
-            for each value with its probability. A value that is spelled like a parent has an
-            underscore after it.
+            for each value with its probability. A value named like a parent gets an underscore.
         """
         columns: dict[str, Any] = {}
         if name == self.class_name:

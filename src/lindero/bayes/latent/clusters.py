@@ -133,7 +133,7 @@ def _limit_number(n_clusters: int, n_rows: int, n_distinct: int) -> int:
         )
     if n_clusters > n_distinct:
         warn_user(
-            f"X has only {n_distinct} different rows, so that there are as many clusters and not "
+            f"X has only {n_distinct} different rows: that many clusters are made, not "
             f"n_clusters={n_clusters}.",
             ConvergenceWarning,
         )

@@ -233,8 +233,7 @@ def fit_mixtures(
     tol: float,
     reports: ClusteringReports,
 ) -> dict[int, LatentFit]:
-    """Run EM for each number of clusters, and keep the best of several starts; the callback may
-    stop it before all are tried.
+    """Run EM for each number of clusters, from several starts, until the callback stops it.
 
     No number of clusters is larger than that of different rows. Each number of clusters and each
     start has random numbers of its own. EM ends after `max_iter` iterations, or when one improves J

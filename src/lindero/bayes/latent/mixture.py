@@ -49,8 +49,7 @@ _LEAST_SHARE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Clusters: tables in the form of `FamilyCells`, whose last row is log P(z), and normals in
-    the units of the columns."""
+    """Clusters: tables as of `FamilyCells`, the last row being log P(z), and normals of columns."""
 
     logs: Array
     mean: Array

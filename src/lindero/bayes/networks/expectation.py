@@ -28,8 +28,7 @@ from lindero.runtime.threads import TileThreads
 if TYPE_CHECKING:
     from lindero.bayes.networks.network import Network
 
-#: Rows are split into at most this many parts with counts of their own, added up in order: the same
-#: sums for any number of threads.
+#: Parts of the rows, whose counts are added up in order: the same sums for any number of threads.
 _PARTS = 8
 
 #: Counts of all parts together take no more numbers than this, or there is one part only.

@@ -261,8 +261,7 @@ def _begin(members, n, state):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath=EXACT)
 def _next_state(cards, members, n, state):  # type: ignore[no-untyped-def]
-    """Count on, last member fastest. The first level that changed; -1 after the last state, with
-    all members back at their first values."""
+    """Count on, last member fastest. The first level that changed; -1 after the last state."""
     for level in range(n - 1, -1, -1):
         if state[members[level]] < cards[members[level]]:
             state[members[level]] += 1

@@ -331,3 +331,9 @@ def _normalise(joint, log_prior, in_logs):  # type: ignore[no-untyped-def]
         else:
             for c in range(n_classes):
                 row[c] /= total
+
+
+def find_informative(mean: Array, sd: Array) -> Array:
+    """Gaussian columns that are not the same under all classes."""
+    different: Array = ((mean != mean[:, :1]) | (sd != sd[:, :1])).any(axis=1)
+    return different

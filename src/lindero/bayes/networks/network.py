@@ -154,8 +154,7 @@ def estimate_network(
 
     P(x | pa, c) = (N(x, pa, c) + α) / (N(pa, c) + α r), where N(pa, c) counts rows in which x and
     all parents were observed. Configurations of the parents that were never seen are uniform; but a
-    parent of which nothing was ever seen is left out of pa. With α = 0, new values count as
-    missing.
+    parent of which nothing was ever seen is left out of pa. With α = 0, new values are missing.
 
     `family_counts` are tables of shape (r + 1, r_p1 + 1, …, r_pm + 1, K), slot 0 for missing
     values; `prior` are probabilities of the classes in place of the shares of `class_counts`.
@@ -212,8 +211,7 @@ def _compute_log_shares(seen: Array, alpha: float, uses_class: bool) -> tuple[Ar
 def sort_parents_first(
     parents: Sequence[Sequence[int]], names: Sequence[str] | None = None
 ) -> tuple[int, ...]:
-    """All attributes, each after its parents, in an order that only parents decide; names are for
-    messages."""
+    """All attributes, each after its parents, in an order that only parents decide."""
     for i, own in enumerate(parents):
         for parent in own:
             if not 0 <= parent < len(parents):

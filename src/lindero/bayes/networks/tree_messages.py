@@ -147,8 +147,7 @@ def _lift(below, start, stop, c):  # type: ignore[no-untyped-def]
 def _count_pair(  # type: ignore[no-untyped-def]
     flat, i, p, first, state, c, weight, below, told, belief, at, strides, counts
 ):
-    """Add the distribution of attribute i and its parent p, one of them missing, to the counts of
-    i that begin at `at`; keep that of i."""
+    """Add the distribution of i and its parent p, one of them missing, to the counts at `at`."""
     r, K = flat.cards[i], flat.n_classes
     own_stride, above_stride = strides
     hidden = state[i] == 0 and r > 0

@@ -158,8 +158,7 @@ def _compute_price(structure: GrowingStructure, rows: CodedRows) -> float:
 
 
 def _learn(cells: FamilyCells, logs: Array | None, rows: CodedRows) -> tuple[float, Array]:
-    """The largest conditional likelihood, and tables that have it; learned from given tables on, or
-    from the generative ones."""
+    """The largest conditional likelihood and its tables, from given or generative ones on."""
     families = FamilyCounts.count(cells.parents, cells.with_class, rows)
     prepared = ConditionalRows(cells, rows.codes, rows.y, rows.weights, n_threads=1)
     problem = ConditionalProblem.of(prepared, families, 1.0)
@@ -217,20 +216,20 @@ def estimate_gain(
     cell = np.ravel_multi_index(tuple(codes), shape)
     n_cells, n_classes = int(np.prod(shape)), rows.n_classes
 
-    def summed(values: Array) -> Array:
+    def sum_cells(values: Array) -> Array:
         return np.bincount(cell, weights=w * values, minlength=n_cells)
 
     # Weights of the last class are zero: only differences matter.
     free = range(n_classes - 1)
-    g = np.stack([summed((y == c) - posterior[:, c]) for c in free], axis=1)
+    g = np.stack([sum_cells((y == c) - posterior[:, c]) for c in free], axis=1)
     H = np.empty((n_cells, n_classes - 1, n_classes - 1))
     for a in free:
         for b in free:
-            H[:, a, b] = summed(posterior[:, a] * ((a == b) - posterior[:, b]))
+            H[:, a, b] = sum_cells(posterior[:, a] * ((a == b) - posterior[:, b]))
     H += _RIDGE * np.eye(n_classes - 1)
     gains = 0.5 * np.einsum("kc,kc->k", g, np.linalg.solve(H, g[..., None])[..., 0])
     own = np.maximum(posterior[np.arange(len(y)), y], np.finfo(np.float64).tiny)
-    return float(np.minimum(gains, summed(-np.log(own))).sum())
+    return float(np.minimum(gains, sum_cells(-np.log(own))).sum())
 
 
 # -- search ---------------------------------------------------------------------------------------

@@ -24,7 +24,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from lindero.bayes.tables.refusals import dates, infinite, mixed, strange
+from lindero.bayes.tables.refusals import (
+    refuse_dates,
+    refuse_infinity,
+    refuse_mixed_values,
+    refuse_value,
+)
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT
 from lindero.validation import find_missing
@@ -53,7 +58,7 @@ class ListedColumn:
             places = np.fromiter(map(numbering.__getitem__, rows), np.int32, len(rows))
         except TypeError:  # no dictionary takes it
             row = next(row for row, value in enumerate(rows) if not _is_hashable(value))
-            raise strange(label, row, rows[row]) from None
+            refuse_value(label, row, rows[row])
         return cls.from_places(list(numbering), places, label, bool(declared))
 
     @classmethod
@@ -70,7 +75,7 @@ class ListedColumn:
         for k in present:
             value = _make_plain(found[k], kind)
             if kind == "number" and abs(value) == np.inf:
-                raise infinite(label, _first_row(places, k))
+                refuse_infinity(label, _first_row(places, k))
             new_place[k] = merged.setdefault(value, len(merged))
         return cls(label, list(merged), new_place[places], kind, declared)
 
@@ -139,11 +144,11 @@ def _find_kind(found: dict[int, Any], places: Array, label: Any) -> str | None:
 
     names = sorted(set(kinds.values()), reverse=True)
     if "date" in names:
-        raise dates(label, *first("date"))
+        refuse_dates(label, *first("date"))
     if "other" in names:
-        raise strange(label, *first("other"))
+        refuse_value(label, *first("other"))
     if len(names) > 1:
-        raise mixed(label, {name: first(name) for name in names[:2]})
+        refuse_mixed_values(label, {name: first(name) for name in names[:2]})
     return names[0] if names else None
 
 
@@ -290,7 +295,7 @@ def require_finite(numbers: Array, labels: Sequence[Any]) -> None:
         bad = np.isinf(numbers[:, rows])
         if bad.any():
             row, column = np.argwhere(bad.T)[0]
-            raise infinite(labels[column], rows.start + int(row))
+            refuse_infinity(labels[column], rows.start + int(row))
 
 
 # -- categories that are small whole numbers ------------------------------------------------------
@@ -327,8 +332,7 @@ def _find_distinct(values: Array, missing: Array | None, which: Array) -> list[l
     low = np.full(len(which), _LARGEST)
     high = np.full(len(which), MISSING)
     usable = np.ones(len(which), dtype=bool)
-    # Numbers that span no more than WIDEST differ by their remainder, so that where the span
-    # begins need not be known before.
+    # Numbers that span no more than WIDEST differ by their remainder, wherever the span begins.
     seen = np.zeros((len(which), WIDEST), dtype=np.uint8)
     for _, block in _read_whole_blocks(values, missing, which, usable):
         _mark(block, low, high, seen)

@@ -98,8 +98,7 @@ def _check_active_set(given: Fields) -> None:
     missed = abs(float(s @ a) - given.any("delta"))
     summed = missed <= _MISSED * max(1.0, float(a.max(initial=0.0)))
     given.require("delta", summed or given.any("lost"), "must be the sum of the coefficients")
-    # Where none is free, as after a breakdown, the factor is not used. Compiled code believes that
-    # it is of as many variables as are free.
+    # Compiled code believes that it is of the free variables; where none is free, it is not used.
     given.array("factor", "float64", "factor", "factor")
     fits = given.size("factor") == len(free)
     given.require("factor", fits or len(free) == 0, "must be of the free ones")

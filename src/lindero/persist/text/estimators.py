@@ -296,10 +296,9 @@ def load_libsvm(path: str | os.PathLike[Any], *, n_features: int | None = None) 
     Returns
     -------
     estimator : SVC, NuSVC, OneClassSVM, SVR or NuSVR
-        A fitted estimator. Parameters of training that the file does not hold (C, nu, epsilon and
-        so on) have their defaults. It has no `certificate_`: nothing is known of the optimality of
-        a model from elsewhere. `support_` numbers the vectors as they come, but with a precomputed
-        kernel holds the training rows. `support_vectors_` are dense where that takes less memory.
+        A fitted estimator, with defaults for what the file does not hold (C, nu, epsilon), and
+        without a `certificate_`. `support_` numbers the vectors, or, with a precomputed
+        kernel, training rows. `support_vectors_` are dense where that takes less memory.
 
     Raises
     ------
@@ -310,6 +309,11 @@ def load_libsvm(path: str | os.PathLike[Any], *, n_features: int | None = None) 
     -----
     UserWarning
         If the file holds probability estimates, which are left out.
+
+    See Also
+    --------
+    save_libsvm : Write such a file.
+    load, load_svmlight : Read a model of lindero itself, which keeps everything, or of SVMlight.
 
     Notes
     -----
@@ -349,8 +353,7 @@ def load_libsvm(path: str | os.PathLike[Any], *, n_features: int | None = None) 
 def save_libsvm(estimator: Any, path: str | os.PathLike[Any]) -> None:
     """Write a fitted machine as a model file of LIBSVM.
 
-    The file is written beside `path` first and then takes its place, so that a call that fails
-    leaves an existing file as it was.
+    A call that fails leaves an existing file as it was.
 
     Parameters
     ----------
@@ -359,6 +362,11 @@ def save_libsvm(estimator: Any, path: str | os.PathLike[Any]) -> None:
         and several classes one against one (``multiclass="ovo"``): LIBSVM knows nothing else.
     path : str or path-like
         The file.
+
+    See Also
+    --------
+    load_libsvm : Read it again.
+    save, save_svmlight : Write a file of lindero's own, which keeps everything, or of SVMlight.
 
     Examples
     --------
@@ -408,8 +416,7 @@ def load_svmlight(
     path : str or path-like
         The file.
     n_features : int or None, default=None
-        Number of features of the rows to predict; by default the highest feature index that the
-        file states.
+        Number of features of the rows to predict; by default the highest index in the file.
     estimator : {"classifier", "regressor"}, default="classifier"
         What the model is for, which the file does not tell. A classifier has the classes −1 and
         1. A regressor predicts the value itself; use it for ranking too, where it is the rank.
@@ -417,15 +424,18 @@ def load_svmlight(
     Returns
     -------
     estimator : SVC or SVR
-        A fitted estimator. Parameters of training that the file does not hold (C, epsilon and so
-        on) have their defaults. It has no `certificate_`: nothing is known of the optimality of a
-        model from elsewhere. `support_` numbers the vectors as they come. `support_vectors_` are
-        dense where that takes less memory.
+        A fitted estimator, with defaults for what the file does not hold and without a
+        `certificate_`, as from `load_libsvm`. `support_` numbers the vectors as they come.
 
     Raises
     ------
     ModelFileError
         If the file is not a complete model of SVMlight. The error names the line.
+
+    See Also
+    --------
+    save_svmlight : Write such a file.
+    load, load_libsvm : Read a model of lindero itself, which keeps everything, or of LIBSVM.
 
     Examples
     --------
@@ -449,8 +459,7 @@ def load_svmlight(
 def save_svmlight(estimator: Any, path: str | os.PathLike[Any]) -> None:
     """Write a fitted machine with one output as a model file of SVMlight.
 
-    The file is written beside `path` first and then takes its place, so that a call that fails
-    leaves an existing file as it was.
+    A call that fails leaves an existing file as it was.
 
     Parameters
     ----------
@@ -460,6 +469,11 @@ def save_svmlight(estimator: Any, path: str | os.PathLike[Any]) -> None:
         positive one, with a warning where the labels are not −1 and 1: the file knows no others.
     path : str or path-like
         The file. SVMlight itself keeps values of features in single precision.
+
+    See Also
+    --------
+    load_svmlight : Read it again.
+    save, save_libsvm : Write a file of lindero's own, which keeps everything, or of LIBSVM.
 
     Examples
     --------
