@@ -237,27 +237,29 @@ def _is_missing(value: Any) -> bool:
         return False
 
 
+def find_labelled(y: Any) -> Array | None:
+    """Which rows have a label; None where y is no vector, which later checks speak of."""
+    try:
+        labels = None if y is None or sp.issparse(y) else make_label_array(y)
+    except ValueError:  # rows of different lengths
+        return None
+    if labels is None or labels.shape not in ((labels.size,), (labels.size, 1)):
+        return None
+    return ~find_missing(labels.ravel())
+
+
 def require_labels(y: Any) -> None:
     """Refuse rows without a label."""
-    if y is None or sp.issparse(y):
-        return
-    try:
-        labels = _as_given(y)
-    except ValueError:  # rows of different lengths, which later checks speak of
-        return
-    if labels.shape not in ((labels.size,), (labels.size, 1)):
-        return
-    labels = labels.ravel()
-    missing = np.flatnonzero(find_missing(labels))
-    if len(missing):
-        row = int(missing[0])
+    known = find_labelled(y)
+    if known is not None and not known.all():
+        row = int(np.argmin(known))
         raise ValueError(
-            f"y has no label in row {row}: its value is {labels[row]}. Leave such rows out, or "
-            "label them first. (Input y contains NaN.)"
+            f"y has no label in row {row}: its value is {make_label_array(y).ravel()[row]}. Leave "
+            "such rows out, or label them first. (Input y contains NaN.)"
         )
 
 
-def _as_given(labels: Any) -> Array:
+def make_label_array(labels: Any) -> Array:
     """Labels in an array that has kept each as it is: a list of text and NaN would become text that
     says 'nan'."""
     array = np.asarray(labels)
@@ -280,7 +282,7 @@ def require_one_kind(labels: Array) -> None:
 
 def read_declared_classes(classes: Any) -> Array:
     """The classes that a user says there are, in order."""
-    if find_missing(_as_given(classes)).any():
+    if find_missing(make_label_array(classes)).any():
         raise ValueError(f"classes={list(classes)} holds a missing value: name labels only.")
     return np.unique(column_or_1d(classes, input_name="classes"))
 

@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from lindero.evaluation.registry import CONTENDERS, MACHINES, find_contenders, find_machine
-
-AUTO = "auto"
-
-#: The default machine for each task.
-USUAL_MACHINES = {
-    "classification": "svc",
-    "regression": "svr",
-    "ranking": "rank-svm",
-    "unlabelled": "one-class-svm",
-}
+from lindero.evaluation.registry import AUTO, CONTENDERS, MACHINES, find_contenders, find_machine
 
 FORMATS = ("csv", "tsv", "parquet", "arff", "keel", "svmlight")
 
@@ -36,9 +26,9 @@ class DataSource:
 
     def load(self, machine: str = AUTO) -> Any:
         """Read the data set for a machine; some machines have no target."""
-        from lindero.cli.reading import read_dataset
+        from lindero.evaluation.rows import load_for_machine
 
-        return read_dataset(self.path, self.options, machine)
+        return load_for_machine(self.path, machine, **self.options)
 
     def format_command(self, command: str, more: Sequence[str]) -> str:
         """Another command for the same data, with more arguments."""

@@ -68,8 +68,10 @@ class Output:
 
     def write_json(self, data: dict[str, Any]) -> None:
         """Print one JSON object."""
+        from lindero.runtime.arrays import make_plain
+
         with writing_to_standard_output():
-            click.echo(json.dumps(to_plain(data), indent=2, ensure_ascii=False))
+            click.echo(json.dumps(make_plain(data), indent=2, ensure_ascii=False))
 
     def note(self, text: str) -> None:
         """Print a hint, on a terminal only."""
@@ -158,21 +160,6 @@ def _format_cell(value: Any) -> str:
 
 def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
-
-
-def to_plain(value: Any) -> Any:
-    """Convert values to types of JSON; numbers that are not finite become null."""
-    if isinstance(value, dict):
-        return {str(key): to_plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set)):
-        return [to_plain(item) for item in value]
-    if hasattr(value, "tolist"):  # of NumPy
-        return to_plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, (str, int)):
-        return value
-    return str(value)
 
 
 # -- errors ----------------------------------------------------------------------------------------

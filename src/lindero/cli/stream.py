@@ -27,7 +27,7 @@ from lindero.cli.options import (
 from lindero.cli.output import INTERRUPTED, Output
 
 if TYPE_CHECKING:
-    from lindero.cli.streaming import Stream
+    from lindero.evaluation.stream_runs import Stream
     from lindero.evaluation.streams import PrequentialResult
 
 
@@ -99,8 +99,10 @@ def command(
     one, with the same result as an uninterrupted run.
     """
     from lindero.cli.saved_model import save_model
-    from lindero.cli.streaming import Stream, require_unused
     from lindero.cli.writing import require_writable
+    from lindero.evaluation import parse_settings
+    from lindero.evaluation.registry import choose_machine
+    from lindero.evaluation.stream_runs import Stream, require_unused
 
     output: Output = ctx.ensure_object(Output)
     require_writable(path, report)
@@ -112,8 +114,10 @@ def command(
     else:
         if save_every is not None:
             require_unused(snapshots)
+        spec = choose_machine(machine, dataset, on_stream=True)
+        params = parse_settings(settings, spec, dataset.y)
         # batch_size, warm_up, refit_every, refit_on, seed
-        stream = Stream.begin(dataset, machine, settings, **schedule)
+        stream = Stream.begin(dataset, spec, params, **schedule)
     interrupted = False
     with watch_stream(output, stream, window) as progress:
         try:

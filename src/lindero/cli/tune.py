@@ -59,13 +59,14 @@ def command(
     Every point of a grid is cross-validated. Parameters given by --set are fixed. Ctrl-C ends the
     search and shows the points done so far.
     """
-    from lindero.cli.reading import format_command, parse_params, prepare
+    from lindero.cli.reading import format_command, prepare
     from lindero.cli.saved_model import save_model
     from lindero.cli.writing import require_writable
+    from lindero.evaluation import parse_settings
 
     require_writable(path)
     dataset, found, params = prepare(output, data, machine, settings)
-    points = parse_params(grid, found, dataset) or None
+    points = parse_settings(grid, found, dataset.y) or None
     begun = time.perf_counter()
     tuning, interrupted = run_interruptible(
         search, output, found, dataset, params, points, folds, seed

@@ -168,7 +168,9 @@ _WORDS = {"none": None, "true": True, "false": False}
 _NOT_FOR_TYPING = ("callback", "verbose")
 
 
-def parse_settings(pairs: Iterable[str], machine: str | MachineSpec) -> dict[str, Any]:
+def parse_settings(
+    pairs: Iterable[str], machine: str | MachineSpec, y: Array | None = None
+) -> dict[str, Any]:
     """Parameters of a machine from texts like ``C=10``.
 
     Parameters
@@ -177,6 +179,8 @@ def parse_settings(pairs: Iterable[str], machine: str | MachineSpec) -> dict[str
         Of the form ``name=value``.
     machine : str or MachineSpec
         Whose parameters they are.
+    y : ndarray or None, default=None
+        Labels of the data, which the keys of `class_weight` then stand for.
 
     Returns
     -------
@@ -204,6 +208,10 @@ def parse_settings(pairs: Iterable[str], machine: str | MachineSpec) -> dict[str
             title = machine if isinstance(machine, str) else machine.name
             raise ValueError(f"{title} has no parameter {name!r}: {suggest_name(name, known)}")
         params[name] = parse_value(text)
+    weights = params.get("class_weight")
+    if isinstance(weights, dict) and y is not None:  # keys of JSON are text
+        labels = {json.dumps(label): label for label in set(y.tolist())}
+        params["class_weight"] = {labels.get(key, key): w for key, w in weights.items()}
     return params
 
 

@@ -353,7 +353,7 @@ def _fit_curve(
         if len(np.unique(sample.y[train])) < 2:
             continue
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+            warnings.simplefilter("ignore", UserWarning)
             model = fit(sample.take(train))
         part = sample.take(test)
         values = compute_decisions(model, part.X, times=part.times)

@@ -18,7 +18,7 @@ from scipy import stats
 
 from lindero.evaluation.registry import REGRESSION
 from lindero.evaluation.significance import PairedTest, compare_with_best, estimate_error
-from lindero.runtime.arrays import Array
+from lindero.runtime.arrays import Array, make_plain
 
 #: Fewer rows than this are warned of.
 FEW_ROWS = 200
@@ -410,16 +410,3 @@ def _list_cautions(comparison: Comparison, best: MachineResult) -> list[str]:
     if not comparison.complete:
         words.append("The comparison was cut short, so all of this is about the folds done.")
     return words
-
-
-def make_plain(value: Any) -> Any:
-    """Numbers, texts, lists and mappings of them; None for what is not a number."""
-    if isinstance(value, dict):
-        return {str(key): make_plain(item) for key, item in value.items()}
-    if isinstance(value, (np.ndarray, np.generic)):
-        return make_plain(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return [make_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, (bool, int, float, str, type(None))) else str(value)

@@ -79,7 +79,7 @@ def heading(text: str, level: int = 2) -> str:
 
 def paragraph(text: str, style: str = "") -> str:
     """A paragraph."""
-    return f"<p{_styled(style)}>{escape(text)}</p>"
+    return f"<p{_write_class(style)}>{escape(text)}</p>"
 
 
 def code(text: str) -> str:
@@ -115,11 +115,11 @@ def table(
             style = "figure" if place in figures and len(row) == len(header) else ""
             rest = len(header) - place if place == len(row) - 1 else 1
             span = f' colspan="{rest}"' if rest > 1 else ""
-            made.append(f"<{tag}{_styled(style)}{span}>{escape(text)}</{tag}>")
+            made.append(f"<{tag}{_write_class(style)}{span}>{escape(text)}</{tag}>")
         return "".join(made)
 
     body = "".join(
-        f"<tr{_styled('chosen' if place == chosen else '')}>{cells(row, 'td')}</tr>"
+        f"<tr{_write_class('chosen' if place == chosen else '')}>{cells(row, 'td')}</tr>"
         for place, row in enumerate(rows)
     )
     return (
@@ -128,5 +128,5 @@ def table(
     )
 
 
-def _styled(style: str) -> str:
+def _write_class(style: str) -> str:
     return f' class="{style}"' if style else ""
