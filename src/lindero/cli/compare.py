@@ -11,16 +11,7 @@ from typing import Any
 
 import click
 
-from lindero.cli.options import (
-    DataSource,
-    MachineName,
-    count_option,
-    data_options,
-    folds_option,
-    output_options,
-    report_option,
-    seed_option,
-)
+from lindero.cli import options
 from lindero.cli.output import (
     INTERRUPTED,
     CommandError,
@@ -45,12 +36,12 @@ _COST_EXAMPLE = "write --cost TRUE:PREDICTED=COST, for example --cost ill:health
 
 
 @click.command(epilog=_EXAMPLES)
-@data_options
+@options.data_options
 @click.option(
     "-m",
     "--machine",
     "machines",
-    type=MachineName(compared=True),
+    type=options.MachineName(compared=True),
     multiple=True,
     help="A machine to compare, such as tan or svc-linear. Can be repeated; by default all that "
     "suit the data.",
@@ -67,19 +58,23 @@ _COST_EXAMPLE = "write --cost TRUE:PREDICTED=COST, for example --cost ill:health
     type=click.Choice(("classification", "regression")),
     help="The task; by default it depends on the target.",
 )
-@folds_option
-@count_option("--repeats", "Repetitions of cross-validation, each with new folds.", 1)
-@count_option("--inner-folds", "Number of inner folds, on which parameters are chosen.", 3, 2)
-@count_option("--tuning-rows", "Largest number of training rows to choose parameters on.", 2000, 20)
-@count_option("--jobs", "Number of parallel processes.", 1)
-@report_option("Write an HTML report with all results and charts.")
-@seed_option
-@output_options
+@options.folds_option
+@options.count_option("--repeats", "Repetitions of cross-validation, each with new folds.", 1)
+@options.count_option(
+    "--inner-folds", "Number of inner folds, on which parameters are chosen.", 3, 2
+)
+@options.count_option(
+    "--tuning-rows", "Largest number of training rows to choose parameters on.", 2000, 20
+)
+@options.count_option("--jobs", "Number of parallel processes.", 1)
+@options.report_option("Write an HTML report with all results and charts.")
+@options.seed_option
+@options.output_options
 @click.pass_obj
 def command(
     output: Output,
     /,
-    data: DataSource,
+    data: options.DataSource,
     machines: tuple[str, ...],
     costs: tuple[str, ...],
     jobs: int,
@@ -211,9 +206,8 @@ def _format_score(machine: Any, measure: str) -> str:
     return write_mean(machine, measure) if machine.done.any() else ""
 
 
-def suggest_command(comparison: Any, data: DataSource) -> str | None:
+def suggest_command(comparison: Any, data: options.DataSource) -> str | None:
     """The command that trains the recommended machine on all rows."""
-    from lindero.cli.reading import format_command
     from lindero.evaluation.registry import MACHINES
 
     machine = comparison.recommended
@@ -222,7 +216,7 @@ def suggest_command(comparison: Any, data: DataSource) -> str | None:
     preset = MACHINES[machine.machine].preset
     chosen = {k: v for k, v in machine.usual_parameters.items() if preset.get(k) != v}
     rounded = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in chosen.items()}
-    return format_command("train", data, machine.machine, rounded)
+    return data.suggest("train", machine.machine, rounded)
 
 
 def parse_costs(texts: Sequence[str], dataset: Any) -> dict[tuple[Any, Any], float]:

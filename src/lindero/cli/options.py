@@ -1,8 +1,9 @@
-"""Options that several commands share, and the data that they describe."""
+"""Options that several commands share, and the data and machines that they describe."""
 
 from __future__ import annotations
 
 import functools
+import json
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from lindero.evaluation.registry import AUTO, CONTENDERS, MACHINES, find_contenders, find_machine
+from lindero.evaluation.registry import (
+    AUTO,
+    CONTENDERS,
+    MACHINES,
+    MachineSpec,
+    choose_machine,
+    find_contenders,
+    find_machine,
+)
 
 FORMATS = ("csv", "tsv", "parquet", "arff", "keel", "svmlight")
 
@@ -30,6 +39,23 @@ class DataSource:
 
         return load_for_machine(self.path, machine, **self.options)
 
+    def prepare(
+        self, output: Any, name: str, settings: Sequence[str]
+    ) -> tuple[Any, MachineSpec, dict[str, Any]]:
+        """The data set, the machine of a name and its parameters, as --set has them."""
+        from lindero.evaluation import parse_settings
+
+        dataset = self.load(name)
+        machine = choose_machine(name, dataset)
+        params = parse_settings(settings, machine, dataset.y)
+        output.note(dataset.summary())
+        return dataset, machine, params
+
+    def suggest(self, command: str, machine: str, params: dict[str, Any]) -> str:
+        """A command that fits a machine to the same data, as it is typed."""
+        settings = [word for text in format_params(params) for word in ("--set", text)]
+        return self.format_command(command, ["-m", machine, *settings])
+
     def format_command(self, command: str, more: Sequence[str]) -> str:
         """Another command for the same data, with more arguments."""
         words = ["lindero", command, self.path, *more]
@@ -39,6 +65,16 @@ class DataSource:
             elif value is not None:
                 words += [f"--{name}", str(value)]
         return shlex.join(words)
+
+
+def gather_roles(dataset: Any) -> dict[str, Any]:
+    """What `fit_machine` takes beside X: targets, times, queries and weights."""
+    return {name: getattr(dataset, name) for name in ("y", "times", "qid", "weights")}
+
+
+def format_params(params: dict[str, Any]) -> list[str]:
+    """Parameters as they are typed after --set."""
+    return [f"{name}={v if isinstance(v, str) else json.dumps(v)}" for name, v in params.items()]
 
 
 # click before 8.4 has no type parameter here.

@@ -104,18 +104,11 @@ class Output:
         if not self.is_live:
             yield lambda done, total: None
             return
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from rich import progress as rich
 
-        columns = TextColumn(words), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-        bar = Progress(*columns, TimeRemainingColumn(), console=_open_console(), transient=True)
-        with bar as display:
+        times = rich.TimeElapsedColumn(), rich.TimeRemainingColumn()
+        columns = rich.TextColumn(words), rich.BarColumn(), rich.MofNCompleteColumn(), *times
+        with rich.Progress(*columns, console=_open_console(), transient=True) as display:
             task = display.add_task(words, total=None)
             yield lambda done, total: display.update(task, completed=done, total=total)
 

@@ -6,7 +6,13 @@ from typing import Any
 
 import click
 
-from lindero.cli.options import DataSource, data_options, file_option, output_options
+from lindero.cli.options import (
+    DataSource,
+    data_options,
+    file_option,
+    gather_roles,
+    output_options,
+)
 from lindero.cli.output import CommandError, Output, align_columns
 
 _EXAMPLES = """\b
@@ -119,7 +125,6 @@ def _score(saved: Any, dataset: Any, X: Any, found: Any) -> dict[str, float]:
     """Scores on the rows whose target is known."""
     import numpy as np
 
-    from lindero.cli.reading import gather_roles
     from lindero.evaluation.folds import take_rows
     from lindero.evaluation.measures import measure_machine
     from lindero.validation import find_missing
