@@ -13,12 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    _num_samples,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import _check_sample_weight, _num_samples, column_or_1d, validate_data
 
 from lindero.runtime.arrays import Array
 

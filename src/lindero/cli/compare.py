@@ -12,13 +12,7 @@ from typing import Any
 import click
 
 from lindero.cli import options
-from lindero.cli.output import (
-    INTERRUPTED,
-    CommandError,
-    Output,
-    align_columns,
-    run_interruptible,
-)
+from lindero.cli.output import INTERRUPTED, CommandError, Output, align_columns, run_interruptible
 
 _EXAMPLES = """\b
 Examples:
@@ -118,9 +112,6 @@ def command(
         output.note(f"Next: {values['next']}")
 
 
-# -- the table while it runs -----------------------------------------------------------------------
-
-
 @contextmanager
 def watch_comparison(output: Output) -> Iterator[Callable[[Any], None]]:
     """A live table on a terminal: yields a function to call with the progress of a comparison."""
@@ -142,13 +133,17 @@ def _draw_table(state: Any, width: int) -> Any:
     from rich.table import Table
     from rich.text import Text
 
+    from lindero.evaluation.measures import MEASURES
+    from lindero.evaluation.results import write_mean
+
     comparison = state.comparison
     running = state.running[0] if state.running else None
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("")
     table.add_column("machine", no_wrap=True)
     measures = comparison.measures if width >= _WIDE else comparison.measures[:1]
-    for title in ("folds", *_list_titles(measures), *(["s/fold"] if width >= _WIDE else [])):
+    titles = [MEASURES[measure] for measure in measures]
+    for title in ("folds", *titles, *(["s/fold"] if width >= _WIDE else [])):
         table.add_column(title, justify="right", no_wrap=True)
     n_folds = len(comparison.fold_sizes)
     for machine in comparison.machines:
@@ -157,7 +152,8 @@ def _draw_table(state: Any, width: int) -> Any:
         if machine.failure is not None:
             table.add_row(mark, machine.name, Text("left out", style="dim"))
             continue
-        figures = [_format_score(machine, measure) for measure in measures]
+        begun = machine.done.any()
+        figures = [write_mean(machine, measure) if begun else "" for measure in measures]
         if width >= _WIDE:
             figures.append("" if math.isnan(machine.seconds) else f"{machine.seconds:.2f}")
         done = f"{int(machine.done.sum())}/{n_folds}"
@@ -170,6 +166,9 @@ def _draw_table(state: Any, width: int) -> Any:
 
 def format_result(comparison: Any, report: str | None) -> str:
     """The table of results, notes and the recommendation."""
+    from lindero.evaluation.measures import MEASURES
+    from lindero.evaluation.results import write_mean
+
     rows, failures = [], []
     for machine in comparison.ranked:
         if machine.failure is not None:
@@ -177,10 +176,11 @@ def format_result(comparison: Any, report: str | None) -> str:
         elif not machine.is_judged:
             failures.append(f"{machine.name} was not started.")
         else:
-            figures = [_format_score(machine, measure) for measure in comparison.measures]
+            figures = [write_mean(machine, measure) for measure in comparison.measures]
             seconds = f"{machine.seconds:.2f}"
             rows.append([machine.name, *figures, seconds, *comparison.verdict(machine)])
-    header = ["machine", *_list_titles(comparison.measures), "seconds", "p", "against the best"]
+    titles = [MEASURES[measure] for measure in comparison.measures]
+    header = ["machine", *titles, "seconds", "p", "against the best"]
     n_folds = len(comparison.fold_sizes)
     order = " in order of time" if comparison.time_respecting else ""
     parts = [f"{comparison.data}\n{n_folds} folds{order}, {comparison.seconds:.1f} s in total"]
@@ -192,18 +192,6 @@ def format_result(comparison: Any, report: str | None) -> str:
     if report is not None:
         parts.append(f"Report: {report}")
     return "\n\n".join(parts)
-
-
-def _list_titles(measures: Sequence[str]) -> list[str]:
-    from lindero.evaluation.measures import MEASURES
-
-    return [MEASURES[measure] for measure in measures]
-
-
-def _format_score(machine: Any, measure: str) -> str:
-    from lindero.evaluation.results import write_mean
-
-    return write_mean(machine, measure) if machine.done.any() else ""
 
 
 def suggest_command(comparison: Any, data: options.DataSource) -> str | None:

@@ -209,10 +209,8 @@ def machine_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def file_option(text: str, default: str | None = None) -> Callable[..., Any]:
     """-o, the file to write."""
-    shown: dict[str, Any] = {"default": default, "show_default": default is not None}
-    return click.option(
-        "-o", "--output", "path", type=click.Path(dir_okay=False), help=text, **shown
-    )
+    names, kind = ("-o", "--output", "path"), click.Path(dir_okay=False)
+    return click.option(*names, type=kind, default=default, show_default=bool(default), help=text)
 
 
 def folder_option(name: str, default: str, text: str) -> Callable[..., Any]:

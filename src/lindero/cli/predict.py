@@ -6,13 +6,7 @@ from typing import Any
 
 import click
 
-from lindero.cli.options import (
-    DataSource,
-    data_options,
-    file_option,
-    gather_roles,
-    output_options,
-)
+from lindero.cli.options import DataSource, data_options, file_option, gather_roles, output_options
 from lindero.cli.output import CommandError, Output, align_columns
 
 _EXAMPLES = """\b

@@ -144,9 +144,6 @@ def _require_nothing_fixed(ctx: click.Context) -> None:
             )
 
 
-# -- the error curve, and the result ---------------------------------------------------------------
-
-
 def draw_sparkline(errors: Any) -> str:
     """Errors as a line of small bars, from 0 to the largest."""
     import numpy as np

@@ -223,14 +223,7 @@ def list_parameters(machine: str | MachineSpec) -> list[str]:
 
 
 def parse_value(text: str) -> Any:
-    """What JSON reads; None, a list without brackets, such as ``1,10,100``; or the text itself.
-
-    Examples
-    --------
-    >>> from lindero.evaluation.build import parse_value
-    >>> parse_value("1e-3"), parse_value("none"), parse_value("1,scale"), parse_value('"1"')
-    (0.001, None, [1, 'scale'], '1')
-    """
+    """What JSON reads; None, a list without brackets, such as ``1,10,100``; or the text itself."""
     text = text.strip()
     try:
         return json.loads(text)

@@ -360,9 +360,6 @@ class Scoreboard:
         )
 
 
-# -- the baseline, and the data in a line ---------------------------------------------------------
-
-
 def _score_baseline(
     rows: EvaluationRows, truth: Array, splits: Sequence[Split], plan: ComparisonPlan
 ) -> float:

@@ -276,9 +276,6 @@ def _find_unit(y: Array) -> float:
     return float(np.std(y)) or 1.0
 
 
-# -- from decision values to probabilities --------------------------------------------------------
-
-
 class _GivenValues(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier whose decision values are its input, for a curve to be fitted to."""
 

@@ -184,11 +184,10 @@ class Comparison:
     left_out: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> MachineResult:
-        for machine in self.machines:
-            if machine.name == name:
-                return machine
-        known = ", ".join(machine.name for machine in self.machines)
-        raise KeyError(f"There is no {name!r} in the comparison; there are {known}.")
+        found = {machine.name: machine for machine in self.machines}
+        if name not in found:
+            raise KeyError(f"There is no {name!r} in the comparison; there are {', '.join(found)}.")
+        return found[name]
 
     def __repr__(self) -> str:
         names = ", ".join(machine.name for machine in self.ranked)
@@ -328,9 +327,6 @@ class Comparison:
             }
         )
         return values
-
-
-# -- in words -------------------------------------------------------------------------------------
 
 
 def write_score(measure: str, value: float) -> str:

@@ -115,9 +115,6 @@ def read_comparison(
     return ComparisonData(rows, chosen, target, summary, left_out, notes)
 
 
-# -- rows without a target, and columns that are one ----------------------------------------------
-
-
 def load_for_machine(path: Any, machine: str = AUTO, **options: Any) -> Any:
     """The data set of a file, with the options of `lindero.data.load`, for a machine.
 
@@ -161,9 +158,6 @@ def drop_unlabelled(data: Any) -> Any:
     return select(np.flatnonzero(known))
 
 
-# -- columns that name the rows -------------------------------------------------------------------
-
-
 def leave_out_row_names(X: Any) -> tuple[Any, tuple[str, ...]]:
     """A table without the columns of text that name its rows, and the names of these columns; with
     few rows, or no other column, it stays as it is."""
@@ -202,21 +196,21 @@ def require_count(name: str, value: Any, least: int) -> None:
         raise ValueError(f"{name} must be a whole number of at least {least}; it is {value!r}.")
 
 
-def require_table(X: Any) -> None:
-    """Refuse what has not rows and columns."""
-    if X.ndim != 2:
-        raise ValueError(f"X must be a table of rows and columns, but its shape is {X.shape}.")
+def read_table(X: Any) -> Any:
+    """A dataframe as it is; anything else as an array, or a sparse one, with rows and columns."""
+    if isinstance(nw.from_native(X, pass_through=True, eager_only=True), nw.DataFrame):
+        return X
+    table = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+    if table.dtype.kind in "US" and not isinstance(X, np.ndarray):
+        table = np.asarray(X, dtype=object)  # lists in which numbers are not to become text
+    if table.ndim != 2:
+        raise ValueError(f"X must be a table of rows and columns, but its shape is {table.shape}.")
+    return table
 
 
 def _read_rows(X: Any, y: Any, times: Any, weights: Any) -> EvaluationRows:
     """What a user passed, as rows; or an error that says what is wrong with it."""
-    frame = nw.from_native(X, pass_through=True, eager_only=True)
-    table = X
-    if not isinstance(frame, nw.DataFrame):
-        table = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
-        if table.dtype.kind in "US" and not isinstance(X, np.ndarray):
-            table = np.asarray(X, dtype=object)  # lists in which numbers are not to become text
-        require_table(table)
+    table = read_table(X)
     n_rows = int(table.shape[0])
     if y is None:
         raise ValueError("y is needed: the class, or the number, that each row is about.")

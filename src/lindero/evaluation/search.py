@@ -19,11 +19,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import ParameterGrid
 
-from lindero.evaluation.build import (
-    fit_machine,
-    list_encoder_parameters,
-    make_machine,
-)
+from lindero.evaluation.build import fit_machine, list_encoder_parameters, make_machine
 from lindero.evaluation.cross_validation import FitsDone, prepare_folds
 from lindero.evaluation.encoder import TableEncoder
 from lindero.evaluation.folds import Split

@@ -262,9 +262,6 @@ def _require_classes(machine: MachineSpec, dataset: Any) -> None:
         raise ValueError(f"A stream is for classification, but the target is {what}.")
 
 
-# -- snapshots -------------------------------------------------------------------------------------
-
-
 def require_unused(folder: str) -> None:
     """Refuse a folder that holds snapshots of another run: their answers would be lost."""
     if any(Path(folder).glob("row-*.lin")):

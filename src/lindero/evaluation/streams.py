@@ -338,9 +338,6 @@ def _code_answers(given: list[Any], code_of: dict[Any, int], start: int, stop: i
     return codes  # type: ignore[return-value]
 
 
-# -- labels and times as they are passed ----------------------------------------------------------
-
-
 def read_stream_labels(y: Any, n_rows: int) -> Array:
     """y as a vector of classes, none missing."""
     if y is None:
