@@ -42,7 +42,7 @@ def read_training_table(
         return X, y.astype(np.float64) if y_numeric else y
     require_numeric_columns(X)
     if y is not None and getattr(X, "ndim", 2) == 2:
-        _require_as_many(y, X)
+        require_one_each("y", y, _num_samples(X))
     if not y_numeric:
         require_labels(y)
     X, y = _check_table(estimator, X, y=y, y_numeric=y_numeric)
@@ -70,14 +70,15 @@ def read_further_table(
         y = read_numeric_targets(y)
     elif y.dtype.kind == "f":
         y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
-    _require_as_many(y, X)
+    require_one_each("y", y, X.shape[0])
     return X, y
 
 
-def _require_as_many(y: Any, X: Any) -> None:
-    count, n_rows = _num_samples(y), _num_samples(X)
+def require_one_each(name: str, values: Any, n_rows: int) -> None:
+    """Refuse what has not one value for each row."""
+    count = _num_samples(values)
     if count != n_rows:
-        raise ValueError(f"y has {count} values, but X has {n_rows} rows: pass one for each row.")
+        raise ValueError(f"{name} has {count} values, but X has {n_rows} rows: pass one for each.")
 
 
 def read_unlabelled_table(estimator: Any, X: Any) -> Any:
@@ -373,10 +374,7 @@ def read_row_factors(values: Any, n_rows: int, name: str) -> Array:
     if values is None:
         return np.ones(n_rows)
     factors: Array = column_or_1d(values, dtype=np.float64, input_name=name)
-    if len(factors) != n_rows:
-        raise ValueError(
-            f"{name} has {len(factors)} values, but there are {n_rows} rows: pass one for each."
-        )
+    require_one_each(name, factors, n_rows)
     bad = np.flatnonzero(~(factors >= 0) | np.isinf(factors))
     if len(bad):
         raise ValueError(

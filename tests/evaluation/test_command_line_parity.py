@@ -17,7 +17,7 @@ from lindero.evaluation import (
 )
 from lindero.evaluation.registry import choose_machine
 from lindero.evaluation.rows import load_for_machine
-from lindero.evaluation.stream_runs import Stream
+from lindero.evaluation.stream_runs import Stream, StreamSettings
 from lindero.persist import load as load_model
 from tests.cli.running import Here
 
@@ -229,9 +229,8 @@ def test_a_stream(tmp_path, typed_options):
     told = typed("stream", path, "--time", "day", *typed_options, "--warm-up", "20")
     data = load(path, time="day")
     name, every = (typed_options[1], 10) if typed_options else ("auto", None)
-    run = Stream.begin(
-        data, choose_machine(name, data, on_stream=True), warm_up=20, refit_every=every
-    )
+    machine = choose_machine(name, data, on_stream=True).name
+    run = Stream.begin(data, StreamSettings(machine, {}, warm_up=20, refit_every=every))
     run.run(lambda done, right: None)
     found = run.build_result(None)
     assert told["machine"] == run.settings.machine == (name if typed_options else "adaptive-svc")

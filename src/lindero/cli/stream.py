@@ -95,7 +95,7 @@ def command(
     from lindero.cli.writing import require_writable
     from lindero.evaluation import parse_settings
     from lindero.evaluation.registry import choose_machine
-    from lindero.evaluation.stream_runs import Stream, require_unused
+    from lindero.evaluation.stream_runs import Stream, StreamSettings, require_unused
 
     output: Output = ctx.ensure_object(Output)
     require_writable(path, report)
@@ -110,7 +110,7 @@ def command(
         spec = choose_machine(machine, dataset, on_stream=True)
         params = parse_settings(settings, spec, dataset.y)
         # batch_size, warm_up, refit_every, refit_on, seed
-        stream = Stream.begin(dataset, spec, params, **schedule)
+        stream = Stream.begin(dataset, StreamSettings(spec.name, params, **schedule))
     interrupted = False
     with watch_stream(output, stream, window) as progress:
         try:
@@ -146,9 +146,7 @@ def _require_nothing_fixed(ctx: click.Context) -> None:
 
 def draw_sparkline(errors: Any) -> str:
     """Errors as a line of small bars, from 0 to the largest."""
-    import numpy as np
-
-    most = max(float(np.max(errors)), 1e-9)
+    most = max(1e-9, *map(float, errors))
     return "".join(_BARS[round(float(e) / most * (len(_BARS) - 1))] for e in errors)
 
 

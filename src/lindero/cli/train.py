@@ -52,7 +52,8 @@ def command(
     if tune:
         from lindero.cli.tune import search
 
-        tuning = search(output, found, dataset, params, None, folds, seed)
+        chosen = {"params": params, "folds": folds, "random_state": seed}
+        tuning = search(output, found, dataset, **chosen)
         model, params = tuning.model, tuning.params
     else:
         model = _fit(output, found, dataset, params, seed)

@@ -59,7 +59,7 @@ def command(
     points = parse_settings(grid, found, dataset.y) or None
     begun = time.perf_counter()
     tuning, interrupted = run_interruptible(
-        search, output, found, dataset, params, points, folds, seed
+        search, output, found, dataset, params=params, grid=points, folds=folds, random_state=seed
     )
     seconds = time.perf_counter() - begun
     result = {**tuning.to_dict(), "seconds": seconds, "complete": not interrupted}
@@ -80,29 +80,13 @@ def command(
         sys.exit(INTERRUPTED)
 
 
-def search(
-    output: Output,
-    machine: Any,
-    dataset: Any,
-    params: dict[str, Any],
-    grid: dict[str, Any] | None,
-    folds: int,
-    seed: int,
-) -> Any:
+def search(output: Output, machine: Any, dataset: Any, **settings: Any) -> Any:
     """Run the search with a progress bar; warn of points that could not be fitted."""
     from lindero.evaluation import tune
 
     with output.showing_progress(f"tuning {machine.name}") as progress:
-        tuning = tune(
-            machine,
-            dataset.X,
-            params=params,
-            grid=grid,
-            folds=folds,
-            random_state=seed,
-            progress=progress,
-            **options.gather_roles(dataset),
-        )
+        roles = options.gather_roles(dataset)
+        tuning = tune(machine, dataset.X, progress=progress, **roles, **settings)
     failed = [trial for trial in tuning.trials if trial.failure is not None]
     if failed:
         output.warn(

@@ -107,7 +107,7 @@ def cross_validate(
     machine : str or MachineSpec
         Its name, one of :data:`~lindero.evaluation.MACHINES`.
     X, y : table and array-like
-        Rows and their targets.
+        Rows and their targets; rows without one are left out.
     params : dict or None, default=None
         Parameters of the machine.
     times, qid, weights : array-like or None, default=None

@@ -27,6 +27,7 @@ from lindero.validation import (
     make_label_array,
     make_plain_labels,
     read_row_factors,
+    require_one_each,
 )
 
 #: Whole numbers are classes up to this many different ones, as in files (`lindero.data.load`).
@@ -232,14 +233,6 @@ def read_times(times: Any, n_rows: int) -> Array:
     if np.any(gone):
         raise ValueError(f"times[{int(np.argmax(gone))}] is missing: give every row its time.")
     return instants
-
-
-def require_one_each(name: str, values: Array, n_rows: int) -> None:
-    """Refuse what has not one value for each row."""
-    if len(values) != n_rows:
-        raise ValueError(
-            f"{name} has {len(values)} values, but X has {n_rows} rows: pass one for each."
-        )
 
 
 def choose_task(y: Array, task: str | None) -> str:

@@ -185,7 +185,7 @@ def tune(
     machine : str or MachineSpec
         Its name, one of :data:`~lindero.evaluation.MACHINES`.
     X, y : table and array-like
-        Rows and their targets.
+        Rows and their targets; rows without one are left out.
     params : dict or None, default=None
         Parameters that are not to be searched.
     grid : dict or None, default=None

@@ -51,11 +51,12 @@ class StreamSettings:
 
     machine: str
     params: dict[str, Any]
-    batch_size: int
-    warm_up: int
-    refit_every: int | None
-    refit_on: int | None
-    seed: int
+    batch_size: int = 1
+    #: Rows that are only learned; None is a number that `Stream.begin` chooses.
+    warm_up: Any = None
+    refit_every: int | None = None
+    refit_on: int | None = None
+    seed: int = 0
 
 
 _SETTINGS = [field.name for field in dataclasses.fields(StreamSettings)]
@@ -80,25 +81,15 @@ class Stream:
     resumed_from: str | None = None
 
     @classmethod
-    def begin(
-        cls,
-        dataset: Any,
-        machine: MachineSpec,
-        params: dict[str, Any] | None = None,
-        *,
-        batch_size: int = 1,
-        warm_up: int | None = None,
-        refit_every: int | None = None,
-        refit_on: int | None = None,
-        seed: int = 0,
-    ) -> Stream:
+    def begin(cls, dataset: Any, settings: StreamSettings) -> Stream:
         """Start a stream."""
-        dataset = sort_by_time(dataset)
+        dataset, machine = sort_by_time(dataset), find_machine(settings.machine)
         _require_classes(machine, dataset)
-        if refit_on is not None and refit_every is None:
+        every, warm_up = settings.refit_every, settings.warm_up
+        if settings.refit_on is not None and every is None:
             raise ValueError("refit_on (--refit-on) needs refit_every (--refit-every).")
-        if refit_every is not None:  # refits happen at ends of batches
-            refit_every = batch_size * math.ceil(refit_every / batch_size)
+        if every is not None:  # refits happen at ends of batches
+            every = settings.batch_size * math.ceil(every / settings.batch_size)
         if warm_up is None:
             warm_up = max(1, min(_WARM_UP, dataset.n_rows // 5))
         if warm_up >= dataset.n_rows:
@@ -106,18 +97,15 @@ class Stream:
                 f"The data have {dataset.n_rows} rows, and the first {warm_up} are not tested: "
                 "none are left. Lower warm_up (--warm-up)."
             )
-        settings = StreamSettings(
-            machine.name, params or {}, batch_size, warm_up, refit_every, refit_on, seed
-        )
-        model = make_machine(machine, params, random_state=seed)
-        if refit_every is None and not hasattr(unwrap_machine(model), "partial_fit"):
+        model = make_machine(machine, settings.params, random_state=settings.seed)
+        if every is None and not hasattr(unwrap_machine(model), "partial_fit"):
             raise ValueError(
                 f"{machine.name} cannot learn row by row: use --refit-every 100 (refit_every=100), "
                 "or a machine that can, such as incremental-svc or naive-bayes."
             )
-        return cls(
-            dataset, settings, model, np.unique(read_stream_labels(dataset.y, dataset.n_rows))
-        )
+        settings = dataclasses.replace(settings, warm_up=warm_up, refit_every=every)
+        classes = np.unique(read_stream_labels(dataset.y, dataset.n_rows))
+        return cls(dataset, settings, model, classes)
 
     @classmethod
     def resume(cls, dataset: Any, place: str) -> Stream:
