@@ -26,6 +26,7 @@ import numpy as np
 
 from lindero.evaluation.build import TABLE_STEP, make_machine, unwrap_machine
 from lindero.evaluation.registry import CLASSIFICATION, MachineSpec, find_machine
+from lindero.evaluation.rows import drop_unlabelled
 from lindero.evaluation.streams import (
     PrequentialResult,
     StreamProgress,
@@ -83,7 +84,7 @@ class Stream:
     @classmethod
     def begin(cls, dataset: Any, settings: StreamSettings) -> Stream:
         """Start a stream."""
-        dataset, machine = sort_by_time(dataset), find_machine(settings.machine)
+        dataset, machine = sort_labelled(dataset), find_machine(settings.machine)
         _require_classes(machine, dataset)
         every, warm_up = settings.refit_every, settings.warm_up
         if settings.refit_on is not None and every is None:
@@ -112,7 +113,7 @@ class Stream:
         """Continue a stream from a snapshot."""
         from lindero.persist import load
 
-        dataset = sort_by_time(dataset)
+        dataset = sort_labelled(dataset)
         path, noted, codes = read_snapshot(place)
         settings = StreamSettings(**{name: noted[name] for name in _SETTINGS})
         _require_classes(find_machine(settings.machine), dataset)
@@ -234,8 +235,9 @@ class Stream:
         )  # fmt: skip
 
 
-def sort_by_time(dataset: Any) -> Any:
-    """The same rows in order of time; rows with equal times keep their order."""
+def sort_labelled(dataset: Any) -> Any:
+    """The rows with a target in order of time; those with equal times keep their order."""
+    dataset = drop_unlabelled(dataset)
     if dataset.times is None:
         return dataset
     order = np.argsort(dataset.times, kind="stable")
