@@ -292,14 +292,15 @@ class Comparison:
             "data", "target", "task", "classes", "n_rows", "left_out", "time_respecting", "costs",
             "measure", "baseline", "complete", "seconds", "tuning_rows", "random_state", "notes",
         )  # fmt: skip
-        return {
-            **{name: make_plain(getattr(self, name)) for name in names},
-            "folds": make_plain(self.fold_sizes),
+        values = {
+            **{name: getattr(self, name) for name in names},
+            "folds": self.fold_sizes,
             "best": None if best is None else best.name,
             "recommended": None if recommended is None else recommended.name,
             "recommendation": self.recommendation(),
             "machines": [self._machine_to_dict(machine) for machine in self.ranked],
         }
+        return make_plain(values)  # type: ignore[no-any-return]
 
     def _machine_to_dict(self, machine: MachineResult) -> dict[str, Any]:
         test, told = self.against_best.get(machine.name), None
@@ -311,22 +312,19 @@ class Comparison:
                 "p_value_wilcoxon": test.wilcoxon,
                 "verdict": test.verdict,
             }
-        values: dict[str, Any] = make_plain(
-            {
-                "name": machine.name,
-                "machine": machine.machine,
-                "failure": machine.failure,
-                "mean": {name: machine.mean(name) for name in self.measures},
-                "deviation": {name: machine.deviation(name) for name in self.measures},
-                "scores": {name: machine.scores[name] for name in self.measures},
-                "seconds_learning": machine.seconds_learning,
-                "seconds_predicting": machine.seconds_predicting,
-                "parameters": machine.parameters,
-                "against_best": told,
-                "warnings": machine.warnings,
-            }
-        )
-        return values
+        return {
+            "name": machine.name,
+            "machine": machine.machine,
+            "failure": machine.failure,
+            "mean": {name: machine.mean(name) for name in self.measures},
+            "deviation": {name: machine.deviation(name) for name in self.measures},
+            "scores": {name: machine.scores[name] for name in self.measures},
+            "seconds_learning": machine.seconds_learning,
+            "seconds_predicting": machine.seconds_predicting,
+            "parameters": machine.parameters,
+            "against_best": told,
+            "warnings": machine.warnings,
+        }
 
 
 def write_score(measure: str, value: float) -> str:
