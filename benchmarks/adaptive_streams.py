@@ -120,7 +120,8 @@ def streams(names: list[str], n_rows: int | None, only: list[str] | None) -> Non
         print(f"\n### {name}, {X.shape[1]} features: accuracy and κ on rows {tenth} to "
               f"{len(y) - 1}{cut}")  # fmt: skip
         rows = [
-            ["the class before, again", f"{100 * np.mean(rest == y[tenth - 1 : -1]):.2f}",
+            ["the previous label (no-change baseline)",
+             f"{100 * np.mean(rest == y[tenth - 1 : -1]):.2f}",
              "", "", "", ""],
             ["always the commoner class", f"{100 * max(rest.mean(), 1 - rest.mean()):.2f}",
              "0.000", "", "", ""],

@@ -13,12 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    _num_samples,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import _check_sample_weight, _num_samples, column_or_1d, validate_data
 
 from lindero.runtime.arrays import Array
 
@@ -47,7 +42,7 @@ def read_training_table(
         return X, y.astype(np.float64) if y_numeric else y
     require_numeric_columns(X)
     if y is not None and getattr(X, "ndim", 2) == 2:
-        _require_as_many(y, X)
+        require_one_each("y", y, _num_samples(X))
     if not y_numeric:
         require_labels(y)
     X, y = _check_table(estimator, X, y=y, y_numeric=y_numeric)
@@ -75,14 +70,15 @@ def read_further_table(
         y = read_numeric_targets(y)
     elif y.dtype.kind == "f":
         y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
-    _require_as_many(y, X)
+    require_one_each("y", y, X.shape[0])
     return X, y
 
 
-def _require_as_many(y: Any, X: Any) -> None:
-    count, n_rows = _num_samples(y), _num_samples(X)
+def require_one_each(name: str, values: Any, n_rows: int) -> None:
+    """Refuse what has not one value for each row."""
+    count = _num_samples(values)
     if count != n_rows:
-        raise ValueError(f"y has {count} values, but X has {n_rows} rows: pass one for each row.")
+        raise ValueError(f"{name} has {count} values, but X has {n_rows} rows: pass one for each.")
 
 
 def read_unlabelled_table(estimator: Any, X: Any) -> Any:
@@ -237,27 +233,29 @@ def _is_missing(value: Any) -> bool:
         return False
 
 
+def find_labelled(y: Any) -> Array | None:
+    """Which rows have a label; None where y is no vector, which later checks speak of."""
+    try:
+        labels = None if y is None or sp.issparse(y) else make_label_array(y)
+    except ValueError:  # rows of different lengths
+        return None
+    if labels is None or labels.shape not in ((labels.size,), (labels.size, 1)):
+        return None
+    return ~find_missing(labels.ravel())
+
+
 def require_labels(y: Any) -> None:
     """Refuse rows without a label."""
-    if y is None or sp.issparse(y):
-        return
-    try:
-        labels = _as_given(y)
-    except ValueError:  # rows of different lengths, which later checks speak of
-        return
-    if labels.shape not in ((labels.size,), (labels.size, 1)):
-        return
-    labels = labels.ravel()
-    missing = np.flatnonzero(find_missing(labels))
-    if len(missing):
-        row = int(missing[0])
+    known = find_labelled(y)
+    if known is not None and not known.all():
+        row = int(np.argmin(known))
         raise ValueError(
-            f"y has no label in row {row}: its value is {labels[row]}. Leave such rows out, or "
-            "label them first. (Input y contains NaN.)"
+            f"y has no label in row {row}: its value is {make_label_array(y).ravel()[row]}. Leave "
+            "such rows out, or label them first. (Input y contains NaN.)"
         )
 
 
-def _as_given(labels: Any) -> Array:
+def make_label_array(labels: Any) -> Array:
     """Labels in an array that has kept each as it is: a list of text and NaN would become text that
     says 'nan'."""
     array = np.asarray(labels)
@@ -280,7 +278,7 @@ def require_one_kind(labels: Array) -> None:
 
 def read_declared_classes(classes: Any) -> Array:
     """The classes that a user says there are, in order."""
-    if find_missing(_as_given(classes)).any():
+    if find_missing(make_label_array(classes)).any():
         raise ValueError(f"classes={list(classes)} holds a missing value: name labels only.")
     return np.unique(column_or_1d(classes, input_name="classes"))
 
@@ -376,10 +374,7 @@ def read_row_factors(values: Any, n_rows: int, name: str) -> Array:
     if values is None:
         return np.ones(n_rows)
     factors: Array = column_or_1d(values, dtype=np.float64, input_name=name)
-    if len(factors) != n_rows:
-        raise ValueError(
-            f"{name} has {len(factors)} values, but there are {n_rows} rows: pass one for each."
-        )
+    require_one_each(name, factors, n_rows)
     bad = np.flatnonzero(~(factors >= 0) | np.isinf(factors))
     if len(bad):
         raise ValueError(

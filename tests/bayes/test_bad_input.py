@@ -109,7 +109,7 @@ def test_weights(fitted):
     zero = np.zeros(len(y))
     message = "zero everywhere: there is nothing to learn from"
     refused_in_learning(model, X, y, ValueError, message, sample_weight=zero)
-    message = "sample_weight has 3 values, but there are 60 rows"
+    message = "sample_weight has 3 values, but X has 60 rows"
     refused_in_learning(model, X, y, ValueError, message, sample_weight=[1, 2, 3])
 
 

@@ -11,9 +11,13 @@ from lindero.evaluation import (
     cross_validate,
     fit_machine,
     make_machine,
+    parse_settings,
     scale_to_target,
     tune,
 )
+from lindero.evaluation.registry import choose_machine
+from lindero.evaluation.rows import load_for_machine
+from lindero.evaluation.stream_runs import Stream, StreamSettings
 from lindero.persist import load as load_model
 from tests.cli.running import Here
 
@@ -92,6 +96,49 @@ def test_tables_of_other_kinds_are_compared_alike(convert, table, targets):
     assert scores(one.to_dict()) == scores(other.to_dict())
 
 
+@pytest.fixture(scope="module")
+def with_gaps(table, targets, tmp_path_factory):
+    """Files whose target is missing in every seventh row, and their targets."""
+    folder = tmp_path_factory.mktemp("gaps")
+    gaps = {
+        name: pd.Series(values).mask(np.arange(len(values)) % 7 == 0)
+        for name, values in targets.items()
+    }
+    for name, values in gaps.items():
+        table.assign(**{name: values}).to_csv(folder / f"{name}.csv", index=False)
+    return folder, gaps
+
+
+missing_targets = pytest.warns(UserWarning, match="13 of 90 rows are left out: they have no value")
+
+
+@pytest.mark.parametrize("target", MACHINES)
+@pytest.mark.filterwarnings("ignore:Left out")
+def test_rows_without_a_target_are_left_out_of_a_comparison(with_gaps, table, targets, target):
+    folder, gaps = with_gaps
+    named = [word for name in MACHINES[target] for word in ("-m", name)]
+    told = typed("compare", folder / f"{target}.csv", "--folds", "3", *named)
+    options = {"machines": MACHINES[target], "folds": 3}
+    with missing_targets:
+        found = compare(table, gaps[target], **options)
+    with missing_targets:
+        of_data = compare(load(folder / f"{target}.csv", target=target), **options)
+    known = gaps[target].notna().to_numpy()
+    plain = compare(table[known], targets[target][known], **options)
+    assert found.n_rows == told["n_rows"] == 77
+    for other in (found, of_data, plain):
+        assert scores(told) == scores(other.to_dict())
+
+
+@pytest.mark.parametrize("convert", [list, np.asarray, pl.Series])
+@pytest.mark.filterwarnings("ignore:Left out")
+def test_missing_targets_of_any_kind_are_left_out(with_gaps, table, convert):
+    y = with_gaps[1]["churn"]
+    with missing_targets:
+        found = compare(table, convert(y), machines=["naive-bayes"], folds=3)
+    assert found.classes.tolist() == ["gone", "here"]
+
+
 def test_a_data_set_is_compared_like_its_table(files, table, targets):
     data = load(files / "rent.csv", target="rent")
     with pytest.warns(UserWarning, match="Left out: 'customer'"):
@@ -119,6 +166,78 @@ def test_cross_validation_of_numbers_in_their_own_unit(files, table, targets, na
     found = cross_validate(name, table, targets["rent"], folds=3)
     assert told["folds"] == found.scores
     assert found.mean("r2") > 0.3  # C = 1 could not follow numbers of this size
+
+
+@names_rows
+@pytest.mark.parametrize("target", ["churn", "rent"])
+def test_rows_without_a_target_are_left_out_of_folds(with_gaps, table, targets, target):
+    folder, gaps = with_gaps
+    name = {"churn": "svc", "rent": "svr"}[target]
+    told = typed("cv", folder / f"{target}.csv", "-m", name, "--folds", "3")
+    tried = typed("tune", folder / f"{target}.csv", "-m", name, "--folds", "3", "--grid", "C=1,9")
+    with missing_targets:
+        found = cross_validate(name, table, gaps[target], folds=3)
+    with missing_targets:
+        tuned = tune(name, table, gaps[target], grid={"C": [1, 9]}, folds=3)
+    assert told["folds"] == found.scores
+    assert tried["trials"] == [trial.to_dict() for trial in tuned.trials]
+
+
+def test_rows_without_a_target_are_no_matter_where_none_is_needed(with_gaps, table):
+    y = with_gaps[1]["churn"]
+    found = cross_validate("one-class-svm", table[["age"]], y, folds=3)
+    assert found.scores == cross_validate("one-class-svm", table[["age"]], folds=3).scores
+
+
+@pytest.mark.parametrize("target", ["churn", "rent"])
+def test_the_usual_machine(files, targets, target):
+    told = typed("cv", files / f"{target}.csv", "--folds", "2", "--target", target)
+    assert told["machine"] == choose_machine("auto", load(files / f"{target}.csv")).name
+
+
+@names_rows
+def test_class_weights_as_they_are_typed(tmp_path, table, targets):
+    y = (targets["churn"] == "gone").astype(int)
+    path = tmp_path / "codes.csv"
+    table.assign(churn=y).to_csv(path, index=False)
+    typed_weights = 'class_weight={"0": 1, "1": 9}'
+    told = typed("cv", path, "-m", "svc", "--folds", "3", "--set", typed_weights)
+    params = parse_settings([typed_weights], "svc", y)
+    assert params == {"class_weight": {0: 1, 1: 9}}
+    assert told["folds"] == cross_validate("svc", table, y, params=params, folds=3).scores
+
+
+def test_a_column_with_the_name_of_a_target_is_left_out_of_novelty_detection(files, tmp_path):
+    path = tmp_path / "labelled.csv"
+    pd.DataFrame({"x": np.arange(30.0), "Label": [0, 1] * 15, "z": np.ones(30)}).to_csv(path)
+    told = typed("cv", path, "-m", "one-class-svm", "--folds", "3", "--id", "0")
+    with pytest.warns(UserWarning, match="column 'Label' is left out"):
+        data = load_for_machine(path, "one-class-svm", id=0)
+    assert data.X.column_names == ["x", "z"]
+    assert data.y is None
+    assert told["folds"] == cross_validate("one-class-svm", data.X, folds=3).scores
+
+
+@pytest.mark.parametrize("typed_options", [(), ("-m", "svc", "--refit-every", "10")])
+def test_a_stream(tmp_path, typed_options):
+    random = np.random.default_rng(0)
+    day = random.permutation(60)
+    y = np.where((day // 20 + np.arange(60)) % 2 == 0, "up", "down")
+    table = pd.DataFrame({"day": day, "a": random.normal(size=60), "b": (y == "up") * 1.0, "y": y})
+    table.loc[[3, 40], "y"] = None
+    path = tmp_path / "stream.csv"
+    table.to_csv(path, index=False)
+    told = typed("stream", path, "--time", "day", *typed_options, "--warm-up", "20")
+    data = load(path, time="day")
+    name, every = (typed_options[1], 10) if typed_options else ("auto", None)
+    machine = choose_machine(name, data, on_stream=True).name
+    with pytest.warns(UserWarning, match="2 of 60 rows are left out"):
+        run = Stream.begin(data, StreamSettings(machine, {}, warm_up=20, refit_every=every))
+    run.run(lambda done, right: None)
+    found = run.build_result(None)
+    assert told["machine"] == run.settings.machine == (name if typed_options else "adaptive-svc")
+    assert (told["accuracy"], told["tested"]) == (found.accuracy, 38)
+    assert told["curve"]["error"] == (1.0 - found.curve_accuracy).tolist()
 
 
 @names_rows

@@ -1,6 +1,7 @@
 """Fitting, cross-validation, tuning and explanations by name."""
 
 import inspect
+import warnings
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from lindero.evaluation import (
     tune,
 )
 from lindero.evaluation.measures import measure_machine
+from lindero.evaluation.rows import EvaluationRows
+from lindero.evaluation.search import try_points
 from lindero.svm import SVC, NuSVC, costs_from_matrix
 
 
@@ -163,6 +166,22 @@ def test_points_are_tried_one_by_one_for_other_machines(clouds):
     assert found.params == found.best.params
     assert found.model[-1].nu == found.params["nu"]
     assert found.trials[0].mean >= found.trials[1].mean
+
+
+@pytest.mark.parametrize(
+    ("category", "shown"), [(RuntimeWarning, True), (FutureWarning, True), (UserWarning, False)]
+)
+def test_points_warn_of_what_is_wrong_but_not_of_themselves(category, shown, clouds):
+    def fit(point, rows):
+        warnings.warn("of a point", category, stacklevel=1)
+
+    rows = EvaluationRows(*clouds)
+    split = (np.arange(4), np.arange(4, 8))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        (trial,) = try_points([{"C": 1.0}], fit, lambda model, rows: 0.5, rows, [split])
+    assert trial.mean == 0.5
+    assert [w.category for w in caught] == [category] * shown
 
 
 def test_regression_tunes_the_tube_as_well():

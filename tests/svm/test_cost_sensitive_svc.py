@@ -330,7 +330,7 @@ def test_a_bad_parameter_is_named_and_changes_nothing(params, message, fitted):
 @pytest.mark.parametrize(
     ("cost", "message"),
     [
-        (np.ones(3), "sample_cost has 3 values, but there are 120 rows"),
+        (np.ones(3), "sample_cost has 3 values, but X has 120 rows"),
         (np.where(np.arange(120) == 7, -1.0, 1.0), "sample_cost.*row 7 is -1"),
         (np.where(np.arange(120) == 7, NAN, 1.0), "sample_cost.*row 7 is nan"),
         (np.where(np.arange(120) == 7, INFINITY, 1.0), "sample_cost.*row 7 is inf"),

@@ -11,23 +11,8 @@ from typing import Any
 
 import click
 
-from lindero.cli.options import (
-    DataSource,
-    MachineName,
-    count_option,
-    data_options,
-    folds_option,
-    output_options,
-    report_option,
-    seed_option,
-)
-from lindero.cli.output import (
-    INTERRUPTED,
-    CommandError,
-    Output,
-    align_columns,
-    run_interruptible,
-)
+from lindero.cli import options
+from lindero.cli.output import INTERRUPTED, CommandError, Output, align_columns, run_interruptible
 
 _EXAMPLES = """\b
 Examples:
@@ -45,12 +30,12 @@ _COST_EXAMPLE = "write --cost TRUE:PREDICTED=COST, for example --cost ill:health
 
 
 @click.command(epilog=_EXAMPLES)
-@data_options
+@options.data_options
 @click.option(
     "-m",
     "--machine",
     "machines",
-    type=MachineName(compared=True),
+    type=options.MachineName(compared=True),
     multiple=True,
     help="A machine to compare, such as tan or svc-linear. Can be repeated; by default all that "
     "suit the data.",
@@ -67,19 +52,23 @@ _COST_EXAMPLE = "write --cost TRUE:PREDICTED=COST, for example --cost ill:health
     type=click.Choice(("classification", "regression")),
     help="The task; by default it depends on the target.",
 )
-@folds_option
-@count_option("--repeats", "Repetitions of cross-validation, each with new folds.", 1)
-@count_option("--inner-folds", "Number of inner folds, on which parameters are chosen.", 3, 2)
-@count_option("--tuning-rows", "Largest number of training rows to choose parameters on.", 2000, 20)
-@count_option("--jobs", "Number of parallel processes.", 1)
-@report_option("Write an HTML report with all results and charts.")
-@seed_option
-@output_options
+@options.folds_option
+@options.count_option("--repeats", "Repetitions of cross-validation, each with new folds.", 1)
+@options.count_option(
+    "--inner-folds", "Number of inner folds, on which parameters are chosen.", 3, 2
+)
+@options.count_option(
+    "--tuning-rows", "Largest number of training rows to choose parameters on.", 2000, 20
+)
+@options.count_option("--jobs", "Number of parallel processes.", 1)
+@options.report_option("Write an HTML report with all results and charts.")
+@options.seed_option
+@options.output_options
 @click.pass_obj
 def command(
     output: Output,
     /,
-    data: DataSource,
+    data: options.DataSource,
     machines: tuple[str, ...],
     costs: tuple[str, ...],
     jobs: int,
@@ -123,9 +112,6 @@ def command(
         output.note(f"Next: {values['next']}")
 
 
-# -- the table while it runs -----------------------------------------------------------------------
-
-
 @contextmanager
 def watch_comparison(output: Output) -> Iterator[Callable[[Any], None]]:
     """A live table on a terminal: yields a function to call with the progress of a comparison."""
@@ -147,13 +133,17 @@ def _draw_table(state: Any, width: int) -> Any:
     from rich.table import Table
     from rich.text import Text
 
+    from lindero.evaluation.measures import MEASURES
+    from lindero.evaluation.results import write_mean
+
     comparison = state.comparison
     running = state.running[0] if state.running else None
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("")
     table.add_column("machine", no_wrap=True)
     measures = comparison.measures if width >= _WIDE else comparison.measures[:1]
-    for title in ("folds", *_list_titles(measures), *(["s/fold"] if width >= _WIDE else [])):
+    titles = [MEASURES[measure] for measure in measures]
+    for title in ("folds", *titles, *(["s/fold"] if width >= _WIDE else [])):
         table.add_column(title, justify="right", no_wrap=True)
     n_folds = len(comparison.fold_sizes)
     for machine in comparison.machines:
@@ -162,7 +152,8 @@ def _draw_table(state: Any, width: int) -> Any:
         if machine.failure is not None:
             table.add_row(mark, machine.name, Text("left out", style="dim"))
             continue
-        figures = [_format_score(machine, measure) for measure in measures]
+        begun = machine.done.any()
+        figures = [write_mean(machine, measure) if begun else "" for measure in measures]
         if width >= _WIDE:
             figures.append("" if math.isnan(machine.seconds) else f"{machine.seconds:.2f}")
         done = f"{int(machine.done.sum())}/{n_folds}"
@@ -175,6 +166,9 @@ def _draw_table(state: Any, width: int) -> Any:
 
 def format_result(comparison: Any, report: str | None) -> str:
     """The table of results, notes and the recommendation."""
+    from lindero.evaluation.measures import MEASURES
+    from lindero.evaluation.results import write_mean
+
     rows, failures = [], []
     for machine in comparison.ranked:
         if machine.failure is not None:
@@ -182,10 +176,11 @@ def format_result(comparison: Any, report: str | None) -> str:
         elif not machine.is_judged:
             failures.append(f"{machine.name} was not started.")
         else:
-            figures = [_format_score(machine, measure) for measure in comparison.measures]
+            figures = [write_mean(machine, measure) for measure in comparison.measures]
             seconds = f"{machine.seconds:.2f}"
             rows.append([machine.name, *figures, seconds, *comparison.verdict(machine)])
-    header = ["machine", *_list_titles(comparison.measures), "seconds", "p", "against the best"]
+    titles = [MEASURES[measure] for measure in comparison.measures]
+    header = ["machine", *titles, "seconds", "p", "against the best"]
     n_folds = len(comparison.fold_sizes)
     order = " in order of time" if comparison.time_respecting else ""
     parts = [f"{comparison.data}\n{n_folds} folds{order}, {comparison.seconds:.1f} s in total"]
@@ -199,21 +194,8 @@ def format_result(comparison: Any, report: str | None) -> str:
     return "\n\n".join(parts)
 
 
-def _list_titles(measures: Sequence[str]) -> list[str]:
-    from lindero.evaluation.measures import MEASURES
-
-    return [MEASURES[measure] for measure in measures]
-
-
-def _format_score(machine: Any, measure: str) -> str:
-    from lindero.evaluation.results import write_mean
-
-    return write_mean(machine, measure) if machine.done.any() else ""
-
-
-def suggest_command(comparison: Any, data: DataSource) -> str | None:
+def suggest_command(comparison: Any, data: options.DataSource) -> str | None:
     """The command that trains the recommended machine on all rows."""
-    from lindero.cli.reading import format_command
     from lindero.evaluation.registry import MACHINES
 
     machine = comparison.recommended
@@ -222,7 +204,7 @@ def suggest_command(comparison: Any, data: DataSource) -> str | None:
     preset = MACHINES[machine.machine].preset
     chosen = {k: v for k, v in machine.usual_parameters.items() if preset.get(k) != v}
     rounded = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in chosen.items()}
-    return format_command("train", data, machine.machine, rounded)
+    return data.suggest("train", machine.machine, rounded)
 
 
 def parse_costs(texts: Sequence[str], dataset: Any) -> dict[tuple[Any, Any], float]:

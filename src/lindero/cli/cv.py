@@ -6,15 +6,7 @@ import sys
 
 import click
 
-from lindero.cli.options import (
-    DataSource,
-    data_options,
-    folds_option,
-    list_machines,
-    machine_options,
-    output_options,
-    seed_option,
-)
+from lindero.cli import options
 from lindero.cli.output import INTERRUPTED, Output, align_columns, run_interruptible
 
 _EXAMPLES = """\b
@@ -24,15 +16,20 @@ Examples:
 """
 
 
-@click.command(epilog=f"{_EXAMPLES}\n{list_machines()}")
-@data_options
-@machine_options
-@folds_option
-@seed_option
-@output_options
+@click.command(epilog=f"{_EXAMPLES}\n{options.list_machines()}")
+@options.data_options
+@options.machine_options
+@options.folds_option
+@options.seed_option
+@options.output_options
 @click.pass_obj
 def command(
-    output: Output, data: DataSource, machine: str, settings: tuple[str, ...], folds: int, seed: int
+    output: Output,
+    data: options.DataSource,
+    machine: str,
+    settings: tuple[str, ...],
+    folds: int,
+    seed: int,
 ) -> None:
     """Cross-validate a machine.
 
@@ -40,10 +37,9 @@ def command(
     query (--qid) stay together. With times (--time) each fold is tested with a machine trained on
     earlier rows. Ctrl-C ends it and shows the folds done so far.
     """
-    from lindero.cli.reading import format_command, gather_roles, prepare
     from lindero.evaluation import cross_validate
 
-    dataset, found, params = prepare(output, data, machine, settings)
+    dataset, found, params = data.prepare(output, machine, settings)
     with output.showing_progress(f"fitting {found.name}") as progress:
         result, interrupted = run_interruptible(
             cross_validate,
@@ -53,7 +49,7 @@ def command(
             folds=folds,
             random_state=seed,
             progress=progress,
-            **gather_roles(dataset),
+            **options.gather_roles(dataset),
         )
     rows = [
         [name.replace("_", " "), result.mean(name), result.std(name), min(values), max(values)]
@@ -66,4 +62,4 @@ def command(
     output.show_result({**result.to_dict(), "complete": not interrupted}, text)
     if interrupted:
         sys.exit(INTERRUPTED)
-    output.note(f"Next: {format_command('tune', data, found.name, {})}  (find better parameters)")
+    output.note(f"Next: {data.suggest('tune', found.name, {})}  (find better parameters)")

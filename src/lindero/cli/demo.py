@@ -114,9 +114,6 @@ def working_beside() -> Iterator[Callable[..., Future[Any]]]:
         executor.shutdown(wait=False, cancel_futures=True)
 
 
-# -- machines compared -----------------------------------------------------------------------------
-
-
 def make_cancer_table() -> Any:
     """Tumours as a table with a categorical column and missing values."""
     import numpy as np
@@ -136,9 +133,6 @@ def make_cancer_table() -> Any:
     kinds = {name: "category" if name == "mean area" else "number" for name in columns}
     target = bunch.target_names[bunch.target]
     return Dataset(pa.table(columns), target, "diagnosis", kinds, "breast cancer")
-
-
-# -- a boundary that moves -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

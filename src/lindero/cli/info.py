@@ -113,13 +113,11 @@ def _find_defaults(machine: MachineSpec) -> dict[str, Any]:
 
 def _list_columns(described: dict[str, Any]) -> str:
     """The columns that a model expects."""
-    columns = described.get("columns") or []
-    named = [column for column in columns if column["name"] is not None]
+    named = [c for c in described.get("columns") or [] if c["name"] is not None]
     if not named:
         return str(described.get("n_features"))
     shown = [
-        f"{column['name']}"
-        + ("" if column["kind"] == "number" else f" ({column['n_values']} values)")
-        for column in named[:_MOST_NAMED]
+        f"{c['name']}" + ("" if c["kind"] == "number" else f" ({c['n_values']} values)")
+        for c in named[:_MOST_NAMED]
     ]
     return ", ".join(shown) + (", ..." if len(named) > _MOST_NAMED else "")

@@ -1,8 +1,9 @@
-"""Options that several commands share, and the data that they describe."""
+"""Options that several commands share, and the data and machines that they describe."""
 
 from __future__ import annotations
 
 import functools
+import json
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,17 +12,15 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from lindero.evaluation.registry import CONTENDERS, MACHINES, find_contenders, find_machine
-
-AUTO = "auto"
-
-#: The default machine for each task.
-USUAL_MACHINES = {
-    "classification": "svc",
-    "regression": "svr",
-    "ranking": "rank-svm",
-    "unlabelled": "one-class-svm",
-}
+from lindero.evaluation.registry import (
+    AUTO,
+    CONTENDERS,
+    MACHINES,
+    MachineSpec,
+    choose_machine,
+    find_contenders,
+    find_machine,
+)
 
 FORMATS = ("csv", "tsv", "parquet", "arff", "keel", "svmlight")
 
@@ -36,9 +35,26 @@ class DataSource:
 
     def load(self, machine: str = AUTO) -> Any:
         """Read the data set for a machine; some machines have no target."""
-        from lindero.cli.reading import read_dataset
+        from lindero.evaluation.rows import load_for_machine
 
-        return read_dataset(self.path, self.options, machine)
+        return load_for_machine(self.path, machine, **self.options)
+
+    def prepare(
+        self, output: Any, name: str, settings: Sequence[str]
+    ) -> tuple[Any, MachineSpec, dict[str, Any]]:
+        """The data set, the machine of a name and its parameters, as --set has them."""
+        from lindero.evaluation import parse_settings
+
+        dataset = self.load(name)
+        machine = choose_machine(name, dataset)
+        params = parse_settings(settings, machine, dataset.y)
+        output.note(dataset.summary())
+        return dataset, machine, params
+
+    def suggest(self, command: str, machine: str, params: dict[str, Any]) -> str:
+        """A command that fits a machine to the same data, as it is typed."""
+        settings = [word for text in format_params(params) for word in ("--set", text)]
+        return self.format_command(command, ["-m", machine, *settings])
 
     def format_command(self, command: str, more: Sequence[str]) -> str:
         """Another command for the same data, with more arguments."""
@@ -49,6 +65,16 @@ class DataSource:
             elif value is not None:
                 words += [f"--{name}", str(value)]
         return shlex.join(words)
+
+
+def gather_roles(dataset: Any) -> dict[str, Any]:
+    """What `fit_machine` takes beside X: targets, times, queries and weights."""
+    return {name: getattr(dataset, name) for name in ("y", "times", "qid", "weights")}
+
+
+def format_params(params: dict[str, Any]) -> list[str]:
+    """Parameters as they are typed after --set."""
+    return [f"{name}={v if isinstance(v, str) else json.dumps(v)}" for name, v in params.items()]
 
 
 # click before 8.4 has no type parameter here.
@@ -183,10 +209,8 @@ def machine_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def file_option(text: str, default: str | None = None) -> Callable[..., Any]:
     """-o, the file to write."""
-    shown: dict[str, Any] = {"default": default, "show_default": default is not None}
-    return click.option(
-        "-o", "--output", "path", type=click.Path(dir_okay=False), help=text, **shown
-    )
+    names, kind = ("-o", "--output", "path"), click.Path(dir_okay=False)
+    return click.option(*names, type=kind, default=default, show_default=bool(default), help=text)
 
 
 def folder_option(name: str, default: str, text: str) -> Callable[..., Any]:

@@ -68,8 +68,10 @@ class Output:
 
     def write_json(self, data: dict[str, Any]) -> None:
         """Print one JSON object."""
+        from lindero.runtime.arrays import make_plain
+
         with writing_to_standard_output():
-            click.echo(json.dumps(to_plain(data), indent=2, ensure_ascii=False))
+            click.echo(json.dumps(make_plain(data), indent=2, ensure_ascii=False))
 
     def note(self, text: str) -> None:
         """Print a hint, on a terminal only."""
@@ -102,18 +104,11 @@ class Output:
         if not self.is_live:
             yield lambda done, total: None
             return
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from rich import progress as rich
 
-        columns = TextColumn(words), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-        bar = Progress(*columns, TimeRemainingColumn(), console=_open_console(), transient=True)
-        with bar as display:
+        times = rich.TimeElapsedColumn(), rich.TimeRemainingColumn()
+        columns = rich.TextColumn(words), rich.BarColumn(), rich.MofNCompleteColumn(), *times
+        with rich.Progress(*columns, console=_open_console(), transient=True) as display:
             task = display.add_task(words, total=None)
             yield lambda done, total: display.update(task, completed=done, total=total)
 
@@ -158,21 +153,6 @@ def _format_cell(value: Any) -> str:
 
 def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
-
-
-def to_plain(value: Any) -> Any:
-    """Convert values to types of JSON; numbers that are not finite become null."""
-    if isinstance(value, dict):
-        return {str(key): to_plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set)):
-        return [to_plain(item) for item in value]
-    if hasattr(value, "tolist"):  # of NumPy
-        return to_plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, (str, int)):
-        return value
-    return str(value)
 
 
 # -- errors ----------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from lindero.cli.options import DataSource, data_options, file_option, output_options
-from lindero.cli.output import CommandError, Output, align_columns, to_plain
+from lindero.cli.options import DataSource, data_options, file_option, gather_roles, output_options
+from lindero.cli.output import CommandError, Output, align_columns
 
 _EXAMPLES = """\b
 Examples:
@@ -59,7 +59,7 @@ def command(
         result["scores"] = scores
     if output.json:
         if path is None:
-            lists = [to_plain(list(values)) for values in columns.values()]
+            lists = [list(values) for values in columns.values()]
             rows = zip(*lists, strict=True)
             result["predictions"] = [dict(zip(columns, row, strict=True)) for row in rows]
         else:
@@ -119,7 +119,6 @@ def _score(saved: Any, dataset: Any, X: Any, found: Any) -> dict[str, float]:
     """Scores on the rows whose target is known."""
     import numpy as np
 
-    from lindero.cli.reading import gather_roles
     from lindero.evaluation.folds import take_rows
     from lindero.evaluation.measures import measure_machine
     from lindero.validation import find_missing

@@ -77,19 +77,19 @@ class SavedModel:
         model expects them."""
         import numpy as np
 
-        from lindero.cli.reading import load_again
         from lindero.data.content import read_content
+        from lindero.data.loading import load_content
 
         content = read_content(data.path)
         options = dict(data.options)
         feature = options["id"] if options["id"] in (self.names or ()) else None
         if feature is not None:  # row names that are also a feature of the model
             options["id"] = None
-        dataset = load_again(content, options)
+        dataset = load_content(content, **options)
         if hasattr(dataset.X, "column_names"):
             wanted = {**options, **self._find_roles(dataset, options)}
             if wanted != {**options, "target": dataset.target}:
-                dataset = load_again(content, wanted)
+                dataset = load_content(content, **wanted)
         if feature is not None and feature in dataset.X.column_names:
             dataset = replace(dataset, ids=np.array(dataset.X[feature].to_pylist()))
         return dataset, self._align(dataset.X, dataset.source, output)
@@ -233,8 +233,8 @@ def save_model(
     seconds: float,
 ) -> tuple[dict[str, Any], str]:
     """Save a fitted model with a summary of its training; return it and a line on convergence."""
-    from lindero.cli.output import to_plain
     from lindero.persist import save
+    from lindero.runtime.arrays import make_plain
 
     values, sentence = describe_convergence(model)
     roles = {name: data.options[name] for name in ("time", "qid", "weight", "id")}
@@ -249,7 +249,7 @@ def save_model(
         "convergence": values,
         "seconds": seconds,
     }
-    save(model, path, summary=to_plain(summary))
+    save(model, path, summary=make_plain(summary))
     return {**summary, "model": path}, sentence
 
 

@@ -12,22 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from lindero.cli.options import (
-    DataSource,
-    count_option,
-    data_options,
-    file_option,
-    folder_option,
-    machine_option,
-    output_options,
-    report_option,
-    seed_option,
-    settings_option,
-)
+from lindero.cli import options
 from lindero.cli.output import INTERRUPTED, Output
 
 if TYPE_CHECKING:
-    from lindero.cli.streaming import Stream
+    from lindero.evaluation.stream_runs import Stream
     from lindero.evaluation.streams import PrequentialResult
 
 
@@ -49,39 +38,43 @@ _FIXED = ("machine", "settings", "batch_size", "warm_up", "refit_every", "refit_
 
 
 @click.command(epilog=_EXAMPLES)
-@data_options
-@machine_option("The machine; auto is adaptive-svc if rows have times, otherwise incremental-svc.")
-@settings_option
-@count_option("--batch-size", "Rows that are predicted together before they are learned.", 1)
-@count_option(
+@options.data_options
+@options.machine_option(
+    "The machine; auto is adaptive-svc if rows have times, otherwise incremental-svc."
+)
+@options.settings_option
+@options.count_option(
+    "--batch-size", "Rows that are predicted together before they are learned.", 1
+)
+@options.count_option(
     "--warm-up",
     "First rows, which are only learned; by default 100, or a fifth of all. The scales of columns "
     "are fitted to them and then fixed.",
 )
-@count_option(
+@options.count_option(
     "--window", "Rows per point of the error curve; by default a tenth of all, at most 1000."
 )
-@count_option(
+@options.count_option(
     "--refit-every", "Refit the machine every so many rows, if it cannot learn row by row."
 )
-@count_option("--refit-on", "Refit it to the last so many rows; by default to all so far.")
-@count_option("--save-every", "Rows between snapshots.")
-@folder_option("--snapshots", "snapshots", "Folder for snapshots.")
+@options.count_option("--refit-on", "Refit it to the last so many rows; by default to all so far.")
+@options.count_option("--save-every", "Rows between snapshots.")
+@options.folder_option("--snapshots", "snapshots", "Folder for snapshots.")
 @click.option(
     "--resume",
     type=click.Path(exists=True),
     help="Continue from a snapshot, or from the last one in a folder. DATA must be the same, but "
     "may have more rows at the end.",
 )
-@file_option("Where to save the machine after the last row.")
-@report_option("Write an HTML report with the curve.")
-@seed_option
-@output_options
+@options.file_option("Where to save the machine after the last row.")
+@options.report_option("Write an HTML report with the curve.")
+@options.seed_option
+@options.output_options
 @click.pass_context
 def command(
     ctx: click.Context,
     /,
-    data: DataSource,
+    data: options.DataSource,
     machine: str,
     settings: tuple[str, ...],
     window: int | None,
@@ -99,8 +92,10 @@ def command(
     one, with the same result as an uninterrupted run.
     """
     from lindero.cli.saved_model import save_model
-    from lindero.cli.streaming import Stream, require_unused
     from lindero.cli.writing import require_writable
+    from lindero.evaluation import parse_settings
+    from lindero.evaluation.registry import choose_machine
+    from lindero.evaluation.stream_runs import Stream, StreamSettings, require_unused
 
     output: Output = ctx.ensure_object(Output)
     require_writable(path, report)
@@ -112,8 +107,10 @@ def command(
     else:
         if save_every is not None:
             require_unused(snapshots)
+        spec = choose_machine(machine, dataset, on_stream=True)
+        params = parse_settings(settings, spec, dataset.y)
         # batch_size, warm_up, refit_every, refit_on, seed
-        stream = Stream.begin(dataset, machine, settings, **schedule)
+        stream = Stream.begin(dataset, StreamSettings(spec.name, params, **schedule))
     interrupted = False
     with watch_stream(output, stream, window) as progress:
         try:
@@ -147,14 +144,9 @@ def _require_nothing_fixed(ctx: click.Context) -> None:
             )
 
 
-# -- the error curve, and the result ---------------------------------------------------------------
-
-
 def draw_sparkline(errors: Any) -> str:
     """Errors as a line of small bars, from 0 to the largest."""
-    import numpy as np
-
-    most = max(float(np.max(errors)), 1e-9)
+    most = max(1e-9, *map(float, errors))
     return "".join(_BARS[round(float(e) / most * (len(_BARS) - 1))] for e in errors)
 
 

@@ -8,16 +8,7 @@ from typing import Any
 
 import click
 
-from lindero.cli.options import (
-    DataSource,
-    data_options,
-    file_option,
-    folds_option,
-    list_machines,
-    machine_options,
-    output_options,
-    seed_option,
-)
+from lindero.cli import options
 from lindero.cli.output import Output
 
 _EXAMPLES = """\b
@@ -28,18 +19,18 @@ Examples:
 """
 
 
-@click.command(epilog=f"{_EXAMPLES}\n{list_machines()}")
-@data_options
-@machine_options
-@file_option("Where to save the model.", "model.lin")
+@click.command(epilog=f"{_EXAMPLES}\n{options.list_machines()}")
+@options.data_options
+@options.machine_options
+@options.file_option("Where to save the model.", "model.lin")
 @click.option("--tune", is_flag=True, help="Search a grid of parameters first (see lindero tune).")
-@folds_option
-@seed_option
-@output_options
+@options.folds_option
+@options.seed_option
+@options.output_options
 @click.pass_obj
 def command(
     output: Output,
-    data: DataSource,
+    data: options.DataSource,
     machine: str,
     settings: tuple[str, ...],
     path: str,
@@ -52,17 +43,17 @@ def command(
     Numbers are standardised, categories and missing values are encoded, and the model file includes
     how, so that predict accepts tables like DATA.
     """
-    from lindero.cli.reading import format_command, format_params, prepare
     from lindero.cli.saved_model import save_model
     from lindero.cli.writing import require_writable
 
     require_writable(path)
-    dataset, found, params = prepare(output, data, machine, settings)
+    dataset, found, params = data.prepare(output, machine, settings)
     begun = time.perf_counter()
     if tune:
         from lindero.cli.tune import search
 
-        tuning = search(output, found, dataset, params, None, folds, seed)
+        chosen = {"params": params, "folds": folds, "random_state": seed}
+        tuning = search(output, found, dataset, **chosen)
         model, params = tuning.model, tuning.params
     else:
         model = _fit(output, found, dataset, params, seed)
@@ -70,7 +61,7 @@ def command(
     result, sentence = save_model(model, path, found, data, dataset, params, seconds)
     if tune:
         result["tuning"] = tuning.best.to_dict()
-    assigned = f" with {', '.join(format_params(params))}" if params else ""
+    assigned = f" with {', '.join(options.format_params(params))}" if params else ""
     text = f"{found.name}{assigned} on {dataset.n_rows} rows"
     text += f", to predict {dataset.target!r}" if found.has_target else ""
     text += f"\n{sentence}\nTrained in {seconds:.2f} s; saved as {path}."
@@ -79,14 +70,13 @@ def command(
         return
     saved = shlex.quote(path)
     output.note(
-        f"Next: {format_command('cv', data, found.name, params)}  (cross-validate it)\n"
+        f"Next: {data.suggest('cv', found.name, params)}  (cross-validate it)\n"
         f"      lindero predict {saved} NEW_DATA  (apply it)\n"
         f"      lindero info {saved}  (look inside)"
     )
 
 
 def _fit(output: Output, machine: Any, dataset: Any, params: dict[str, Any], seed: int) -> Any:
-    from lindero.cli.reading import gather_roles
     from lindero.evaluation import fit_machine, make_machine, scale_to_target
     from lindero.evaluation.build import unwrap_machine
 
@@ -94,9 +84,9 @@ def _fit(output: Output, machine: Any, dataset: Any, params: dict[str, Any], see
     final = unwrap_machine(model)
     if not output.is_live or not hasattr(final, "verbose"):
         with output.showing_status(f"training {machine.name}"):
-            return fit_machine(model, dataset.X, **gather_roles(dataset))
+            return fit_machine(model, dataset.X, **options.gather_roles(dataset))
     # These machines draw their own progress bar.
     final.set_params(verbose=True)
-    fit_machine(model, dataset.X, **gather_roles(dataset))
+    fit_machine(model, dataset.X, **options.gather_roles(dataset))
     unwrap_machine(model).set_params(verbose=False)
     return model

@@ -8,16 +8,7 @@ from typing import Any
 
 import click
 
-from lindero.cli.options import (
-    DataSource,
-    data_options,
-    file_option,
-    folds_option,
-    list_machines,
-    machine_options,
-    output_options,
-    seed_option,
-)
+from lindero.cli import options
 from lindero.cli.output import INTERRUPTED, Output, align_columns, run_interruptible
 
 #: Points of the grid that are shown.
@@ -30,23 +21,23 @@ Examples:
 """
 
 
-@click.command(epilog=f"{_EXAMPLES}\n{list_machines()}")
-@data_options
-@machine_options
+@click.command(epilog=f"{_EXAMPLES}\n{options.list_machines()}")
+@options.data_options
+@options.machine_options
 @click.option(
     "--grid",
     metavar="NAME=VALUES",
     multiple=True,
     help="Values to try, such as C=1,10,100, instead of the default grid. Can be repeated.",
 )
-@file_option("Where to save the best model, trained on all rows; not saved by default.")
-@folds_option
-@seed_option
-@output_options
+@options.file_option("Where to save the best model, trained on all rows; not saved by default.")
+@options.folds_option
+@options.seed_option
+@options.output_options
 @click.pass_obj
 def command(
     output: Output,
-    data: DataSource,
+    data: options.DataSource,
     machine: str,
     settings: tuple[str, ...],
     grid: tuple[str, ...],
@@ -59,16 +50,16 @@ def command(
     Every point of a grid is cross-validated. Parameters given by --set are fixed. Ctrl-C ends the
     search and shows the points done so far.
     """
-    from lindero.cli.reading import format_command, parse_params, prepare
     from lindero.cli.saved_model import save_model
     from lindero.cli.writing import require_writable
+    from lindero.evaluation import parse_settings
 
     require_writable(path)
-    dataset, found, params = prepare(output, data, machine, settings)
-    points = parse_params(grid, found, dataset) or None
+    dataset, found, params = data.prepare(output, machine, settings)
+    points = parse_settings(grid, found, dataset.y) or None
     begun = time.perf_counter()
     tuning, interrupted = run_interruptible(
-        search, output, found, dataset, params, points, folds, seed
+        search, output, found, dataset, params=params, grid=points, folds=folds, random_state=seed
     )
     seconds = time.perf_counter() - begun
     result = {**tuning.to_dict(), "seconds": seconds, "complete": not interrupted}
@@ -84,35 +75,18 @@ def command(
         text += f"\n{sentence}\nThe best model is saved as {path}."
     output.show_result(result, text)
     if path is None or interrupted:
-        output.note(f"Next: {format_command('train', data, found.name, tuning.params)}")
+        output.note(f"Next: {data.suggest('train', found.name, tuning.params)}")
     if interrupted:
         sys.exit(INTERRUPTED)
 
 
-def search(
-    output: Output,
-    machine: Any,
-    dataset: Any,
-    params: dict[str, Any],
-    grid: dict[str, Any] | None,
-    folds: int,
-    seed: int,
-) -> Any:
+def search(output: Output, machine: Any, dataset: Any, **settings: Any) -> Any:
     """Run the search with a progress bar; warn of points that could not be fitted."""
-    from lindero.cli.reading import gather_roles
     from lindero.evaluation import tune
 
     with output.showing_progress(f"tuning {machine.name}") as progress:
-        tuning = tune(
-            machine,
-            dataset.X,
-            params=params,
-            grid=grid,
-            folds=folds,
-            random_state=seed,
-            progress=progress,
-            **gather_roles(dataset),
-        )
+        roles = options.gather_roles(dataset)
+        tuning = tune(machine, dataset.X, progress=progress, **roles, **settings)
     failed = [trial for trial in tuning.trials if trial.failure is not None]
     if failed:
         output.warn(

@@ -52,11 +52,11 @@ def choose_format(path: str, named: str | None = None) -> str:
     return found
 
 
-def write_columns(columns: dict[str, Any], path: str | None, named: str | None = None) -> None:
+def write_columns(columns: dict[str, Any], path: str | None) -> None:
     """Write named columns; without a path as csv to standard output."""
     import pyarrow as pa
 
-    write_table(pa.table({name: pa.array(values) for name, values in columns.items()}), path, named)
+    write_table(pa.table({name: pa.array(values) for name, values in columns.items()}), path)
 
 
 def write_table(table: Any, path: str | None, named: str | None = None) -> None:

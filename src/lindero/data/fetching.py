@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from lindero.data.content import read_content, suggest
 from lindero.data.dataset import Dataset
-from lindero.data.loading import Roles, load_content
+from lindero.data.loading import load_content
 from lindero.data.tables import find_kind, read_number_targets, read_targets
 from lindero.errors import DataError
 
@@ -133,7 +133,7 @@ def _find_file(folder: Path, name: str, known: PublishedSet | None) -> Path | No
 def _read_file(path: Path, known: PublishedSet | None) -> Dataset:
     if path.suffix == ".npz":
         return _read_arrays(path)
-    data = load_content(read_content(path), None, Roles())
+    data = load_content(read_content(path))
     width = known.n_features if known else None
     if width is not None and sp.issparse(data.X) and data.X.shape[1] < width:
         X = data.X.copy()

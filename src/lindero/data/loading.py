@@ -145,24 +145,25 @@ def load(
     target 'class': a 2, b 2"
     >>> folder.cleanup()
     """
-    roles = Roles(target, time, qid, weight, id)
+    columns = {"target": target, "time": time, "qid": qid, "weight": weight, "id": id}
     chosen = None if format is None else parse_format(format)
     content = read_content(path)
     try:
-        return load_content(content, chosen, roles, header, delimiter)
+        return load_content(content, chosen, header, delimiter, **columns)
     except MemoryError:
         raise content.error("needs more memory than there is.") from None
 
 
 def load_content(
     content: Content,
-    chosen: str | None,
-    roles: Roles,
+    format: str | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
+    **columns: Any,
 ) -> Dataset:
-    """The data set in a file whose bytes were read."""
-    kind = chosen or detect_format(content)
+    """The data set in a file whose bytes were read, with the options of `load`."""
+    roles = Roles(**columns)
+    kind = detect_format(content) if format is None else parse_format(format)
     if kind not in ("csv", "tsv") and not (header is None and delimiter is None):
         raise content.error(f"header= and delimiter= are for CSV files, but this is {kind}.")
     if kind == "parquet":

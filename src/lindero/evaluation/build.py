@@ -168,7 +168,9 @@ _WORDS = {"none": None, "true": True, "false": False}
 _NOT_FOR_TYPING = ("callback", "verbose")
 
 
-def parse_settings(pairs: Iterable[str], machine: str | MachineSpec) -> dict[str, Any]:
+def parse_settings(
+    pairs: Iterable[str], machine: str | MachineSpec, y: Array | None = None
+) -> dict[str, Any]:
     """Parameters of a machine from texts like ``C=10``.
 
     Parameters
@@ -177,6 +179,8 @@ def parse_settings(pairs: Iterable[str], machine: str | MachineSpec) -> dict[str
         Of the form ``name=value``.
     machine : str or MachineSpec
         Whose parameters they are.
+    y : ndarray or None, default=None
+        Labels of the data, which the keys of `class_weight` then stand for.
 
     Returns
     -------
@@ -204,6 +208,10 @@ def parse_settings(pairs: Iterable[str], machine: str | MachineSpec) -> dict[str
             title = machine if isinstance(machine, str) else machine.name
             raise ValueError(f"{title} has no parameter {name!r}: {suggest_name(name, known)}")
         params[name] = parse_value(text)
+    weights = params.get("class_weight")
+    if isinstance(weights, dict) and y is not None:  # keys of JSON are text
+        labels = {json.dumps(label): label for label in set(y.tolist())}
+        params["class_weight"] = {labels.get(key, key): w for key, w in weights.items()}
     return params
 
 
@@ -215,14 +223,7 @@ def list_parameters(machine: str | MachineSpec) -> list[str]:
 
 
 def parse_value(text: str) -> Any:
-    """What JSON reads; None, a list without brackets, such as ``1,10,100``; or the text itself.
-
-    Examples
-    --------
-    >>> from lindero.evaluation.build import parse_value
-    >>> parse_value("1e-3"), parse_value("none"), parse_value("1,scale"), parse_value('"1"')
-    (0.001, None, [1, 'scale'], '1')
-    """
+    """What JSON reads; None, a list without brackets, such as ``1,10,100``; or the text itself."""
     text = text.strip()
     try:
         return json.loads(text)

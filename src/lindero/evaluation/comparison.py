@@ -76,11 +76,10 @@ def compare(
     """Compare all machines that suit the data by nested cross-validation.
 
     Every machine sees the same folds: stratified, or, where rows have times, always trained on
-    earlier rows. Parameters are chosen by inner folds of the training rows alone, and so are the
-    curves from decision values of support vector machines to probabilities (like those of
-    :func:`lindero.svm.calibrate`). C and epsilon of regressions are tried in units of the target's
-    standard deviation. From 50 rows on, columns of text that differ in most rows, which name the
-    rows, are left out: a warning and the attribute `left_out` say which.
+    earlier rows. Parameters, and curves from decision values of support vector machines to
+    probabilities, are fitted to inner folds of the training rows alone. C and epsilon of
+    regressions are tried in units of the target's standard deviation. Rows without a target are
+    left out, and from 50 rows on columns of text that differ in most rows (`left_out`); both warn.
 
     Parameters
     ----------
@@ -92,16 +91,15 @@ def compare(
         Names from :data:`lindero.evaluation.CONTENDERS` or :data:`lindero.evaluation.MACHINES`;
         None is all that suit the data.
     costs : mapping or array-like of shape (n_classes, n_classes), default=None
-        What it costs to predict the class of a column where that of a row is true, classes in
-        order; or a mapping from (true, predicted), other errors costing 1. Machines are ranked by
-        cost then, and those with probabilities answer with the class of least expected cost.
+        Cost of predicting the class of a column where that of a row is true; or a mapping from
+        (true, predicted), other errors costing 1. Machines are then ranked by cost, and those with
+        probabilities predict the class of least expected cost.
     times : array-like of shape (n_rows,), default=None
         When each row was seen. Folds then go forward in time, and adaptive machines take part.
     sample_weight : array-like of shape (n_rows,), default=None
         How much each row counts, in fitting and in scores.
     task : {"classification", "regression"} or None, default=None
-        What y is; None is what it looks like: numbers with fractions, or with more than 20
-        different values, are a regression, as they are in files.
+        What y is; None takes numbers with fractions, or of more than 20 values, for a regression.
     folds : int, default=5
         Folds, fewer where the rarest class has fewer rows; with times, blocks to be predicted.
     repeats : int, default=1
@@ -207,25 +205,22 @@ def _run(
         state = ComparisonProgress(board.n_done, board.n_total, running, now, board.sum_up())
         return bool(progress(state))
 
-    def tasks() -> Iterator[tuple[MachineSpec, int]]:
-        for fold in range(len(board.splits)):
+    def tasks() -> Iterator[tuple[Any, ...]]:
+        for fold, split in enumerate(board.splits):
             for machine in board.contenders:
                 if machine.name not in board.failures:
-                    yield machine, fold
-
-    def arguments(machine: MachineSpec, fold: int) -> tuple[Any, ...]:
-        return machine, rows, board.start.truth, board.splits[fold], board.plan, fold
+                    yield machine, rows, board.start.truth, split, board.plan, fold
 
     if n_jobs == 1:
-        for machine, fold in tasks():
-            if report((machine.name, fold)):
+        for task in tasks():
+            if report((task[0].name, task[-1])):
                 return
-            board.enter(judge_machine(*arguments(machine, fold)))
+            board.enter(judge_machine(*task))
     else:
         from joblib import Parallel, delayed
 
         report(None)
-        work = (delayed(judge_machine)(*arguments(machine, fold)) for machine, fold in tasks())
+        work = (delayed(judge_machine)(*task) for task in tasks())
         for result in Parallel(n_jobs, return_as="generator_unordered")(work):
             board.enter(result)
             if board.n_done < board.n_total and report(None):
@@ -358,9 +353,6 @@ class Scoreboard:
             failure=self.failures.get(name),
             warnings=tuple(dict.fromkeys(w for fold in sorted(own) for w in own[fold].warnings)),
         )
-
-
-# -- the baseline, and the data in a line ---------------------------------------------------------
 
 
 def _score_baseline(

@@ -11,15 +11,15 @@ from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
 from lindero.evaluation.build import fit_machine, make_machine, require_target, scale_to_target
-from lindero.evaluation.folds import make_splits
+from lindero.evaluation.folds import Split, make_splits
 from lindero.evaluation.measures import (
     average_folds,
     choose_measure,
     measure_machine,
     measure_spread,
 )
-from lindero.evaluation.registry import CLUSTERING, MachineSpec
-from lindero.evaluation.rows import EvaluationRows
+from lindero.evaluation.registry import CLUSTERING, MachineSpec, find_machine
+from lindero.evaluation.rows import EvaluationRows, drop_unlabelled
 
 #: Called with the number of fits done, and of all.
 FitsDone = Callable[[int, int], None]
@@ -107,7 +107,7 @@ def cross_validate(
     machine : str or MachineSpec
         Its name, one of :data:`~lindero.evaluation.MACHINES`.
     X, y : table and array-like
-        Rows and their targets.
+        Rows and their targets; rows without one are left out.
     params : dict or None, default=None
         Parameters of the machine.
     times, qid, weights : array-like or None, default=None
@@ -142,18 +142,13 @@ def cross_validate(
     >>> result.mean() > 0.9, len(result.scores["accuracy"])
     (True, 5)
     """
-    found = scale_to_target(machine, y)
+    rows = EvaluationRows(X, y, times, qid, weights)
+    found, rows, splits = prepare_folds(machine, rows, folds, random_state)
     if found.task == CLUSTERING:
         raise ValueError(
             f"{found.name} finds groups without a target, so no fold says how good they are."
         )
-    if found.has_target:
-        require_target(found, y)
-    splits = make_splits(
-        found, _num_samples(X), y, times=times, qid=qid, folds=folds, random_state=random_state
-    )
     model = make_machine(found, params, random_state=random_state)
-    rows = EvaluationRows(X, y, times, qid, weights)
     result = CrossValidation(found.name, dict(params or {}), choose_measure(found, model), {}, [])
     try:
         for done, (train, test) in enumerate(splits, start=1):
@@ -172,3 +167,19 @@ def cross_validate(
             interrupt.result = result  # type: ignore[attr-defined]
         raise
     return result
+
+
+def prepare_folds(
+    machine: str | MachineSpec, rows: EvaluationRows, folds: int, random_state: int
+) -> tuple[MachineSpec, EvaluationRows, list[Split]]:
+    """A machine in the unit of the target, the rows that have one, and their folds."""
+    found = find_machine(machine) if isinstance(machine, str) else machine
+    if found.has_target:
+        rows = drop_unlabelled(rows)
+        found = scale_to_target(found, rows.y)
+        require_target(found, rows.y)
+    splits = make_splits(
+        found, _num_samples(rows.X), rows.y, times=rows.times, qid=rows.qid, folds=folds,
+        random_state=random_state,
+    )  # fmt: skip
+    return found, rows, splits

@@ -255,20 +255,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         named = hasattr(self, "feature_names_in_")
         if not named or table.names is None:
             _check_n_features(self, X, reset=False)
-        # In scikit-learn's words.
-        if named and table.names is None:
-            said = "X does not have valid feature names, but TableEncoder was fitted with"
-            warn_user(f"{said} feature names", UserWarning)
-        elif not named and table.names is not None:
-            said = "X has feature names, but TableEncoder was fitted without"
-            warn_user(f"{said} feature names", UserWarning)
+        if named == (table.names is None):  # in scikit-learn's words
+            seen = ("does not have valid", "with") if named else ("has", "without")
+            said = "X {} feature names, but TableEncoder was fitted {} feature names"
+            warn_user(said.format(*seen), UserWarning)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.input_tags.sparse = True
+        for name in ("allow_nan", "string", "categorical", "sparse"):
+            setattr(tags.input_tags, name, True)
         tags.transformer_tags.preserves_dtype = []
         return tags
 

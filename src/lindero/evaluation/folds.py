@@ -119,9 +119,6 @@ def _require_enough(found: int, folds: int, what: str) -> None:
         )
 
 
-# -- folds of a comparison, which are fewer where rows are few -----------------------------------
-
-
 def make_outer_folds(
     y: Array, times: Array | None, *, classes: bool, folds: int, repeats: int, random_state: int
 ) -> tuple[list[Split], list[str]]:

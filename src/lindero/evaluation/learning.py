@@ -276,9 +276,6 @@ def _find_unit(y: Array) -> float:
     return float(np.std(y)) or 1.0
 
 
-# -- from decision values to probabilities --------------------------------------------------------
-
-
 class _GivenValues(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier whose decision values are its input, for a curve to be fitted to."""
 
@@ -353,7 +350,7 @@ def _fit_curve(
         if len(np.unique(sample.y[train])) < 2:
             continue
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+            warnings.simplefilter("ignore", UserWarning)
             model = fit(sample.take(train))
         part = sample.take(test)
         values = compute_decisions(model, part.X, times=part.times)

@@ -13,6 +13,8 @@ from enum import Enum
 from importlib import import_module
 from typing import Any
 
+from lindero.errors import DataError
+
 CLASSIFICATION = "classification"
 REGRESSION = "regression"
 RANKING = "ranking"
@@ -133,7 +135,7 @@ _DISCRIMINATIVE = {"learning": "discriminative"}
 
 _SUM = "its answer is a weighted sum of the columns"
 _CURVED = "its boundary may be curved"
-_COUNTS = "it only counts: it explains each answer, takes gaps and learns new rows at once"
+_COUNTS = "it counts: it explains each answer, accepts missing values and learns new rows at once"
 _TREE = "it counts pairs of columns, and shows which depend on each other"
 _EXPLAINS = "it explains each answer by the columns, as naive Bayes does"
 _FOLLOWS = "it follows changes in time"
@@ -185,7 +187,7 @@ _ALL = (
     _svm(
         "incremental-svc", "IncrementalSVC", CLASSIFICATION,
         "Learns and forgets single rows, exactly.",
-        grid={"C": _C, "gamma": ("auto", 0.001, 0.01, 0.1, 1.0)},
+        grid=_KERNEL,
     ),
     _svm(
         "adaptive-svc", "AdaptiveSVC", CLASSIFICATION, "A boundary that moves as time goes by.",
@@ -208,7 +210,7 @@ _ALL = (
     _svm(
         "incremental-svr", "IncrementalSVR", REGRESSION,
         "Regression that learns and forgets single rows, exactly.",
-        grid={**_TUBE, "gamma": ("auto", 0.001, 0.01, 0.1, 1.0)},
+        grid=_TUBE,
     ),
     _svm(
         "adaptive-svr", "AdaptiveSVR", REGRESSION, "Regression that moves as time goes by.",
@@ -279,6 +281,18 @@ CONTENDERS: dict[str, MachineSpec] = {
 }  # fmt: skip
 
 
+#: The machine that is taken where none is named, by the task of the data set.
+USUAL_MACHINES = {
+    CLASSIFICATION: "svc",
+    REGRESSION: "svr",
+    RANKING: "rank-svm",
+    "unlabelled": "one-class-svm",
+}
+
+#: Stands for the usual machine.
+AUTO = "auto"
+
+
 # -- finding machines -----------------------------------------------------------------------------
 
 
@@ -308,6 +322,20 @@ def find_machine(name: str) -> MachineSpec:
     if name in _BY_NAME:
         return _BY_NAME[name]
     raise ValueError(f"There is no machine {name!r}: {suggest_name(name, MACHINES)}")
+
+
+def choose_machine(name: str, dataset: Any, *, on_stream: bool = False) -> MachineSpec:
+    """The machine of a name; for "auto" the usual one for a data set, or for a stream of it."""
+    if name != AUTO:
+        return find_machine(name)
+    if on_stream:
+        return find_machine("incremental-svc" if dataset.times is None else "adaptive-svc")
+    if dataset.y is None and dataset.target is not None:
+        raise DataError(
+            f"The target {dataset.target!r} has no value in any row. Choose another column "
+            "(target=), or use target=False."
+        )
+    return find_machine(USUAL_MACHINES[dataset.task])
 
 
 def find_contenders(name: str) -> list[MachineSpec]:

@@ -18,7 +18,7 @@ from scipy import stats
 
 from lindero.evaluation.registry import REGRESSION
 from lindero.evaluation.significance import PairedTest, compare_with_best, estimate_error
-from lindero.runtime.arrays import Array
+from lindero.runtime.arrays import Array, make_plain
 
 #: Fewer rows than this are warned of.
 FEW_ROWS = 200
@@ -184,11 +184,10 @@ class Comparison:
     left_out: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> MachineResult:
-        for machine in self.machines:
-            if machine.name == name:
-                return machine
-        known = ", ".join(machine.name for machine in self.machines)
-        raise KeyError(f"There is no {name!r} in the comparison; there are {known}.")
+        found = {machine.name: machine for machine in self.machines}
+        if name not in found:
+            raise KeyError(f"There is no {name!r} in the comparison; there are {', '.join(found)}.")
+        return found[name]
 
     def __repr__(self) -> str:
         names = ", ".join(machine.name for machine in self.ranked)
@@ -293,14 +292,15 @@ class Comparison:
             "data", "target", "task", "classes", "n_rows", "left_out", "time_respecting", "costs",
             "measure", "baseline", "complete", "seconds", "tuning_rows", "random_state", "notes",
         )  # fmt: skip
-        return {
-            **{name: make_plain(getattr(self, name)) for name in names},
-            "folds": make_plain(self.fold_sizes),
+        values = {
+            **{name: getattr(self, name) for name in names},
+            "folds": self.fold_sizes,
             "best": None if best is None else best.name,
             "recommended": None if recommended is None else recommended.name,
             "recommendation": self.recommendation(),
             "machines": [self._machine_to_dict(machine) for machine in self.ranked],
         }
+        return make_plain(values)  # type: ignore[no-any-return]
 
     def _machine_to_dict(self, machine: MachineResult) -> dict[str, Any]:
         test, told = self.against_best.get(machine.name), None
@@ -312,25 +312,19 @@ class Comparison:
                 "p_value_wilcoxon": test.wilcoxon,
                 "verdict": test.verdict,
             }
-        values: dict[str, Any] = make_plain(
-            {
-                "name": machine.name,
-                "machine": machine.machine,
-                "failure": machine.failure,
-                "mean": {name: machine.mean(name) for name in self.measures},
-                "deviation": {name: machine.deviation(name) for name in self.measures},
-                "scores": {name: machine.scores[name] for name in self.measures},
-                "seconds_learning": machine.seconds_learning,
-                "seconds_predicting": machine.seconds_predicting,
-                "parameters": machine.parameters,
-                "against_best": told,
-                "warnings": machine.warnings,
-            }
-        )
-        return values
-
-
-# -- in words -------------------------------------------------------------------------------------
+        return {
+            "name": machine.name,
+            "machine": machine.machine,
+            "failure": machine.failure,
+            "mean": {name: machine.mean(name) for name in self.measures},
+            "deviation": {name: machine.deviation(name) for name in self.measures},
+            "scores": {name: machine.scores[name] for name in self.measures},
+            "seconds_learning": machine.seconds_learning,
+            "seconds_predicting": machine.seconds_predicting,
+            "parameters": machine.parameters,
+            "against_best": told,
+            "warnings": machine.warnings,
+        }
 
 
 def write_score(measure: str, value: float) -> str:
@@ -410,16 +404,3 @@ def _list_cautions(comparison: Comparison, best: MachineResult) -> list[str]:
     if not comparison.complete:
         words.append("The comparison was cut short, so all of this is about the folds done.")
     return words
-
-
-def make_plain(value: Any) -> Any:
-    """Numbers, texts, lists and mappings of them; None for what is not a number."""
-    if isinstance(value, dict):
-        return {str(key): make_plain(item) for key, item in value.items()}
-    if isinstance(value, (np.ndarray, np.generic)):
-        return make_plain(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return [make_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, (bool, int, float, str, type(None))) else str(value)

@@ -1,7 +1,7 @@
-"""The rows that machines are judged on: how they are read, and which columns are left out.
+"""The rows that machines are judged on: how they are read, and which rows and columns are left out.
 
-Text columns whose values differ in most rows (names, numbers of customers, dates) are left out of
-comparisons: machines learn nothing from them, slowly.
+Rows without a target are left out: nothing can be learned from them. So are, in comparisons, text
+columns whose values differ in most rows (names, numbers of customers, dates), which cost time only.
 """
 
 from __future__ import annotations
@@ -18,10 +18,17 @@ from sklearn.utils.validation import column_or_1d
 
 from lindero.errors import warn_user
 from lindero.evaluation.folds import take_rows
-from lindero.evaluation.registry import CLASSIFICATION, REGRESSION
+from lindero.evaluation.registry import AUTO, CLASSIFICATION, REGRESSION, find_machine
 from lindero.runtime.arrays import Array
 from lindero.svm.adaptive.times import plain_times
-from lindero.validation import find_missing, make_plain_labels, read_row_factors, require_labels
+from lindero.validation import (
+    find_labelled,
+    find_missing,
+    make_label_array,
+    make_plain_labels,
+    read_row_factors,
+    require_one_each,
+)
 
 #: Whole numbers are classes up to this many different ones, as in files (`lindero.data.load`).
 _MOST_CLASSES = 20
@@ -78,11 +85,13 @@ def read_comparison(
                 "The data are queries to be ranked (qid), which are not compared: there is one "
                 "machine for them, rank-svm."
             )
+        dataset = drop_unlabelled(dataset)
         X, y = dataset.X, dataset.y
         times = dataset.times if times is None else times
         sample_weight = dataset.weights if sample_weight is None else sample_weight
         task = dataset.task if task is None else task
-    rows = _read_rows(X, y, times, sample_weight)
+    rows = drop_unlabelled(_read_rows(X, y, times, sample_weight))
+    rows = replace(rows, y=make_plain_labels(rows.y))
     table, left_out = leave_out_row_names(rows.X)
     rows = replace(rows, X=table)
     target, summary = "y", None
@@ -107,7 +116,47 @@ def read_comparison(
     return ComparisonData(rows, chosen, target, summary, left_out, notes)
 
 
-# -- columns that name the rows -------------------------------------------------------------------
+def load_for_machine(path: Any, machine: str = AUTO, **options: Any) -> Any:
+    """The data set of a file, with the options of `lindero.data.load`, for a machine.
+
+    Rows whose target is missing are left out. For a machine without a target, so is a column with
+    the name of one; no other column is taken for the target.
+    """
+    from lindero.data import load
+    from lindero.data.content import read_content
+    from lindero.data.loading import TARGET_NAMES, load_content
+
+    has_target = machine == AUTO or find_machine(machine).has_target
+    if has_target or options.get("target") is not None:
+        return drop_unlabelled(load(path, **options))
+    content = read_content(path)
+    dataset = load_content(content, **{**options, "target": False})
+    for name in getattr(dataset.X, "column_names", ()):
+        if name.lower() in TARGET_NAMES:
+            warn_user(
+                f"{machine} learns without a target: column {name!r} is left out. If it is a "
+                "feature, use --no-target (target=False).",
+                UserWarning,
+            )
+            return load_content(content, **{**options, "target": name}).without_target()
+    return dataset
+
+
+def drop_unlabelled(data: Any) -> Any:
+    """A data set, or rows, without the rows whose target is missing; warns of these."""
+    known = find_labelled(data.y)
+    if known is None or known.all():
+        return data
+    target = getattr(data, "target", "y")
+    if not known.any():
+        raise ValueError(f"The target {target!r} is missing in all rows.")
+    warn_user(
+        f"{int((~known).sum())} of {len(known)} rows are left out: they have no value of the "
+        f"target {target!r}.",
+        UserWarning,
+    )
+    select = data.take if isinstance(data, EvaluationRows) else data.rows
+    return select(np.flatnonzero(known))
 
 
 def leave_out_row_names(X: Any) -> tuple[Any, tuple[str, ...]]:
@@ -148,26 +197,25 @@ def require_count(name: str, value: Any, least: int) -> None:
         raise ValueError(f"{name} must be a whole number of at least {least}; it is {value!r}.")
 
 
-def require_table(X: Any) -> None:
-    """Refuse what has not rows and columns."""
-    if X.ndim != 2:
-        raise ValueError(f"X must be a table of rows and columns, but its shape is {X.shape}.")
+def read_table(X: Any) -> Any:
+    """A dataframe as it is; anything else as an array, or a sparse one, with rows and columns."""
+    if isinstance(nw.from_native(X, pass_through=True, eager_only=True), nw.DataFrame):
+        return X
+    table = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+    if table.dtype.kind in "US" and not isinstance(X, np.ndarray):
+        table = np.asarray(X, dtype=object)  # lists in which numbers are not to become text
+    if table.ndim != 2:
+        raise ValueError(f"X must be a table of rows and columns, but its shape is {table.shape}.")
+    return table
 
 
 def _read_rows(X: Any, y: Any, times: Any, weights: Any) -> EvaluationRows:
     """What a user passed, as rows; or an error that says what is wrong with it."""
-    frame = nw.from_native(X, pass_through=True, eager_only=True)
-    table = X
-    if not isinstance(frame, nw.DataFrame):
-        table = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
-        if table.dtype.kind in "US" and not isinstance(X, np.ndarray):
-            table = np.asarray(X, dtype=object)  # lists in which numbers are not to become text
-        require_table(table)
+    table = read_table(X)
     n_rows = int(table.shape[0])
     if y is None:
         raise ValueError("y is needed: the class, or the number, that each row is about.")
-    require_labels(y)
-    targets = make_plain_labels(column_or_1d(y))
+    targets = column_or_1d(make_label_array(y))
     require_one_each("y", targets, n_rows)
     instants = None if times is None else read_times(times, n_rows)
     if weights is not None:
@@ -185,14 +233,6 @@ def read_times(times: Any, n_rows: int) -> Array:
     if np.any(gone):
         raise ValueError(f"times[{int(np.argmax(gone))}] is missing: give every row its time.")
     return instants
-
-
-def require_one_each(name: str, values: Array, n_rows: int) -> None:
-    """Refuse what has not one value for each row."""
-    if len(values) != n_rows:
-        raise ValueError(
-            f"{name} has {len(values)} values, but X has {n_rows} rows: pass one for each."
-        )
 
 
 def choose_task(y: Array, task: str | None) -> str:

@@ -18,18 +18,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils.validation import _num_samples
 
-from lindero.evaluation.build import (
-    fit_machine,
-    list_encoder_parameters,
-    make_machine,
-    require_target,
-    scale_to_target,
-)
-from lindero.evaluation.cross_validation import FitsDone
+from lindero.evaluation.build import fit_machine, list_encoder_parameters, make_machine
+from lindero.evaluation.cross_validation import FitsDone, prepare_folds
 from lindero.evaluation.encoder import TableEncoder
-from lindero.evaluation.folds import Split, make_splits
+from lindero.evaluation.folds import Split
 from lindero.evaluation.measures import (
     LESS_IS_BETTER,
     average_folds,
@@ -83,8 +76,8 @@ def try_points(
         try:
             for fold, (train, test) in enumerate(splits, start=1):
                 with warnings.catch_warnings():
-                    # The score says what a point is worth; only the chosen one may warn.
-                    warnings.simplefilter("ignore")
+                    # The score says what a point is worth; only the chosen one warns of itself.
+                    warnings.simplefilter("ignore", UserWarning)
                     scores.append(judge(fit(point, rows.take(train)), rows.take(test)))
                 if progress is not None:
                     progress(done + fold, total)
@@ -192,7 +185,7 @@ def tune(
     machine : str or MachineSpec
         Its name, one of :data:`~lindero.evaluation.MACHINES`.
     X, y : table and array-like
-        Rows and their targets.
+        Rows and their targets; rows without one are left out.
     params : dict or None, default=None
         Parameters that are not to be searched.
     grid : dict or None, default=None
@@ -231,15 +224,10 @@ def tune(
     >>> result.params
     {'C': 10.0}
     """
-    found = scale_to_target(machine, y)
+    rows = EvaluationRows(X, y, times, qid, weights)
+    found, rows, splits = prepare_folds(machine, rows, folds, random_state)
     given = dict(params or {})
     searched = _choose_grid(found, given, grid)
-    if found.has_target:
-        require_target(found, y)
-    splits = make_splits(
-        found, _num_samples(X), y, times=times, qid=qid, folds=folds, random_state=random_state
-    )
-    rows = EvaluationRows(X, y, times, qid, weights)
     require_one_cost(found, given, searched)
     first = {name: values[0] for name, values in searched.items() if values}
     measure = choose_measure(found, make_machine(found, {**given, **first}))
@@ -260,7 +248,7 @@ def tune(
                 trials.append(trial)
         result = _sum_up(found, given, measure, trials)
         model = make_machine(found, result.params, random_state=random_state)
-        return replace(result, model=fit_machine(model, X, **rows.roles()))
+        return replace(result, model=fit_machine(model, rows.X, **rows.roles()))
     except KeyboardInterrupt as interrupt:
         if any(trial.failure is None for trial in trials):
             interrupt.result = _sum_up(found, given, measure, trials)  # type: ignore[attr-defined]

@@ -130,12 +130,11 @@ def adjust_p_values(p_values: Sequence[float]) -> list[float]:
     """p-values adjusted by Holm's step-down rule; NaN stays NaN and is not counted."""
     given = np.asarray(p_values, dtype=np.float64)
     known = np.flatnonzero(~np.isnan(given))
+    order = known[np.argsort(given[known], kind="stable")]
+    scaled = np.minimum(1.0, np.arange(len(order), 0, -1) * given[order])
     adjusted = np.full(len(given), np.nan)
-    largest = 0.0
-    for place, index in enumerate(known[np.argsort(given[known], kind="stable")]):
-        largest = max(largest, min(1.0, (len(known) - place) * given[index]))
-        adjusted[index] = largest
-    return [float(value) for value in adjusted]
+    adjusted[order] = np.maximum.accumulate(scaled)
+    return adjusted.tolist()
 
 
 def compare_with_best(

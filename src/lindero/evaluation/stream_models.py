@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
@@ -17,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone, is_regressor
 
-from lindero.evaluation.rows import require_table
+from lindero.evaluation.rows import read_table
 from lindero.runtime.arrays import Array
 
 
@@ -25,12 +26,10 @@ class StreamTable:
     """The rows of X, an array, a sparse matrix or a dataframe, in the order they arrive."""
 
     def __init__(self, X: Any) -> None:
+        self._rows = read_table(X)
         frame = nw.from_native(X, pass_through=True, eager_only=True)
         self._frame = frame if isinstance(frame, nw.DataFrame) else None
-        if self._frame is None:
-            self._rows: Any = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
-            require_table(self._rows)
-        self.n_rows = int((self._rows if self._frame is None else self._frame).shape[0])
+        self.n_rows = int(self._rows.shape[0])
 
     def rows(self, start: int, stop: int) -> Any:
         """Rows of the same kind as X."""
@@ -53,36 +52,36 @@ class StreamTable:
                 yield dict(enumerate(values))
 
 
+@dataclass
 class RiverModel:
     """A river model: a row is a dictionary, and there may be no answer yet (None)."""
 
-    def __init__(self, model: Any, table: StreamTable, y: Array) -> None:
-        self.model = model
-        self._table = table
-        self._y = y.tolist()
+    model: Any
+    table: StreamTable
+    y: list[Any]
 
     def predict(self, start: int, stop: int) -> list[Any]:
-        return [self.model.predict_one(x) for x in self._table.dicts(start, stop)]
+        return [self.model.predict_one(x) for x in self.table.dicts(start, stop)]
 
     def learn(self, start: int, stop: int) -> None:
-        for x, label in zip(self._table.dicts(start, stop), self._y[start:stop], strict=True):
+        for x, label in zip(self.table.dicts(start, stop), self.y[start:stop], strict=True):
             self.model.learn_one(x, label)
 
 
+@dataclass
 class _BatchModel(ABC):
     """A model that predicts and learns batches of rows, with times where it takes them."""
 
-    def __init__(self, model: Any, table: StreamTable, y: Array, times: Array | None) -> None:
-        self.model = model
-        self._table = table
-        self._y = y
-        self._times = times
+    model: Any
+    table: StreamTable
+    y: Array
+    times: Array | None
 
     def _at(self, start: int, stop: int) -> dict[str, Any]:
-        return {} if self._times is None else {"times": self._times[start:stop]}
+        return {} if self.times is None else {"times": self.times[start:stop]}
 
     def predict(self, start: int, stop: int) -> list[Any]:
-        answer = self.model.predict(self._table.rows(start, stop), **self._at(start, stop))
+        answer = self.model.predict(self.table.rows(start, stop), **self._at(start, stop))
         labels: list[Any] = np.asarray(answer).ravel().tolist()
         return labels
 
@@ -90,48 +89,37 @@ class _BatchModel(ABC):
     def learn(self, start: int, stop: int) -> None: ...
 
 
+@dataclass
 class PartialFitModel(_BatchModel):
     """A model with `partial_fit`; one that has to see some rows before it can begin, such as an
     adaptive machine that chooses its coupling, is fitted to the first ones."""
 
-    def __init__(
-        self, model: Any, table: StreamTable, y: Array, times: Array | None, classes: Array
-    ) -> None:
-        super().__init__(model, table, y, times)
-        # scikit-learn wants to know all classes in the first call; a model that has learned before
-        # knows them.
-        known = hasattr(model, "classes_") or not _takes(model.partial_fit, "classes")
-        self._declared = {} if known else {"classes": classes}
-        _require_times(model, times, "partial_fit")
+    #: For the first call: scikit-learn wants to know all classes then.
+    declared: dict[str, Any]
 
     def learn(self, start: int, stop: int) -> None:
-        rows, labels = self._table.rows(start, stop), self._y[start:stop]
+        rows, labels = self.table.rows(start, stop), self.y[start:stop]
         if getattr(self.model, "_begins_with_fit", False):
             self.model.fit(rows, labels, **self._at(start, stop))
         else:
-            self.model.partial_fit(rows, labels, **self._declared, **self._at(start, stop))
-        self._declared = {}
+            self.model.partial_fit(rows, labels, **self.declared, **self._at(start, stop))
+        self.declared = {}
 
 
+@dataclass
 class RefittedModel(_BatchModel):
     """Any model with `fit`, fitted again to the last `last` rows (all, if None) once `every` rows
     have come in."""
 
-    def __init__(
-        self, model: Any, table: StreamTable, y: Array, times: Array | None, every: int,
-        last: int | None,
-    ) -> None:  # fmt: skip
-        super().__init__(model, table, y, times)
-        self._every = every
-        self._last = last
-        self._fitted_at: int | None = None
-        _require_times(model, times, "fit")
+    every: int
+    last: int | None
+    _fitted_at: int | None = None
 
     def learn(self, start: int, stop: int) -> None:
-        if self._fitted_at is not None and stop - self._fitted_at < self._every:
+        if self._fitted_at is not None and stop - self._fitted_at < self.every:
             return
-        first = 0 if self._last is None else max(0, stop - self._last)
-        rows, labels = self._table.rows(first, stop), self._y[first:stop]
+        first = 0 if self.last is None else max(0, stop - self.last)
+        rows, labels = self.table.rows(first, stop), self.y[first:stop]
         self.model.fit(rows, labels, **self._at(first, stop))
         self._fitted_at = stop
 
@@ -155,7 +143,7 @@ def adapt_model(
             )
         if times is not None:
             raise ValueError(f"times was given, but {name} takes no times: leave them out.")
-        return RiverModel(model, table, y)
+        return RiverModel(model, table, y.tolist())
     if not hasattr(model, "predict"):
         raise ValueError(
             f"{name} has neither predict nor predict_one: pass a classifier of lindero, "
@@ -164,6 +152,7 @@ def adapt_model(
     if hasattr(model, "__sklearn_tags__") and is_regressor(model):
         raise ValueError(f"{name} is a regression; accuracy and κ need a classifier.")
     if refit_every is not None:
+        _require_times(model, times, "fit")
         return RefittedModel(model, table, y, times, refit_every, refit_on)
     if refit_on is not None:
         raise ValueError("refit_on says what to fit again, but refit_every, how often, is missing.")
@@ -172,7 +161,9 @@ def adapt_model(
             f"{name} has no partial_fit, so it cannot learn as the stream goes on. Pass "
             "refit_every= to have it fitted again every so many rows."
         )
-    return PartialFitModel(model, table, y, times, classes)
+    _require_times(model, times, "partial_fit")
+    known = hasattr(model, "classes_") or not _takes(model.partial_fit, "classes")
+    return PartialFitModel(model, table, y, times, {} if known else {"classes": classes})
 
 
 def is_river(model: Any) -> bool:

@@ -24,11 +24,11 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from lindero.evaluation.rows import read_times, require_count, require_one_each
+from lindero.evaluation.rows import read_times, require_count
 from lindero.evaluation.stream_models import StreamTable, adapt_model, copy_untrained
 from lindero.runtime.arrays import Array
 from lindero.svm.progress import ProgressBar
-from lindero.validation import encode_labels, require_labels
+from lindero.validation import encode_labels, require_labels, require_one_each
 
 #: Bars are not drawn more often.
 _PAUSE_SECONDS = 0.1
@@ -192,8 +192,7 @@ def prequential(
         A classifier of lindero or scikit-learn with `partial_fit`, one without it (see
         `refit_every`), or a river model with `learn_one` and `predict_one`.
     X : array-like, sparse matrix or dataframe of shape (n_rows, n_features)
-        The rows as they arrive. river models get dictionaries from column names, or numbers where
-        there are none, to values.
+        The rows as they arrive; river models get dictionaries by column name or number.
     y : array-like of shape (n_rows,)
         Their classes.
     times : array-like of shape (n_rows,) or None, default=None
@@ -212,8 +211,7 @@ def prequential(
     refit_on : int or None, default=None
         The number of rows, the latest ones, that `fit` is then called with; None is all so far.
     fresh : bool, default=True
-        Evaluate an untrained copy. False goes on with the object itself and what it has learned;
-        with ``warm_up=0`` the first row is tested too.
+        Evaluate an untrained copy. False goes on with the object; ``warm_up=0`` tests all rows.
     verbose : bool, default=False
         Show a progress bar if it takes long.
     callback : callable or None, default=None
@@ -336,9 +334,6 @@ def _code_answers(given: list[Any], code_of: dict[Any, int], start: int, stop: i
             "pass y as they expect it, such as y == 1."
         )
     return codes  # type: ignore[return-value]
-
-
-# -- labels and times as they are passed ----------------------------------------------------------
 
 
 def read_stream_labels(y: Any, n_rows: int) -> Array:

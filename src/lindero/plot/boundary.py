@@ -81,13 +81,7 @@ class BoundaryDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        ax: Axes | None = None,
-        resolution: int = 250,
+        cls, estimator: Any, X: Any, y: Any, *, ax: Axes | None = None, resolution: int = 250
     ) -> BoundaryDisplay:
         """Evaluate a fitted classifier over the range of X, and draw it.
 

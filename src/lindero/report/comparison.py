@@ -11,17 +11,12 @@ import numpy as np
 
 from lindero.evaluation.measures import MEASURES
 from lindero.evaluation.registry import REGRESSION
-from lindero.evaluation.results import (
-    Comparison,
-    MachineResult,
-    make_plain,
-    write_mean,
-    write_score,
-)
+from lindero.evaluation.results import Comparison, MachineResult, write_mean, write_score
 from lindero.persist.safe_file import write_whole_bytes
 from lindero.report import charts
 from lindero.report.page import bullets, code, figure, page, paragraph, table
 from lindero.report.page import heading as page_heading
+from lindero.runtime.arrays import make_plain
 
 
 def write_report(

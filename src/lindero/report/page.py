@@ -38,7 +38,7 @@ pre { background: var(--panel); padding: 10px 14px; border-radius: 4px; overflow
 figure { margin: 12px 0; } figcaption { color: var(--muted); font-size: 0.88rem; max-width: 46rem; }
 svg { max-width: 100%; height: auto; font-family: system-ui, sans-serif; }
 svg text { fill: var(--ink); } svg .tick, svg .value { fill: var(--muted); }
-svg line { stroke-width: 1; } svg polyline { fill: none; stroke-width: 2; }
+svg line { stroke-width: 1; } svg polyline[class] { fill: none; stroke-width: 2; }
 svg .grid { stroke: var(--grid); } svg .leader { stroke: var(--muted); stroke-width: 0.7; }
 svg .reference { stroke: var(--muted); stroke-dasharray: 5 4; }
 svg .expected { stroke: var(--muted); stroke-width: 5; stroke-opacity: 0.35; }
@@ -48,12 +48,9 @@ svg circle.best, svg circle.other { stroke: var(--paper); stroke-width: 1; }
 svg .boundary { stroke: var(--ink); stroke-width: 2; }
 svg .key { stroke-width: 3; } svg .bar { stroke-width: 3; stroke-opacity: 0.45; }
 svg circle.fold { fill-opacity: 0.4; stroke: none; }
-svg polyline.line { fill: none; }
 svg .second { fill: var(--bad); stroke: var(--bad); }
-svg polyline.best, svg polyline.other, svg polyline.second { fill: none; }
 svg .right { fill: var(--accent); } svg .wrong { fill: var(--bad); }
 svg .empty { fill: var(--panel); }
-svg .count { fill: var(--ink); }
 @media print { body { max-width: none; } }
 """
 
@@ -79,7 +76,7 @@ def heading(text: str, level: int = 2) -> str:
 
 def paragraph(text: str, style: str = "") -> str:
     """A paragraph."""
-    return f"<p{_styled(style)}>{escape(text)}</p>"
+    return f"<p{_write_class(style)}>{escape(text)}</p>"
 
 
 def code(text: str) -> str:
@@ -115,11 +112,11 @@ def table(
             style = "figure" if place in figures and len(row) == len(header) else ""
             rest = len(header) - place if place == len(row) - 1 else 1
             span = f' colspan="{rest}"' if rest > 1 else ""
-            made.append(f"<{tag}{_styled(style)}{span}>{escape(text)}</{tag}>")
+            made.append(f"<{tag}{_write_class(style)}{span}>{escape(text)}</{tag}>")
         return "".join(made)
 
     body = "".join(
-        f"<tr{_styled('chosen' if place == chosen else '')}>{cells(row, 'td')}</tr>"
+        f"<tr{_write_class('chosen' if place == chosen else '')}>{cells(row, 'td')}</tr>"
         for place, row in enumerate(rows)
     )
     return (
@@ -128,5 +125,5 @@ def table(
     )
 
 
-def _styled(style: str) -> str:
+def _write_class(style: str) -> str:
     return f' class="{style}"' if style else ""

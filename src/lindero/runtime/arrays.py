@@ -1,7 +1,8 @@
-"""The type of arrays in signatures, and the step from sparse to dense ones."""
+"""The type of arrays in signatures, and the steps to dense ones and to plain values."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,3 +16,16 @@ def dense(values: Any) -> Array:
     """A sparse array made dense; a dense one as it is."""
     array: Array = values.toarray() if sp.issparse(values) else values
     return array
+
+
+def make_plain(value: Any) -> Any:
+    """Values of JSON: numbers, texts, lists and mappings; None for numbers that are not finite."""
+    if isinstance(value, dict):
+        return {str(key): make_plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [make_plain(item) for item in value]
+    if hasattr(value, "tolist"):  # of NumPy
+        return make_plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, (int, float, str)) else str(value)

@@ -1,4 +1,4 @@
-"""A stream in segments between snapshots, each run by `lindero.evaluation.prequential`.
+"""A stream in segments between snapshots, each run by `prequential`.
 
 A segment ends where a batch ends (and, for machines that are refitted, where a refit is due), so
 that a resumed run has the same batches and refits as an uninterrupted one. Model files restore a
@@ -17,23 +17,23 @@ import csv
 import dataclasses
 import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lindero.cli.options import AUTO
-from lindero.cli.output import CommandError
 from lindero.evaluation.build import TABLE_STEP, make_machine, unwrap_machine
 from lindero.evaluation.registry import CLASSIFICATION, MachineSpec, find_machine
+from lindero.evaluation.rows import drop_unlabelled
 from lindero.evaluation.streams import (
     PrequentialResult,
     StreamProgress,
     prequential,
     read_stream_labels,
 )
+from lindero.runtime.arrays import make_plain
 from lindero.validation import encode_labels
 
 _ANSWERS = "answers.csv"
@@ -52,11 +52,12 @@ class StreamSettings:
 
     machine: str
     params: dict[str, Any]
-    batch_size: int
-    warm_up: int
-    refit_every: int | None
-    refit_on: int | None
-    seed: int
+    batch_size: int = 1
+    #: Rows that are only learned; None is a number that `Stream.begin` chooses.
+    warm_up: Any = None
+    refit_every: int | None = None
+    refit_on: int | None = None
+    seed: int = 0
 
 
 _SETTINGS = [field.name for field in dataclasses.fields(StreamSettings)]
@@ -81,61 +82,43 @@ class Stream:
     resumed_from: str | None = None
 
     @classmethod
-    def begin(
-        cls,
-        dataset: Any,
-        machine: str,
-        texts: Sequence[str],
-        *,
-        batch_size: int,
-        warm_up: int | None,
-        refit_every: int | None,
-        refit_on: int | None,
-        seed: int,
-    ) -> Stream:
+    def begin(cls, dataset: Any, settings: StreamSettings) -> Stream:
         """Start a stream."""
-        from lindero.cli.reading import parse_params
-
-        dataset = sort_by_time(dataset)
-        usual = "incremental-svc" if dataset.times is None else "adaptive-svc"
-        found = find_machine(usual if machine == AUTO else machine)
-        _require_classes(found, dataset)
-        params = parse_params(texts, found, dataset)
-        if refit_on is not None and refit_every is None:
-            raise CommandError("--refit-on needs --refit-every.")
-        if refit_every is not None:  # refits happen at ends of batches
-            refit_every = batch_size * math.ceil(refit_every / batch_size)
+        dataset, machine = sort_labelled(dataset), find_machine(settings.machine)
+        _require_classes(machine, dataset)
+        every, warm_up = settings.refit_every, settings.warm_up
+        if settings.refit_on is not None and every is None:
+            raise ValueError("refit_on (--refit-on) needs refit_every (--refit-every).")
+        if every is not None:  # refits happen at ends of batches
+            every = settings.batch_size * math.ceil(every / settings.batch_size)
         if warm_up is None:
             warm_up = max(1, min(_WARM_UP, dataset.n_rows // 5))
         if warm_up >= dataset.n_rows:
-            raise CommandError(
+            raise ValueError(
                 f"The data have {dataset.n_rows} rows, and the first {warm_up} are not tested: "
-                "none are left. Lower --warm-up."
+                "none are left. Lower warm_up (--warm-up)."
             )
-        settings = StreamSettings(
-            found.name, params, batch_size, warm_up, refit_every, refit_on, seed
-        )
-        model = make_machine(found, params, random_state=seed)
-        if refit_every is None and not hasattr(unwrap_machine(model), "partial_fit"):
-            raise CommandError(
-                f"{found.name} cannot learn row by row: use --refit-every 100 to refit it, or a "
-                "machine that can, such as incremental-svc or naive-bayes."
+        model = make_machine(machine, settings.params, random_state=settings.seed)
+        if every is None and not hasattr(unwrap_machine(model), "partial_fit"):
+            raise ValueError(
+                f"{machine.name} cannot learn row by row: use --refit-every 100 (refit_every=100), "
+                "or a machine that can, such as incremental-svc or naive-bayes."
             )
-        return cls(
-            dataset, settings, model, np.unique(read_stream_labels(dataset.y, dataset.n_rows))
-        )
+        settings = dataclasses.replace(settings, warm_up=warm_up, refit_every=every)
+        classes = np.unique(read_stream_labels(dataset.y, dataset.n_rows))
+        return cls(dataset, settings, model, classes)
 
     @classmethod
     def resume(cls, dataset: Any, place: str) -> Stream:
         """Continue a stream from a snapshot."""
         from lindero.persist import load
 
-        dataset = sort_by_time(dataset)
+        dataset = sort_labelled(dataset)
         path, noted, codes = read_snapshot(place)
         settings = StreamSettings(**{name: noted[name] for name in _SETTINGS})
         _require_classes(find_machine(settings.machine), dataset)
         if noted["rows"] > dataset.n_rows:
-            raise CommandError(
+            raise ValueError(
                 f"The snapshot was taken after {noted['rows']} rows, but the data have only "
                 f"{dataset.n_rows}: resume with the same data."
             )
@@ -146,7 +129,7 @@ class Stream:
         stream.answers = codes[:, 1].tolist()
         differ = np.flatnonzero(stream.truth != codes[:, 0])
         if len(differ):
-            raise CommandError(
+            raise ValueError(
                 f"Row {settings.warm_up + int(differ[0]) + 1} has another class than when the "
                 "snapshot was taken: resume with the same data, in the same order."
             )
@@ -160,7 +143,7 @@ class Stream:
     def seconds(self) -> float:
         return self.seconds_learning + self.seconds_predicting
 
-    def run(self, progress: Progress, save_every: int | None, folder: str) -> None:
+    def run(self, progress: Progress, save_every: int | None = None, folder: str = "") -> None:
         """Go through the rest of the rows, and save snapshots."""
         settings = self.settings
         table = self._encode_table()
@@ -252,8 +235,9 @@ class Stream:
         )  # fmt: skip
 
 
-def sort_by_time(dataset: Any) -> Any:
-    """The same rows in order of time; rows with equal times keep their order."""
+def sort_labelled(dataset: Any) -> Any:
+    """The rows with a target in order of time; those with equal times keep their order."""
+    dataset = drop_unlabelled(dataset)
     if dataset.times is None:
         return dataset
     order = np.argsort(dataset.times, kind="stable")
@@ -262,19 +246,16 @@ def sort_by_time(dataset: Any) -> Any:
 
 def _require_classes(machine: MachineSpec, dataset: Any) -> None:
     if machine.task != CLASSIFICATION:
-        raise CommandError(f"{machine.name} is for {machine.task}; a stream is for classification.")
+        raise ValueError(f"{machine.name} is for {machine.task}; a stream is for classification.")
     if dataset.task != CLASSIFICATION:
         what = {"regression": "a number", "unlabelled": "missing"}.get(dataset.task, "a rank")
-        raise CommandError(f"A stream is for classification, but the target is {what}.")
-
-
-# -- snapshots -------------------------------------------------------------------------------------
+        raise ValueError(f"A stream is for classification, but the target is {what}.")
 
 
 def require_unused(folder: str) -> None:
     """Refuse a folder that holds snapshots of another run: their answers would be lost."""
     if any(Path(folder).glob("row-*.lin")):
-        raise CommandError(
+        raise ValueError(
             f"{folder!r} holds snapshots of another run: continue it (--resume {folder}), choose "
             "another folder (--snapshots), or remove it."
         )
@@ -282,7 +263,6 @@ def require_unused(folder: str) -> None:
 
 def write_snapshot(stream: Stream, folder: str) -> str:
     """Save the current state of a stream; return the path."""
-    from lindero.cli.output import to_plain
     from lindero.persist import save
     from lindero.persist.safe_file import write_whole_bytes
 
@@ -301,7 +281,7 @@ def write_snapshot(stream: Stream, folder: str) -> str:
         "classes": labels,
         "seconds": [stream.seconds_learning, stream.seconds_predicting],
     }
-    save(stream.model, path, summary={"stream": to_plain(noted)})
+    save(stream.model, path, summary={"stream": make_plain(noted)})
     return str(path)
 
 
@@ -314,12 +294,12 @@ def read_snapshot(place: str) -> tuple[Path, dict[str, Any], Any]:
     if path.is_dir():
         found = sorted(path.glob("row-*.lin"))
         if not found:
-            raise CommandError(f"There are no snapshots in {place!r}: use --save-every first.")
+            raise ValueError(f"There are no snapshots in {place!r}: use --save-every first.")
         path = found[-1]
     noted = inspect(path).summary.get("stream")
     answers = path.parent / _ANSWERS
     if noted is None or not answers.is_file():
-        raise CommandError(
+        raise ValueError(
             f"{str(path)!r} is not a snapshot with its answers ({_ANSWERS}) in the same folder."
         )
     try:
@@ -328,12 +308,12 @@ def read_snapshot(place: str) -> tuple[Path, dict[str, Any], Any]:
                 (int(row["true_code"]), int(row["predicted_code"])) for row in csv.DictReader(file)
             ]
     except (KeyError, ValueError, TypeError):
-        raise CommandError(
+        raise ValueError(
             f"{str(answers)!r} is damaged: it does not hold the answers of a stream."
         ) from None
     n_tested = noted["rows"] - noted["warm_up"]
     if len(rows) < n_tested:
-        raise CommandError(
+        raise ValueError(
             f"{str(answers)!r} holds {len(rows)} answers, but the snapshot has {n_tested}: they do "
             "not belong together."
         )
