@@ -123,7 +123,7 @@ class _PrimalPath:
                 seconds = time.perf_counter() - begun
                 # Until there is a rounded point, the largest product stands for its gap.
                 gap = min(self.best_gap, max(2 * self.tol, float((self.M * self.S).max())))
-                reason = limits.reached(Progress(self.n_iter, gap, self.tol, seconds, number))
+                reason = limits.check(Progress(self.n_iter, gap, self.tol, seconds, number))
                 if reason is not None:
                     self._round()
                     return reason
@@ -204,7 +204,7 @@ class _PrimalPath:
         decided = np.where(undecided, self.M[0], np.where(residual > 0, 0.0, problem.u))
         if last and self.best_gap > self.tol:
             self.best_gap = np.inf
-        self._consider(problem.snapped(decided))
+        self._consider(problem.snap(decided))
 
     def _consider(self, near: Array) -> None:
         """Keep the feasible point near the one given, if its KKT gap is the best so far."""

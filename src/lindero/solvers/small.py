@@ -68,7 +68,7 @@ class SmallSolver(Solver):
         stuck = first.status in (Status.PRECISION, Status.ITERATION_LIMIT)
         if not stuck or limits.steps_left(first.n_iter, 1) == 0:
             return first
-        rest = limits.after(first.n_iter)
+        rest = limits.deduct(first.n_iter)
         linear = problem if n_features else replace(problem, kernel=kernel_features(kernel)[0])
         inner = InteriorPointSolver(self.tol, n_threads=1).solve(linear, start, rest, number)
         second = _polish(problem, inner, rest, self.tol, number)
@@ -95,7 +95,7 @@ def _polish(problem: DualQP, inner: Solution, limits: Limits, tol: float, number
     finished = inner.status in (Status.OPTIMAL, Status.PRECISION)
     if not finished or limits.steps_left(inner.n_iter, 1) == 0:
         return inner
-    rest = limits.after(inner.n_iter)
+    rest = limits.deduct(inner.n_iter)
     last = OneBlockSolver(tol, rounds=1).solve(problem, inner, rest, number)
     best = _choose_better(problem, inner, last, tol)
     return replace(best, n_iter=inner.n_iter + last.n_iter)
@@ -156,7 +156,7 @@ class OneBlockSolver(Solver):
         try:
             while status is None:
                 seconds = time.perf_counter() - begun
-                status = limits.reached(Progress(n_iter, gap, self.tol, seconds, number))
+                status = limits.check(Progress(n_iter, gap, self.tol, seconds, number))
                 if status is None:
                     taken, gap, settled, blurred = descend(
                         K, problem.q, z, problem.lower, problem.upper, group_of,
@@ -173,7 +173,7 @@ class OneBlockSolver(Solver):
         except KeyboardInterrupt:
             limits.interrupt()
             status = Status.INTERRUPTED
-        a = problem.snapped(problem.s * z)
+        a = problem.snap(problem.s * z)
         f = block_scores(K, np.zeros(len(z)), problem.s * a)
         if problem.sample_of is not None:
             of_variable, f = f, np.empty(problem.kernel.n_samples)

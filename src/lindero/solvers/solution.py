@@ -92,8 +92,8 @@ class Limits:
         """Whether the user, or the callback, has asked to stop."""
         return self._stop.reason is not None
 
-    def after(self, spent: int) -> Limits:
-        """The same limits for a solver that follows another, with `spent` steps taken."""
+    def deduct(self, spent: int) -> Limits:
+        """The same limits for a solver that follows another, which took `spent` steps."""
         rest = copy.copy(self)
         rest.max_iter = None if self.max_iter is None else self.max_iter - spent
         return rest
@@ -101,7 +101,7 @@ class Limits:
     def steps_left(self, n_iter: int, at_most: int) -> int:
         return at_most if self.max_iter is None else max(0, min(at_most, self.max_iter - n_iter))
 
-    def reached(self, report: Progress) -> Status | None:
+    def check(self, report: Progress) -> Status | None:
         """Report progress; the reason to stop now, if there is one."""
         if self.callback is not None and self._stop.reason is None:
             with self._lock:
@@ -222,7 +222,7 @@ class Certificate:
         return cls(**vars(judgement), n_iter=n_iter, seconds=seconds, status=status)
 
     @classmethod
-    def joined(cls, parts: Sequence[Certificate], seconds: float) -> Certificate:
+    def join(cls, parts: Sequence[Certificate], seconds: float) -> Certificate:
         """One certificate for several problems; its status is that of the worst of them."""
         if len(parts) == 1:
             return replace(parts[0], seconds=seconds)

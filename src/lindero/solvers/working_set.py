@@ -82,7 +82,7 @@ class WorkingSetSolver(Solver):
             descent = _Descent(problem, self.tol, self.cache_size, first, threads)
             status = descent.run(limits, number, begun)
         a, f, seconds = (
-            problem.snapped(problem.s * descent.z),
+            problem.snap(problem.s * descent.z),
             descent.f,
             time.perf_counter() - begun,
         )
@@ -146,7 +146,7 @@ class _Descent:
                 if gap <= self.tol - rounding:
                     return Status.OPTIMAL
                 seconds = time.perf_counter() - begun
-                reason = limits.reached(Progress(self.n_iter, gap, self.tol, seconds, number))
+                reason = limits.check(Progress(self.n_iter, gap, self.tol, seconds, number))
                 if reason is not None:
                     return reason
                 if not self._improve(v, limits):
@@ -314,7 +314,7 @@ def coarse_start(problem: DualQP, solver: Solver, limits: Limits, number: int) -
     a[variables] = solver.solve(coarse, None, limits, number).a
     if limits.stopped:
         return problem.start(None)
-    return problem.filled(problem.scores(problem.kernel_sums(a)))
+    return problem.fill(problem.scores(problem.kernel_sums(a)))
 
 
 def over_some(problem: DualQP, samples: Array, variables: Array) -> DualQP | None:

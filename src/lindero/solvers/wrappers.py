@@ -98,7 +98,7 @@ class HardMarginSolver(Solver):
         for bound in _BOUNDS:
             u = np.full(problem.n_variables, bound * largest_margin / typical)
             bounded = replace(problem, kernel=kernel, u=u)
-            solution = solver.solve(bounded, start, limits.after(spent), number)
+            solution = solver.solve(bounded, start, limits.deduct(spent), number)
             spent += solution.n_iter
             start = solution = replace(solution, n_iter=spent)
             below = bool(solution.a.max() < 0.999 * u[0])
@@ -175,7 +175,7 @@ class ScaledSolver(Solver):
                 break
             tol = max(finest, min(0.5 * wanted, 0.1 * tol))
             spent = solution.n_iter
-            solution = self._to(tol).solve(problem, solution, limits.after(spent), number)
+            solution = self._to(tol).solve(problem, solution, limits.deduct(spent), number)
             solution = replace(solution, n_iter=spent + solution.n_iter)
         return solution
 
@@ -207,7 +207,7 @@ class PathSolver(Solver):
         spent, steps = 0, _FIRST_STEPS
         with single_threaded_blas:
             while True:
-                stretch = limits.after(spent)
+                stretch = limits.deduct(spent)
                 stretch.max_iter = stretch.steps_left(0, steps)
                 solution = decomposition.solve(problem, start, stretch, number)
                 spent += solution.n_iter
@@ -251,7 +251,7 @@ def on_active_set(problem: DualQP, guess: Solution, tol: float) -> Solution | No
         above, below = z > upper, z < lower
         rising, falling = high & (residual > close), low & (residual < -close)
         if not (above | below | rising | falling).any():
-            a = problem.snapped(problem.s * z)
+            a = problem.snap(problem.s * z)
             bias = problem.bias(a, f)
             if not problem.judge(a, f, bias).kkt_gap <= tol:
                 return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from numbers import Real
@@ -20,7 +19,7 @@ from lindero.solvers.solution import Callback, Certificate
 from lindero.svm import fitting
 from lindero.svm.calibration import RefusedMethod
 from lindero.svm.costs import class_terms, require_two
-from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
+from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     find_classes,
@@ -229,8 +228,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             require_two(np.unique(y))
         return self._fit_aside(X, y, (sample_weight, sample_cost))
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
-        begun = time.perf_counter()
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
         X, y = read_training_table(self, X, y)
         self.classes_, codes = find_classes(y)
         counts, weights = _read_weights(X, *sample_weight)
@@ -242,8 +240,10 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         with np.errstate(over="ignore"):
             weights = weights * self.class_weight_[codes]
         margin = CostMargin(self.C, self.margins_)
-        training = TrainingSet.of(margin, X, function, weights, codes, n_classes=2)
-        return self._train(margin, training, begun, last).interrupted
+        return TrainingSet.of(margin, X, function, weights, codes, n_classes=2)
+
+    def _options(self) -> MachineOptions:
+        return MachineOptions(self.solver)
 
     decision_function = fitting.decision_function
     predict_proba = RefusedMethod("predict_proba")
