@@ -35,7 +35,7 @@ from lindero.svm.fitting import KernelEstimator
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import SearchCallback
 from lindero.svm.search.folds import Search, SearchFold, SearchScores, Split, set_point
-from lindero.transaction import become, unfitted_copy
+from lindero.transaction import fitting_aside
 from lindero.validation import make_kernel_function
 
 #: C = 2⁻⁵, 2⁻³, …, 2¹⁵
@@ -128,15 +128,13 @@ class KernelSearch:
         self : estimator
             The fitted estimator. A call that fails or is interrupted leaves it as it was.
         """
-        # All work is done on a copy, adopted at the end.
-        fitted = unfitted_copy(self)
         try:
-            fitted._search(X, y, sample_weight, groups)
+            with fitting_aside(self) as attempt:
+                attempt.estimator._search(X, y, sample_weight, groups)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
                 "The search was interrupted. The estimator is as it was before fit."
             ) from None
-        become(self, fitted)
         return self
 
     def _search(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
