@@ -33,7 +33,7 @@ from lindero.kernels.products import DenseProducts, SparseProducts
 from lindero.problems.dual_qp import DualQP
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
-from lindero.solvers.solution import Limits, Progress, Solution, Solver, Status
+from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
 
 #: Data of fewer numbers than this are not worth starting threads for.
 SMALL_DATA = 2**18
@@ -58,10 +58,7 @@ _PARTIAL_SUMS = 4
 class InteriorPointSolver(Solver):
     """Solves a linear `DualQP` with δ = 0 and finite u to a KKT gap of `tol`."""
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
-        """The solution; `start` resumes the path of an earlier solution of the same shape."""
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         begun = time.perf_counter()
         kernel = problem.kernel
         if not (isinstance(kernel, ProductKernel) and kernel.function.name == "linear"):

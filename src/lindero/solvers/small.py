@@ -32,7 +32,7 @@ from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.face import inside, solve_on_face
 from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.smo import LANES, smo_block
-from lindero.solvers.solution import Limits, Progress, Solution, Solver, Status
+from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
 
 #: Problems up to this size are taken as small.
 MOST_VARIABLES = 400
@@ -53,10 +53,7 @@ _ROUNDS_AT_ONCE = 5
 class SmallSolver(Solver):
     """Solves any small `DualQP`, mostly to rounding; `tol` is the gap that must be reached."""
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
-        """The solution of the first method that gets there."""
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         kernel = problem.kernel
         if not problem.has_interior:
             return OneBlockSolver(self.tol).solve(problem, start, limits, number)
@@ -79,10 +76,7 @@ class SmallSolver(Solver):
 class PolishedInteriorPointSolver(Solver):
     """`InteriorPointSolver`, with small problems made exact at its end; it keeps no kernel rows."""
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
-        """The solution, to rounding if the problem is small."""
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         solver = InteriorPointSolver(self.tol, n_threads=self.n_threads)
         solution = solver.solve(problem, start, limits, number)
         if problem.n_variables > MOST_VARIABLES:
@@ -139,10 +133,7 @@ class OneBlockSolver(Solver):
 
     rounds: int = 0
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
-        """The solution, from the feasible point nearest to `start` (zeros without one)."""
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         begun = time.perf_counter()
         z = problem.s * problem.start(start.a if start else None)
         rows = np.arange(len(z)) if problem.sample_of is None else problem.sample_of

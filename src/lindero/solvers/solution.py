@@ -141,6 +141,10 @@ class Solution:
         self.__dict__.update(state, status=Status[state["status"]])
 
 
+#: An earlier solution to go on from, or nothing.
+Start = Solution | None
+
+
 @dataclass(frozen=True)
 class Solver:
     """Abstract. Solves problems to a KKT gap of `tol`, with at most `cache_size` MB of kernel rows
@@ -153,7 +157,7 @@ class Solver:
     def solve(
         self,
         problem: DualQP,
-        start: Solution | None = None,
+        start: Start = None,
         limits: Limits | None = None,
         number: int = 0,
     ) -> Solution:
@@ -161,9 +165,7 @@ class Solver:
         those of a fit, for progress reports."""
         return self._solve(problem, start, limits or Limits(), number)
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         raise NotImplementedError
 
 

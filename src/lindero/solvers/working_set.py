@@ -35,7 +35,7 @@ from lindero.problems.dual_qp import DualQP, centred_gap
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
 from lindero.solvers.smo import LANES, add_rows, heights, smo_block
-from lindero.solvers.solution import Limits, Progress, Solution, Solver, Status
+from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
 
 #: From this size on kernel rows are computed in float32.
 SINGLE_PRECISION_FROM = 1000
@@ -68,10 +68,7 @@ def working_set_size(n_variables: int) -> int:
 class WorkingSetSolver(Solver):
     """Solves any `DualQP` with s = ±1 to a KKT gap of `tol`."""
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
-        """The solution, from the feasible point nearest to `start` (zeros without one)."""
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         begun = time.perf_counter()
         if start is None and not problem.starts_at_zero:
             first = coarse_start(problem, self, limits, number)
@@ -81,12 +78,9 @@ class WorkingSetSolver(Solver):
         with TileThreads(n_threads) as threads:
             descent = _Descent(problem, self.tol, self.cache_size, first, threads)
             status = descent.run(limits, number, begun)
-        a, f, seconds = (
-            problem.snap(problem.s * descent.z),
-            descent.f,
-            time.perf_counter() - begun,
-        )
-        bias, counted = problem.bias(a, f), descent.statistics
+        a, f = problem.snap(problem.s * descent.z), descent.f
+        bias, seconds = problem.bias(a, f), time.perf_counter() - begun
+        counted = descent.statistics
         return Solution(a, f, bias, status, descent.n_iter, seconds, statistics=counted)
 
 

@@ -55,7 +55,7 @@ from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.choose import GeneralSolver
 from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.small import kernel_features, linear_features
-from lindero.solvers.solution import Limits, Solution, Solver, Status
+from lindero.solvers.solution import Limits, Solution, Solver, Start, Status
 
 # -- hard margins ----------------------------------------------------------------------------------
 
@@ -76,10 +76,7 @@ _NAMED = 10
 class HardMarginSolver(Solver):
     """Solves a `DualQP` whose u is infinite, or raises `NotSeparableError`."""
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
-        """The solution, or `NotSeparableError` with the samples on the wrong side."""
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         kernel = problem.kernel.astype(np.float64)
         solver: Solver = GeneralSolver(self.tol, self.cache_size, self.n_threads)
         features = kernel if 0 < linear_features(kernel) <= _MOST_FEATURES else None
@@ -160,10 +157,7 @@ _FINEST = 0.01
 class ScaledSolver(Solver):
     """Solves a `DualQP` with p = 0 to a KKT gap of `tol`, or less where the scale is small."""
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
-        """The solution, with the steps of all attempts."""
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         scale = float(np.abs(problem.delta).max() * np.abs(problem.kernel.diagonal()).mean())
         tol = self.tol * (min(1.0, scale) if scale > 0 else 1.0)
         finest = _FINEST * tol
@@ -198,10 +192,7 @@ _MOST_ROUNDS = 10
 class PathSolver(Solver):
     """Solves a `DualQP` over a `MatrixKernel` to a KKT gap of `tol`, often to rounding."""
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
-        """The solution, from the feasible point nearest to `start` (zeros without one)."""
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         begun = time.perf_counter()
         decomposition = GeneralSolver(self.tol, cache_size=0.0, n_threads=1)
         spent, steps = 0, _FIRST_STEPS

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -35,10 +34,7 @@ from lindero.runtime.threads import TileThreads, single_threaded_blas
 from lindero.solvers.choose import SMALL_FIT_ROWS, choose_solver
 from lindero.solvers.leave_one_out import solve_without_each
 from lindero.solvers.solution import Callback, Certificate, Limits, Solution, Solver, Status
-from lindero.solvers.wrappers import (
-    ScaledSolver,
-    not_separable_message,
-)
+from lindero.solvers.wrappers import ScaledSolver, not_separable_message
 from lindero.svm.calibration import CALIBRATION
 from lindero.svm.multiclass import (
     join_machines,
@@ -46,7 +42,7 @@ from lindero.svm.multiclass import (
     shape_decisions,
     split_classes,
     take_apart,
-)
+)  # fmt: skip
 from lindero.svm.progress import reporting
 from lindero.transaction import fitting_aside
 from lindero.validation import (
@@ -409,7 +405,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         make_solver = training.choose_solver(self._options().solver)
         tol = self.tol * training.formulation.unit
         starts = _find_starts(training, last)
-        with self._reporting() as callback:
+        with reporting(self.verbose, self.callback) as callback:
             limits = self._limits(callback, len(training.tasks))
             [solved] = fit_machines([training], make_solver, tol, self.cache_size, limits, starts)
         functions = adopt_solutions(self, training, solved)
@@ -428,10 +424,6 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             callback=callback,
             n_problems=n_problems,
         )
-
-    def _reporting(self) -> AbstractContextManager[Callback | None]:
-        """The user's callback, with a progress bar added if it is wanted."""
-        return reporting(True, self.callback) if self.verbose else nullcontext(self.callback)
 
     def _warn_unfinished(self, training: TrainingSet, n_unfinished: int) -> None:
         certificate, n_machines = self.certificate_, len(training.tasks)
@@ -518,15 +510,14 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         of_classes = self._machines_.n_support
         return np.array([len(self.support_)], dtype=np.int32) if of_classes is None else of_classes
 
-    @property
-    def _function(self) -> KernelFunction:
-        """The kernel, with the numbers of the fit."""
+    def __lindero_kernel__(self) -> KernelFunction:
+        """For `find_kernel`."""
         return self._machines_.function
 
     @property
     def _gamma(self) -> float:
-        """The number that gamma was in the fit, where scikit-learn has it as well."""
-        return self._function.gamma
+        """The number that gamma was in the fit, by the name that scikit-learn has for it."""
+        return self._machines_.function.gamma
 
     # -- judging ------------------------------------------------------------------------------
 
@@ -681,7 +672,7 @@ def leave_one_out(self: KernelEstimator, X: Any, y: Any, sample_weight: Any = No
             )
     tol = _SHARE_OF_TOL * self.tol * training.formulation.unit
     unfinished = list[bool]()
-    with self._reporting() as callback:
+    with reporting(self.verbose, self.callback) as callback:
         limits = self._limits(callback, len(self.support_))
         for number, (task, problem, a, _) in enumerate(restated):
             make_solver = training.choose_solver(self._options().solver, len(task.rows))
@@ -879,7 +870,7 @@ def import_state(estimator: KernelEstimator, state: dict[str, Any]) -> None:
         )
 
 
-def kernel_of(estimator: Any) -> KernelFunction | None:
-    """The kernel that a fitted machine of this package has, with the numbers of its fit."""
-    function: KernelFunction | None = getattr(estimator, "_function", None)
-    return function
+def find_kernel(estimator: Any) -> KernelFunction | None:
+    """The kernel of a fitted machine, with the numbers of its fit; None if it is not of lindero."""
+    kernel = getattr(estimator, "__lindero_kernel__", None)
+    return None if kernel is None else kernel()

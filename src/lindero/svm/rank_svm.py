@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from lindero.errors import warn_user
-from lindero.kernels.operator import kernel_operator, origin
+from lindero.kernels.operator import KernelFunction, kernel_operator, origin
 from lindero.models.kernel_machine import KernelMachine
 from lindero.problems.ranking import Queries
 from lindero.runtime.arrays import Array
@@ -224,6 +224,9 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
             f"{self.tol:.3g}. {advice}" + advise_scaling(X, self._function),
             ConvergenceWarning,
         )
+
+    def __lindero_kernel__(self) -> KernelFunction:
+        return self._function
 
     # -- ranking ------------------------------------------------------------------------------
 

@@ -198,13 +198,9 @@ class Search:
     folds: Sequence[SearchFold]
     X: Any
     score: Callable[[Any, int], float]
-    tol: float
-    cache_size: float
-    max_iter: int | None
-    verbose: bool
     callback: SearchCallback | None
 
-    def run(self) -> SearchScores:
+    def run(self, tol: float, cache_size: float, limits: Limits, verbose: bool) -> SearchScores:
         """Score every point on every fold."""
         shape = (len(self.gammas), len(self.Cs), len(self.folds))
         outcome = SearchScores(np.full(shape, np.nan), np.zeros(shape), np.zeros(shape))
@@ -213,13 +209,11 @@ class Search:
         numbers = [gamma if isinstance(gamma, float) else 0.0 for gamma in self.gammas]
         gammas = np.argsort(numbers, kind="stable").tolist()
         jobs = [(g, k) for g in gammas for k in range(len(self.folds))]
-        limits = Limits(max_iter=self.max_iter)
         begun = time.perf_counter()
-        with single_threaded_blas, counting_fits(self.verbose, outcome.scores.size) as report:
-            n_workers, matrix = self._plan(len(jobs))
-            cache_size = self.cache_size / max(1, n_workers)
-            n_threads = 1 if n_workers else None
-            settings = PathSettings(self.tol, cache_size, n_threads, limits, report)
+        with single_threaded_blas, counting_fits(verbose, outcome.scores.size) as report:
+            n_workers, matrix = self._plan(len(jobs), cache_size)
+            share, n_threads = cache_size / max(1, n_workers), 1 if n_workers else None
+            settings = PathSettings(tol, share, n_threads, limits, report)
 
             def solve(job: tuple[int, int]) -> list[Any]:
                 g, k = job
@@ -253,7 +247,7 @@ class Search:
         point = (self.Cs[c], self.gammas[g], k, score)
         return bool(self.callback(SearchProgress(*point, outcome.n_done, n_total, seconds)))
 
-    def _plan(self, n_jobs: int) -> tuple[int, RowMatrix | None]:
+    def _plan(self, n_jobs: int, cache_size: float) -> tuple[int, RowMatrix | None]:
         """Threads for jobs side by side (0: one after another, each with all threads), and the
         matrix they share if it fits."""
         parts = [fold.training_set(self.gammas[0]) for fold in self.folds]
@@ -261,7 +255,7 @@ class Search:
         longest = max(len(fold.train) for fold in self.folds)
         at_most = min(available_threads(), n_jobs)
         if GeneralSolver in {part.choose_solver("auto") for part in parts}:
-            fitting = side_by_side(n_rows, longest, self.cache_size, at_most)
+            fitting = side_by_side(n_rows, longest, cache_size, at_most)
             return fitting, RowMatrix(self.X, parts[0].function) if fitting else None
         return at_most if longest <= SIDE_BY_SIDE_ROWS else 0, None
 

@@ -30,6 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
+from lindero.solvers.solution import Limits
 from lindero.svm.calibration import CALIBRATION
 from lindero.svm.fitting import KernelEstimator
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
@@ -70,9 +71,7 @@ def has_model(self: Any) -> bool:
 
 class KernelSearch:
     """Abstract. Subclasses say what a table is, what its folds are, and which estimator to fit.
-
-    It stands before scikit-learn's mixins, whose `score` knows no scorer.
-    """
+    It stands before scikit-learn's mixins, whose `score` knows no scorer."""
 
     Cs: Any
     gammas: Any
@@ -159,22 +158,15 @@ class KernelSearch:
             more = {"sample_weight": weights[test]} if weighted else {}
             return _number(scorer(model, folds[k].X_test, targets[test], **more))
 
-        outcome = Search(
-            Cs=grid.Cs,
-            gammas=grid.gammas,
-            folds=folds,
-            X=table,
-            score=score,
-            tol=self.tol,
-            cache_size=self.cache_size,
-            max_iter=None if self.max_iter < 0 else self.max_iter,
-            verbose=bool(self.verbose),
-            callback=self.callback,
-        ).run()
+        limits = Limits(None if self.max_iter < 0 else self.max_iter)
+        outcome = Search(grid.Cs, grid.gammas, folds, table, score, self.callback).run(
+            self.tol, self.cache_size, limits, bool(self.verbose)
+        )
         self._warn_unfinished(outcome)
         self.n_splits_ = len(splits)
         self.Cs_ = np.array(grid.Cs)
-        self.gammas_ = np.array(grid.gammas, dtype=None if _all_numbers(grid.gammas) else object)
+        by_name = not all(isinstance(gamma, float) for gamma in grid.gammas)
+        self.gammas_ = np.array(grid.gammas, dtype=object if by_name else None)
         self.scores_ = outcome.scores
         self.cv_results_ = tabulate(grid, outcome.scores, outcome.fit_times, outcome.score_times)
         numbers = [
@@ -289,10 +281,6 @@ def _number(score: Any) -> float:
     return float(score)
 
 
-def _all_numbers(values: tuple[Any, ...]) -> bool:
-    return all(isinstance(value, float) for value in values)
-
-
 # -- the grid -------------------------------------------------------------------------------------
 
 
@@ -326,14 +314,9 @@ def read_grid(Cs: Any, gammas: Any, kernel: Any) -> SearchGrid:
             name = "a callable kernel" if callable(kernel) else f"kernel={kernel!r}"
             raise ValueError(f"gammas has no effect with {name}, which has no gamma: leave it out.")
         return SearchGrid(tuple(float(C) for C in chosen), (None,))
-    if gammas is None:
-        values: tuple[Any, ...] = DEFAULT_GAMMAS if kernel == "rbf" else ("scale",)
-    else:
-        values = tuple(gammas)
+    values = (DEFAULT_GAMMAS if kernel == "rbf" else ("scale",)) if gammas is None else gammas
     _require_some("gammas", values)
-    return SearchGrid(
-        tuple(float(C) for C in chosen), tuple(_read_gamma(value) for value in values)
-    )
+    return SearchGrid(tuple(float(C) for C in chosen), tuple(map(_read_gamma, values)))
 
 
 def _read_gamma(value: Any) -> Any:
@@ -370,11 +353,9 @@ def tabulate(
     for k in range(flat.shape[1]):
         table[f"split{k}_test_score"] = flat[:, k]
     means = np.array([_mean(row) for row in flat])
-    table["mean_test_score"] = means
-    table["std_test_score"] = flat.std(axis=1)
+    table["mean_test_score"], table["std_test_score"] = means, flat.std(axis=1)
     # Points without a score come last.
-    unknown = np.isnan(means)
-    ranks = rankdata(np.where(unknown, np.inf, -means), method="min")
+    ranks = rankdata(np.where(np.isnan(means), np.inf, -means), method="min")
     table["rank_test_score"] = ranks.astype(np.int32)
     return table
 
