@@ -44,10 +44,8 @@ class Probe:
 
 
 class DenseProducts:
-    """Products between rows of a dense array of any real dtype, or between some of them.
-
-    `whole` and `rows` make a subset: what the whole has converted already is not converted again.
-    """
+    """Products between rows of a dense array of any real dtype, or between some of them. `whole`
+    and `rows` make a subset: what the whole has converted already is not converted again."""
 
     def __init__(
         self,

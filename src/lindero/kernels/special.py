@@ -46,9 +46,7 @@ _TILE_ROWS = 256
 
 class RowMatrix:
     """Kernel matrices among rows of X, for kernels that differ from `function` in gamma only.
-
-    `shift` is the origin that the products are taken from (see `kernels.operator.origin`).
-    """
+    `shift` is the origin that the products are taken from (see `kernels.operator.origin`)."""
 
     def __init__(self, X: Any, function: KernelFunction) -> None:
         self.shift = origin(X, function)

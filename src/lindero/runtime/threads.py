@@ -28,11 +28,9 @@ def _blas_libraries() -> list[LibController]:
 
 
 class _SingleThreadedBlas:
-    """Limits BLAS to one thread while anyone in the process is inside.
-
-    The limit belongs to the process, not to a thread: it is set by the first to enter and lifted
-    by the last to leave, so that fits in several threads do not undo each other's.
-    """
+    """Limits BLAS to one thread while anyone in the process is inside. The limit belongs to the
+    process, not to a thread: it is set by the first to enter and lifted by the last to leave, so
+    that fits in several threads do not undo each other's."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

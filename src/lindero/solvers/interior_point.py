@@ -78,10 +78,8 @@ class InteriorPointSolver(Solver):
 
 
 class _PrimalPath:
-    """The interior iterate, and the best rounded point found on the way.
-
-    Multipliers and what they multiply are kept in pairs, M = (a, β) and S = (t, ξ), each 2 × n.
-    """
+    """The interior iterate, and the best rounded point found on the way. Multipliers and what they
+    multiply are kept in pairs, M = (a, β) and S = (t, ξ), each 2 × n."""
 
     def __init__(
         self, problem: DualQP, system: NewtonSystem, tol: float, start: Solution | None
@@ -141,8 +139,6 @@ class _PrimalPath:
     def _mu(self) -> float:
         return float(np.vdot(self.M, self.S)) / self.M.size
 
-    # -- one Newton iteration -----------------------------------------------------------------
-
     def _step(self) -> float:
         """Predictor, corrector, move; the length of the move."""
         problem, system, M, S = self.problem, self.system, self.M, self.S
@@ -189,8 +185,6 @@ class _PrimalPath:
         at_samples = self.system.forward(theta)
         sample_of = self.problem.sample_of
         return self.problem.s * (at_samples if sample_of is None else at_samples[sample_of])
-
-    # -- from the interior to a vertex ----------------------------------------------------------
 
     def _round(self, last: bool = False) -> None:
         """Put decided coefficients on their bounds. At the end of a path on which rounding hid the
@@ -241,10 +235,8 @@ class NewtonSystem(Protocol):
 
 
 class DenseNewtonSystem:
-    """One hyperplane θ = (w, b), x̃ = (x, 1), penalty ½‖w‖²: the bias is free.
-
-    The matrix is (d+1) × (d+1); the data are read in row blocks, without temporaries of their size.
-    """
+    """One hyperplane θ = (w, b), x̃ = (x, 1), penalty ½‖w‖²: the bias is free. The matrix is (d+1)
+    × (d+1); the data are read in row blocks, without temporaries of their size."""
 
     def __init__(self, products: DenseProducts | SparseProducts, threads: TileThreads) -> None:
         self.products = products

@@ -108,11 +108,9 @@ _CG_STEPS = 200
 
 @dataclass(frozen=True)
 class RankingSolution:
-    """Coefficients c of the documents in f = Σ c_i k(·, x_i), and how good the solution is.
-
-    Linear ranking is judged by the weights `w` of the features instead. Its c are those of the
-    multipliers of the pairs: Xᵀc is near w, and no part of the primal objective.
-    """
+    """Coefficients c of the documents in f = Σ c_i k(·, x_i), and how good the solution is. Linear
+    ranking is judged by the weights `w` of the features instead. Its c are those of the multipliers
+    of the pairs: Xᵀc is near w, and no part of the primal objective."""
 
     c: Array
     judgement: Judgement
@@ -252,10 +250,8 @@ def newton_step(
 
 
 def flat_point(slope_at: Callable[[float], float], first: float) -> float:
-    """Where a rising function, `first` < 0 at 0, is nearly zero; tried at 1 first.
-
-    Regula falsi with halving of the end that stays (Illinois), doubling until there are two ends.
-    """
+    """Where a rising function, `first` < 0 at 0, is nearly zero; tried at 1 first. Regula falsi
+    with halving of the end that stays (Illinois), doubling until there are two ends."""
     lower, below = 0.0, first
     upper, above = np.inf, np.inf
     s = 1.0

@@ -66,11 +66,9 @@ class _Stop:
 
 @dataclass
 class Limits:
-    """Shared by all solvers of one fit, whichever threads they run in.
-
-    `max_iter` and `time_limit` are None where there is no limit. The clock starts when the object
-    is made. `interrupt` may be called from any thread.
-    """
+    """Shared by all solvers of one fit, whichever threads they run in. `max_iter` and `time_limit`
+    are None where there is no limit. The clock starts when the object is made. `interrupt` may be
+    called from any thread."""
 
     max_iter: int | None = None
     time_limit: float | None = None
@@ -118,11 +116,9 @@ class Limits:
 
 @dataclass(frozen=True)
 class Solution:
-    """A feasible point of a `DualQP`, f = K z at it, and its bias (one for each group).
-
-    `n_iter` counts what the solver calls a step, `statistics` what else it counted. `interior` is
-    where an interior-point solver was, for a later call to go on from.
-    """
+    """A feasible point of a `DualQP`, f = K z at it, and its bias (one for each group). `n_iter`
+    counts what the solver calls a step, `statistics` what else it counted. `interior` is where an
+    interior-point solver was, for a later call to go on from."""
 
     a: Array
     f: Array

@@ -124,8 +124,6 @@ class _Descent:
     def _single(self) -> bool:
         return self.kernel.dtype == np.float32
 
-    # -- the loop -----------------------------------------------------------------------------
-
     def run(self, limits: Limits, number: int, begun: float) -> Status:
         """Improve until the gap is within tol or a limit is reached; z and f stay consistent."""
         try:
@@ -186,8 +184,6 @@ class _Descent:
         self._cache = RowCache(self.kernel.n_samples, dtype, self.cache_size)
         self._set = np.empty(0, dtype=np.int64)
         self._block = np.empty((0, 0), dtype=dtype)
-
-    # -- one outer iteration ------------------------------------------------------------------
 
     def _improve(self, v: Array, limits: Limits) -> bool:
         """Solve one working set and carry its change to all samples; False if nothing moved."""

@@ -217,11 +217,9 @@ class PathSolver(Solver):
 
 
 def on_active_set(problem: DualQP, guess: Solution, tol: float) -> Solution | None:
-    """The exact solution, if the active set of `guess` leads to it; None if not.
-
-    There is no safeguard on the way: a guess far off may lead round in circles, and moves that are
-    kept within the box instead were found to gain nothing over steps of decomposition.
-    """
+    """The exact solution, if the active set of `guess` leads to it; None if not. There is no
+    safeguard on the way: a guess far off may lead round in circles, and moves that are kept within
+    the box instead were found to gain nothing over steps of decomposition."""
     kernel = problem.kernel
     assert isinstance(kernel, MatrixKernel)
     assert problem.group_sizes is None

@@ -191,8 +191,6 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     ) -> None:
         keep_parameters(self, locals())
 
-    # -- fitting ------------------------------------------------------------------------------
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, sample_cost: Any = None
@@ -215,8 +213,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         Returns
         -------
         self : CostSensitiveSVC
-            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
-            (Ctrl-C) leaves the best model so far.
+            The fitted estimator: as it was if fit fails, with the best model so far on Ctrl-C.
         """
         # Before X is looked at: several classes are refused whatever the rows are.
         require_labels(y)
@@ -248,8 +245,6 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     decision_function = fitting.decision_function
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")
-
-    # -- judging ------------------------------------------------------------------------------
 
     def certify(
         self, X: Any, y: Any = None, sample_weight: Any = None, sample_cost: Any = None
@@ -292,8 +287,6 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         _, weights = _read_weights(X, *sample_weight)
         factors: Array = self.class_weight_[targets]
         return weights * factors
-
-    # -- for scikit-learn ---------------------------------------------------------------------
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -243,11 +243,9 @@ def _go_on(
     problem: DualQP, old: DualQP, solution: Solution, solver: Solver, limits: Limits
 ) -> Solution:
     """From the solution of one problem of a path to that of the next, whose bounds are larger.
-
     Coefficients at their bound are put to the new one, as most rows inside the margin stay there;
     the free ones then restore the sum. Where no bound acts, the solution is one for all larger
-    bounds, with the same bias and the same gap: the rest of the path costs nothing, exactly.
-    """
+    bounds, with the same bias and the same gap: the rest of the path costs nothing, exactly."""
     at_bound = (solution.a >= old.u) & (old.u > 0)
     if solution.status is Status.OPTIMAL and not at_bound.any():
         return replace(solution, n_iter=0, seconds=0.0)
@@ -296,13 +294,11 @@ def certify_from_scratch(
 
 @dataclass(frozen=True)
 class FittedMachines:
-    """What a fitted estimator holds besides its public attributes.
-
-    `formulation` has the parameters of the fit, which may be changed after it (None in a model of
-    another program); `weights` are those of the features, with the linear kernel; `n_support` are
-    the support vectors of each class, `scheme` how machines belong to classes; `solved` is for a
-    warm start; `known` are rows whose outputs are known, and these.
-    """
+    """What a fitted estimator holds besides its public attributes. `formulation` has the parameters
+    of the fit, which may be changed after it (None in a model of another program); `weights` are
+    those of the features, with the linear kernel; `n_support` are the support vectors of each
+    class, `scheme` how machines belong to classes; `solved` is for a warm start; `known` are rows
+    whose outputs are known, and these."""
 
     function: KernelFunction
     formulation: Formulation | None = None
@@ -385,8 +381,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         self : object
-            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
-            (Ctrl-C) leaves the best model so far.
+            The fitted estimator: as it was if fit fails, with the best model so far on Ctrl-C.
         """
         return self._fit_aside(X, y, sample_weight)
 

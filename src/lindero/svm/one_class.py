@@ -155,8 +155,7 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         Returns
         -------
         self : OneClassSVM
-            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
-            (Ctrl-C) leaves the best model so far.
+            The fitted estimator: as it was if fit fails, with the best model so far on Ctrl-C.
         """
         return self._fit_aside(X, None, sample_weight)
 
@@ -170,8 +169,6 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         self, functions: list[KernelExpansion], training: TrainingSet, solved: Solved
     ) -> None:
         self.offset_ = -functions[0].intercept
-
-    # -- decisions ----------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> Array:
         """How far inside the region each row is: negative outside.

@@ -74,8 +74,7 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
     verbose : bool, default=False
         Show a progress bar on fits that take longer than a second.
     callback : callable or None, default=None
-        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
-        True stops it.
+        Called with a :class:`~lindero.solvers.solution.Progress`; returning True stops fitting.
 
     Attributes
     ----------
@@ -155,8 +154,6 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
     ) -> None:
         keep_parameters(self, locals())
 
-    # -- fitting ------------------------------------------------------------------------------
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, qid: Any = None) -> RankSVM:
         """Fit to documents of known relevance.
@@ -174,8 +171,7 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         self : RankSVM
-            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
-            (Ctrl-C) leaves the best model so far.
+            The fitted estimator: as it was if fit fails, with the best model so far on Ctrl-C.
         """
         with fitting_aside(self) as attempt:
             attempt.interrupted = attempt.estimator._fit(X, y, qid)
@@ -227,8 +223,6 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
 
     def __lindero_kernel__(self) -> KernelFunction:
         return self._function
-
-    # -- ranking ------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> Array:
         """Scores: within a query, the higher the more relevant.

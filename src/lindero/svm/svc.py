@@ -49,8 +49,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     coef0 : float, default=0.0
         Constant in the poly and sigmoid kernels.
     shrinking : bool, default=True
-        Accepted so that code for scikit-learn runs unchanged. The working set already leaves
-        aside variables that cannot move, so it changes nothing.
+        Accepted so that code for scikit-learn runs unchanged; it changes nothing.
     probability : "deprecated" or False, default="deprecated"
         Accepted for the same reason; True is an error that points to calibration.
     tol : float, default=1e-3
@@ -76,8 +75,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     multiclass : {"ovo", "ovr"}, default="ovo"
         One machine per pair of classes (as in scikit-learn), or one per class against the rest.
     warm_start : bool, default=False
-        Go on from the last fit where that has the same rows and classes: after a stop, or with
-        other values of the parameters.
+        Go on from the last fit where that has the same rows and classes.
     time_limit : float or None, default=None
         Seconds after which fitting stops with the best model so far and a warning.
     callback : callable or None, default=None

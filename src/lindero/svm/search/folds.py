@@ -55,13 +55,11 @@ Split = tuple[int, Array, Array]
 
 @dataclass(frozen=True)
 class SearchFold:
-    """The training and validation part of one split, as a formulation with C = 1 sees them.
-
-    `train` and `test` are rows of the whole table; `counts` how many rows each training row counts
-    for, `weights` their factors of C; `targets` are codes of classes if there are `n_classes`.
+    """The training and validation part of one split, as a formulation with C = 1 sees them. `train`
+    and `test` are rows of the whole table; `counts` how many rows each training row counts for,
+    `weights` their factors of C; `targets` are codes of classes if there are `n_classes`.
     `template` is the unfitted estimator, `attributes` what its fits have besides what the solutions
-    say.
-    """
+    say."""
 
     template: KernelEstimator
     formulation: Formulation
@@ -222,30 +220,29 @@ class Search:
             with closing(_complete(solve, jobs, n_workers, limits)) as ended:
                 for (g, k), models in ended:
                     for c, model in zip(order, models, strict=True):
-                        self._enter(outcome, (g, int(c), k), model)
-                        if self._report(outcome, (g, int(c), k), time.perf_counter() - begun):
+                        if self._enter(outcome, (g, int(c), k), model, begun):
                             return outcome
         return outcome
 
-    def _enter(self, outcome: SearchScores, place: tuple[int, int, int], model: Any) -> None:
-        """Score a model and write down what it took."""
-        begun = time.perf_counter()
-        outcome.scores[place] = self.score(model, place[2])
-        outcome.score_times[place] = time.perf_counter() - begun
+    def _enter(
+        self, outcome: SearchScores, place: tuple[int, int, int], model: Any, begun: float
+    ) -> bool:
+        """Score a model, write down what it took and tell the callback; whether this wants the
+        search, which was begun then, to end."""
+        g, c, k = place
+        fitted = time.perf_counter()
+        outcome.scores[place] = score = self.score(model, k)
+        outcome.score_times[place] = time.perf_counter() - fitted
         outcome.fit_times[place] = model.certificate_.seconds
         outcome.n_done += 1
         if model.fit_status_:
             outcome.n_unfinished += 1
             outcome.worst_gap = max(outcome.worst_gap, model.certificate_.kkt_gap)
-
-    def _report(self, outcome: SearchScores, place: tuple[int, int, int], seconds: float) -> bool:
-        """Tell the callback; whether it wants the search to end."""
         if self.callback is None:
             return False
-        g, c, k = place
-        score, n_total = float(outcome.scores[place]), outcome.scores.size
-        point = (self.Cs[c], self.gammas[g], k, score)
-        return bool(self.callback(SearchProgress(*point, outcome.n_done, n_total, seconds)))
+        point, n_total = (self.Cs[c], self.gammas[g], k, score), outcome.scores.size
+        progress = SearchProgress(*point, outcome.n_done, n_total, time.perf_counter() - begun)
+        return bool(self.callback(progress))
 
     def _plan(self, n_jobs: int, cache_size: float) -> tuple[int, RowMatrix | None]:
         """Threads for jobs side by side (0: one after another, each with all threads), and the

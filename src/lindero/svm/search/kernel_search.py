@@ -104,8 +104,6 @@ class KernelSearch:
         names = ("kernel", "degree", "coef0", "tol", "cache_size", "max_iter")
         return {name: getattr(self, name) for name in (*names, *self._own_parameters)}
 
-    # -- fitting ------------------------------------------------------------------------------
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Score the grid by cross-validation, and fit the best point to all rows.
@@ -199,8 +197,6 @@ class KernelSearch:
                 f"{self.tol:.3g}. Raise max_iter or tol, scale X, or leave the largest Cs out.",
                 ConvergenceWarning,
             )
-
-    # -- the refitted estimator ---------------------------------------------------------------
 
     @available_if(has_model)  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Array:
