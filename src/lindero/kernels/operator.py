@@ -276,8 +276,7 @@ class ProductKernel(KernelOperator):
         if self.whole is not None:
             assert self.rows is not None
             return self.whole.matrix(self.rows[rows], width)
-        among: Array = take_among(self._matrix, rows, width)
-        return among
+        return np.asarray(take_among(self._matrix, rows, width))
 
     @cached_property
     def _matrix(self) -> Array:

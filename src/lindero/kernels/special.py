@@ -112,13 +112,11 @@ class MatrixKernel(KernelOperator):
         return values
 
     def matrix(self, rows: Array, width: int) -> Array:
-        among: Array = take_among(self._matrix, rows, width)
-        return among
+        return np.asarray(take_among(self._matrix, rows, width))
 
     def times(self, z: Array) -> Array:
         """K z."""
-        product: Array = self._matrix @ z
-        return product
+        return np.asarray(self._matrix @ z)
 
     def subset(self, rows: Array) -> MatrixKernel:
         return MatrixKernel(take_among(self._matrix, rows, len(rows)))

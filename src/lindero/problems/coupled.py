@@ -193,8 +193,7 @@ class CoupledProblem:
         share = np.minimum(1.0, np.abs(excess) / np.where(total > 0.0, total, 1.0))
         move = inside * share[of]
         moved: Array = np.clip(np.where(falls, a - move, a + move), 0.0, self.u)
-        near: Array = snap_to_bounds(moved.ravel(), self.u.ravel()).reshape(a.shape)
-        return near
+        return np.asarray(snap_to_bounds(moved.ravel(), self.u.ravel()).reshape(a.shape))
 
     def hyperplanes(self, a: Array, near: Array | None = None) -> Array:
         """θ(a), with the bias of each component where its free rows, or else the middle of what

@@ -136,8 +136,7 @@ class DualQP:
 
     def snap(self, a: Array) -> Array:
         """Put coefficients within rounding of a bound exactly on it."""
-        near: Array = snap_to_bounds(a, self.u)
-        return near
+        return np.asarray(snap_to_bounds(a, self.u))
 
     def nearest_feasible(self, a: Array) -> Array | None:
         """`a` put into the box, then moved until sᵀa = δ in each group; None if that cannot be."""

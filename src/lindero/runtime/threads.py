@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from types import TracebackType
 from typing import Any, TypeVar
 
 import joblib
@@ -86,12 +85,7 @@ class TileThreads:
         single_threaded_blas.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             if self._pool is not None:
                 self._pool.shutdown(wait=True, cancel_futures=True)

@@ -344,5 +344,4 @@ def _scaled_cholesky(matrix: Array, penalty: Array) -> tuple[Array, Array]:
 def _scaled_solve(factor: tuple[Array, Array], r: Array) -> Array:
     triangle, scaling = factor
     solution, _ = lapack.dpotrs(triangle, scaling * r, lower=1)
-    solved: Array = scaling * solution
-    return solved
+    return np.asarray(scaling * solution)

@@ -65,7 +65,9 @@ _CHECKED_VECTORS = 200
 #: Solutions without a sample start so near to their ends that `tol` itself would be met at once.
 _SHARE_OF_TOL = 1e-3
 
+#: The problem and the solution of each task, and the function it stands for.
 Solved = list[tuple[DualQP, Solution]]
+Functions = list[KernelExpansion]
 
 
 # -- from rows to problems ------------------------------------------------------------------------
@@ -356,9 +358,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     def _options(self) -> MachineOptions:
         return MachineOptions()
 
-    def _finish(
-        self, functions: list[KernelExpansion], training: TrainingSet, solved: Solved
-    ) -> None:
+    def _finish(self, functions: Functions, training: TrainingSet, solved: Solved) -> None:
         """Set what only this kind of estimator has, from the function of each task."""
 
     def _find_widths(self, weights: Array) -> Iterable[float]:
@@ -475,8 +475,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             return values[:, 0]
         scheme, break_ties = self._machines_.scheme, self._options().break_ties
         codes = pick_classes(values, len(self.classes_), scheme, break_ties)
-        labels: Array = self.classes_[codes]
-        return labels
+        return np.asarray(self.classes_[codes])
 
     def _shape(self, values: Array) -> Array:
         """The outputs of all machines as `decision_function` gives them."""
@@ -686,9 +685,7 @@ def leave_one_out(self: KernelEstimator, X: Any, y: Any, sample_weight: Any = No
     return self._shape(values)
 
 
-def adopt_solutions(
-    estimator: KernelEstimator, training: TrainingSet, solved: Solved
-) -> list[KernelExpansion]:
+def adopt_solutions(estimator: KernelEstimator, training: TrainingSet, solved: Solved) -> Functions:
     """Set the attributes that solutions of all tasks determine; the functions they stand for."""
     formulation = training.formulation
     functions = [formulation.recover(*pair, estimator.tol) for pair in solved]

@@ -13,13 +13,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.errors import warn_user
 from lindero.problems.dual_qp import ROUNDING
-from lindero.problems.formulation import KernelExpansion
 from lindero.problems.margin import NuMargin, largest_nu, margin_of
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback, Status
 from lindero.svm import fitting
 from lindero.svm.calibration import RefusedMethod
 from lindero.svm.fitting import (
+    Functions,
     KernelEstimator,
     MachineOptions,
     Solved,
@@ -198,9 +198,7 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         shape = self.decision_function_shape
         return MachineOptions(decision_function_shape=shape, break_ties=self.break_ties)
 
-    def _finish(
-        self, functions: list[KernelExpansion], training: TrainingSet, solved: Solved
-    ) -> None:
+    def _finish(self, functions: Functions, training: TrainingSet, solved: Solved) -> None:
         self.rho_ = np.array([f.width for f in functions]) * _mean_weight(training.weights)
         unknown = 0
         for problem, solution in solved:

@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
 
-from lindero.problems.formulation import KernelExpansion
 from lindero.problems.tube import NuTube
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
-from lindero.svm.fitting import KernelEstimator, Solved, TrainingSet
+from lindero.svm.fitting import Functions, KernelEstimator, Solved, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     keep_parameters,
@@ -154,9 +153,7 @@ class NuSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         function = make_kernel_function(self, X, weights)
         return TrainingSet.of(NuTube(self.C, self.nu), X, function, weights, y)
 
-    def _finish(
-        self, functions: list[KernelExpansion], training: TrainingSet, solved: Solved
-    ) -> None:
+    def _finish(self, functions: Functions, training: TrainingSet, solved: Solved) -> None:
         self.epsilon_ = functions[0].width
 
     def _find_widths(self, weights: Array) -> list[float]:

@@ -10,11 +10,10 @@ import numpy as np
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
-from lindero.problems.formulation import KernelExpansion
 from lindero.problems.novelty import Novelty
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
-from lindero.svm.fitting import KernelEstimator, Solved, TrainingSet
+from lindero.svm.fitting import Functions, KernelEstimator, Solved, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     keep_parameters,
@@ -165,9 +164,7 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         function = make_kernel_function(self, X, weights)
         return TrainingSet.of(Novelty(self.nu), X, function, weights)
 
-    def _finish(
-        self, functions: list[KernelExpansion], training: TrainingSet, solved: Solved
-    ) -> None:
+    def _finish(self, functions: Functions, training: TrainingSet, solved: Solved) -> None:
         self.offset_ = -functions[0].intercept
 
     def decision_function(self, X: Any) -> Array:

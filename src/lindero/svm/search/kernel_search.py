@@ -212,8 +212,7 @@ class KernelSearch:
         predictions : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        predictions: Array = self.best_estimator_.predict(X)
-        return predictions
+        return np.asarray(self.best_estimator_.predict(X))
 
     @available_if(has_model)  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -238,9 +237,8 @@ class KernelSearch:
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
-        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        tags.input_tags.sparse = not precomputed
-        tags.input_tags.pairwise = precomputed
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
 

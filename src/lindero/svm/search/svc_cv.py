@@ -176,8 +176,7 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             As in :meth:`lindero.svm.SVC.decision_function`.
         """
         check_is_fitted(self)
-        values: Array = self.best_estimator_.decision_function(X)
-        return values
+        return np.asarray(self.best_estimator_.decision_function(X))
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
         require_consistent(False, self.break_ties, self.decision_function_shape)
