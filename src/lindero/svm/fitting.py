@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -400,7 +401,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         make_solver = training.choose_solver(self._options().solver)
         tol = self.tol * training.formulation.unit
         starts = _find_starts(training, last)
-        with reporting(self.verbose, self.callback) as callback:
+        with self._reporting() as callback:
             limits = self._limits(callback, len(training.tasks))
             [solved] = fit_machines([training], make_solver, tol, self.cache_size, limits, starts)
         functions = adopt_solutions(self, training, solved)
@@ -419,6 +420,10 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             callback=callback,
             n_problems=n_problems,
         )
+
+    def _reporting(self) -> AbstractContextManager[Callback | None]:
+        """The user's callback, with a progress bar added if it is wanted."""
+        return reporting(True, self.callback) if self.verbose else nullcontext(self.callback)
 
     def _warn_unfinished(self, training: TrainingSet, n_unfinished: int) -> None:
         certificate, n_machines = self.certificate_, len(training.tasks)
@@ -666,7 +671,7 @@ def leave_one_out(self: KernelEstimator, X: Any, y: Any, sample_weight: Any = No
             )
     tol = _SHARE_OF_TOL * self.tol * training.formulation.unit
     unfinished = list[bool]()
-    with reporting(self.verbose, self.callback) as callback:
+    with self._reporting() as callback:
         limits = self._limits(callback, len(self.support_))
         for number, (task, problem, a, _) in enumerate(restated):
             make_solver = training.choose_solver(self._options().solver, len(task.rows))
