@@ -142,12 +142,12 @@ def test_reports_count_up_and_carry_the_number_of_the_problem(kind):
 
 def test_limits_say_the_first_reason_and_keep_to_it():
     report = Progress(n_iter=5, gap=1.0, tol=TOL, seconds=0.0)
-    assert Limits().reached(report) is None
-    assert Limits(max_iter=6).reached(report) is None
-    assert Limits(max_iter=5).reached(report) is Status.ITERATION_LIMIT
+    assert Limits().check(report) is None
+    assert Limits(max_iter=6).check(report) is None
+    assert Limits(max_iter=5).check(report) is Status.ITERATION_LIMIT
     limits = Limits()
     limits.interrupt()
-    assert limits.reached(report) is Status.INTERRUPTED
+    assert limits.check(report) is Status.INTERRUPTED
     assert Limits(max_iter=7).steps_left(5, 100) == 2
     assert Limits(max_iter=3).steps_left(5, 100) == 0
     assert Limits().steps_left(5, 100) == 100

@@ -78,8 +78,7 @@ class Chain:
         return np.concatenate([[0], np.cumsum(self.links == 0.0)])
 
     def energy(self, theta: Array) -> float:
-        total: float = sum_chain_energy(self.links, theta)
-        return total
+        return float(sum_chain_energy(self.links, theta))
 
     def subset(self, nodes: Array) -> Chain:
         """The chain of some of the nodes, in order; those not adjacent are not linked."""
@@ -137,8 +136,7 @@ class Graph:
 
     def energy(self, theta: Array) -> float:
         weights = self.weights
-        total: float = sum_graph_energy(weights.indptr, weights.indices, weights.data, theta)
-        return total
+        return float(sum_graph_energy(weights.indptr, weights.indices, weights.data, theta))
 
     def subset(self, nodes: Array) -> Graph:
         return Graph(self.weights[nodes][:, nodes])

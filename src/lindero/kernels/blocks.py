@@ -38,10 +38,8 @@ def kernel_among(
     threads: TileThreads,
     multiple: int = 1,
 ) -> Array:
-    """The block K(rows, rows), of which `corner` already holds the first len(corner) rows.
-
-    Columns are padded with zeros to a multiple of `multiple`.
-    """
+    """The block K(rows, rows), of which `corner` already holds the first len(corner) rows. Columns
+    are padded with zeros to a multiple of `multiple`."""
     size, known = len(rows), 0 if corner is None else len(corner)
     probe = kernel.probe(rows)
     block = np.empty((size, -(-size // multiple) * multiple), dtype=kernel.dtype)
@@ -79,10 +77,8 @@ def kernel_product(kernel: KernelOperator, z: Array, threads: TileThreads) -> Ar
 
 
 class RowCache:
-    """Slots for at most `megabytes` of rows of a kernel; the least recently used go first.
-
-    Memory is reserved, not touched: the operating system hands pages out as rows are written.
-    """
+    """Slots for at most `megabytes` of rows of a kernel; the least recently used go first. Memory
+    is reserved, not touched: the operating system hands pages out as rows are written."""
 
     def __init__(self, n_samples: int, dtype: Any, megabytes: float) -> None:
         row_bytes = max(1, n_samples * np.dtype(dtype).itemsize)

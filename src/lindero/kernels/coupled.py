@@ -156,8 +156,7 @@ class CoupledKernel(KernelOperator):
         the kernel adds to a machine's outputs, whatever the row."""
         v = self.vectors
         at_nodes = np.bincount(self.nodes, z, len(v.place))
-        result: Array = chain_offsets(v.component, v.place, v.distance, at_nodes)
-        return result
+        return np.asarray(chain_offsets(v.component, v.place, v.distance, at_nodes))
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)

@@ -205,10 +205,8 @@ class GrowingSparseRows:
 
 
 class GrowingKernel:
-    """The kernel `function` over rows that can be appended; columns take up to `megabytes`.
-
-    `shift` is the origin that dense rows are stored relative to (see `kernels.operator.origin`).
-    """
+    """The kernel `function` over rows that can be appended; columns take up to `megabytes`. `shift`
+    is the origin that dense rows are stored relative to (see `kernels.operator.origin`)."""
 
     def __init__(
         self, function: KernelFunction, n_features: int, shift: Array | None, megabytes: float

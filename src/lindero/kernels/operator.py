@@ -194,10 +194,8 @@ class KernelOperator(Protocol):
 def kernel_operator(
     X: Any, function: KernelFunction, dtype: Any = np.float64, shift: Array | None = None
 ) -> KernelOperator:
-    """The operator of `function` over the rows of X (the matrix itself when precomputed).
-
-    `shift` moves the origin of dense data; see `origin`, which the Gaussian kernel uses unasked.
-    """
+    """The operator of `function` over the rows of X (the matrix itself when precomputed). `shift`
+    moves the origin of dense data; see `origin`, which the Gaussian kernel uses unasked."""
     if function.name == "precomputed":
         return PrecomputedKernel(X, dtype)
     if function.call is not None:
@@ -210,13 +208,10 @@ def kernel_operator(
 
 
 def origin(X: Any, function: KernelFunction) -> Array | None:
-    """Where to move the origin of dense data, if that is worth while.
-
-    The Gaussian kernel depends on differences only: with the origin in the data, the cancellation
-    in ‖x‖² + ‖z‖² − 2⟨x,z⟩ is harmless. The linear one may be moved wherever Σz = 0, with
-    a constant w·origin to add to the bias; it is, where the data are farther from their origin
-    than from each other.
-    """
+    """Where to move the origin of dense data, if that is worth while. The Gaussian kernel depends
+    on differences only: with the origin in the data, the cancellation in ‖x‖² + ‖z‖² − 2⟨x,z⟩ is
+    harmless. The linear one may be moved wherever Σz = 0, with a constant w·origin to add to the
+    bias; it is, where the data are farther from their origin than from each other."""
     if sp.issparse(X) or X.shape[0] == 0 or function.name not in ("rbf", "linear"):
         return None
     mean: Array = X.mean(axis=0, dtype=np.float64)
@@ -228,10 +223,8 @@ def origin(X: Any, function: KernelFunction) -> Array | None:
 
 
 class ProductKernel(KernelOperator):
-    """A kernel that is a function of inner products.
-
-    `whole` and `rows` make a subset of few samples, which takes its matrix from that of the whole.
-    """
+    """A kernel that is a function of inner products. `whole` and `rows` make a subset of few
+    samples, which takes its matrix from that of the whole."""
 
     def __init__(
         self,
@@ -283,8 +276,7 @@ class ProductKernel(KernelOperator):
         if self.whole is not None:
             assert self.rows is not None
             return self.whole.matrix(self.rows[rows], width)
-        among: Array = take_among(self._matrix, rows, width)
-        return among
+        return np.asarray(take_among(self._matrix, rows, width))
 
     @cached_property
     def _matrix(self) -> Array:

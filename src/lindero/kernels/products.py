@@ -44,10 +44,8 @@ class Probe:
 
 
 class DenseProducts:
-    """Products between rows of a dense array of any real dtype, or between some of them.
-
-    `whole` and `rows` make a subset: what the whole has converted already is not converted again.
-    """
+    """Products between rows of a dense array of any real dtype, or between some of them. `whole`
+    and `rows` make a subset: what the whole has converted already is not converted again."""
 
     def __init__(
         self,
@@ -70,8 +68,7 @@ class DenseProducts:
     def _ready(self) -> Array | None:
         """All rows, shifted and in the precision of the computation, if that costs little."""
         if self.whole is not None and self.whole._ready is not None:
-            ready: Array = self.whole._ready[self.rows]
-            return ready
+            return np.asarray(self.whole._ready[self.rows])
         X = self.source
         as_given = self.rows is None and self.shift is None and X.dtype == self.dtype
         if as_given and X.flags.c_contiguous:
@@ -100,8 +97,7 @@ class DenseProducts:
     def squares(self) -> Array:
         """‖x_i‖² of each (shifted) row."""
         if self.whole is not None and self.whole._ready is not None:
-            of_whole: Array = self.whole.squares[self.rows]
-            return of_whole
+            return np.asarray(self.whole.squares[self.rows])
         squares = np.empty(self.n_samples, dtype=self.dtype)
         for start in range(0, self.n_samples, _TILE_ROWS):
             tile = self._tile(start, start + _TILE_ROWS)
@@ -125,8 +121,7 @@ class DenseProducts:
         np.dot(self._tile(start, stop), probe.rows.T, out=out)
 
     def cross(self, probe: Probe, other: Probe) -> Array:
-        product: Array = np.dot(probe.rows, other.rows.T)
-        return product
+        return np.asarray(np.dot(probe.rows, other.rows.T))
 
     def fill_rows(self, out: Array) -> None:
         """out = all rows."""

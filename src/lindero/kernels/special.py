@@ -46,9 +46,7 @@ _TILE_ROWS = 256
 
 class RowMatrix:
     """Kernel matrices among rows of X, for kernels that differ from `function` in gamma only.
-
-    `shift` is the origin that the products are taken from (see `kernels.operator.origin`).
-    """
+    `shift` is the origin that the products are taken from (see `kernels.operator.origin`)."""
 
     def __init__(self, X: Any, function: KernelFunction) -> None:
         self.shift = origin(X, function)
@@ -114,13 +112,11 @@ class MatrixKernel(KernelOperator):
         return values
 
     def matrix(self, rows: Array, width: int) -> Array:
-        among: Array = take_among(self._matrix, rows, width)
-        return among
+        return np.asarray(take_among(self._matrix, rows, width))
 
     def times(self, z: Array) -> Array:
         """K z."""
-        product: Array = self._matrix @ z
-        return product
+        return np.asarray(self._matrix @ z)
 
     def subset(self, rows: Array) -> MatrixKernel:
         return MatrixKernel(take_among(self._matrix, rows, len(rows)))

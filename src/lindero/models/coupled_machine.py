@@ -52,8 +52,7 @@ class HyperplaneField:
     def decision_values(self, Z: Array, positions: Any) -> Array:
         """f at each row of Z, by the hyperplane at its position."""
         coef, intercepts = self.at(positions)
-        values: Array = np.einsum("ij,ij->i", Z, coef) + intercepts
-        return values
+        return np.asarray(np.einsum("ij,ij->i", Z, coef) + intercepts)
 
 
 @dataclass(frozen=True)

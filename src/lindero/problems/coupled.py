@@ -45,7 +45,7 @@ from numba import njit
 from lindero.errors import SolverError
 from lindero.graphs.graph import Chain, Graph
 from lindero.kernels.coupled import CoupledKernel
-from lindero.problems.dual_qp import DualQP, Judgement, snapped
+from lindero.problems.dual_qp import DualQP, Judgement, snap_to_bounds
 from lindero.problems.margin import margin_terms
 from lindero.problems.tube import tube_terms
 from lindero.runtime.arrays import Array
@@ -193,7 +193,7 @@ class CoupledProblem:
         share = np.minimum(1.0, np.abs(excess) / np.where(total > 0.0, total, 1.0))
         move = inside * share[of]
         moved: Array = np.clip(np.where(falls, a - move, a + move), 0.0, self.u)
-        return snapped(moved.ravel(), self.u.ravel()).reshape(a.shape)  # type: ignore[no-any-return]
+        return np.asarray(snap_to_bounds(moved.ravel(), self.u.ravel()).reshape(a.shape))
 
     def hyperplanes(self, a: Array, near: Array | None = None) -> Array:
         """θ(a), with the bias of each component where its free rows, or else the middle of what

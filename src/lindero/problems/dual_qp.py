@@ -134,22 +134,21 @@ class DualQP:
             return float(bias_at(v, a, self.s, self.u))
         return np.array([bias_at(v[m], a[m], self.s[m], self.u[m]) for m, _ in self.groups])
 
-    def snapped(self, a: Array) -> Array:
-        """`a` with coefficients within rounding of a bound put exactly on it."""
-        near: Array = snapped(a, self.u)
-        return near
+    def snap(self, a: Array) -> Array:
+        """Put coefficients within rounding of a bound exactly on it."""
+        return np.asarray(snap_to_bounds(a, self.u))
 
     def nearest_feasible(self, a: Array) -> Array | None:
         """`a` put into the box, then moved until sᵀa = δ in each group; None if that cannot be."""
         a = np.clip(a, 0.0, self.u)
         for members, delta in self.groups:
-            moved = _balanced(a[members], self.s[members], self.u[members], delta)
+            moved = _balance(a[members], self.s[members], self.u[members], delta)
             if moved is None:
                 return None
             a[members] = moved
         return a
 
-    def filled(self, v: Array) -> Array:
+    def fill(self, v: Array) -> Array:
         """The feasible point that is best for fixed v: in each group the variables that gain most
         are raised to their bounds, until the sum is met."""
         a = np.zeros(self.n_variables)
@@ -165,7 +164,7 @@ class DualQP:
     def start(self, near: Array | None) -> Array:
         """The feasible point near the one given, or else a plain one."""
         if near is None:
-            return np.zeros(self.n_variables) if self.starts_at_zero else self.filled(self.q)
+            return np.zeros(self.n_variables) if self.starts_at_zero else self.fill(self.q)
         a = self.nearest_feasible(near)
         if a is None:
             raise SolverError("No feasible point: sᵀa = δ cannot be met within 0 ≤ a ≤ u.")
@@ -208,7 +207,7 @@ class DualQP:
         )
 
 
-def _balanced(a: Array, s: Array, u: Array, delta: float) -> Array | None:
+def _balance(a: Array, s: Array, u: Array, delta: float) -> Array | None:
     """`a` moved in proportion to its room until sᵀa = δ: coefficients strictly inside the box
     first, all of them if those do not suffice."""
     excess = float(s @ a) - delta
@@ -222,7 +221,7 @@ def _balanced(a: Array, s: Array, u: Array, delta: float) -> Array | None:
         total = float(movable.sum())
         if total >= abs(excess) * (1.0 - ROUNDING):
             move = movable * min(1.0, abs(excess) / total)
-            moved: Array = snapped(np.clip(np.where(falls, a - move, a + move), 0.0, u), u)
+            moved: Array = snap_to_bounds(np.clip(np.where(falls, a - move, a + move), 0.0, u), u)
             return moved
     # Everything is at its bound: fine if only rounding is missing.
     return a if abs(excess) <= ROUNDING * float(a.sum()) else None
@@ -283,7 +282,7 @@ def centred_gap(v, z, lower, upper, group_of, middles):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
-def snapped(a, u):  # type: ignore[no-untyped-def]
+def snap_to_bounds(a, u):  # type: ignore[no-untyped-def]
     """`a` with coefficients within rounding of a bound put exactly on it."""
     most = 0.0
     for i in range(a.size):

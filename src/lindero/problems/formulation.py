@@ -76,6 +76,11 @@ class Formulation(ABC):
     #: What gaps in the optimality conditions are measured in.
     unit: ClassVar[float] = 1.0
 
+    @property
+    def hard(self) -> bool:
+        """Whether errors are forbidden altogether."""
+        return False
+
     @abstractmethod
     def bounds(self, weights: Array) -> Array:
         """Upper bounds of the dual variables for samples of these weights."""

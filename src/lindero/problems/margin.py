@@ -53,17 +53,17 @@ def margin_terms(
 
 
 @dataclass(frozen=True)
-class Margin(Formulation):
-    """The soft margin, and the hard one where C is infinite. Targets are the signs."""
+class HingeMargin(Formulation):
+    """Abstract. Targets are the signs; the margin is hard where C is infinite."""
 
     C: float
 
+    @property
+    def hard(self) -> bool:
+        return bool(np.isinf(self.C))
+
     def bounds(self, weights: Array) -> Array:
         return upper_bounds(self.C, weights)
-
-    def state(self, kernel: KernelOperator, targets: Array, bounds: Array) -> DualQP:
-        s, p, u = margin_terms(targets, bounds)
-        return DualQP(kernel=kernel, p=p, s=s, u=u)
 
     def recover(self, problem: DualQP, point: DualPoint, tol: float) -> KernelExpansion:
         return KernelExpansion(problem.s * point.a, point.bias)
@@ -73,11 +73,19 @@ class Margin(Formulation):
 
 
 @dataclass(frozen=True)
-class CostMargin(Formulation):
+class Margin(HingeMargin):
+    """The same margin for all samples."""
+
+    def state(self, kernel: KernelOperator, targets: Array, bounds: Array) -> DualQP:
+        s, p, u = margin_terms(targets, bounds)
+        return DualQP(kernel=kernel, p=p, s=s, u=u)
+
+
+@dataclass(frozen=True)
+class CostMargin(HingeMargin):
     """The cost-sensitive margin: `margins` are the Ω of the negative and of the positive samples.
     What errors weigh is part of the weights."""
 
-    C: float
     margins: Array
 
     @property
@@ -85,18 +93,9 @@ class CostMargin(Formulation):
         # The boundary is as near to a class as its margin: a gap of that size would misplace it.
         return float(min(1.0, self.margins.min()))
 
-    def bounds(self, weights: Array) -> Array:
-        return upper_bounds(self.C, weights)
-
     def state(self, kernel: KernelOperator, targets: Array, bounds: Array) -> DualQP:
         s, p, u = margin_terms(targets, bounds, self.margins)
         return DualQP(kernel=kernel, p=p, s=s, u=u)
-
-    def recover(self, problem: DualQP, point: DualPoint, tol: float) -> KernelExpansion:
-        return KernelExpansion(problem.s * point.a, point.bias)
-
-    def restore(self, problem: DualQP, function: KernelExpansion) -> tuple[Array, Any]:
-        return problem.s * function.coefficients, function.intercept
 
 
 @dataclass(frozen=True)

@@ -42,11 +42,9 @@ _LEAST_ROWS = 2_000
 
 @dataclass(frozen=True)
 class Queries:
-    """Who is to be ranked above whom.
-
-    Documents starts[q] ≤ i < starts[q + 1] belong to query q, and level[i] counts the different
-    relevances below that of i in its query, of which there are n_levels[q].
-    """
+    """Who is to be ranked above whom. Documents starts[q] ≤ i < starts[q + 1] belong to query q,
+    and level[i] counts the different relevances below that of i in its query, of which there are
+    n_levels[q]."""
 
     starts: Array
     level: Array
@@ -126,10 +124,8 @@ def document_coefficients(queries: Queries, a: Array) -> Array:
 
 @dataclass(frozen=True)
 class RankingPoint:
-    """Weights, and all that the problem says of them at one width of the ramp.
-
-    `v` are the weights that the multipliers stand for, `primal` belongs to w, `dual` to them.
-    """
+    """Weights, and all that the problem says of them at one width of the ramp. `v` are the weights
+    that the multipliers stand for, `primal` belongs to w, `dual` to them."""
 
     w: Array
     t: Array
@@ -144,10 +140,8 @@ class RankingPoint:
 
 
 class LinearRanking:
-    """The problem over rows of features, dense of any dtype or CSR, worked on by `threads`.
-
-    Dense rows may be moved by `shift`: their differences, which is all that counts, stay.
-    """
+    """The problem over rows of features, dense of any dtype or CSR, worked on by `threads`. Dense
+    rows may be moved by `shift`: their differences, which is all that counts, stay."""
 
     def __init__(
         self, X: Any, queries: Queries, C: float, threads: TileThreads, shift: Array | None = None
@@ -244,11 +238,9 @@ class LinearRanking:
         return RankingPoint(w, t, v, width, primal, self.C * total - 0.5 * float(v @ v))
 
     def kkt_gap(self, point: RankingPoint) -> float:
-        """No less than the gap in the conditions of an optimum of the pairs' multipliers.
-
-        They are exact for the scores Xw and a margin blurred by half a width to either side; the
-        scores Xv that the multipliers stand for differ from Xw by what the weights differ.
-        """
+        """No less than the gap in the conditions of an optimum of the pairs' multipliers. They are
+        exact for the scores Xw and a margin blurred by half a width to either side; the scores Xv
+        that the multipliers stand for differ from Xw by what the weights differ."""
         e = self.scores(point.v - point.w)
         first = self.queries.starts[:-1]
         spread = float(np.max(np.maximum.reduceat(e, first) - np.minimum.reduceat(e, first)))

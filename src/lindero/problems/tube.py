@@ -104,5 +104,4 @@ def _state(kernel: KernelOperator, y: Array, bounds: Array, epsilon: float, **su
 
 def _pulls(problem: DualQP, function: KernelExpansion) -> Array:
     """Dual variables of which no sample has two."""
-    pulls: Array = np.maximum(0.0, problem.s * function.coefficients[problem.sample_of])
-    return pulls
+    return np.asarray(np.maximum(0.0, problem.s * function.coefficients[problem.sample_of]))

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from types import TracebackType
 from typing import Any, TypeVar
 
 import joblib
@@ -28,11 +27,9 @@ def _blas_libraries() -> list[LibController]:
 
 
 class _SingleThreadedBlas:
-    """Limits BLAS to one thread while anyone in the process is inside.
-
-    The limit belongs to the process, not to a thread: it is set by the first to enter and lifted
-    by the last to leave, so that fits in several threads do not undo each other's.
-    """
+    """Limits BLAS to one thread while anyone in the process is inside. The limit belongs to the
+    process, not to a thread: it is set by the first to enter and lifted by the last to leave, so
+    that fits in several threads do not undo each other's."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -88,12 +85,7 @@ class TileThreads:
         single_threaded_blas.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             if self._pool is not None:
                 self._pool.shutdown(wait=True, cancel_futures=True)

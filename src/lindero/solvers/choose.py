@@ -16,7 +16,7 @@ from lindero.kernels.operator import KernelFunction
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.small import MOST_VARIABLES, PolishedInteriorPointSolver, SmallSolver
-from lindero.solvers.solution import Limits, Solution, Solver
+from lindero.solvers.solution import Limits, Solution, Solver, Start
 from lindero.solvers.working_set import WorkingSetSolver
 
 SOLVERS = ("auto", "working_set", "interior_point")
@@ -60,24 +60,18 @@ def choose_solver(
 class GeneralSolver(Solver):
     """Solves any `DualQP` to a KKT gap of `tol`."""
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
-        """The solution of the method that suits the size."""
-        if problem.n_variables <= MOST_VARIABLES:
-            return SmallSolver(self.tol).solve(problem, start, limits, number)
-        solver = WorkingSetSolver(self.tol, self.cache_size, self.n_threads)
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
+        solver: Solver = SmallSolver(self.tol)
+        if problem.n_variables > MOST_VARIABLES:
+            solver = WorkingSetSolver(self.tol, self.cache_size, self.n_threads)
         return solver.solve(problem, start, limits, number)
 
 
 class LinearSolver(Solver):
     """Solves a linear `DualQP` with δ = 0 and finite u."""
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
-        """The solution of the method that suits the size."""
-        if problem.n_variables <= MOST_VARIABLES:
-            return SmallSolver(self.tol).solve(problem, start, limits, number)
-        solver = InteriorPointSolver(self.tol, n_threads=self.n_threads)
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
+        solver: Solver = SmallSolver(self.tol)
+        if problem.n_variables > MOST_VARIABLES:
+            solver = InteriorPointSolver(self.tol, n_threads=self.n_threads)
         return solver.solve(problem, start, limits, number)

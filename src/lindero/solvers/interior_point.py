@@ -33,7 +33,7 @@ from lindero.kernels.products import DenseProducts, SparseProducts
 from lindero.problems.dual_qp import DualQP
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
-from lindero.solvers.solution import Limits, Progress, Solution, Solver, Status
+from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
 
 #: Data of fewer numbers than this are not worth starting threads for.
 SMALL_DATA = 2**18
@@ -58,10 +58,7 @@ _PARTIAL_SUMS = 4
 class InteriorPointSolver(Solver):
     """Solves a linear `DualQP` with δ = 0 and finite u to a KKT gap of `tol`."""
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
-        """The solution; `start` resumes the path of an earlier solution of the same shape."""
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         begun = time.perf_counter()
         kernel = problem.kernel
         if not (isinstance(kernel, ProductKernel) and kernel.function.name == "linear"):
@@ -81,10 +78,8 @@ class InteriorPointSolver(Solver):
 
 
 class _PrimalPath:
-    """The interior iterate, and the best rounded point found on the way.
-
-    Multipliers and what they multiply are kept in pairs, M = (a, β) and S = (t, ξ), each 2 × n.
-    """
+    """The interior iterate, and the best rounded point found on the way. Multipliers and what they
+    multiply are kept in pairs, M = (a, β) and S = (t, ξ), each 2 × n."""
 
     def __init__(
         self, problem: DualQP, system: NewtonSystem, tol: float, start: Solution | None
@@ -123,7 +118,7 @@ class _PrimalPath:
                 seconds = time.perf_counter() - begun
                 # Until there is a rounded point, the largest product stands for its gap.
                 gap = min(self.best_gap, max(2 * self.tol, float((self.M * self.S).max())))
-                reason = limits.reached(Progress(self.n_iter, gap, self.tol, seconds, number))
+                reason = limits.check(Progress(self.n_iter, gap, self.tol, seconds, number))
                 if reason is not None:
                     self._round()
                     return reason
@@ -143,8 +138,6 @@ class _PrimalPath:
 
     def _mu(self) -> float:
         return float(np.vdot(self.M, self.S)) / self.M.size
-
-    # -- one Newton iteration -----------------------------------------------------------------
 
     def _step(self) -> float:
         """Predictor, corrector, move; the length of the move."""
@@ -193,8 +186,6 @@ class _PrimalPath:
         sample_of = self.problem.sample_of
         return self.problem.s * (at_samples if sample_of is None else at_samples[sample_of])
 
-    # -- from the interior to a vertex ----------------------------------------------------------
-
     def _round(self, last: bool = False) -> None:
         """Put decided coefficients on their bounds. At the end of a path on which rounding hid the
         gap, the last point is the best guess, whatever its gap seems to be."""
@@ -204,7 +195,7 @@ class _PrimalPath:
         decided = np.where(undecided, self.M[0], np.where(residual > 0, 0.0, problem.u))
         if last and self.best_gap > self.tol:
             self.best_gap = np.inf
-        self._consider(problem.snapped(decided))
+        self._consider(problem.snap(decided))
 
     def _consider(self, near: Array) -> None:
         """Keep the feasible point near the one given, if its KKT gap is the best so far."""
@@ -244,10 +235,8 @@ class NewtonSystem(Protocol):
 
 
 class DenseNewtonSystem:
-    """One hyperplane θ = (w, b), x̃ = (x, 1), penalty ½‖w‖²: the bias is free.
-
-    The matrix is (d+1) × (d+1); the data are read in row blocks, without temporaries of their size.
-    """
+    """One hyperplane θ = (w, b), x̃ = (x, 1), penalty ½‖w‖²: the bias is free. The matrix is (d+1)
+    × (d+1); the data are read in row blocks, without temporaries of their size."""
 
     def __init__(self, products: DenseProducts | SparseProducts, threads: TileThreads) -> None:
         self.products = products
@@ -355,5 +344,4 @@ def _scaled_cholesky(matrix: Array, penalty: Array) -> tuple[Array, Array]:
 def _scaled_solve(factor: tuple[Array, Array], r: Array) -> Array:
     triangle, scaling = factor
     solution, _ = lapack.dpotrs(triangle, scaling * r, lower=1)
-    solved: Array = scaling * solution
-    return solved
+    return np.asarray(scaling * solution)

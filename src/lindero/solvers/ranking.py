@@ -108,11 +108,9 @@ _CG_STEPS = 200
 
 @dataclass(frozen=True)
 class RankingSolution:
-    """Coefficients c of the documents in f = Σ c_i k(·, x_i), and how good the solution is.
-
-    Linear ranking is judged by the weights `w` of the features instead. Its c are those of the
-    multipliers of the pairs: Xᵀc is near w, and no part of the primal objective.
-    """
+    """Coefficients c of the documents in f = Σ c_i k(·, x_i), and how good the solution is. Linear
+    ranking is judged by the weights `w` of the features instead. Its c are those of the multipliers
+    of the pairs: Xᵀc is near w, and no part of the primal objective."""
 
     c: Array
     judgement: Judgement
@@ -181,7 +179,7 @@ class _RankingDescent:
                     return self._end(point, tol)
                 seconds = time.perf_counter() - begun
                 share = gap / self.best.primal
-                reason = limits.reached(Progress(self.n_iter, share, tol, seconds))
+                reason = limits.check(Progress(self.n_iter, share, tol, seconds))
                 if reason is not None:
                     met = done and reason is not Status.INTERRUPTED
                     return self._end(point, tol) if met else reason
@@ -252,10 +250,8 @@ def newton_step(
 
 
 def flat_point(slope_at: Callable[[float], float], first: float) -> float:
-    """Where a rising function, `first` < 0 at 0, is nearly zero; tried at 1 first.
-
-    Regula falsi with halving of the end that stays (Illinois), doubling until there are two ends.
-    """
+    """Where a rising function, `first` < 0 at 0, is nearly zero; tried at 1 first. Regula falsi
+    with halving of the end that stays (Illinois), doubling until there are two ends."""
     lower, below = 0.0, first
     upper, above = np.inf, np.inf
     s = 1.0
@@ -405,7 +401,7 @@ class RankingPairsSolver:
         Z = exact_factor(kernel)
         if Z is None:
             return self._by_pairs(kernel, queries, C, limits, None)
-        second = self._by_documents(Z, queries, C, limits.after(first.n_iter))
+        second = self._by_documents(Z, queries, C, limits.deduct(first.n_iter))
         return replace(second, n_iter=first.n_iter + second.n_iter)
 
     def _by_pairs(
@@ -418,13 +414,13 @@ class RankingPairsSolver:
     ) -> RankingSolution:
         """Decomposition, of at most `patience` steps a pair."""
         problem = pair_problem(kernel, queries, C)
-        limits = limits.after(0)
+        limits = limits.deduct(0)
         if patience is not None:
             limits.max_iter = limits.steps_left(0, patience * problem.n_variables)
         kkt_tol, spent, solution = _FIRST * self.tol, 0, None
         while True:
             solver = GeneralSolver(kkt_tol, self.cache_size)
-            solution = solver.solve(problem, solution, limits.after(spent))
+            solution = solver.solve(problem, solution, limits.deduct(spent))
             spent += solution.n_iter
             # The problem forces the bias to zero: it is taken as exactly that.
             judgement = problem.judge(solution.a, solution.f, 0.0)

@@ -32,7 +32,7 @@ from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.face import inside, solve_on_face
 from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.smo import LANES, smo_block
-from lindero.solvers.solution import Limits, Progress, Solution, Solver, Status
+from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
 
 #: Problems up to this size are taken as small.
 MOST_VARIABLES = 400
@@ -53,10 +53,7 @@ _ROUNDS_AT_ONCE = 5
 class SmallSolver(Solver):
     """Solves any small `DualQP`, mostly to rounding; `tol` is the gap that must be reached."""
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
-        """The solution of the first method that gets there."""
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         kernel = problem.kernel
         if not problem.has_interior:
             return OneBlockSolver(self.tol).solve(problem, start, limits, number)
@@ -68,7 +65,7 @@ class SmallSolver(Solver):
         stuck = first.status in (Status.PRECISION, Status.ITERATION_LIMIT)
         if not stuck or limits.steps_left(first.n_iter, 1) == 0:
             return first
-        rest = limits.after(first.n_iter)
+        rest = limits.deduct(first.n_iter)
         linear = problem if n_features else replace(problem, kernel=kernel_features(kernel)[0])
         inner = InteriorPointSolver(self.tol, n_threads=1).solve(linear, start, rest, number)
         second = _polish(problem, inner, rest, self.tol, number)
@@ -79,10 +76,7 @@ class SmallSolver(Solver):
 class PolishedInteriorPointSolver(Solver):
     """`InteriorPointSolver`, with small problems made exact at its end; it keeps no kernel rows."""
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
-        """The solution, to rounding if the problem is small."""
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         solver = InteriorPointSolver(self.tol, n_threads=self.n_threads)
         solution = solver.solve(problem, start, limits, number)
         if problem.n_variables > MOST_VARIABLES:
@@ -95,7 +89,7 @@ def _polish(problem: DualQP, inner: Solution, limits: Limits, tol: float, number
     finished = inner.status in (Status.OPTIMAL, Status.PRECISION)
     if not finished or limits.steps_left(inner.n_iter, 1) == 0:
         return inner
-    rest = limits.after(inner.n_iter)
+    rest = limits.deduct(inner.n_iter)
     last = OneBlockSolver(tol, rounds=1).solve(problem, inner, rest, number)
     best = _choose_better(problem, inner, last, tol)
     return replace(best, n_iter=inner.n_iter + last.n_iter)
@@ -139,10 +133,7 @@ class OneBlockSolver(Solver):
 
     rounds: int = 0
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
-        """The solution, from the feasible point nearest to `start` (zeros without one)."""
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         begun = time.perf_counter()
         z = problem.s * problem.start(start.a if start else None)
         rows = np.arange(len(z)) if problem.sample_of is None else problem.sample_of
@@ -156,7 +147,7 @@ class OneBlockSolver(Solver):
         try:
             while status is None:
                 seconds = time.perf_counter() - begun
-                status = limits.reached(Progress(n_iter, gap, self.tol, seconds, number))
+                status = limits.check(Progress(n_iter, gap, self.tol, seconds, number))
                 if status is None:
                     taken, gap, settled, blurred = descend(
                         K, problem.q, z, problem.lower, problem.upper, group_of,
@@ -173,7 +164,7 @@ class OneBlockSolver(Solver):
         except KeyboardInterrupt:
             limits.interrupt()
             status = Status.INTERRUPTED
-        a = problem.snapped(problem.s * z)
+        a = problem.snap(problem.s * z)
         f = block_scores(K, np.zeros(len(z)), problem.s * a)
         if problem.sample_of is not None:
             of_variable, f = f, np.empty(problem.kernel.n_samples)

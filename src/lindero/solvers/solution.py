@@ -66,11 +66,9 @@ class _Stop:
 
 @dataclass
 class Limits:
-    """Shared by all solvers of one fit, whichever threads they run in.
-
-    `max_iter` and `time_limit` are None where there is no limit. The clock starts when the object
-    is made. `interrupt` may be called from any thread.
-    """
+    """Shared by all solvers of one fit, whichever threads they run in. `max_iter` and `time_limit`
+    are None where there is no limit. The clock starts when the object is made. `interrupt` may be
+    called from any thread."""
 
     max_iter: int | None = None
     time_limit: float | None = None
@@ -92,8 +90,8 @@ class Limits:
         """Whether the user, or the callback, has asked to stop."""
         return self._stop.reason is not None
 
-    def after(self, spent: int) -> Limits:
-        """The same limits for a solver that follows another, with `spent` steps taken."""
+    def deduct(self, spent: int) -> Limits:
+        """The same limits for a solver that follows another, which took `spent` steps."""
         rest = copy.copy(self)
         rest.max_iter = None if self.max_iter is None else self.max_iter - spent
         return rest
@@ -101,7 +99,7 @@ class Limits:
     def steps_left(self, n_iter: int, at_most: int) -> int:
         return at_most if self.max_iter is None else max(0, min(at_most, self.max_iter - n_iter))
 
-    def reached(self, report: Progress) -> Status | None:
+    def check(self, report: Progress) -> Status | None:
         """Report progress; the reason to stop now, if there is one."""
         if self.callback is not None and self._stop.reason is None:
             with self._lock:
@@ -118,11 +116,9 @@ class Limits:
 
 @dataclass(frozen=True)
 class Solution:
-    """A feasible point of a `DualQP`, f = K z at it, and its bias (one for each group).
-
-    `n_iter` counts what the solver calls a step, `statistics` what else it counted. `interior` is
-    where an interior-point solver was, for a later call to go on from.
-    """
+    """A feasible point of a `DualQP`, f = K z at it, and its bias (one for each group). `n_iter`
+    counts what the solver calls a step, `statistics` what else it counted. `interior` is where an
+    interior-point solver was, for a later call to go on from."""
 
     a: Array
     f: Array
@@ -141,6 +137,10 @@ class Solution:
         self.__dict__.update(state, status=Status[state["status"]])
 
 
+#: An earlier solution to go on from, or nothing.
+Start = Solution | None
+
+
 @dataclass(frozen=True)
 class Solver:
     """Abstract. Solves problems to a KKT gap of `tol`, with at most `cache_size` MB of kernel rows
@@ -153,7 +153,7 @@ class Solver:
     def solve(
         self,
         problem: DualQP,
-        start: Solution | None = None,
+        start: Start = None,
         limits: Limits | None = None,
         number: int = 0,
     ) -> Solution:
@@ -161,9 +161,7 @@ class Solver:
         those of a fit, for progress reports."""
         return self._solve(problem, start, limits or Limits(), number)
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         raise NotImplementedError
 
 
@@ -222,7 +220,7 @@ class Certificate:
         return cls(**vars(judgement), n_iter=n_iter, seconds=seconds, status=status)
 
     @classmethod
-    def joined(cls, parts: Sequence[Certificate], seconds: float) -> Certificate:
+    def join(cls, parts: Sequence[Certificate], seconds: float) -> Certificate:
         """One certificate for several problems; its status is that of the worst of them."""
         if len(parts) == 1:
             return replace(parts[0], seconds=seconds)

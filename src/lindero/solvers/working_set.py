@@ -35,7 +35,7 @@ from lindero.problems.dual_qp import DualQP, centred_gap
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
 from lindero.solvers.smo import LANES, add_rows, heights, smo_block
-from lindero.solvers.solution import Limits, Progress, Solution, Solver, Status
+from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
 
 #: From this size on kernel rows are computed in float32.
 SINGLE_PRECISION_FROM = 1000
@@ -68,10 +68,7 @@ def working_set_size(n_variables: int) -> int:
 class WorkingSetSolver(Solver):
     """Solves any `DualQP` with s = ±1 to a KKT gap of `tol`."""
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
-        """The solution, from the feasible point nearest to `start` (zeros without one)."""
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         begun = time.perf_counter()
         if start is None and not problem.starts_at_zero:
             first = coarse_start(problem, self, limits, number)
@@ -81,12 +78,9 @@ class WorkingSetSolver(Solver):
         with TileThreads(n_threads) as threads:
             descent = _Descent(problem, self.tol, self.cache_size, first, threads)
             status = descent.run(limits, number, begun)
-        a, f, seconds = (
-            problem.snapped(problem.s * descent.z),
-            descent.f,
-            time.perf_counter() - begun,
-        )
-        bias, counted = problem.bias(a, f), descent.statistics
+        a, f = problem.snap(problem.s * descent.z), descent.f
+        bias, seconds = problem.bias(a, f), time.perf_counter() - begun
+        counted = descent.statistics
         return Solution(a, f, bias, status, descent.n_iter, seconds, statistics=counted)
 
 
@@ -130,8 +124,6 @@ class _Descent:
     def _single(self) -> bool:
         return self.kernel.dtype == np.float32
 
-    # -- the loop -----------------------------------------------------------------------------
-
     def run(self, limits: Limits, number: int, begun: float) -> Status:
         """Improve until the gap is within tol or a limit is reached; z and f stay consistent."""
         try:
@@ -146,7 +138,7 @@ class _Descent:
                 if gap <= self.tol - rounding:
                     return Status.OPTIMAL
                 seconds = time.perf_counter() - begun
-                reason = limits.reached(Progress(self.n_iter, gap, self.tol, seconds, number))
+                reason = limits.check(Progress(self.n_iter, gap, self.tol, seconds, number))
                 if reason is not None:
                     return reason
                 if not self._improve(v, limits):
@@ -192,8 +184,6 @@ class _Descent:
         self._cache = RowCache(self.kernel.n_samples, dtype, self.cache_size)
         self._set = np.empty(0, dtype=np.int64)
         self._block = np.empty((0, 0), dtype=dtype)
-
-    # -- one outer iteration ------------------------------------------------------------------
 
     def _improve(self, v: Array, limits: Limits) -> bool:
         """Solve one working set and carry its change to all samples; False if nothing moved."""
@@ -314,7 +304,7 @@ def coarse_start(problem: DualQP, solver: Solver, limits: Limits, number: int) -
     a[variables] = solver.solve(coarse, None, limits, number).a
     if limits.stopped:
         return problem.start(None)
-    return problem.filled(problem.scores(problem.kernel_sums(a)))
+    return problem.fill(problem.scores(problem.kernel_sums(a)))
 
 
 def over_some(problem: DualQP, samples: Array, variables: Array) -> DualQP | None:

@@ -55,7 +55,7 @@ from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.choose import GeneralSolver
 from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.small import kernel_features, linear_features
-from lindero.solvers.solution import Limits, Solution, Solver, Status
+from lindero.solvers.solution import Limits, Solution, Solver, Start, Status
 
 # -- hard margins ----------------------------------------------------------------------------------
 
@@ -76,10 +76,7 @@ _NAMED = 10
 class HardMarginSolver(Solver):
     """Solves a `DualQP` whose u is infinite, or raises `NotSeparableError`."""
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
-        """The solution, or `NotSeparableError` with the samples on the wrong side."""
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         kernel = problem.kernel.astype(np.float64)
         solver: Solver = GeneralSolver(self.tol, self.cache_size, self.n_threads)
         features = kernel if 0 < linear_features(kernel) <= _MOST_FEATURES else None
@@ -98,7 +95,7 @@ class HardMarginSolver(Solver):
         for bound in _BOUNDS:
             u = np.full(problem.n_variables, bound * largest_margin / typical)
             bounded = replace(problem, kernel=kernel, u=u)
-            solution = solver.solve(bounded, start, limits.after(spent), number)
+            solution = solver.solve(bounded, start, limits.deduct(spent), number)
             spent += solution.n_iter
             start = solution = replace(solution, n_iter=spent)
             below = bool(solution.a.max() < 0.999 * u[0])
@@ -160,10 +157,7 @@ _FINEST = 0.01
 class ScaledSolver(Solver):
     """Solves a `DualQP` with p = 0 to a KKT gap of `tol`, or less where the scale is small."""
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
-        """The solution, with the steps of all attempts."""
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         scale = float(np.abs(problem.delta).max() * np.abs(problem.kernel.diagonal()).mean())
         tol = self.tol * (min(1.0, scale) if scale > 0 else 1.0)
         finest = _FINEST * tol
@@ -175,7 +169,7 @@ class ScaledSolver(Solver):
                 break
             tol = max(finest, min(0.5 * wanted, 0.1 * tol))
             spent = solution.n_iter
-            solution = self._to(tol).solve(problem, solution, limits.after(spent), number)
+            solution = self._to(tol).solve(problem, solution, limits.deduct(spent), number)
             solution = replace(solution, n_iter=spent + solution.n_iter)
         return solution
 
@@ -198,16 +192,13 @@ _MOST_ROUNDS = 10
 class PathSolver(Solver):
     """Solves a `DualQP` over a `MatrixKernel` to a KKT gap of `tol`, often to rounding."""
 
-    def _solve(
-        self, problem: DualQP, start: Solution | None, limits: Limits, number: int
-    ) -> Solution:
-        """The solution, from the feasible point nearest to `start` (zeros without one)."""
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         begun = time.perf_counter()
         decomposition = GeneralSolver(self.tol, cache_size=0.0, n_threads=1)
         spent, steps = 0, _FIRST_STEPS
         with single_threaded_blas:
             while True:
-                stretch = limits.after(spent)
+                stretch = limits.deduct(spent)
                 stretch.max_iter = stretch.steps_left(0, steps)
                 solution = decomposition.solve(problem, start, stretch, number)
                 spent += solution.n_iter
@@ -226,11 +217,9 @@ class PathSolver(Solver):
 
 
 def on_active_set(problem: DualQP, guess: Solution, tol: float) -> Solution | None:
-    """The exact solution, if the active set of `guess` leads to it; None if not.
-
-    There is no safeguard on the way: a guess far off may lead round in circles, and moves that are
-    kept within the box instead were found to gain nothing over steps of decomposition.
-    """
+    """The exact solution, if the active set of `guess` leads to it; None if not. There is no
+    safeguard on the way: a guess far off may lead round in circles, and moves that are kept within
+    the box instead were found to gain nothing over steps of decomposition."""
     kernel = problem.kernel
     assert isinstance(kernel, MatrixKernel)
     assert problem.group_sizes is None
@@ -251,7 +240,7 @@ def on_active_set(problem: DualQP, guess: Solution, tol: float) -> Solution | No
         above, below = z > upper, z < lower
         rising, falling = high & (residual > close), low & (residual < -close)
         if not (above | below | rising | falling).any():
-            a = problem.snapped(problem.s * z)
+            a = problem.snap(problem.s * z)
             bias = problem.bias(a, f)
             if not problem.judge(a, f, bias).kkt_gap <= tol:
                 return None

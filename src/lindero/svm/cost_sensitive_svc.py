@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from numbers import Real
@@ -20,7 +19,7 @@ from lindero.solvers.solution import Callback, Certificate
 from lindero.svm import fitting
 from lindero.svm.calibration import RefusedMethod
 from lindero.svm.costs import class_terms, require_two
-from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
+from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     find_classes,
@@ -192,8 +191,6 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     ) -> None:
         keep_parameters(self, locals())
 
-    # -- fitting ------------------------------------------------------------------------------
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, sample_cost: Any = None
@@ -216,8 +213,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         Returns
         -------
         self : CostSensitiveSVC
-            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
-            (Ctrl-C) leaves the best model so far.
+            The fitted estimator: as it was if fit fails, with the best model so far on Ctrl-C.
         """
         # Before X is looked at: several classes are refused whatever the rows are.
         require_labels(y)
@@ -229,8 +225,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             require_two(np.unique(y))
         return self._fit_aside(X, y, (sample_weight, sample_cost))
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
-        begun = time.perf_counter()
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
         X, y = read_training_table(self, X, y)
         self.classes_, codes = find_classes(y)
         counts, weights = _read_weights(X, *sample_weight)
@@ -242,14 +237,14 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         with np.errstate(over="ignore"):
             weights = weights * self.class_weight_[codes]
         margin = CostMargin(self.C, self.margins_)
-        training = TrainingSet.of(margin, X, function, weights, codes, n_classes=2)
-        return self._train(margin, training, begun, last).interrupted
+        return TrainingSet.of(margin, X, function, weights, codes, n_classes=2)
+
+    def _options(self) -> MachineOptions:
+        return MachineOptions(self.solver)
 
     decision_function = fitting.decision_function
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")
-
-    # -- judging ------------------------------------------------------------------------------
 
     def certify(
         self, X: Any, y: Any = None, sample_weight: Any = None, sample_cost: Any = None
@@ -292,8 +287,6 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         _, weights = _read_weights(X, *sample_weight)
         factors: Array = self.class_weight_[targets]
         return weights * factors
-
-    # -- for scikit-learn ---------------------------------------------------------------------
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -35,10 +35,7 @@ from lindero.runtime.threads import TileThreads, single_threaded_blas
 from lindero.solvers.choose import SMALL_FIT_ROWS, choose_solver
 from lindero.solvers.leave_one_out import solve_without_each
 from lindero.solvers.solution import Callback, Certificate, Limits, Solution, Solver, Status
-from lindero.solvers.wrappers import (
-    ScaledSolver,
-    not_separable_message,
-)
+from lindero.solvers.wrappers import ScaledSolver, not_separable_message
 from lindero.svm.calibration import CALIBRATION
 from lindero.svm.multiclass import (
     join_machines,
@@ -46,15 +43,18 @@ from lindero.svm.multiclass import (
     shape_decisions,
     split_classes,
     take_apart,
-)
+)  # fmt: skip
 from lindero.svm.progress import reporting
 from lindero.transaction import fitting_aside
 from lindero.validation import (
     advise_scaling,
     encode_known_labels,
+    find_classes,
     read_new_table,
     read_numeric_targets,
     read_sample_weights,
+    read_training_table,
+    require_every_class,
 )
 
 #: Tasks of at most this many rows run side by side, one thread each; larger ones one by one.
@@ -66,19 +66,35 @@ _CHECKED_VECTORS = 200
 #: Solutions without a sample start so near to their ends that `tol` itself would be met at once.
 _SHARE_OF_TOL = 1e-3
 
+#: The problem and the solution of each task, and the function it stands for.
 Solved = list[tuple[DualQP, Solution]]
+Functions = list[KernelExpansion]
 
 
 # -- from rows to problems ------------------------------------------------------------------------
 
 
+def read_classes(
+    estimator: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[Any, Array, Array, Array]:
+    """Rows, labels, their codes and the weights of rows, checked; sets `classes_`."""
+    X, y = read_training_table(estimator, X, y)
+    estimator.classes_, codes = find_classes(y)
+    weights = read_sample_weights(sample_weight, X)
+    require_every_class("sample_weight", weights, codes, estimator.classes_)
+    return X, y, codes, weights
+
+
 @dataclass(frozen=True)
 class TrainingSet:
-    """The rows of a fit, and its tasks: `bounds` are those of the dual variables of each row,
-    `codes` the classes of rows (None without classes), `shift` the origin of a linear kernel."""
+    """The rows of a fit and its tasks, as a formulation sees them: `bounds` are those of the dual
+    variables of each row, `codes` the classes of rows (None without classes), `shift` the origin of
+    a linear kernel."""
 
+    formulation: Formulation
     X: Any
     function: KernelFunction
+    weights: Array
     bounds: Array
     tasks: Sequence[Task]
     codes: Array | None
@@ -105,16 +121,34 @@ class TrainingSet:
             tasks = [task.sort_by_sign() for task in tasks]
         shift = origin(X, function) if formulation.movable_origin else None
         codes = targets if n_classes else None
-        return cls(X, function, bounds, tasks, codes, n_classes, scheme, shift)
+        return cls(
+            formulation, X, function, weights, bounds, tasks, codes, n_classes, scheme, shift
+        )
 
-    def kernel(self) -> KernelOperator:
-        return kernel_operator(self.X, self.function, shift=self.shift)
+    def with_formulation(self, formulation: Formulation) -> TrainingSet:
+        """The same tasks, stated in another way."""
+        return replace(self, formulation=formulation, bounds=formulation.bounds(self.weights))
 
-    def state(self, formulation: Formulation, kernel: KernelOperator, task: Task) -> DualQP:
-        """The problem of a task; `kernel` is that of all rows."""
-        whole = len(task.rows) == len(self.bounds) and task.in_order
-        over = kernel if whole else kernel.subset(task.rows)
-        return formulation.state(over, task.targets, self.bounds[task.rows])
+    def choose_solver(self, name: str, n_rows: int | None = None) -> Callable[..., Solver]:
+        """A constructor of solvers for tasks of `n_rows`, the most that one has unless given."""
+        if self.formulation.scale_free:
+            return ScaledSolver
+        shape = (n_rows or max(len(task.rows) for task in self.tasks), self.X.shape[1])
+        return choose_solver(name, self.function, shape, self.formulation.hard)
+
+    def kernels(self) -> Callable[[Task], KernelOperator]:
+        """A function that gives the kernel over the rows of a task."""
+        kernel, n_rows = kernel_operator(self.X, self.function, shift=self.shift), len(self.bounds)
+
+        def over(task: Task) -> KernelOperator:
+            whole = len(task.rows) == n_rows and task.in_order
+            return kernel if whole else kernel.subset(task.rows)
+
+        return over
+
+    def state(self, kernel: KernelOperator, task: Task) -> DualQP:
+        """The problem of a task; `kernel` is the one over its rows."""
+        return self.formulation.state(kernel, task.targets, self.bounds[task.rows])
 
 
 def make_tasks(rows: Array, targets: Any, n_classes: int = 0, scheme: str = "ovo") -> list[Task]:
@@ -129,60 +163,97 @@ def make_tasks(rows: Array, targets: Any, n_classes: int = 0, scheme: str = "ovo
 # -- from problems to solutions -------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class TaskTurns:
+    """How tasks are solved one by one, for a caller that has threads of its own: the threads of a
+    solver, what to call after each problem, and the kernels of tasks where these are known."""
+
+    n_threads: int | None
+    report: Callable[[], None]
+    kernels: Callable[[Task], KernelOperator] | None = None
+
+
 def fit_machines(
-    formulation: Formulation,
-    training: TrainingSet,
+    path: Sequence[TrainingSet],
     make_solver: Callable[..., Solver],
     tol: float,
     cache_size: float,
-    starts: Sequence[Solution | None],
     limits: Limits,
-) -> Solved:
-    """Solve each task, stated only when its turn comes. After an interruption the ones left get the
+    starts: Sequence[Solution | None] | None = None,
+    turns: TaskTurns | None = None,
+) -> list[Solved]:
+    """Solve each task at each point of a path, stated only when its turn comes: for a plain fit
+    there is one point, for a search one for each C. After an interruption the tasks left get the
     zero solution, so that what was solved is not lost."""
-    tasks, kernel = training.tasks, training.kernel()
-    solved: list[Any] = [None] * len(tasks)
+    first, tasks = path[0], path[0].tasks
+    kernels = (turns.kernels if turns else None) or first.kernels()
+    solved: list[Solved] = [[] for _ in tasks]
 
     def work(number: int, n_threads: int | None, share: float) -> None:
-        problem = training.state(formulation, kernel, tasks[number])
-        if limits.interrupted:
-            solved[number] = (problem, _nothing(problem))
-            return
+        task, kernel, steps = tasks[number], kernels(tasks[number]), solved[number]
         solver = make_solver(tol=tol, cache_size=cache_size * share, n_threads=n_threads)
-        try:
-            solved[number] = (problem, solver.solve(problem, starts[number], limits, number))
-        except KeyboardInterrupt:
-            limits.interrupt()
-            if training.codes is None:
+        for training in path:
+            problem = training.state(kernel, task)
+            try:
+                if limits.interrupted:
+                    solution = _nothing(problem)
+                elif steps:
+                    solution = _go_on(problem, *steps[-1], solver, limits)
+                else:
+                    start = starts[number] if starts else None
+                    solution = solver.solve(problem, start, limits, number)
+            except KeyboardInterrupt:
+                limits.interrupt()
+                if first.codes is None:
+                    raise
+                solution = _nothing(problem)
+            except NotSeparableError as error:
+                limits.interrupt()
+                rows = task.rows[list(error.samples)]
+                raise NotSeparableError(not_separable_message(rows), rows.tolist()) from None
+            except BaseException:
+                limits.interrupt()  # the others would be in vain
                 raise
-            solved[number] = (problem, _nothing(problem))
-        except NotSeparableError as error:
-            limits.interrupt()
-            rows = tasks[number].rows[list(error.samples)]
-            raise NotSeparableError(not_separable_message(rows), rows.tolist()) from None
-        except BaseException:
-            limits.interrupt()  # the others would be in vain
-            raise
+            steps.append((problem, solution))
+            if turns:
+                turns.report()
 
-    sizes = [len(task.rows) * formulation.per_sample for task in tasks]
-    if sum(sizes) < SMALL_FIT_ROWS:
+    sizes = [len(task.rows) * first.formulation.per_sample for task in tasks]
+    if turns:
+        for number in range(len(tasks)):
+            work(number, turns.n_threads, 1.0)
+    elif sum(sizes) < SMALL_FIT_ROWS:
         with single_threaded_blas:
             for number in range(len(tasks)):
                 work(number, 1, 1.0)
-        return solved
-    if len(tasks) == 1 or max(sizes) > SIDE_BY_SIDE_ROWS:
+    elif len(tasks) == 1 or max(sizes) > SIDE_BY_SIDE_ROWS:
         for number in range(len(tasks)):
             work(number, None, 1.0)
-        return solved
-    with TileThreads() as threads:
-        try:
-            threads.map(partial(work, n_threads=1, share=1 / threads.n_threads), range(len(tasks)))
-        except KeyboardInterrupt:
-            limits.interrupt()
-    for number, done in enumerate(solved):
-        if done is None:
-            work(number, 1, 1.0)
-    return solved
+    else:
+        with TileThreads() as threads:
+            share = 1 / threads.n_threads
+            try:
+                threads.map(partial(work, n_threads=1, share=share), range(len(tasks)))
+            except KeyboardInterrupt:
+                limits.interrupt()
+        for number, steps in enumerate(solved):
+            if not steps:
+                work(number, 1, 1.0)
+    return [list(point) for point in zip(*solved, strict=True)]
+
+
+def _go_on(
+    problem: DualQP, old: DualQP, solution: Solution, solver: Solver, limits: Limits
+) -> Solution:
+    """From the solution of one problem of a path to that of the next, whose bounds are larger.
+    Coefficients at their bound are put to the new one, as most rows inside the margin stay there;
+    the free ones then restore the sum. Where no bound acts, the solution is one for all larger
+    bounds, with the same bias and the same gap: the rest of the path costs nothing, exactly."""
+    at_bound = (solution.a >= old.u) & (old.u > 0)
+    if solution.status is Status.OPTIMAL and not at_bound.any():
+        return replace(solution, n_iter=0, seconds=0.0)
+    start = replace(solution, a=np.where(at_bound, problem.u, solution.a))
+    return solver.solve(problem, start, limits)
 
 
 def _nothing(problem: DualQP) -> Solution:
@@ -204,7 +275,7 @@ def certify_solutions(solved: Solved, seconds: float) -> Certificate:
             judgement = replace(judgement, kkt_gap=float("inf"))
         n_iter, status = solution.n_iter, solution.status.value
         parts.append(Certificate.of(judgement, n_iter, solution.seconds, status))
-    return Certificate.joined(parts, seconds)
+    return Certificate.join(parts, seconds)
 
 
 def certify_from_scratch(
@@ -226,13 +297,11 @@ def certify_from_scratch(
 
 @dataclass(frozen=True)
 class FittedMachines:
-    """What a fitted estimator holds besides its public attributes.
-
-    `formulation` has the parameters of the fit, which may be changed after it (None in a model of
-    another program); `weights` are those of the features, with the linear kernel; `n_support` are
-    the support vectors of each class, `scheme` how machines belong to classes; `solved` is for a
-    warm start; `known` are rows whose outputs are known, and these.
-    """
+    """What a fitted estimator holds besides its public attributes. `formulation` has the parameters
+    of the fit, which may be changed after it (None in a model of another program); `weights` are
+    those of the features, with the linear kernel; `n_support` are the support vectors of each
+    class, `scheme` how machines belong to classes; `solved` is for a warm start; `known` are rows
+    whose outputs are known, and these."""
 
     function: KernelFunction
     formulation: Formulation | None = None
@@ -254,16 +323,16 @@ class FittedMachines:
         return 0.0 if shift is None or self.weights is None else self.weights @ shift
 
 
-class TrainedMachines(NamedTuple):
-    """What came of a fit: the function and the solution of each task."""
+class MachineOptions(NamedTuple):
+    """Choices that only some estimators leave to the user, by the names of their parameters."""
 
-    functions: list[KernelExpansion]
-    solved: Solved
-    interrupted: bool
+    solver: str = "working_set"
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
 
 
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
-    """Abstract. Estimators write `_fit`, which reads a table and calls `_train`."""
+    """Abstract. Estimators write `_read`, and the others of its first methods where they differ."""
 
     kernel: Any
     tol: float
@@ -283,10 +352,19 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     # -- fitting ------------------------------------------------------------------------------
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
-        """Set all fitted attributes; whether the fit was interrupted. `last` is where a warm start
-        goes on from."""
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
+        """Check the data of a fit, set what they determine, and say what is to be solved."""
         raise NotImplementedError
+
+    def _options(self) -> MachineOptions:
+        return MachineOptions()
+
+    def _finish(self, functions: Functions, training: TrainingSet, solved: Solved) -> None:
+        """Set what only this kind of estimator has, from the function of each task."""
+
+    def _find_widths(self, weights: Array) -> Iterable[float]:
+        """What ν-machines found besides their functions (see `KernelExpansion`)."""
+        return np.zeros(len(self.intercept_))
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -304,8 +382,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         self : object
-            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
-            (Ctrl-C) leaves the best model so far.
+            The fitted estimator: as it was if fit fails, with the best model so far on Ctrl-C.
         """
         return self._fit_aside(X, y, sample_weight)
 
@@ -316,40 +393,25 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             attempt.interrupted = attempt.estimator._fit(X, y, sample_weight, last)
         return self
 
-    def _train(
-        self,
-        formulation: Formulation,
-        training: TrainingSet,
-        begun: float,
-        last: FittedMachines | None,
-    ) -> TrainedMachines:
-        """Solve the tasks of a fit and set the attributes that all estimators have; `begun` is when
-        the fit was."""
-        tasks, X = training.tasks, training.X
-        shape = (max(len(task.rows) for task in tasks), X.shape[1])
-        make_solver = self._choose_solver(formulation, training.function, shape)
+    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
+        """Set all fitted attributes; whether the fit was interrupted. `last` is where a warm start
+        goes on from."""
+        begun = time.perf_counter()
+        training = self._read(X, y, sample_weight)
+        make_solver = training.choose_solver(self._options().solver)
+        tol = self.tol * training.formulation.unit
+        starts = _find_starts(training, last)
         with self._reporting() as callback:
-            limits = self._limits(callback, len(tasks))
-            solved = fit_machines(
-                formulation, training, make_solver, self.tol * formulation.unit, self.cache_size,
-                _find_starts(tasks, formulation, last), limits,
-            )  # fmt: skip
-        functions = adopt_solutions(self, formulation, training, solved)
+            limits = self._limits(callback, len(training.tasks))
+            [solved] = fit_machines([training], make_solver, tol, self.cache_size, limits, starts)
+        functions = adopt_solutions(self, training, solved)
         self.certificate_ = certify_solutions(solved, time.perf_counter() - begun)
         n_unfinished = sum(solution.status is not Status.OPTIMAL for _, solution in solved)
         if n_unfinished and not limits.interrupted:
-            self._warn_unfinished(X, n_unfinished, len(solved))
-        warn_if_indefinite(training.function, X, self.support_)
-        return TrainedMachines(functions, solved, limits.interrupted)
-
-    def _choose_solver(
-        self, formulation: Formulation, function: KernelFunction, shape: tuple[int, int]
-    ) -> Callable[..., Solver]:
-        """A constructor of solvers for problems of `shape` at the most."""
-        if formulation.scale_free:
-            return ScaledSolver
-        hard = bool(np.isinf(getattr(formulation, "C", 1.0)))
-        return choose_solver(getattr(self, "solver", "working_set"), function, shape, hard)
+            self._warn_unfinished(training, n_unfinished)
+        warn_if_indefinite(training.function, training.X, self.support_)
+        self._finish(functions, training, solved)
+        return limits.interrupted
 
     def _limits(self, callback: Callback | None, n_problems: int) -> Limits:
         return Limits(
@@ -363,18 +425,19 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """The user's callback, with a progress bar added if it is wanted."""
         return reporting(True, self.callback) if self.verbose else nullcontext(self.callback)
 
-    def _warn_unfinished(self, X: Any, n_unfinished: int, n_machines: int) -> None:
-        certificate = self.certificate_
+    def _warn_unfinished(self, training: TrainingSet, n_unfinished: int) -> None:
+        certificate, n_machines = self.certificate_, len(training.tasks)
         which = f" ({n_unfinished} of {n_machines} machines)" if n_machines > 1 else ""
         if certificate.status == Status.PRECISION.value:
-            advice = "Lower C, or raise tol." if hasattr(self, "C") else "Raise tol."
+            scale_free = training.formulation.scale_free  # and so without a C
+            advice = "Raise tol." if scale_free else "Lower C, or raise tol."
         else:
             advice = (
                 "Raise max_iter or time_limit (warm_start=True goes on from here), or raise tol."
             )
         warn_user(
             f"{certificate.status}{which} The gap left is {certificate.kkt_gap:.3g}, tol is "
-            f"{self.tol:.3g}. {advice}" + advise_scaling(X, self._machines_.function),
+            f"{self.tol:.3g}. {advice}" + advise_scaling(training.X, training.function),
             ConvergenceWarning,
         )
 
@@ -415,16 +478,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         values = self._values(X)
         if self._machines_.n_support is None:
             return values[:, 0]
-        break_ties = getattr(self, "break_ties", False)
-        codes = pick_classes(values, len(self.classes_), self._machines_.scheme, break_ties)
-        labels: Array = self.classes_[codes]
-        return labels
+        scheme, break_ties = self._machines_.scheme, self._options().break_ties
+        codes = pick_classes(values, len(self.classes_), scheme, break_ties)
+        return np.asarray(self.classes_[codes])
 
     def _shape(self, values: Array) -> Array:
         """The outputs of all machines as `decision_function` gives them."""
         if self._machines_.n_support is None:
             return values[:, 0]
-        shape = getattr(self, "decision_function_shape", "ovr")
+        shape = self._options().decision_function_shape
         return shape_decisions(values, len(self.classes_), self._machines_.scheme, shape)
 
     @property
@@ -447,15 +509,14 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         of_classes = self._machines_.n_support
         return np.array([len(self.support_)], dtype=np.int32) if of_classes is None else of_classes
 
-    @property
-    def _function(self) -> KernelFunction:
-        """The kernel, with the numbers of the fit."""
+    def __lindero_kernel__(self) -> KernelFunction:
+        """For `find_kernel`."""
         return self._machines_.function
 
     @property
     def _gamma(self) -> float:
-        """The number that gamma was in the fit, where scikit-learn has it as well."""
-        return self._function.gamma
+        """The number that gamma was in the fit, by the name that scikit-learn has for it."""
+        return self._machines_.function.gamma
 
     # -- judging ------------------------------------------------------------------------------
 
@@ -475,25 +536,20 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         certificate : Certificate
         """
         begun = time.perf_counter()
-        restated = self._restate(*self._read_again(X, y, sample_weight))
+        _, restated = self._restate(*self._read_again(X, y, sample_weight))
         parts = [
             certify_from_scratch(problem, a, bias, int(n_iter), self.tol)
             for (_, problem, a, bias), n_iter in zip(
                 restated, np.atleast_1d(self.n_iter_), strict=True
             )
         ]
-        return Certificate.joined(parts, time.perf_counter() - begun)
+        return Certificate.join(parts, time.perf_counter() - begun)
 
-    def _find_widths(self, weights: Array) -> Iterable[float]:
-        """What ν-machines found besides their functions (see `KernelExpansion`)."""
-        return np.zeros(len(self.intercept_))
-
-    # ν-machines have no such method: their sums change with every sample.
     def _restate(
         self, X: Any, targets: Any, weights: Array
-    ) -> list[tuple[Task, DualQP, Array, Any]]:
-        """The task and problem of each machine, stated again from the training data, and the fitted
-        dual variables and bias."""
+    ) -> tuple[TrainingSet, list[tuple[Task, DualQP, Array, Any]]]:
+        """What was solved, and for each machine its task and problem, stated again from the
+        training data, with the fitted dual variables and bias."""
         machines, scheme = self._machines_, self._machines_.scheme
         formulation = machines.formulation
         assert formulation is not None
@@ -509,12 +565,12 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         else:
             expansions = take_apart(tasks, self.support_, joined, X.shape[0], n_classes, scheme)
         intercepts = self.intercept_ + machines.shift_biases(training.shift)
-        kernel, widths, restated = training.kernel(), self._find_widths(weights), []
+        kernels, widths, restated = training.kernels(), self._find_widths(weights), []
         for task, *function in zip(tasks, expansions, intercepts, widths, strict=True):
-            problem = training.state(formulation, kernel, task)
+            problem = training.state(kernels(task), task)
             a, bias = formulation.restore(problem, KernelExpansion(*function))
             restated.append((task, problem, a, bias))
-        return restated
+        return training, restated
 
     def _read_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Array]:
         """Rows, targets and weights of the fit, given once more. Other data than those of the fit
@@ -581,6 +637,7 @@ def decision_function(self: KernelEstimator, X: Any) -> Array:
     return self._shape(self._values(X))
 
 
+# ν-machines have no such method: their sums change with every sample.
 def leave_one_out(self: KernelEstimator, X: Any, y: Any, sample_weight: Any = None) -> Array:
     """Decision values (of a regression, predictions) of each training row from a machine
     trained without that row. Exact.
@@ -602,11 +659,9 @@ def leave_one_out(self: KernelEstimator, X: Any, y: Any, sample_weight: Any = No
         and ``np.mean((values > 0) != (y == model.classes_[1]))`` is the leave-one-out error.
     """
     values = self._values(X)
-    X, targets, weights = self._read_again(X, y, sample_weight)
-    restated = self._restate(X, targets, weights)
-    machines = self._machines_
+    training, restated = self._restate(*self._read_again(X, y, sample_weight))
     for _, problem, _, _ in restated:
-        if machines.n_support is None:
+        if training.codes is None:
             if problem.kernel.n_samples < 2:
                 raise ValueError("leave_one_out needs two samples of positive weight at least.")
         elif min((problem.s > 0).sum(), (problem.s < 0).sum()) < 2:
@@ -614,15 +669,12 @@ def leave_one_out(self: KernelEstimator, X: Any, y: Any, sample_weight: Any = No
                 "leave_one_out needs two samples of each class at least: a class has a single "
                 "sample of positive weight, and no machine can be trained without it."
             )
-    formulation = machines.formulation
-    assert formulation is not None
-    tol = _SHARE_OF_TOL * self.tol * formulation.unit
+    tol = _SHARE_OF_TOL * self.tol * training.formulation.unit
     unfinished = list[bool]()
     with self._reporting() as callback:
         limits = self._limits(callback, len(self.support_))
         for number, (task, problem, a, _) in enumerate(restated):
-            shape = (len(task.rows), self.n_features_in_)
-            make_solver = self._choose_solver(formulation, machines.function, shape)
+            make_solver = training.choose_solver(self._options().solver, len(task.rows))
             values[task.rows, number], more = solve_without_each(
                 problem, a, make_solver, tol, self.cache_size, limits
             )
@@ -638,10 +690,9 @@ def leave_one_out(self: KernelEstimator, X: Any, y: Any, sample_weight: Any = No
     return self._shape(values)
 
 
-def adopt_solutions(
-    estimator: KernelEstimator, formulation: Formulation, training: TrainingSet, solved: Solved
-) -> list[KernelExpansion]:
+def adopt_solutions(estimator: KernelEstimator, training: TrainingSet, solved: Solved) -> Functions:
     """Set the attributes that solutions of all tasks determine; the functions they stand for."""
+    formulation = training.formulation
     functions = [formulation.recover(*pair, estimator.tol) for pair in solved]
     X, tasks, codes = training.X, training.tasks, training.codes
     n_support = None
@@ -719,16 +770,16 @@ def remember_values(estimator: KernelEstimator, X: Any, values: Array) -> None:
 
 
 def _find_starts(
-    tasks: Sequence[Task], formulation: Formulation, last: FittedMachines | None
-) -> Sequence[Solution | None]:
+    training: TrainingSet, last: FittedMachines | None
+) -> Sequence[Solution | None] | None:
     """Solutions of the last fit: for classes of the same rows and signs, else of as many
     variables."""
-    solved = None if last is None else last.solved
-    if solved is None or len(solved) != len(tasks):
-        return [None] * len(tasks)
-    if last is not None and last.n_support is None:
+    solved, tasks = None if last is None else last.solved, training.tasks
+    if last is None or solved is None or len(solved) != len(tasks):
+        return None
+    if last.n_support is None:
         solution = solved[0][1]
-        same = len(solution.a) == len(tasks[0].rows) * formulation.per_sample
+        same = len(solution.a) == len(tasks[0].rows) * training.formulation.per_sample
         return [solution if same else None]
     return [
         solution
@@ -816,7 +867,7 @@ def import_state(estimator: KernelEstimator, state: dict[str, Any]) -> None:
         )
 
 
-def kernel_of(estimator: Any) -> KernelFunction | None:
-    """The kernel that a fitted machine of this package has, with the numbers of its fit."""
-    function: KernelFunction | None = getattr(estimator, "_function", None)
-    return function
+def find_kernel(estimator: Any) -> KernelFunction | None:
+    """The kernel of a fitted machine, with the numbers of its fit; None if it is not of lindero."""
+    kernel = getattr(estimator, "__lindero_kernel__", None)
+    return None if kernel is None else kernel()

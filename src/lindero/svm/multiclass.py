@@ -99,8 +99,7 @@ def shape_decisions(values: Array, n_classes: int, scheme: str, shape: str) -> A
     if n_classes == 2:
         return values[:, 0]
     if scheme == "ovo" and shape == "ovr":
-        shaped: Array = _ovr_decision_function(values < 0, -values, n_classes)
-        return shaped
+        return np.asarray(_ovr_decision_function(values < 0, -values, n_classes))
     return values
 
 
@@ -110,8 +109,7 @@ def pick_classes(values: Array, n_classes: int, scheme: str, break_ties: bool) -
         return (values[:, 0] >= 0).astype(np.intp)
     if scheme == "ovo" and not break_ties:
         return count_votes(values, n_classes)
-    winners: Array = np.argmax(shape_decisions(values, n_classes, scheme, "ovr"), axis=1)
-    return winners
+    return np.asarray(np.argmax(shape_decisions(values, n_classes, scheme, "ovr"), axis=1))
 
 
 def count_votes(decisions: Array, n_classes: int) -> Array:
@@ -121,5 +119,4 @@ def count_votes(decisions: Array, n_classes: int) -> Array:
         first = decisions[:, k] > 0
         counts[first, i] += 1
         counts[~first, j] += 1
-    winners: Array = np.argmax(counts, axis=1)
-    return winners
+    return np.asarray(np.argmax(counts, axis=1))

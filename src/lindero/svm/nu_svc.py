@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
@@ -20,22 +19,17 @@ from lindero.solvers.solution import Callback, Status
 from lindero.svm import fitting
 from lindero.svm.calibration import RefusedMethod
 from lindero.svm.fitting import (
-    FittedMachines,
+    Functions,
     KernelEstimator,
-    TrainedMachines,
+    MachineOptions,
+    Solved,
     TrainingSet,
+    read_classes,
     require_consistent,
 )
 from lindero.svm.multiclass import describe_task
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.validation import (
-    find_classes,
-    keep_parameters,
-    make_kernel_function,
-    read_sample_weights,
-    read_training_table,
-    require_every_class,
-)
+from lindero.validation import keep_parameters, make_kernel_function
 
 #: Margins below this share of the bias are nothing but rounding.
 _NO_MARGIN = 1e-9
@@ -190,22 +184,35 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     ) -> None:
         keep_parameters(self, locals())
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
         require_consistent(self.probability, self.break_ties, self.decision_function_shape)
-        begun = time.perf_counter()
-        X, y = read_training_table(self, X, y)
-        self.classes_, codes = find_classes(y)
-        weights = read_sample_weights(sample_weight, X)
-        require_every_class("sample_weight", weights, codes, self.classes_)
+        X, y, codes, weights = read_classes(self, X, y, sample_weight)
         function = make_kernel_function(self, X, weights)
         self.class_weight_ = np.ones(len(self.classes_))
         margin, n_classes = NuMargin(self.nu), len(self.classes_)
         training = TrainingSet.of(margin, X, function, weights, codes, n_classes, self.multiclass)
         self._require_feasible(training)
-        trained = self._train(margin, training, begun, last)
-        self.rho_ = np.array([f.width for f in trained.functions]) * _mean_weight(weights)
-        self._warn_if_no_margin(trained)
-        return trained.interrupted
+        return training
+
+    def _options(self) -> MachineOptions:
+        shape = self.decision_function_shape
+        return MachineOptions(decision_function_shape=shape, break_ties=self.break_ties)
+
+    def _finish(self, functions: Functions, training: TrainingSet, solved: Solved) -> None:
+        self.rho_ = np.array([f.width for f in functions]) * _mean_weight(training.weights)
+        unknown = 0
+        for problem, solution in solved:
+            bias, rho = margin_of(solution.bias)
+            gap = problem.judge(solution.a, solution.f, solution.bias).kkt_gap
+            least = max(gap, _NO_MARGIN * (1.0 + abs(bias)))
+            unknown += solution.status is Status.OPTIMAL and rho <= least
+        if unknown:
+            warn_user(
+                f"{unknown} of {len(solved)} machines have no margin at nu={self.nu:g} "
+                f"that differs from zero at tol={self.tol:g}: this kernel has hardly any boundary "
+                "with so few errors, so do not rely on theirs. Raise nu, or lower tol.",
+                UserWarning,
+            )
 
     def _require_feasible(self, training: TrainingSet) -> None:
         """Refuse a share that no solution can meet, before any work is done."""
@@ -225,21 +232,6 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             f"half of that share. The largest feasible nu is {_round_down(limits[tightest])}; use "
             f"at most that{advice}. (specified nu is infeasible)"
         )
-
-    def _warn_if_no_margin(self, trained: TrainedMachines) -> None:
-        unknown = 0
-        for problem, solution in trained.solved:
-            bias, rho = margin_of(solution.bias)
-            gap = problem.judge(solution.a, solution.f, solution.bias).kkt_gap
-            least = max(gap, _NO_MARGIN * (1.0 + abs(bias)))
-            unknown += solution.status is Status.OPTIMAL and rho <= least
-        if unknown:
-            warn_user(
-                f"{unknown} of {len(trained.solved)} machines have no margin at nu={self.nu:g} "
-                f"that differs from zero at tol={self.tol:g}: this kernel has hardly any boundary "
-                "with so few errors, so do not rely on theirs. Raise nu, or lower tol.",
-                UserWarning,
-            )
 
     decision_function = fitting.decision_function
     predict_proba = RefusedMethod("predict_proba")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
@@ -13,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 from lindero.problems.tube import NuTube
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
-from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
+from lindero.svm.fitting import Functions, KernelEstimator, Solved, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     keep_parameters,
@@ -148,16 +147,14 @@ class NuSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     ) -> None:
         keep_parameters(self, locals())
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
-        begun = time.perf_counter()
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
         X, y = read_training_table(self, X, y, y_numeric=True)
         weights = read_sample_weights(sample_weight, X)
         function = make_kernel_function(self, X, weights)
-        tube = NuTube(self.C, self.nu)
-        training = TrainingSet.of(tube, X, function, weights, y)
-        trained = self._train(tube, training, begun, last)
-        self.epsilon_ = trained.functions[0].width
-        return trained.interrupted
+        return TrainingSet.of(NuTube(self.C, self.nu), X, function, weights, y)
+
+    def _finish(self, functions: Functions, training: TrainingSet, solved: Solved) -> None:
+        self.epsilon_ = functions[0].width
 
     def _find_widths(self, weights: Array) -> list[float]:
         return [self.epsilon_]

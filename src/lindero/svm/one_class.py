@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
@@ -14,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from lindero.problems.novelty import Novelty
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
-from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
+from lindero.svm.fitting import Functions, KernelEstimator, Solved, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     keep_parameters,
@@ -22,10 +21,6 @@ from lindero.validation import (
     read_sample_weights,
     read_unlabelled_table,
 )
-
-#: The offset is lowered by this share of what its sum may be, so that samples on the boundary stay
-#: inside it.
-_ROUNDING = 1e-12
 
 
 class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
@@ -159,23 +154,18 @@ class OneClassSVM(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         Returns
         -------
         self : OneClassSVM
-            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
-            (Ctrl-C) leaves the best model so far.
+            The fitted estimator: as it was if fit fails, with the best model so far on Ctrl-C.
         """
         return self._fit_aside(X, None, sample_weight)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
-        begun = time.perf_counter()
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
         X = read_unlabelled_table(self, X)
         weights = read_sample_weights(sample_weight, X)
         function = make_kernel_function(self, X, weights)
-        novelty = Novelty(self.nu)
-        training = TrainingSet.of(novelty, X, function, weights)
-        trained = self._train(novelty, training, begun, last)
-        self.offset_ = -trained.functions[0].intercept
-        return trained.interrupted
+        return TrainingSet.of(Novelty(self.nu), X, function, weights)
 
-    # -- decisions ----------------------------------------------------------------------------
+    def _finish(self, functions: Functions, training: TrainingSet, solved: Solved) -> None:
+        self.offset_ = -functions[0].intercept
 
     def decision_function(self, X: Any) -> Array:
         """How far inside the region each row is: negative outside.

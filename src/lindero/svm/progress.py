@@ -44,19 +44,14 @@ class ProgressBar:
             self._display.stop()
 
     def _open(self) -> None:
+        from rich import progress
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )  # fmt: skip
 
-        columns = [BarColumn(), TextColumn("{task.fields[text]}"), TimeElapsedColumn()]
+        columns: list[Any] = [progress.BarColumn(), "{task.fields[text]}"]
+        columns.append(progress.TimeElapsedColumn())
         if self._remaining:
-            columns.append(TimeRemainingColumn())
-        self._display = Progress(TextColumn(self._title), *columns, console=Console(stderr=True))
+            columns.append(progress.TimeRemainingColumn())
+        self._display = progress.Progress(self._title, *columns, console=Console(stderr=True))
         self._display.start()
         self._task = self._display.add_task(self._title, total=self._total, text="")
 

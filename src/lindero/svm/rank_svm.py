@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from lindero.errors import warn_user
-from lindero.kernels.operator import kernel_operator, origin
+from lindero.kernels.operator import KernelFunction, kernel_operator, origin
 from lindero.models.kernel_machine import KernelMachine
 from lindero.problems.ranking import Queries
 from lindero.runtime.arrays import Array
@@ -74,8 +74,7 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
     verbose : bool, default=False
         Show a progress bar on fits that take longer than a second.
     callback : callable or None, default=None
-        Called with a :class:`~lindero.solvers.solution.Progress` as fitting goes on. Returning
-        True stops it.
+        Called with a :class:`~lindero.solvers.solution.Progress`; returning True stops fitting.
 
     Attributes
     ----------
@@ -155,8 +154,6 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
     ) -> None:
         keep_parameters(self, locals())
 
-    # -- fitting ------------------------------------------------------------------------------
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, qid: Any = None) -> RankSVM:
         """Fit to documents of known relevance.
@@ -174,8 +171,7 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         self : RankSVM
-            The fitted estimator. A call that fails leaves it as it was; one that is interrupted
-            (Ctrl-C) leaves the best model so far.
+            The fitted estimator: as it was if fit fails, with the best model so far on Ctrl-C.
         """
         with fitting_aside(self) as attempt:
             attempt.interrupted = attempt.estimator._fit(X, y, qid)
@@ -225,7 +221,8 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
             ConvergenceWarning,
         )
 
-    # -- ranking ------------------------------------------------------------------------------
+    def __lindero_kernel__(self) -> KernelFunction:
+        return self._function
 
     def predict(self, X: Any) -> Array:
         """Scores: within a query, the higher the more relevant.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
@@ -16,17 +15,15 @@ from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
 from lindero.svm import fitting
 from lindero.svm.calibration import RefusedMethod
-from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet, require_consistent
-from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.validation import (
-    find_classes,
-    keep_parameters,
-    make_kernel_function,
-    read_sample_weights,
-    read_training_table,
-    require_every_class,
-    weigh_classes,
+from lindero.svm.fitting import (
+    KernelEstimator,
+    MachineOptions,
+    TrainingSet,
+    read_classes,
+    require_consistent,
 )
+from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
+from lindero.validation import keep_parameters, make_kernel_function, weigh_classes
 
 
 class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
@@ -52,8 +49,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     coef0 : float, default=0.0
         Constant in the poly and sigmoid kernels.
     shrinking : bool, default=True
-        Accepted so that code for scikit-learn runs unchanged. The working set already leaves
-        aside variables that cannot move, so it changes nothing.
+        Accepted so that code for scikit-learn runs unchanged; it changes nothing.
     probability : "deprecated" or False, default="deprecated"
         Accepted for the same reason; True is an error that points to calibration.
     tol : float, default=1e-3
@@ -79,8 +75,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     multiclass : {"ovo", "ovr"}, default="ovo"
         One machine per pair of classes (as in scikit-learn), or one per class against the rest.
     warm_start : bool, default=False
-        Go on from the last fit where that has the same rows and classes: after a stop, or with
-        other values of the parameters.
+        Go on from the last fit where that has the same rows and classes.
     time_limit : float or None, default=None
         Seconds after which fitting stops with the best model so far and a warning.
     callback : callable or None, default=None
@@ -191,22 +186,18 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     ) -> None:
         keep_parameters(self, locals())
 
-    # -- fitting ------------------------------------------------------------------------------
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
         require_consistent(self.probability, self.break_ties, self.decision_function_shape)
-        begun = time.perf_counter()
-        X, y = read_training_table(self, X, y)
-        self.classes_, codes = find_classes(y)
-        weights = read_sample_weights(sample_weight, X)
-        require_every_class("sample_weight", weights, codes, self.classes_)
+        X, y, codes, weights = read_classes(self, X, y, sample_weight)
         function = make_kernel_function(self, X, weights)
         self.class_weight_, weights = weigh_classes(
             self.class_weight, self.classes_, codes, y, weights
         )
         margin, n_classes = Margin(self.C), len(self.classes_)
-        training = TrainingSet.of(margin, X, function, weights, codes, n_classes, self.multiclass)
-        return self._train(margin, training, begun, last).interrupted
+        return TrainingSet.of(margin, X, function, weights, codes, n_classes, self.multiclass)
+
+    def _options(self) -> MachineOptions:
+        return MachineOptions(self.solver, self.decision_function_shape, self.break_ties)
 
     decision_function = fitting.decision_function
     leave_one_out = fitting.leave_one_out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
@@ -14,7 +13,7 @@ from lindero.problems.tube import Tube
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
 from lindero.svm import fitting
-from lindero.svm.fitting import FittedMachines, KernelEstimator, TrainingSet
+from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import (
     keep_parameters,
@@ -149,13 +148,13 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     ) -> None:
         keep_parameters(self, locals())
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
-        begun = time.perf_counter()
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
         X, y = read_training_table(self, X, y, y_numeric=True)
         weights = read_sample_weights(sample_weight, X)
         function = make_kernel_function(self, X, weights)
-        tube = Tube(self.C, self.epsilon)
-        training = TrainingSet.of(tube, X, function, weights, y)
-        return self._train(tube, training, begun, last).interrupted
+        return TrainingSet.of(Tube(self.C, self.epsilon), X, function, weights, y)
+
+    def _options(self) -> MachineOptions:
+        return MachineOptions(self.solver)
 
     leave_one_out = fitting.leave_one_out

@@ -32,7 +32,7 @@ from lindero.persist.text.libsvm import KERNELS as LIBSVM_KERNELS
 from lindero.persist.text.lines import LARGEST_INDEX, ModelText
 from lindero.persist.text.svmlight import KERNELS, SvmlightModel, format_svmlight, read_svmlight
 from lindero.runtime.arrays import Array, dense
-from lindero.svm.fitting import FittedMachines, adopt_machines, kernel_of
+from lindero.svm.fitting import FittedMachines, adopt_machines, find_kernel
 
 Model = TypeVar("Model", LibsvmModel, SvmlightModel)
 
@@ -211,7 +211,7 @@ def to_svmlight(estimator: Any) -> SvmlightModel:
     """What a file of SVMlight says of a fitted estimator with one output."""
     estimator = getattr(estimator, "best_estimator_", estimator)
     check_is_fitted(estimator)
-    if kernel_of(estimator) is not None and hasattr(estimator, "support_vectors_"):
+    if find_kernel(estimator) is not None and hasattr(estimator, "support_vectors_"):
         function = _named_kernel(estimator, "SVMlight")
         if function.name not in KERNELS:
             raise ValueError(
@@ -247,7 +247,7 @@ def to_svmlight(estimator: Any) -> SvmlightModel:
 
 
 def _named_kernel(estimator: Any, program: str) -> KernelFunction:
-    function = kernel_of(estimator)
+    function = find_kernel(estimator)
     assert function is not None
     if function.call is not None:
         raise ValueError(

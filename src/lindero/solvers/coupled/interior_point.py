@@ -150,7 +150,7 @@ class _HyperplanePath:
                     break
                 seconds = time.perf_counter() - begun
                 left = max(2 * self.tol, left)
-                reason = limits.reached(Progress(self.n_iter, left, self.tol, seconds, number))
+                reason = limits.check(Progress(self.n_iter, left, self.tol, seconds, number))
                 if reason is not None:
                     self._conclude()
                     return reason

@@ -107,13 +107,13 @@ class CouplingTrials:
 
     def _report(self, progress: Progress) -> bool:
         self._last = replace(progress, problem=self._number)
-        self._limits.reached(self._last)
+        self._limits.check(self._last)
         return self._ended
 
     def _report_again(self) -> None:
         """After a block that was learned without a solver that reports."""
         if self._last is not None and not self._ended:
-            self._limits.reached(replace(self._last, seconds=time.perf_counter() - self._begun))
+            self._limits.check(replace(self._last, seconds=time.perf_counter() - self._begun))
 
     def _limits_of_trial(self) -> Limits:
         n_machines = len(self._path.losses)

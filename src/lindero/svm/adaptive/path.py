@@ -396,7 +396,7 @@ class CoupledPath:
 
     def _join_certificates(self, parts: Sequence[Certificate], seconds: float) -> Certificate:
         """One certificate for all machines; hyperplanes are judged by their duality gap."""
-        joined = Certificate.joined(parts, seconds)
+        joined = Certificate.join(parts, seconds)
         if not self.linear:
             return joined
         worded = [replace(c, status=_name_duality_gap(c.status)) for c in joined.parts]
@@ -502,7 +502,7 @@ class CoupledPath:
             within = problem.relative_gap(judgement) <= tol
             status = f"Recomputed: the duality gap is {'within' if within else 'above'} tol."
             parts.append(Certificate.of(judgement, 0, 0.0, status))
-        return Certificate.joined(parts, time.perf_counter() - begun)
+        return Certificate.join(parts, time.perf_counter() - begun)
 
     # -- support vectors --------------------------------------------------------------------------
 

@@ -57,6 +57,9 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
     _machine: IncrementalMachine
     _function: KernelFunction
 
+    def __lindero_kernel__(self) -> KernelFunction:
+        return self._function
+
     # -- learning -----------------------------------------------------------------------------
 
     def _begin(self, X: Any, weights: Array, formulation: Any, may_shift: bool = True) -> None:

@@ -3,14 +3,7 @@
 What is done to the training rows of a fold is what `fit` of the estimator does to a table, so that
 the models are the same; only the solving is shared.
 
-A path is one gamma on one fold, along ascending C. From one solution a of the dual problem (bounds
-u) to the next (bounds u' > u):
-
-    start   coefficients at their bound are put to the new one, the others stay; the free ones then
-            restore the sum. Most rows inside the margin stay there when C grows.
-    end     where a < u everywhere, no bound acts: a solves the problem for every larger C as well,
-            with the same bias and the same gap. The rest of the path costs nothing, exactly.
-
+A path is one gamma on one fold, along ascending C, each point solved from the one before.
 Where the kernel matrix of the fold is known, the decision values of the validation rows are one
 product. They are put into the fitted estimators that a scorer is given.
 
@@ -23,30 +16,31 @@ take longest.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from lindero.kernels.operator import KernelFunction, KernelOperator, kernel_operator, origin
+from lindero.kernels.operator import KernelFunction, KernelOperator
 from lindero.kernels.special import MatrixKernel, RowMatrix, side_by_side
-from lindero.problems.dual_qp import DualQP
 from lindero.problems.formulation import Formulation, Task
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import available_threads, single_threaded_blas
-from lindero.solvers.choose import GeneralSolver, choose_solver
-from lindero.solvers.solution import Limits, Solution, Solver, Status
+from lindero.solvers.choose import GeneralSolver
+from lindero.solvers.solution import Limits
 from lindero.solvers.wrappers import PathSolver
 from lindero.svm.fitting import (
     SIDE_BY_SIDE_ROWS,
     KernelEstimator,
-    Solved,
+    TaskTurns,
     TrainingSet,
     adopt_solutions,
     certify_solutions,
+    fit_machines,
     remember_values,
 )
 from lindero.svm.progress import SearchCallback, SearchProgress, counting_fits
@@ -61,13 +55,11 @@ Split = tuple[int, Array, Array]
 
 @dataclass(frozen=True)
 class SearchFold:
-    """The training and validation part of one split, as a formulation sees them.
-
-    `train` and `test` are rows of the whole table; `counts` how many rows each training row counts
-    for, `weights` their factors of C; `codes` are the classes of training rows, if there are any.
-    `template` is the unfitted estimator, `attributes` what its fits have besides
-    what the solutions say.
-    """
+    """The training and validation part of one split, as a formulation with C = 1 sees them. `train`
+    and `test` are rows of the whole table; `counts` how many rows each training row counts for,
+    `weights` their factors of C; `targets` are codes of classes if there are `n_classes`.
+    `template` is the unfitted estimator, `attributes` what its fits have besides what the solutions
+    say."""
 
     template: KernelEstimator
     formulation: Formulation
@@ -77,24 +69,16 @@ class SearchFold:
     X_test: Any
     counts: Array
     weights: Array
-    tasks: Sequence[Task]
-    codes: Array | None = None
+    targets: Array
     n_classes: int = 0
     scheme: str = "ovo"
     attributes: dict[str, Any] = field(default_factory=dict)
 
-    def function(self, gamma: Any) -> KernelFunction:
-        return make_kernel_function(set_point(self.template, 1.0, gamma), self.X_train, self.counts)
-
-    def adopt(
-        self, C: float, gamma: Any, formulation: Formulation, training: TrainingSet, solved: Solved
-    ) -> KernelEstimator:
-        """The estimator that fitting the training part with these parameters gives."""
-        model = set_point(self.template, C, gamma)
-        model.__dict__.update(self.attributes, n_features_in_=self.X_train.shape[1])
-        adopt_solutions(model, formulation, training, solved)
-        model.certificate_ = certify_solutions(solved, sum(s.seconds for _, s in solved))
-        return model
+    def training_set(self, gamma: Any) -> TrainingSet:
+        point, X = set_point(self.template, 1.0, gamma), self.X_train
+        function = make_kernel_function(point, X, self.counts)
+        targets = (self.targets, self.n_classes, self.scheme)
+        return TrainingSet.of(self.formulation, X, function, self.weights, *targets)
 
 
 def cut_rows(X: Any, train: Array, test: Array, kernel: Any) -> tuple[Any, Any]:
@@ -136,90 +120,56 @@ def fit_path(
     settings: PathSettings,
 ) -> list[KernelEstimator]:
     """A fitted estimator for each of the ascending Cs."""
-    function, tasks = fold.function(gamma), fold.tasks
-    make_solver = choose_solver("auto", function, _shape(fold), hard=False)
+    training = fold.training_set(gamma)
+    make_solver = training.choose_solver("auto")
+    kernels = None
     if make_solver is not GeneralSolver:
         matrix = None  # interior points want the features
-    solver: Solver = PathSolver(settings.tol)
-    if matrix is None:
-        solver = make_solver(
-            tol=settings.tol, cache_size=settings.cache_size, n_threads=settings.n_threads
-        )
-    shift = origin(fold.X_train, function) if matrix is None else matrix.shift
-    training = TrainingSet(
-        fold.X_train, function, fold.weights, tasks, fold.codes, fold.n_classes, fold.scheme, shift
-    )
-    formulations = [replace(fold.formulation, C=C) for C in Cs]  # type: ignore[call-arg]
-    bounds = [formulation.bounds(fold.weights) for formulation in formulations]
-    n_rows = len(fold.train)
-    over: KernelOperator | None = None
-    paths = []
-    for task in tasks:
-        if over is None or len(task.rows) < n_rows:
-            over = _kernel_of(fold, task.rows, function, matrix, shift)
-        problems = (
-            formulation.state(over, task.targets, u[task.rows])
-            for formulation, u in zip(formulations, bounds, strict=True)
-        )
-        paths.append(_follow(problems, solver, settings, 1 / len(tasks)))
-    solved = [[path[i] for path in paths] for i in range(len(Cs))]
-    models = [
-        fold.adopt(C, gamma, formulation, training, machines)
-        for C, formulation, machines in zip(Cs, formulations, solved, strict=True)
-    ]
     if matrix is not None:
-        cross = matrix.between(fold.test, fold.train, function)
-        for model, machines in zip(models, solved, strict=True):
-            z = np.zeros((n_rows, len(paths)))
-            for k, (task, (problem, solution)) in enumerate(zip(tasks, machines, strict=True)):
-                z[task.rows, k] = problem.at_samples(problem.s * solution.a)
-            biases = np.array([solution.bias for _, solution in machines])
+        training, make_solver = replace(training, shift=matrix.shift), PathSolver
+        kernels = _gather_kernels(matrix, fold.train, training.function)
+
+    def report() -> None:
+        if settings.limits.interrupted:
+            raise KeyboardInterrupt
+        settings.report(1 / len(training.tasks))
+
+    path = [
+        training.with_formulation(replace(fold.formulation, C=C))  # type: ignore[call-arg]
+        for C in Cs
+    ]
+    turns = TaskTurns(settings.n_threads, report, kernels)
+    solved = fit_machines(
+        path, make_solver, settings.tol, settings.cache_size, settings.limits, turns=turns
+    )
+    if matrix is not None:
+        cross = matrix.between(fold.test, fold.train, training.function)
+    models = []
+    for C, point, machines in zip(Cs, path, solved, strict=True):
+        model = set_point(fold.template, C, gamma)
+        model.__dict__.update(fold.attributes, n_features_in_=fold.X_train.shape[1])
+        functions = adopt_solutions(model, point, machines)
+        model.certificate_ = certify_solutions(machines, sum(s.seconds for _, s in machines))
+        if matrix is not None:
+            z = np.zeros((len(fold.train), len(functions)))
+            for k, (task, function) in enumerate(zip(point.tasks, functions, strict=True)):
+                z[task.rows, k] = function.coefficients
+            biases = np.array([function.intercept for function in functions])
             remember_values(model, fold.X_test, cross @ z + biases)
+        models.append(model)
     return models
 
 
-def _shape(fold: SearchFold) -> tuple[int, int]:
-    return max(len(task.rows) for task in fold.tasks), fold.X_train.shape[1]
+def _gather_kernels(
+    matrix: RowMatrix, train: Array, function: KernelFunction
+) -> Callable[[Task], KernelOperator]:
+    """A function that gives the kernel over the rows of a task, from a matrix at hand."""
 
+    def gather(rows: Array) -> KernelOperator:
+        return MatrixKernel(matrix.among(rows, function))
 
-def _kernel_of(
-    fold: SearchFold,
-    rows: Array,
-    function: KernelFunction,
-    matrix: RowMatrix | None,
-    shift: Array | None,
-) -> KernelOperator:
-    if matrix is not None:
-        return MatrixKernel(matrix.among(fold.train[rows], function))
-    kernel = kernel_operator(fold.X_train, function, shift=shift)
-    return kernel if len(rows) == kernel.n_samples else kernel.subset(rows)
-
-
-def _follow(
-    problems: Iterable[DualQP], solver: Solver, settings: PathSettings, share: float
-) -> Solved:
-    """The problems of a task along C, with their solutions."""
-    solved: Solved = []
-    for problem in problems:
-        solution = _go_on(problem, solved[-1] if solved else None, solver, settings.limits)
-        if settings.limits.interrupted:
-            raise KeyboardInterrupt
-        solved.append((problem, solution))
-        settings.report(share)
-    return solved
-
-
-def _go_on(
-    problem: DualQP, last: tuple[DualQP, Solution] | None, solver: Solver, limits: Limits
-) -> Solution:
-    if last is None:
-        return solver.solve(problem, None, limits)
-    old, solution = last
-    at_bound = (solution.a >= old.u) & (old.u > 0)
-    if solution.status is Status.OPTIMAL and not at_bound.any():
-        return replace(solution, n_iter=0, seconds=0.0)
-    start = replace(solution, a=np.where(at_bound, problem.u, solution.a))
-    return solver.solve(problem, start, limits)
+    whole = cache(lambda: gather(train))  # one-vs-rest asks for it for each class
+    return lambda task: whole() if len(task.rows) == len(train) else gather(train[task.rows])
 
 
 # -- all paths ------------------------------------------------------------------------------------
@@ -246,13 +196,9 @@ class Search:
     folds: Sequence[SearchFold]
     X: Any
     score: Callable[[Any, int], float]
-    tol: float
-    cache_size: float
-    max_iter: int | None
-    verbose: bool
     callback: SearchCallback | None
 
-    def run(self) -> SearchScores:
+    def run(self, tol: float, cache_size: float, limits: Limits, verbose: bool) -> SearchScores:
         """Score every point on every fold."""
         shape = (len(self.gammas), len(self.Cs), len(self.folds))
         outcome = SearchScores(np.full(shape, np.nan), np.zeros(shape), np.zeros(shape))
@@ -261,13 +207,11 @@ class Search:
         numbers = [gamma if isinstance(gamma, float) else 0.0 for gamma in self.gammas]
         gammas = np.argsort(numbers, kind="stable").tolist()
         jobs = [(g, k) for g in gammas for k in range(len(self.folds))]
-        limits = Limits(max_iter=self.max_iter)
         begun = time.perf_counter()
-        with single_threaded_blas, counting_fits(self.verbose, outcome.scores.size) as report:
-            n_workers, matrix = self._plan(len(jobs))
-            cache_size = self.cache_size / max(1, n_workers)
-            n_threads = 1 if n_workers else None
-            settings = PathSettings(self.tol, cache_size, n_threads, limits, report)
+        with single_threaded_blas, counting_fits(verbose, outcome.scores.size) as report:
+            n_workers, matrix = self._plan(len(jobs), cache_size)
+            share, n_threads = cache_size / max(1, n_workers), 1 if n_workers else None
+            settings = PathSettings(tol, share, n_threads, limits, report)
 
             def solve(job: tuple[int, int]) -> list[Any]:
                 g, k = job
@@ -276,43 +220,40 @@ class Search:
             with closing(_complete(solve, jobs, n_workers, limits)) as ended:
                 for (g, k), models in ended:
                     for c, model in zip(order, models, strict=True):
-                        self._enter(outcome, (g, int(c), k), model)
-                        if self._report(outcome, (g, int(c), k), time.perf_counter() - begun):
+                        if self._enter(outcome, (g, int(c), k), model, begun):
                             return outcome
         return outcome
 
-    def _enter(self, outcome: SearchScores, place: tuple[int, int, int], model: Any) -> None:
-        """Score a model and write down what it took."""
-        begun = time.perf_counter()
-        outcome.scores[place] = self.score(model, place[2])
-        outcome.score_times[place] = time.perf_counter() - begun
+    def _enter(
+        self, outcome: SearchScores, place: tuple[int, int, int], model: Any, begun: float
+    ) -> bool:
+        """Score a model, write down what it took and tell the callback; whether this wants the
+        search, which was begun then, to end."""
+        g, c, k = place
+        fitted = time.perf_counter()
+        outcome.scores[place] = score = self.score(model, k)
+        outcome.score_times[place] = time.perf_counter() - fitted
         outcome.fit_times[place] = model.certificate_.seconds
         outcome.n_done += 1
         if model.fit_status_:
             outcome.n_unfinished += 1
             outcome.worst_gap = max(outcome.worst_gap, model.certificate_.kkt_gap)
-
-    def _report(self, outcome: SearchScores, place: tuple[int, int, int], seconds: float) -> bool:
-        """Tell the callback; whether it wants the search to end."""
         if self.callback is None:
             return False
-        g, c, k = place
-        score, n_total = float(outcome.scores[place]), outcome.scores.size
-        point = (self.Cs[c], self.gammas[g], k, score)
-        return bool(self.callback(SearchProgress(*point, outcome.n_done, n_total, seconds)))
+        point, n_total = (self.Cs[c], self.gammas[g], k, score), outcome.scores.size
+        progress = SearchProgress(*point, outcome.n_done, n_total, time.perf_counter() - begun)
+        return bool(self.callback(progress))
 
-    def _plan(self, n_jobs: int) -> tuple[int, RowMatrix | None]:
+    def _plan(self, n_jobs: int, cache_size: float) -> tuple[int, RowMatrix | None]:
         """Threads for jobs side by side (0: one after another, each with all threads), and the
         matrix they share if it fits."""
-        function = self.folds[0].function(self.gammas[0])
+        parts = [fold.training_set(self.gammas[0]) for fold in self.folds]
         n_rows = self.X.shape[0]
         longest = max(len(fold.train) for fold in self.folds)
         at_most = min(available_threads(), n_jobs)
-        shapes = {_shape(fold) for fold in self.folds}
-        solvers = {choose_solver("auto", function, shape, hard=False) for shape in shapes}
-        if GeneralSolver in solvers:
-            fitting = side_by_side(n_rows, longest, self.cache_size, at_most)
-            return fitting, RowMatrix(self.X, function) if fitting else None
+        if GeneralSolver in {part.choose_solver("auto") for part in parts}:
+            fitting = side_by_side(n_rows, longest, cache_size, at_most)
+            return fitting, RowMatrix(self.X, parts[0].function) if fitting else None
         return at_most if longest <= SIDE_BY_SIDE_ROWS else 0, None
 
 

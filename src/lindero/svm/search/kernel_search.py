@@ -30,12 +30,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
+from lindero.solvers.solution import Limits
 from lindero.svm.calibration import CALIBRATION
 from lindero.svm.fitting import KernelEstimator
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import SearchCallback
 from lindero.svm.search.folds import Search, SearchFold, SearchScores, Split, set_point
-from lindero.transaction import become, unfitted_copy
+from lindero.transaction import fitting_aside
 from lindero.validation import make_kernel_function
 
 #: C = 2⁻⁵, 2⁻³, …, 2¹⁵
@@ -70,9 +71,7 @@ def has_model(self: Any) -> bool:
 
 class KernelSearch:
     """Abstract. Subclasses say what a table is, what its folds are, and which estimator to fit.
-
-    It stands before scikit-learn's mixins, whose `score` knows no scorer.
-    """
+    It stands before scikit-learn's mixins, whose `score` knows no scorer."""
 
     Cs: Any
     gammas: Any
@@ -105,8 +104,6 @@ class KernelSearch:
         names = ("kernel", "degree", "coef0", "tol", "cache_size", "max_iter")
         return {name: getattr(self, name) for name in (*names, *self._own_parameters)}
 
-    # -- fitting ------------------------------------------------------------------------------
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Score the grid by cross-validation, and fit the best point to all rows.
@@ -128,15 +125,13 @@ class KernelSearch:
         self : estimator
             The fitted estimator. A call that fails or is interrupted leaves it as it was.
         """
-        # All work is done on a copy, adopted at the end.
-        fitted = unfitted_copy(self)
         try:
-            fitted._search(X, y, sample_weight, groups)
+            with fitting_aside(self) as attempt:
+                attempt.estimator._search(X, y, sample_weight, groups)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
                 "The search was interrupted. The estimator is as it was before fit."
             ) from None
-        become(self, fitted)
         return self
 
     def _search(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
@@ -161,22 +156,15 @@ class KernelSearch:
             more = {"sample_weight": weights[test]} if weighted else {}
             return _number(scorer(model, folds[k].X_test, targets[test], **more))
 
-        outcome = Search(
-            Cs=grid.Cs,
-            gammas=grid.gammas,
-            folds=folds,
-            X=table,
-            score=score,
-            tol=self.tol,
-            cache_size=self.cache_size,
-            max_iter=None if self.max_iter < 0 else self.max_iter,
-            verbose=bool(self.verbose),
-            callback=self.callback,
-        ).run()
+        limits = Limits(None if self.max_iter < 0 else self.max_iter)
+        outcome = Search(grid.Cs, grid.gammas, folds, table, score, self.callback).run(
+            self.tol, self.cache_size, limits, bool(self.verbose)
+        )
         self._warn_unfinished(outcome)
         self.n_splits_ = len(splits)
         self.Cs_ = np.array(grid.Cs)
-        self.gammas_ = np.array(grid.gammas, dtype=None if _all_numbers(grid.gammas) else object)
+        by_name = not all(isinstance(gamma, float) for gamma in grid.gammas)
+        self.gammas_ = np.array(grid.gammas, dtype=object if by_name else None)
         self.scores_ = outcome.scores
         self.cv_results_ = tabulate(grid, outcome.scores, outcome.fit_times, outcome.score_times)
         numbers = [
@@ -210,8 +198,6 @@ class KernelSearch:
                 ConvergenceWarning,
             )
 
-    # -- the refitted estimator ---------------------------------------------------------------
-
     @available_if(has_model)  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Array:
         """The predictions of the refitted estimator.
@@ -226,8 +212,7 @@ class KernelSearch:
         predictions : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        predictions: Array = self.best_estimator_.predict(X)
-        return predictions
+        return np.asarray(self.best_estimator_.predict(X))
 
     @available_if(has_model)  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -252,9 +237,8 @@ class KernelSearch:
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
-        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        tags.input_tags.sparse = not precomputed
-        tags.input_tags.pairwise = precomputed
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
 
@@ -291,10 +275,6 @@ def _number(score: Any) -> float:
     return float(score)
 
 
-def _all_numbers(values: tuple[Any, ...]) -> bool:
-    return all(isinstance(value, float) for value in values)
-
-
 # -- the grid -------------------------------------------------------------------------------------
 
 
@@ -328,14 +308,9 @@ def read_grid(Cs: Any, gammas: Any, kernel: Any) -> SearchGrid:
             name = "a callable kernel" if callable(kernel) else f"kernel={kernel!r}"
             raise ValueError(f"gammas has no effect with {name}, which has no gamma: leave it out.")
         return SearchGrid(tuple(float(C) for C in chosen), (None,))
-    if gammas is None:
-        values: tuple[Any, ...] = DEFAULT_GAMMAS if kernel == "rbf" else ("scale",)
-    else:
-        values = tuple(gammas)
+    values = (DEFAULT_GAMMAS if kernel == "rbf" else ("scale",)) if gammas is None else gammas
     _require_some("gammas", values)
-    return SearchGrid(
-        tuple(float(C) for C in chosen), tuple(_read_gamma(value) for value in values)
-    )
+    return SearchGrid(tuple(float(C) for C in chosen), tuple(map(_read_gamma, values)))
 
 
 def _read_gamma(value: Any) -> Any:
@@ -372,11 +347,9 @@ def tabulate(
     for k in range(flat.shape[1]):
         table[f"split{k}_test_score"] = flat[:, k]
     means = np.array([_mean(row) for row in flat])
-    table["mean_test_score"] = means
-    table["std_test_score"] = flat.std(axis=1)
+    table["mean_test_score"], table["std_test_score"] = means, flat.std(axis=1)
     # Points without a score come last.
-    unknown = np.isnan(means)
-    ranks = rankdata(np.where(unknown, np.inf, -means), method="min")
+    ranks = rankdata(np.where(np.isnan(means), np.inf, -means), method="min")
     table["rank_test_score"] = ranks.astype(np.int32)
     return table
 

@@ -17,19 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from lindero.problems.margin import Margin
 from lindero.runtime.arrays import Array
-from lindero.svm.fitting import make_tasks, require_consistent
+from lindero.svm.fitting import read_classes, require_consistent
 from lindero.svm.progress import SearchCallback
 from lindero.svm.search.folds import SearchFold, Split, cut_rows
 from lindero.svm.search.kernel_search import SEARCH_CONSTRAINTS, KernelSearch, has_model
 from lindero.svm.svc import SVC
-from lindero.validation import (
-    find_classes,
-    keep_parameters,
-    read_sample_weights,
-    read_training_table,
-    require_every_class,
-    weigh_classes,
-)
+from lindero.validation import keep_parameters, require_every_class, weigh_classes
 
 
 class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -183,15 +176,11 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             As in :meth:`lindero.svm.SVC.decision_function`.
         """
         check_is_fitted(self)
-        values: Array = self.best_estimator_.decision_function(X)
-        return values
+        return np.asarray(self.best_estimator_.decision_function(X))
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
         require_consistent(False, self.break_ties, self.decision_function_shape)
-        X, y = read_training_table(self, X, y)
-        self.classes_, codes = find_classes(y)
-        weights = read_sample_weights(sample_weight, X)
-        require_every_class("sample_weight", weights, codes, self.classes_)
+        X, y, _, weights = read_classes(self, X, y, sample_weight)
         return X, y, weights
 
     def _fold(self, template: Any, X: Any, y: Array, weights: Array, split: Split) -> SearchFold:
@@ -209,9 +198,8 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         where = f"In the training rows of fold {number} of cv, sample_weight"
         require_every_class(where, counts, codes, classes)
         factors, weights = weigh_classes(self.class_weight, classes, codes, y[train], counts)
-        rows = np.flatnonzero(weights > 0)
         return SearchFold(
             template, Margin(1.0), train, test, *cut_rows(X, train, test, self.kernel),
-            counts, weights, make_tasks(rows, codes, len(classes), self.multiclass),
-            codes, len(classes), self.multiclass, {"classes_": classes, "class_weight_": factors},
+            counts, weights, codes, len(classes), self.multiclass,
+            {"classes_": classes, "class_weight_": factors},
         )  # fmt: skip

@@ -5,13 +5,11 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils._param_validation import Interval
 
 from lindero.problems.tube import Tube
 from lindero.runtime.arrays import Array
-from lindero.svm.fitting import make_tasks
 from lindero.svm.progress import SearchCallback
 from lindero.svm.search.folds import SearchFold, Split, cut_rows
 from lindero.svm.search.kernel_search import SEARCH_CONSTRAINTS, KernelSearch
@@ -147,13 +145,12 @@ class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _fold(self, template: Any, X: Any, y: Array, weights: Array, split: Split) -> SearchFold:
         number, train, test = split
         weights = weights[train]
-        rows = np.flatnonzero(weights > 0)
-        if len(rows) == 0:
+        if not weights.any():
             raise ValueError(
                 f"sample_weight is zero for all training rows of fold {number} of cv. Use other "
                 "folds, or leave rows of weight zero out."
             )
         return SearchFold(
             template, Tube(1.0, self.epsilon), train, test, *cut_rows(X, train, test, self.kernel),
-            weights, weights, make_tasks(rows, y[train]),
+            weights, weights, y[train],
         )  # fmt: skip
