@@ -3,6 +3,9 @@
 A fit works on a copy of the estimator without what an earlier fit set, and the estimator becomes
 that copy at the end: a call that fails leaves it as it was. A fit that is interrupted may adopt the
 best model so far and say so.
+
+BLAS has one thread meanwhile: what others do in this process then changes no bit of the result, and
+a fork in another thread does not stop threads of BLAS that somebody is waiting for.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from lindero.runtime.threads import single_threaded_blas
 
 Estimator = TypeVar("Estimator")
 
@@ -27,7 +32,8 @@ class Attempt(Generic[Estimator]):
 def fitting_aside(estimator: Estimator) -> Iterator[Attempt[Estimator]]:
     """Fit a copy of `estimator` inside the block; `estimator` becomes it when the block ends."""
     attempt = Attempt(unfitted_copy(estimator))
-    yield attempt
+    with single_threaded_blas:
+        yield attempt
     become(estimator, attempt.estimator)
     if attempt.interrupted:
         advice = ", and warm_start=True goes on from it" if hasattr(estimator, "warm_start") else ""
@@ -42,8 +48,17 @@ def changing_aside(estimator: Estimator) -> Iterator[Estimator]:
     """Change a copy of `estimator` inside the block; `estimator` becomes it when the block ends."""
     copied = type(estimator).__new__(type(estimator))
     copied.__dict__ = dict(vars(estimator))
-    yield copied
+    with single_threaded_blas:
+        yield copied
     become(estimator, copied)
+
+
+def sharing_state(estimator: Estimator) -> Estimator:
+    """The estimator as it is now, though it may become another one in another thread: it has the
+    same attributes, those computed later included, until `estimator` becomes another."""
+    shared = type(estimator).__new__(type(estimator))
+    shared.__dict__ = estimator.__dict__
+    return shared
 
 
 def become(estimator: Any, other: Any) -> None:

@@ -1,4 +1,4 @@
-"""How arithmetic may be rearranged in compiled code.
+"""How loops are compiled, how their arithmetic may be rearranged, and where results are kept.
 
 numba's ``fastmath=True`` also lets the compiler assume that no value is ever infinite or not a
 number, under which bounds of infinity and empty searches (a least value of +∞) are compared
@@ -6,7 +6,33 @@ wrongly. `FAST` allows only what makes loops fast: sums in any order, fused mult
 
 And ``fastmath`` is inherited: a function compiled without a word about it, on behalf of one with
 it, gets it too and is kept in the cache like that. So functions that others call say `EXACT`.
+
+Compiled code is kept on disk, as numba does it, but the cache is never a reason to fail:
+
+* Where neither the package's own folder nor the user's cache folder can be written to, a private
+  folder among temporary files is used, and where that cannot be had, nothing is kept.
+* A file that cannot be read is forgotten and written again; one that cannot be written, on a full
+  disk for example, is left out.
+* Another version of the package compiles everything anew: numba only looks at the file of a
+  function, not at those of the functions that it calls.
+
+Loops do not check their indices (``NUMBA_BOUNDSCHECK=1`` makes them, with a ``NUMBA_CACHE_DIR`` of
+its own): what calls them proves or checks them.
 """
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
+from numba.core.compiler_lock import global_compiler_lock
 
 #: Sums and products may be rearranged; infinities and NaN keep their meaning.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
@@ -16,3 +42,89 @@ FINITE = FAST | {"nnan"}
 
 #: Nothing may be rearranged, whoever calls.
 EXACT = False
+
+
+def compiled(fastmath: Any, error_model: str = "python") -> Callable[[Any], Any]:
+    """Compile a function, when it is first called, to code that releases Python's lock."""
+
+    def compile_function(function: Any) -> Any:
+        options = {"nogil": True, "fastmath": fastmath, "error_model": error_model}
+        dispatcher = numba.njit(**options)(function)
+        # Without a place to keep it, code is compiled in each process.
+        with contextlib.suppress(RuntimeError, OSError):
+            dispatcher._cache = _ForgivingCache(function)
+        return dispatcher
+
+    return compile_function
+
+
+class _TemporaryFolder(UserProvidedCacheLocator):  # type: ignore[misc]
+    """A folder among temporary files that only this user can write to: what is in it is run."""
+
+    def __init__(self, function: Any, file: str) -> None:
+        super().__init__(function, file)
+        self._cache_path = os.path.join(_private_folder(), self.get_suitable_cache_subpath(file))
+
+    @classmethod
+    def from_function(cls, function: Any, file: str) -> Any:
+        try:
+            locator = cls(function, file)
+            locator.ensure_cache_path()
+        except OSError:
+            return None
+        return locator
+
+
+def _private_folder() -> str:
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    folder = os.path.join(tempfile.gettempdir(), f"lindero-compiled-{user}")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    found = os.lstat(folder)
+    if os.name == "posix" and not (
+        stat.S_ISDIR(found.st_mode) and found.st_uid == user and not found.st_mode & 0o077
+    ):
+        raise PermissionError(f"{folder} belongs to another user, or others may write to it.")
+    return folder
+
+
+class _Places(CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (*CompileResultCacheImpl._locator_classes, _TemporaryFolder)
+
+
+class _ForgivingCache(FunctionCache):  # type: ignore[misc]
+    """numba's cache, in which whatever is wrong with a file is as if it were not there."""
+
+    _impl_class = _Places
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        file = self._cache_file
+        # Asked for by name: the package itself imports what is below it, not the other way round.
+        version = sys.modules["lindero"].__version__
+        file._source_stamp = (file._source_stamp, version)
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        try:
+            return super().load_overload(signature, target)
+        except Exception:  # whatever a broken file makes of unpickling
+            self._forget()
+            return None
+
+    def save_overload(self, signature: Any, data: Any) -> None:
+        try:
+            super().save_overload(signature, data)
+        except Exception:  # a full disk, a folder that is gone
+            self._forget()
+
+    def _forget(self) -> None:
+        with contextlib.suppress(Exception):
+            self.flush()
+
+
+# A process forked while another thread compiles would wait for that thread forever.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )
