@@ -1,11 +1,12 @@
 """A kernel over samples that come and go, with the columns that are in use kept.
 
 Samples have slots, counted from 0 in the order in which they came. A sample that is forgotten
-leaves its slot empty until `keep` closes the gaps, so that slots are stable in between. A new
-sample costs one kernel value for each column kept.
+leaves its slot empty until `keep` closes the gaps, so that slots are stable in between; what was
+in it is overwritten at once (`wipe`). A new sample costs one kernel value for each column kept.
 
 Rows are appended in constant time each: arrays have more room than rows, twice as much when it runs
-out. Dense rows are kept in float64, sparse ones as CSR arrays.
+out. There are zeros in it, never what was there before. Dense rows are kept in float64, sparse ones
+as CSR arrays.
 
 Columns are kept under a memory cap. The samples of the last sum are in use; of the others, the one
 used longest ago makes room. Sums over more columns than can be kept compute the rest on the way.
@@ -19,12 +20,19 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 
-from lindero.kernels.operator import CallableKernel, KernelFunction, KernelOperator, ProductKernel
+from lindero.errors import KernelError
+from lindero.kernels.operator import (
+    FINE_FROM,
+    LARGEST_VALUE,
+    CallableKernel,
+    KernelFunction,
+    KernelOperator,
+    ProductKernel,
+)
 from lindero.kernels.products import DenseProducts, Probe, SparseProducts
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import FAST
+from lindero.runtime.compilation import FAST, compiled
 
 #: Entries that an array has room for at first.
 _FIRST_ROOM = 64
@@ -52,7 +60,7 @@ def with_room(array: Array, used: int, needed: int) -> Array:
     """`array`, or a longer one with its first `used` entries, if `needed` is beyond its end."""
     if needed <= len(array):
         return array
-    longer = np.empty((max(_FIRST_ROOM, 2 * needed), *array.shape[1:]), dtype=array.dtype)
+    longer = np.zeros((max(_FIRST_ROOM, 2 * needed), *array.shape[1:]), dtype=array.dtype)
     longer[:used] = array[:used]
     return longer
 
@@ -84,7 +92,21 @@ class GrowingDenseRows:
         rows.n_rows = len(given)
         rows._given, rows._squares = given, state["squares"].copy()
         rows._X = given if rows.shift is None else given - rows.shift
+        if rows.shift is not None:
+            rows._X[rows._squares == 0.0] = 0.0  # wiped
         return rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.state()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(vars(self.from_state(state)))
+
+    def longest(self, start: int) -> float:
+        """The largest square of a row from `start` on."""
+        if self.n_rows - start == 1:
+            return float(self._squares[start])
+        return float(self._squares[start : self.n_rows].max(initial=0.0))
 
     def append(self, X: Any) -> None:
         rows = X.toarray() if sp.issparse(X) else X
@@ -101,15 +123,46 @@ class GrowingDenseRows:
         np.einsum("ij,ij->i", added, added, out=self._squares[start:stop])
         self.n_rows = stop
 
+    @property
+    def _arrays(self) -> list[Array]:
+        return [self._given, self._squares] + ([] if self.shift is None else [self._X])
+
     def truncate(self, n_rows: int) -> None:
+        for array in self._arrays:
+            array[n_rows : self.n_rows] = 0.0
         self.n_rows = n_rows
 
     def keep(self, kept: Array) -> None:
         n_kept = int(kept.sum())
-        arrays = [self._given, self._squares] + ([] if self.shift is None else [self._X])
-        for array in arrays:
+        for array in self._arrays:
             array[:n_kept] = array[: self.n_rows][kept]
+            array[n_kept : self.n_rows] = 0.0
         self.n_rows = n_kept
+
+    def wipe(self, rows: Array) -> None:
+        """Overwrite rows."""
+        for array in self._arrays:
+            for row in rows.tolist():
+                array[row] = 0.0
+
+    def is_origin(self, rows: Array, kept: Array) -> bool:
+        """Whether the shift has a value of these rows, other than 0, that no row kept has."""
+        if self.shift is None:
+            return False
+        same = self._given[rows] == self.shift
+        if not same.any():
+            return False
+        columns = np.flatnonzero(same.any(axis=0) & (self.shift != 0.0))
+        others = self._given[: self.n_rows][kept][:, columns]
+        return not bool((others == self.shift[columns]).any(axis=0).all())
+
+    def move_origin(self, shift: Array, wiped: Array) -> None:
+        """Take rows, but those that were wiped, relative to another origin."""
+        self.shift = shift
+        X = self._given[: self.n_rows] - shift
+        X[wiped] = 0.0
+        self._X[: self.n_rows] = X
+        np.einsum("ij,ij->i", X, X, out=self._squares[: self.n_rows])
 
     def take(self, rows: Array) -> Array:
         """Rows as they were given."""
@@ -132,8 +185,10 @@ class GrowingDenseRows:
     def operator(self, function: KernelFunction) -> KernelOperator:
         if function.call is not None:
             return CallableKernel(self._X[: self.n_rows], function, np.float64)
-        products = DenseProducts(self._X[: self.n_rows], np.float64)
-        products.squares = self._squares[: self.n_rows]  # known: not to be computed again
+        # The rows as they were given are for judging in extended precision.
+        products = DenseProducts(self._given[: self.n_rows], np.float64, self.shift)
+        # Known: not to be computed again.
+        products._ready, products.squares = self._X[: self.n_rows], self._squares[: self.n_rows]
         return ProductKernel(products, function)
 
 
@@ -158,6 +213,12 @@ class GrowingSparseRows:
         rows._adopt(state["rows"].copy())
         return rows
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.state()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(vars(self.from_state(state)))
+
     def append(self, X: Any) -> None:
         rows = X if sp.issparse(X) else sp.csr_array(X)
         n_new, used = rows.shape[0], int(self._ends[self.n_rows])
@@ -171,10 +232,28 @@ class GrowingSparseRows:
         self.n_rows += n_new
 
     def truncate(self, n_rows: int) -> None:
+        used = slice(int(self._ends[n_rows]), int(self._ends[self.n_rows]))
+        self._data[used], self._indices[used] = 0.0, 0
+        self._ends[n_rows + 1 : self.n_rows + 1] = 0
         self.n_rows = n_rows
 
     def keep(self, kept: Array) -> None:
         self._adopt(self._matrix()[np.flatnonzero(kept)])
+
+    def wipe(self, rows: Array) -> None:
+        """Overwrite rows: no more is left of them than how many entries they had."""
+        for row in rows:
+            used = slice(int(self._ends[row]), int(self._ends[row + 1]))
+            self._data[used], self._indices[used] = 0.0, np.arange(used.stop - used.start)
+
+    def is_origin(self, rows: Array, kept: Array) -> bool:
+        """Whether the shift has a value of these rows: there is none."""
+        return False
+
+    def longest(self, start: int) -> float:
+        """No less than the largest square of a row from `start` on."""
+        entries = self._data[self._ends[start] : self._ends[self.n_rows]]
+        return float(entries @ entries)
 
     def _adopt(self, matrix: sp.csr_array) -> None:
         self._data, self._indices = matrix.data, matrix.indices.astype(np.int32, copy=False)
@@ -222,6 +301,8 @@ class GrowingKernel:
         self._slot_of = np.empty(0, dtype=np.int64)
         self._clock = 0
         self._operator: KernelOperator | None = None
+        #: Whether differences of squares would lose digits that matter: see `ProductKernel`.
+        self._fine = False
         # Slots in use and the rows of their samples, kept until either changes.
         self._owners: tuple[Array, Probe] | None = None
 
@@ -268,8 +349,8 @@ class GrowingKernel:
         names = ("function", "n_features", "shift", "megabytes")
         kernel = cls(*(state[name] for name in names))
         kernel.rows = state["rows"]
-        if isinstance(kernel.rows, GrowingDenseRows) and kernel.shift is not None:
-            kernel.rows.shift = kernel.shift
+        if kernel.rows is not None:
+            kernel._note_longest(0)
         slots, columns = state["slots"], state["columns"]
         kernel._resize(len(state["last_used"]), state["capacity"])
         kernel._values[slots, : columns.shape[1]] = columns
@@ -294,6 +375,12 @@ class GrowingKernel:
         self.__dict__.update(state)
         self._resize(0, capacity)
 
+    def take_columns(self, other: GrowingKernel) -> None:
+        """Keep copies of the columns that a kernel over the same rows keeps."""
+        for name in ("_values", "_owner", "_last_used", "_slot_of"):
+            setattr(self, name, getattr(other, name).copy())
+        self._clock = other._clock
+
     # -- samples ------------------------------------------------------------------------------
 
     def append(self, X: Any) -> None:
@@ -309,6 +396,7 @@ class GrowingKernel:
         new = self.n_samples
         self._make_room(new)
         self._slot_of[old:new] = -1
+        self._note_longest(old)
         if self._owners is None:
             used = np.flatnonzero(self._owner >= 0)
             self._owners = (used, self.probe(self._owner[used]))
@@ -316,21 +404,55 @@ class GrowingKernel:
         if len(used):
             self._values[used, old:new] = self.cross(probe, self.probe(np.arange(old, new)))
 
+    def _note_longest(self, start: int) -> None:
+        """Refuse rows from `start` on whose kernel values are too large to compute with, and note
+        whether differences of their squares would lose digits."""
+        function = self.function
+        longest = self.rows.longest(start)
+        if not largest_value(function, longest) <= LARGEST_VALUE:
+            raise KernelError(
+                "Kernel values of these rows are too large to compute with: a row has the length "
+                f"{np.sqrt(longest):.1e}. Scale the features first "
+                "(sklearn.preprocessing.StandardScaler)."
+            )
+        if function.name == "rbf" and not function.gamma * longest < FINE_FROM:
+            self._fine = isinstance(self.rows, GrowingDenseRows)
+
     def truncate(self, n_samples: int) -> None:
         """Give up the last slots: the inverse of `append`."""
-        self._give_up(self._owner >= n_samples)
+        self._give_up(np.flatnonzero(self._owner >= n_samples))
+        self._values[:, n_samples : self.n_samples] = 0.0
         self.rows.truncate(n_samples)
         self._operator = None
+
+    def wipe(self, samples: Array) -> None:
+        """Overwrite all that is known of samples whose slots are to be empty."""
+        for sample in samples.tolist():  # one, as a rule
+            slot = int(self._slot_of[sample])
+            if slot >= 0:
+                self._give_up(np.array([slot]))
+            self._values[:, sample] = 0.0
+        self.rows.wipe(samples)
+        self._operator = None
+
+    def move_origin(self, shift: Array, wiped: Array) -> None:
+        """Take rows, but those of slots that were wiped, relative to another origin."""
+        self.shift = shift
+        self.rows.move_origin(shift, wiped)
+        if self.function.name == "linear":  # others depend on differences only
+            self._give_up(np.flatnonzero(self._owner >= 0))
+        self._operator = self._owners = None
 
     def keep(self, kept: Array) -> None:
         """Close gaps: slots where `kept` is true move together, the others are no more."""
         n = self.n_samples
         place = np.cumsum(kept) - 1
         owned = self._owner >= 0
-        self._give_up(owned & ~kept[np.where(owned, self._owner, 0)])
+        self._give_up(np.flatnonzero(owned & ~kept[np.where(owned, self._owner, 0)]))
         used = np.flatnonzero(self._owner >= 0)
         n_kept = int(kept.sum())
         self._values[used, :n_kept] = self._values[used, :n][:, kept]
+        self._values[:, n_kept:n] = 0.0
         self._owner[used] = place[self._owner[used]]
         self._slot_of[:n] = -1
         self._slot_of[self._owner[used]] = used
@@ -345,7 +467,8 @@ class GrowingKernel:
 
     @property
     def _is_dense(self) -> bool:
-        return isinstance(self.rows, GrowingDenseRows) and self.function.call is None
+        dense = isinstance(self.rows, GrowingDenseRows) and not self._fine
+        return dense and self.function.call is None
 
     def probe(self, samples: Array) -> Probe:
         """Chosen samples, remembered for `cross`."""
@@ -456,7 +579,10 @@ class GrowingKernel:
         return oldest
 
     def _give_up(self, slots: Array) -> None:
+        if len(slots) == 0:
+            return
         self._owners = None
+        self._values[slots] = 0.0
         self._slot_of[self._owner[slots]] = -1
         self._owner[slots] = -1
         self._last_used[slots] = -1
@@ -477,7 +603,7 @@ class GrowingKernel:
             newest = np.sort(np.argsort(self._last_used, kind="stable")[-most:])
             gone = np.ones(len(self._owner), dtype=bool)
             gone[newest] = False
-            self._give_up(gone & (self._owner >= 0))
+            self._give_up(np.flatnonzero(gone & (self._owner >= 0)))
             self._values = self._values[newest]
             self._owner, self._last_used = self._owner[newest], self._last_used[newest]
             self._owners = None
@@ -488,13 +614,22 @@ class GrowingKernel:
     def _resize(self, n_slots: int, capacity: int) -> None:
         self._owners = None
         old_slots, old_capacity = self._values.shape
-        values = np.empty((n_slots, capacity))
+        values = np.zeros((n_slots, capacity))
         values[:old_slots, :old_capacity] = self._values
         self._values = values
         more = n_slots - old_slots
         self._owner = np.concatenate([self._owner, np.full(more, -1)])
         self._last_used = np.concatenate([self._last_used, np.full(more, -1)])
         self._slot_of = np.concatenate([self._slot_of, np.full(capacity - old_capacity, -1)])
+
+
+def largest_value(function: KernelFunction, longest: float) -> float:
+    """What is computed with rows of such squares, at the most."""
+    if function.name != "poly":
+        return longest
+    with np.errstate(over="ignore"):
+        inner = abs(function.gamma) * np.float64(longest) + abs(function.coef0)
+        return max(longest, float(inner**function.degree))
 
 
 def most_capacity(n_samples: int) -> int:
@@ -507,7 +642,7 @@ def usual_capacity(n_samples: int) -> int:
     return max(64, 4 * n_samples)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def add_weighted(values, slots, weights, n, out):  # type: ignore[no-untyped-def]
     """out[:n] += Σ_k weights_k values[slots_k, :n], four columns at a time."""
     count = slots.size

@@ -14,30 +14,51 @@ from typing import Any
 import numpy as np
 
 from lindero.kernels import growing
+from lindero.kernels.operator import LARGEST_VALUE
 from lindero.persist.fields import Fields
 from lindero.persist.kinds.svm import check_classes, check_width
 from lindero.persist.registry import Kind, of_lindero
-from lindero.solvers.active_set.point import FREE
-from lindero.svm.incremental.estimator import adopt_state, state_of
+from lindero.runtime.arrays import Array
+from lindero.solvers.active_set.point import AT_ZERO, FREE
+from lindero.svm.incremental.estimator import adopt_state, restore_formulation, state_of
 
 #: No value of a function is larger than this.
 _FARTHEST = 1e300
 
+#: No number of a row is larger than this.
+_FARTHEST_ROW = 1e150
+
 #: How far, beside the largest coefficient, their sum may be from what it is to be.
 _MISSED = 1e-6
+
+#: Share of the terms summed by which a saved sum may differ from one computed again.
+_BLURRED = 1e-6
+
+#: Kernel values that are computed again, times features: saved sums of more are tried in places.
+_TRIED = 1e8
 
 
 # -- rows -----------------------------------------------------------------------------------------
 
 
 def _check_dense_rows(given: Fields) -> None:
-    given.array("given", "float64", "rows", "features")
-    given.array("squares", "float64", "rows")
-    given.optional("shift", given.array, "float64", "features")
+    least, below = -_FARTHEST_ROW, _FARTHEST_ROW
+    rows = given.array("given", "float64", "rows", "features", least=least, below=below)
+    squares = given.array("squares", "float64", "rows", least=0.0, below=LARGEST_VALUE)
+    shift = given.optional("shift", given.array, "float64", "features", least=least, below=below)
+    with np.errstate(over="ignore"):
+        moved = rows if shift is None else rows - shift
+        expected = np.einsum("ij,ij->i", moved, moved)
+    wiped = (squares == 0.0) & ~rows.any(axis=1)
+    close = np.abs(squares - expected) <= _BLURRED * expected
+    given.require("squares", bool((close | wiped).all()), "must be those of the rows")
 
 
 def _check_sparse_rows(given: Fields) -> None:
     matrix = given.csr("rows", "rows", "features")
+    with np.errstate(over="ignore"):
+        sound = matrix.nnz == 0 or bool(matrix.data @ matrix.data < LARGEST_VALUE)
+    given.require("rows", sound, "must hold numbers that kernel values can be computed of")
     narrow = matrix.shape[1] <= np.iinfo(np.int32).max
     given.require("rows", narrow, "must have columns that 32 bits can number")
 
@@ -46,7 +67,7 @@ def _check_sparse_rows(given: Fields) -> None:
 
 
 def _check_kernel(given: Fields) -> None:
-    given.instance("function", "KernelFunction")
+    function = given.instance("function", "KernelFunction")
     width = given.integer("n_features", least=1)
     given.number("megabytes", least=0.0, finite=True)
     rows = given.instance("rows", "GrowingDenseRows", "GrowingSparseRows", "NoneType")
@@ -55,13 +76,17 @@ def _check_kernel(given: Fields) -> None:
     given.require("rows", stored == width, "must have as many features as the kernel")
     shift = given.optional("shift", given.array, "float64", width)
     if isinstance(rows, growing.GrowingDenseRows):
-        same = (shift is None) == (rows.shift is None)
+        same = shift is rows.shift
+        if shift is not None and rows.shift is not None:
+            same = np.array_equal(shift, rows.shift)
         given.require("shift", same, "must be that of the rows")
+    sound = rows is None or growing.largest_value(function, rows.longest(0)) <= LARGEST_VALUE
+    given.require("rows", sound, "must hold numbers that kernel values can be computed of")
     clock = given.integer("clock")
     given.array("last_used", "int64", "room", least=-1, below=clock + 1)
     owners = given.array("owners", "int64", "columns", least=0, below=max(n, 1))
     slots = given.array("slots", "int64", "columns", least=0, below=max(given.size("room"), 1))
-    given.array("columns", "float64", "columns", n)
+    given.array("columns", "float64", "columns", n, least=-LARGEST_VALUE, below=LARGEST_VALUE)
     for name, numbers in (("owners", owners), ("slots", slots)):
         given.require(name, len(np.unique(numbers)) == len(numbers), "must differ")
     capacity = given.integer("capacity", least=n)
@@ -85,23 +110,65 @@ def _check_active_set(given: Fields) -> None:
     for name in ("lost", "indefinite"):
         given.flag(name)
     a = given.array("_a", "float64", n_variables, least=0.0, below=np.inf)
-    given.array("_u", "float64", n_variables, least=0.0)
+    u = given.array("_u", "float64", n_variables, least=0.0)
+    given.require("_a", bool((a <= (1.0 + 1e-9) * u).all()), "must be within the bounds")
     s = given.array("_s", "float64", n_variables)
     given.require("_s", bool((np.abs(s) == 1.0).all()), "must be signs")
     state = given.array("_state", "int8", n_variables, least=-1, below=2)
     given.array("_p", "float64", n_variables, least=-_FARTHEST, below=_FARTHEST)
     given.array("_f", "float64", n, least=-_FARTHEST, below=_FARTHEST)
-    given.array("_root", "float64", n, least=0.0, below=_FARTHEST)
+    given.array("_root", "float64", n, least=0.0, below=np.sqrt(LARGEST_VALUE))
+    if not given.any("lost"):
+        placed = np.where(state == AT_ZERO, a == 0.0, (state == FREE) | (a == u))
+        given.require("_state", bool(placed.all()), "must say where the coefficients are")
     free = given.array("_free", "int64", "free", least=0, below=max(n_variables, 1))
     freed = np.array_equal(np.sort(free), np.flatnonzero(state == FREE))
     given.require("_free", freed, "must be the variables whose state is free")
     missed = abs(float(s @ a) - given.any("delta"))
-    summed = missed <= _MISSED * max(1.0, float(a.max(initial=0.0)))
+    summed = missed <= _MISSED * float(a.max(initial=0.0))
     given.require("delta", summed or given.any("lost"), "must be the sum of the coefficients")
-    # Compiled code believes that it is of the free variables; where none is free, it is not used.
-    given.array("factor", "float64", "factor", "factor")
+    # Where none is free, as after a breakdown, the factor is not used. Compiled code believes that
+    # it is of as many variables as are free.
+    factor = given.array("factor", "float64", "factor", "factor")
     fits = given.size("factor") == len(free)
     given.require("factor", fits or len(free) == 0, "must be of the free ones")
+    _require_values(given, kernel, factor)
+
+
+def _require_values(given: Fields, kernel: Any, factor: Array) -> None:
+    """Refuse sums of kernel values, and factors, that are not those of the rows."""
+    per, free = given.any("per_sample"), given.any("_free")
+    z = (given.any("_s") * given.any("_a")).reshape(-1, per).sum(axis=1)
+    places = np.flatnonzero(given.any("_u").reshape(-1, per).max(axis=1, initial=0.0) > 0.0)
+    if len(places) == 0:
+        return
+    support = np.flatnonzero(z)
+    most = max(64, int(_TRIED / (max(1, len(support)) * kernel.n_features)))
+    places = np.unique(np.concatenate([places[:: 1 + len(places) // most], free // per]))
+    roots, operator = given.any("_root")[places], kernel.operator
+    with np.errstate(all="ignore"):
+        diagonal = operator.subset(places).diagonal()
+        squares = np.maximum(0.0, diagonal)
+        close = np.abs(roots**2 - squares) <= _BLURRED * np.maximum(squares, roots**2)
+        given.require("_root", bool(close.all()), "must be of the kernel values")
+        sums = np.zeros(len(places))
+        if len(support):
+            values = operator.cross(operator.probe(places), operator.probe(support))
+            sums = values @ z[support]
+        missed = np.abs(sums - given.any("_f")[places])
+        # Coefficients of one sample may cancel; what was rounded on the way does not.
+        total = float(given.any("_a").sum())
+        rounded = _BLURRED * max(1.0, float(operator.largest()) * total)
+        rounded += 8.0 * float(operator.error()) * total
+        given.require("_f", bool((missed <= rounded).all()), "must be the sums")
+        if len(free):
+            constant = given.any("_constant")
+            given.require("_constant", constant > 0.0, "must be positive")
+            R = np.triu(factor)
+            of_free = np.abs(diagonal[np.searchsorted(places, free // per)] + constant)
+            close = np.abs((R**2).sum(axis=0) - of_free) <= _BLURRED * of_free
+            sound = bool(close.all() and (R.diagonal() > 0.0).all())
+            given.require("factor", sound, "must be of the free ones")
 
 
 # -- samples and updates --------------------------------------------------------------------------
@@ -111,9 +178,12 @@ def _check_samples(given: Fields) -> None:
     next_id = given.integer("next_id")
     ids = given.array("_ids", "int64", "slots", least=0, below=max(next_id, 1))
     given.require("_ids", bool((np.diff(ids) > 0).all()), "must rise")
-    given.array("_targets", "float64", "slots")
-    given.array("_factors", "float64", "slots", least=0.0)
-    given.array("_alive", "bool", "slots")
+    given.array("_targets", "float64", "slots", least=-_FARTHEST, below=_FARTHEST)
+    given.array("_factors", "float64", "slots", least=0.0, below=np.inf)
+    alive = given.array("_alive", "bool", "slots")
+    if "_names" in given:
+        names = given.array("_names", ("int64", "U"), "slots")[alive]
+        given.require("_names", len(np.unique(names)) == len(names), "must differ")
 
 
 def _check_log(given: Fields) -> None:
@@ -128,10 +198,12 @@ def _check_log(given: Fields) -> None:
 
 def _check_machine(given: Fields, per_sample: int = 1) -> Any:
     width = check_width(given)
-    given.where_given(("_fitted_C", "_fitted_epsilon", "_fitted_nu"), given.number)
+    for name in ("_fitted_C", "_fitted_epsilon", "_fitted_nu"):
+        if name in given:
+            given.require(name, given.number(name, least=0.0) >= 0.0, "must be a number")
     function = given.instance("_function", "KernelFunction")
     given.number("_gamma")
-    given.number("_seconds")
+    given.number("_seconds", least=0.0, finite=True)
     given.optional("_fitted_window", given.integer, 2)
     point = given.instance("_engine", "ActiveSet").point
     samples = given.instance("_samples", "HeldSamples")
@@ -146,6 +218,22 @@ def _check_machine(given: Fields, per_sample: int = 1) -> Any:
     return samples
 
 
+def _require_stated(given: Fields, samples: Any) -> None:
+    """Refuse variables that are not those of the samples, or that have them after all."""
+    point, formulation = given.any("_engine").point, restore_formulation(given.owner, given.any)
+    try:
+        with np.errstate(all="ignore"):
+            of_samples = formulation.state_samples(samples.targets, samples.factors)
+    except ValueError as error:
+        given.refuse("_samples", f"cannot be: {str(error)[:200]}")
+    alive = np.repeat(samples.alive, point.per_sample)
+    gone = not (point.u[~alive].any() or point.a[~alive].any())
+    given.require("_samples", gone, "must be held where there are coefficients")
+    for values, expected in zip((point.s, point.p, point.u), of_samples, strict=True):
+        same = np.isclose(values[alive], expected[alive], rtol=1e-9, atol=0.0)
+        given.require("_engine", bool(same.all()), "must be stated as the samples are")
+
+
 def _check_classifier(given: Fields) -> None:
     samples = _check_machine(given)
     n_classes = check_classes(given, least=1, most=2)
@@ -153,13 +241,19 @@ def _check_classifier(given: Fields) -> None:
     given.require("_coding", len(coding.classes) == n_classes, "must know the same classes")
     given.items("_fitted_costs", tuple, 3)
     for values in given.items("_terms", tuple, 2, np.ndarray):
-        Fields(given.kind, {"_terms": values}).array("_terms", "float64", 2)
+        terms = Fields(given.kind, {"_terms": values})
+        terms.array("_terms", "float64", 2, least=0.0, below=_FARTHEST)
     coded = np.isin(samples.targets, (0.0, 1.0)[:n_classes]).all()
     given.require("_samples", bool(coded), "must have targets 0 and 1")
+    _require_stated(given, samples)
 
 
 def _check_regressor(given: Fields) -> None:
-    _check_machine(given, per_sample=2)
+    _require_stated(given, _check_machine(given, per_sample=2))
+
+
+def _check_one_class(given: Fields) -> None:
+    _require_stated(given, _check_machine(given))
 
 
 def _check_coding(given: Fields) -> None:
@@ -180,5 +274,5 @@ KINDS: tuple[Kind, ...] = (
     Kind("LabelCoding", "lindero.svm.incremental.svc:LabelCoding", _check_coding),
     _of_machine("svm.IncrementalSVC", "incremental.svc", _check_classifier),
     _of_machine("svm.IncrementalSVR", "incremental.svr", _check_regressor),
-    _of_machine("svm.IncrementalOneClassSVM", "incremental.one_class", _check_machine),
+    _of_machine("svm.IncrementalOneClassSVM", "incremental.one_class", _check_one_class),
 )

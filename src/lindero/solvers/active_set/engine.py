@@ -37,14 +37,14 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numba import njit
 
 from lindero.kernels.growing import GrowingKernel
 from lindero.problems.dual_qp import DualQP
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT
+from lindero.runtime.compilation import EXACT, compiled
 from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.active_set.motion import (
+    BREAKDOWNS,
     INDEFINITE,
     LOST,
     BreakdownError,
@@ -63,11 +63,17 @@ _MET = 4e-15
 #: The same for what cannot be removed: more than this, and the path is lost.
 _BEARABLE = 1e-9
 
-#: Share of the largest bound below which a coefficient is nothing.
+#: Share of the largest coefficient below which one is nothing.
 _DUST = 1e-14
 
 #: Share of f that steps may have added by rounding before it is computed again.
 _MOST_BLUR = 1e-10
+
+#: What a value may be off by without being put right at once.
+_ROUNDING = 1e-14
+
+#: Coefficients up to this many are moved at once with their columns.
+_FEW_CHANGES = 64
 
 #: Share of its bound by which a solver may miss it (interior points end inside).
 _CORNER = 1e-5
@@ -106,6 +112,7 @@ class ActiveSet:
         a copy of the others."""
         self._first_new = self.point.n_samples
         self._before: SavedPoint | None = None
+        self._origin_before: tuple[Array, Array] | None = None
 
     def _begin_change(self) -> None:
         """Variables of samples held before are about to change."""
@@ -114,11 +121,13 @@ class ActiveSet:
 
     def undo(self) -> None:
         """As at the last `remember`."""
+        if self._origin_before is not None:
+            self.point.move_origin(*self._origin_before)
         if self._before is not None:
             self.point.restore(self._before)
         self.point.truncate(self._first_new)
         self.point.u_rate[:] = 0.0
-        self._before = self.point.around = None
+        self._before = self._origin_before = self.point.around = None
 
     @contextmanager
     def try_out(self, often: bool) -> Iterator[Callable[[], None]]:
@@ -204,8 +213,7 @@ class ActiveSet:
         self._begin_change()
         try:
             if len(moving) or rate != 0.0:
-                with single_threaded_blas:
-                    Motion(point, moving, None, rate).follow(1.0)
+                Motion(point, moving, None, rate).follow(1.0)
         finally:
             point.u_rate[moving] = 0.0
         self._arrive(moving, targets)
@@ -219,7 +227,16 @@ class ActiveSet:
         point = self.point
         point.u[moving] = bounds
         on_bound = moving[point.sides[moving] == AT_BOUND]
+        changes = point.s[on_bound] * (point.u[on_bound] - point.a[on_bound])
         point.a[on_bound] = point.u[on_bound]
+        if not changes.any():
+            return
+        samples = on_bound // point.per_sample
+        blur = float(np.abs(changes) @ point.root[samples])
+        if blur * float(point.root.max()) <= _ROUNDING or len(changes) > _FEW_CHANGES:
+            point.blur += blur  # left to `refresh`, should it matter
+        else:
+            point.kernel.add_columns(samples, changes, point.f)
 
     def _rise(self, variable: int) -> None:
         """Raise a bound until nothing holds the variable at it any more, then to infinity."""
@@ -246,6 +263,8 @@ class ActiveSet:
         for _ in range(4):
             largest = self._find_violations(missed)
             excess = float((point.s * point.a).sum()) - point.delta
+            if not (largest < np.inf and abs(excess) < np.inf):
+                raise BreakdownError(LOST)
             if largest <= _ACCEPTED and abs(excess) <= _ACCEPTED * self._largest_coefficient:
                 return
             p = point.p.copy()
@@ -256,18 +275,24 @@ class ActiveSet:
             finally:
                 point.p[:] = p
                 point.delta -= excess
-        if self._find_violations(missed) > _BEARABLE:
+        excess = float((point.s * point.a).sum()) - point.delta
+        met = abs(excess) <= _BEARABLE * self._largest_coefficient
+        if not (met and self._find_violations(missed) <= _BEARABLE):
             raise BreakdownError(LOST)
 
     def refresh(self) -> None:
         """Compute f from scratch where the sum of many steps may have blurred it."""
         point = self.point
-        root = float(point.root.max(initial=0.0))
-        if point.blur * root > _MOST_BLUR * max(1.0, root * self._length):
+        for _ in range(4):
+            root = float(point.root.max(initial=0.0))
+            if point.blur * root <= _MOST_BLUR * max(1.0, root * self._length):
+                return
             self._begin_change()
             point.f[:] = point.exact_f()
             point.blur = 0.0
             self.settle()
+        # Settling blurs as much again.
+        raise BreakdownError(LOST)
 
     def _sweep(self) -> None:
         """Put free variables within rounding of a bound on it."""
@@ -278,14 +303,21 @@ class ActiveSet:
         self._drop((u - a < dust) & (a != u), AT_BOUND)
 
     def _drop(self, leaving: Array, side: int) -> None:
-        """Some of the free variables are at a bound from now on, none of which moves."""
+        """Some of the free variables are at a bound from now on, none of which moves; f follows
+        what they move by to get there."""
         places = np.flatnonzero(leaving)
         if len(places) == 0:
             return
-        still = Motion(self.point)
+        point = self.point
+        variables = point.free[places]
+        before = point.a[variables]
+        still = Motion(point)
         for k in places[::-1]:
             still.drop(int(k), side)
-        self.point.known_support = None
+        changes = point.s[variables] * (point.a[variables] - before)
+        if changes.any():
+            point.kernel.add_columns(variables // point.per_sample, changes, point.f)
+        point.known_support = None
 
     def _find_violations(self, out: Array) -> float:
         point, n = self.point, self.point.n_variables
@@ -306,18 +338,18 @@ class ActiveSet:
         return float(np.sqrt(weighted @ weighted))
 
     def _least_size(self, length: float) -> float:
-        """What b is a sum of, by the free variable that tells most of it; and 1."""
+        """What b is a sum of, by the free variable that tells most of it; and 1, the margin, where
+        there is one: with a sum to meet, there is none."""
         point = self.point
+        least = 1.0 if point.delta == 0.0 else 0.0
         if len(point.free) == 0:
-            return 1.0
-        return max(1.0, float(point.root[point.free // point.per_sample].min()) * length)
+            return least or float(point.root.max(initial=0.0)) * length
+        return max(least, float(point.root[point.free // point.per_sample].min()) * length)
 
     @property
     def _largest_coefficient(self) -> float:
-        """The largest bound that is finite; if none is, the largest coefficient."""
-        point = self.point
-        bounds = point.u[np.isfinite(point.u)]
-        return float(max(bounds.max(initial=0.0), point.a.max(initial=0.0)))
+        """What coefficients are compared with: bounds may be larger by any factor."""
+        return float(self.point.a.max(initial=0.0))
 
     def _sizes(self, variables: Array) -> Array:
         """The size of the terms that r of some variables is a sum of."""
@@ -352,13 +384,13 @@ class ActiveSet:
         taking_part = np.flatnonzero(point.u > 0.0)
         point.a[:] = 0.0
         if len(taking_part):
-            problem = self._restrict(taking_part)
+            problem = self.restrict(taking_part)
             start = Solution(a[taking_part], np.empty(0), 0.0, Status.OPTIMAL, 0, 0.0)
             solution = solver.solve(problem, start, limits)
             point.a[taking_part] = move_to_corner(problem, solution.a)
         try:
             self._rebuild()
-        except BreakdownError as error:
+        except BREAKDOWNS as error:
             # The point of the solver is all there is, and no path leads on from it.
             if len(taking_part):
                 point.a[taking_part] = solution.a
@@ -366,6 +398,14 @@ class ActiveSet:
             point.lost = True
             proper = point.kernel.function.name in ("linear", "poly", "rbf")
             point.indefinite = str(error) == INDEFINITE and not proper
+
+    def move_origin(self, shift: Array, wiped: Array) -> None:
+        """Take rows relative to another origin, but those of slots that were wiped: `solve_from`
+        is to follow, unless only differences of rows count."""
+        self._begin_change()
+        assert self.point.kernel.shift is not None
+        self._origin_before = (self.point.kernel.shift, wiped)
+        self.point.move_origin(shift, wiped)
 
     def restate(self, variables: Array, s: Array, p: Array) -> None:
         """Other signs and linear terms for variables that are at zero, of bound zero."""
@@ -380,7 +420,7 @@ class ActiveSet:
         point.s[:], point.p[:], point.u[:] = s, p, u
         self._rebuild()
 
-    def _restrict(self, variables: Array) -> DualQP:
+    def restrict(self, variables: Array) -> DualQP:
         """The problem over some variables, those of whole samples."""
         whole = self.point.problem()
         if len(variables) == whole.n_variables:
@@ -405,6 +445,7 @@ class ActiveSet:
         for variable in np.flatnonzero(inside):
             still.join(int(variable))
         self.settle()
+        self.refresh()
 
     def _set_sides(self) -> Array:
         """f, bias and sides of the variables for the coefficients as they are, none of them free;
@@ -423,20 +464,20 @@ class ActiveSet:
 def move_to_corner(problem: DualQP, a: Array) -> Array:
     """A point near `a` with no more variables inside than needed: those close to a bound are put
     there, and the others make up for it."""
-    bounds = np.where(np.isinf(problem.u), a.max(initial=0.0), problem.u)
+    bounds = np.minimum(problem.u, a.max(initial=0.0))
     near = np.where(a <= _CORNER * bounds, 0.0, a)
     near = np.where(near >= (1.0 - _CORNER) * problem.u, problem.u, near)
     feasible = problem.nearest_feasible(near)
     return a if feasible is None else feasible
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def violations(  # type: ignore[no-untyped-def]
     n, per, state, s, p, u, f, b, root, length, least_size, out
 ):
     """out_i = what must be taken from r_i for the conditions to hold; returns the largest, beside
     the size of the terms that r_i is a sum of: `least_size`, p_i, and √K_ii times the `length` of
-    w."""
+    w. Infinite where something is no number."""
     largest = 0.0
     for i in range(n):
         out[i] = 0.0
@@ -445,6 +486,8 @@ def violations(  # type: ignore[no-untyped-def]
         r = s[i] * (f[i // per] + b) + p[i]
         if state[i] == FREE or state[i] * r > 0.0:
             out[i] = r
-            size = max(least_size, abs(p[i]), root[i // per] * length)
+            size = max(least_size, abs(p[i]), root[i // per] * length, 1e-300)
+            if not (abs(r) < np.inf and size < np.inf):
+                return np.inf
             largest = max(largest, abs(r) / size)
     return largest

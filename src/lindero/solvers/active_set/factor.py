@@ -11,14 +11,18 @@ rotations and both substitutions then run along them.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import njit
 
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import FAST
+from lindero.runtime.compilation import FAST, compiled
 
 #: Rows that there is room for beyond those held, for compiled code that appends some itself.
 SPARE = 64
+
+#: Rows that an update removes, as a rule.
+_REMOVED = 4
 
 _NO_VECTORS = np.empty((0, 0))
 
@@ -57,6 +61,18 @@ class GrowingFactor:
         solve_in_place(self.R, self.size, x)
         return x
 
+    def wipe(self) -> None:
+        """Overwrite what rows that were removed last have left behind."""
+        m = self.size
+        self.R[: m + _REMOVED, m : m + _REMOVED] = 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"R": self.known}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__()  # type: ignore[misc]
+        self.adopt(state["R"])
+
     @property
     def known(self) -> Array:
         """R without the room for more."""
@@ -74,7 +90,7 @@ class GrowingFactor:
 # Loops below run from 0 over slices: indices that may be negative are not turned into vector code.
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def append_column(R, m, column, diagonal):  # type: ignore[no-untyped-def]
     """R[:m, m] = R⁻ᵀ column; returns diagonal − its squared norm."""
     left = column[:m].copy()
@@ -86,7 +102,7 @@ def append_column(R, m, column, diagonal):  # type: ignore[no-untyped-def]
     return diagonal - squares
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def remove_column(R, m, k, solved):  # type: ignore[no-untyped-def]
     """Shift columns right of k to the left, and rotate away what then lies below the diagonal.
 
@@ -117,7 +133,7 @@ def remove_column(R, m, k, solved):  # type: ignore[no-untyped-def]
             solved[q, i + 1] = c * below - s * above
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def forward(R, m, x):  # type: ignore[no-untyped-def]
     """x ← R⁻ᵀ x."""
     for i in range(m):
@@ -128,14 +144,14 @@ def forward(R, m, x):  # type: ignore[no-untyped-def]
             rest[j] -= value * row[j]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def solve_in_place(R, m, x):  # type: ignore[no-untyped-def]
     """x ← R⁻¹ R⁻ᵀ x."""
     forward(R, m, x)
     backward(R, m, x)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def backward(R, m, x):  # type: ignore[no-untyped-def]
     """x ← R⁻¹ x."""
     for i in range(m - 1, -1, -1):

@@ -16,15 +16,15 @@ Both are in this one file, longer than others: they are the same mathematics, an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 
 from lindero.errors import SolverError
 from lindero.kernels.blocks import kernel_product
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT, FAST
+from lindero.runtime.compilation import EXACT, FAST, compiled
 from lindero.runtime.threads import TileThreads
 from lindero.solvers.active_set.factor import SPARE, append_column, backward, forward, remove_column
 from lindero.solvers.active_set.point import AT_BOUND, AT_ZERO, FREE, Neighbourhood, Point
@@ -69,6 +69,10 @@ _NONE = np.empty(0, dtype=np.int64)
 
 class BreakdownError(SolverError):
     """The path cannot be followed (rounding, or a kernel that is none): solve from scratch."""
+
+
+#: What ends a motion: compiled code divides by zero where a factor has lost all its digits.
+BREAKDOWNS = (BreakdownError, ZeroDivisionError)
 
 
 class UnboundedError(SolverError):
@@ -177,7 +181,7 @@ class Motion:
             point.u_rate, point.no_rate, point.f, still, point.bias, direction, point.root,
             0.0, 0.0, -1,
         )  # fmt: skip
-        if found < 0:
+        if found < 0 or not step < np.inf:
             return False
         point.bias += direction * step
         self.join(int(found))
@@ -204,7 +208,9 @@ class Motion:
         sample = variable // point.per_sample
         if len(point.free) == 0:
             point.factor.size = 0
-            point.constant = float(point.root[sample]) ** 2 or 1.0
+            # Its size alone: nothing of the sample may stay in the factor when that is forgotten.
+            square = float(point.root[sample]) ** 2
+            point.constant = math.ldexp(1.0, math.frexp(square)[1] - 1) if square else 1.0
         while True:
             column = point.kernel.column(sample)
             among = column[point.free // point.per_sample] + point.constant
@@ -240,10 +246,17 @@ class Motion:
         length = min(step, room)
         if np.isinf(length):
             raise UnboundedError
+        if not (length >= 0.0 and abs(float(z_changes.sum())) < np.inf):
+            raise BreakdownError(LOST)
         point.a[free] += length * a_changes
         point.a[variable] += length * inwards
         point.f += length * z_change * column
-        point.kernel.add_columns(free // point.per_sample, length * z_changes, point.f)
+        samples = free // point.per_sample
+        point.kernel.add_columns(samples, length * z_changes, point.f)
+        size = float(np.abs(z_changes) @ point.root[samples]) + float(
+            point.root[variable // point.per_sample]
+        )
+        point.blur += np.finfo(np.float64).eps * length * size
         if not through:
             self.drop(int(meeting), int(side))
             return False
@@ -290,6 +303,8 @@ class Motion:
         length = float(min(step, short, most))
         if np.isinf(length):
             raise UnboundedError
+        if not (length >= 0.0 and abs(bias_rate) < np.inf and size < np.inf):
+            raise BreakdownError(LOST)
         if length > 0.0:
             self.standstills, self.banned = 0, -1
         else:
@@ -402,7 +417,7 @@ def look_around(point: Point, count: int) -> Neighbourhood:
 # that does not move play no part.
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def first_to_leave_bound(  # type: ignore[no-untyped-def]
     n, per, state, s, p, u, u_rate, p_rate, f, f_rate, b, b_rate, root, least, least_share, banned
 ):
@@ -428,7 +443,7 @@ def first_to_leave_bound(  # type: ignore[no-untyped-def]
     return nearest, found
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def first_to_meet_bound(free, a, u, a_rate, u_rate, least_rate):  # type: ignore[no-untyped-def]
     """Step, place and side of the first free variable that meets 0 or its bound; −1 if none."""
     nearest, found, side, steepest = np.inf, -1, AT_ZERO, 0.0
@@ -450,7 +465,7 @@ def first_to_meet_bound(free, a, u, a_rate, u_rate, least_rate):  # type: ignore
 # -- compiled: the motion over the near variables -------------------------------------------------
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def distances(n, per, state, s, p, u, u_rate, f, b, least, out):  # type: ignore[no-untyped-def]
     """out_i = |r_i| of variables at zero or bound that take part and are not violated already,
     +∞ of all others."""
@@ -462,7 +477,7 @@ def distances(n, per, state, s, p, u, u_rate, f, b, least, out):  # type: ignore
                 out[i] = abs(r)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def gather_block(values, slots, m, samples, block):  # type: ignore[no-untyped-def]
     """block[k, j] = values[slots_k, samples_j]."""
     for k in range(m):
@@ -471,7 +486,7 @@ def gather_block(values, slots, m, samples, block):  # type: ignore[no-untyped-d
             row[j] = column[samples[j]]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def add_rows(block, rows, weights, m, n_near, out):  # type: ignore[no-untyped-def]
     """out += Σ_k weights_k block[rows_k], four rows at a time."""
     k = 0
@@ -489,7 +504,7 @@ def add_rows(block, rows, weights, m, n_near, out):  # type: ignore[no-untyped-d
         k += 1
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def rates(R, m, solved, total, constant, z_rate, free, per, root):  # type: ignore[no-untyped-def]
     """ż of the free variables in `z_rate`, from R⁻ᵀ of the right side and of ones in the rows of
     `solved`; returns ḃ and Σ|ż| (K + constant)^½."""
@@ -508,14 +523,14 @@ def rates(R, m, solved, total, constant, z_rate, free, per, root):  # type: igno
     return shift + constant * total, sizes
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def push(drive, column, rate):  # type: ignore[no-untyped-def]
     """drive += rate · column."""
     for i in range(drive.size):
         drive[i] += rate * column[i]
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def first_near_to_leave(  # type: ignore[no-untyped-def]
     near, n_near, per, state, s, p, f_near, rate_near, b, b_rate, root, least, share, banned
 ):
@@ -533,7 +548,7 @@ def first_near_to_leave(  # type: ignore[no-untyped-def]
     return nearest, found
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def run(  # type: ignore[no-untyped-def]
     per, state, s, p, u, u_rate, a, moving, free, m, R, constant, root, values, slot_of,
     near, n_near, f_near, block, rows, places, next_row, drive, drive_total, n_drivers,
@@ -603,6 +618,11 @@ def run(  # type: ignore[no-untyped-def]
         short, meeting, side = first_to_meet_bound(free[:m], a, u, a_rate, u_rate, least)
         length = min(step, short, t_end - t)
         arrived = length >= t_end - t
+        # Numbers that are none lead nowhere, least of all to a place in an array.
+        if not (length >= 0.0 and abs(b_rate) < np.inf and size < np.inf):
+            break
+        if not arrived and (meeting if short <= step else leaving) < 0:
+            break
 
         for k in range(m):
             a[free[k]] += length * a_rate[k]

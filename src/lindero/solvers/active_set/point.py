@@ -107,7 +107,10 @@ class Point:
             setattr(self, name, array[:length])
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in self._arrays}
+        """Without room for more."""
+        state = {name: value for name, value in vars(self).items() if name not in self._arrays}
+        arrays = {name: getattr(self, name) for name in self._arrays}
+        return {**state, "_arrays": arrays, "known_support": None, "around": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -185,9 +188,29 @@ class Point:
         self.free = (np.cumsum(of_variables) - 1)[self.free]
         for name in self._arrays:
             view, chosen = getattr(self, name), kept if name in _OF_SAMPLES else of_variables
-            view[: int(chosen.sum())] = view[chosen]
+            n_kept = int(chosen.sum())
+            view[:n_kept] = view[chosen]
+            view[n_kept:] = 0
         self.kernel.keep(kept)
         self._fit_views()
+
+    def wipe(self, samples: Array) -> None:
+        """Overwrite all that is known of samples whose variables are at zero, of bound zero."""
+        self.around = None
+        per = self.per_sample
+        for sample in samples.tolist():  # one, as a rule
+            self.p[per * sample : per * (sample + 1)] = 0.0
+            self.s[per * sample : per * (sample + 1)] = 1.0
+            self.f[sample] = self.root[sample] = 0.0
+        self.factor.wipe()
+        self.kernel.wipe(samples)
+
+    def move_origin(self, shift: Array, wiped: Array) -> None:
+        """Take rows relative to another origin, but those of slots that were wiped."""
+        self.known_support = self.around = None
+        self.kernel.move_origin(shift, wiped)
+        if self.kernel.function.name == "linear":
+            self.root[:] = np.sqrt(np.maximum(0.0, self.kernel.diagonal(0, self.n_samples)))
 
     # -- going back ---------------------------------------------------------------------------
 
@@ -219,6 +242,9 @@ class Point:
     def truncate(self, n_samples: int) -> None:
         """Give up samples that were appended last, none of whose variables has moved."""
         if n_samples < self.n_samples:
+            for name, array in self._arrays.items():
+                used = n_samples if name in _OF_SAMPLES else n_samples * self.per_sample
+                array[used:] = 0
             self.kernel.truncate(n_samples)
             self._fit_views()
 

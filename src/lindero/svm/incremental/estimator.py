@@ -10,7 +10,8 @@ between, coefficients and intercept are linear in C.
 
 from __future__ import annotations
 
-from copy import copy
+from collections.abc import Callable
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from functools import cache
 from numbers import Integral, Real
@@ -26,8 +27,8 @@ from lindero.errors import SolverError, warn_user
 from lindero.kernels.growing import GrowingKernel
 from lindero.kernels.operator import KernelFunction, origin
 from lindero.runtime.arrays import Array
-from lindero.runtime.threads import TileThreads
-from lindero.solvers.active_set import ActiveSet, BreakdownError
+from lindero.runtime.threads import TileThreads, one_at_a_time
+from lindero.solvers.active_set import BREAKDOWNS, ActiveSet
 from lindero.solvers.solution import Certificate
 from lindero.svm.incremental.machine import HeldModel, IncrementalMachine
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
@@ -85,12 +86,18 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
         as_auto.gamma = "auto"
         return make_kernel_function(as_auto, X, weights)
 
+    @one_at_a_time
     def forget(self, ids: Any) -> Self:
         """Remove samples: the model becomes the one that never saw them.
 
+        Their rows, targets and ids, and all kernel values computed from them, are overwritten at
+        once: neither the machine nor a file or pickle made from now on holds any of them. What the
+        first rows have determined stays: `gamma`, where it is "scale", and the mean of rows that
+        others are stored relative to, which is moved away where it is a row to be forgotten.
+
         Parameters
         ----------
-        ids : int or array-like of int
+        ids : int, str, or array-like of these
             Samples to forget, by their ids (see `sample_ids_`).
 
         Returns
@@ -129,20 +136,29 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
     # -- attributes ---------------------------------------------------------------------------
 
     @property
+    @one_at_a_time
     def _model(self) -> HeldModel:
         return self._require_machine().model
 
     @property
+    @one_at_a_time
     def sample_ids_(self) -> Array:
         """Ids of the samples held, oldest first."""
         return self._require_machine().samples.ids
 
     @property
+    def ids_(self) -> Array:
+        """The same."""
+        return self.sample_ids_
+
+    @property
+    @one_at_a_time
     def updates_(self) -> Array:
         """A record for each update."""
         return self._require_machine().updates.as_array()
 
     @property
+    @one_at_a_time
     def shape_fit_(self) -> tuple[int, int]:
         """Number of samples held, and of features."""
         return len(self._require_machine().samples.slots), self.n_features_in_
@@ -153,11 +169,13 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
         return self._model.support
 
     @property
+    @one_at_a_time
     def bounded_support_(self) -> Array:
         """Positions of the support vectors whose coefficients are at their bounds."""
         return self.support_[self._machine.find_bounded()[self.support_]]
 
     @property
+    @one_at_a_time
     def free_support_(self) -> Array:
         """Positions of the support vectors whose coefficients are below their bounds."""
         return self.support_[~self._machine.find_bounded()[self.support_]]
@@ -192,6 +210,7 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
 
     # -- insight ------------------------------------------------------------------------------
 
+    @one_at_a_time
     def leave_one_out(self) -> Array:
         """Decision values (of a regression, predictions) for each sample held, by the machine that
         never saw it. Exact.
@@ -205,17 +224,33 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def certificate_(self) -> Certificate:
-        """How near the model is to the optimum, by the values that updates have kept up."""
-        return self._require_machine().certify(from_scratch=False)
+        """How near the model is to the optimum: what `certify` says."""
+        return self.certify()
 
+    @one_at_a_time
     def certify(self) -> Certificate:
-        """Recompute the certificate from scratch, from the coefficients and the samples alone.
+        """Compute the certificate from scratch, from the coefficients and the samples alone; in
+        extended precision where rounding matters.
+
+        The status says "Optimal" where the KKT gap is at most 1e-5, times the largest margin or
+        target where that is larger than 1, and times the values of the function of a one-class
+        machine where these are smaller.
 
         Returns
         -------
         certificate : Certificate
         """
-        return self._require_machine().certify(from_scratch=True)
+        return self._require_machine().certify()
+
+    # -- copies -------------------------------------------------------------------------------
+
+    @one_at_a_time
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        if "_machine" in state:
+            # Another thread may go on learning before this is written.
+            state = {**state, "_machine": deepcopy(state["_machine"])}
+        return state
 
     # -- for scikit-learn ---------------------------------------------------------------------
 
@@ -352,18 +387,26 @@ class PenaltyPath:
 # -- what is saved --------------------------------------------------------------------------------
 
 
+@one_at_a_time
 def state_of(estimator: IncrementalEstimator) -> dict[str, Any]:
     """What is saved of an estimator beside its parameters."""
     state = {k: v for k, v in vars(estimator).items() if k not in estimator._get_param_names()}
     machine = state.pop("_machine", None)
-    return state if machine is None else {**state, **machine.state()}
+    # A copy: another thread may go on learning before it is written.
+    return state if machine is None else {**state, **machine.copy_whole().state()}
+
+
+def restore_formulation(estimator: IncrementalEstimator, field: Callable[[str], Any]) -> Any:
+    """The formulation of which `field` hands out what was saved."""
+    kind = estimator._formulation
+    return kind.from_fields({name: field(name) for name in kind.FIELDS.values()})
 
 
 def adopt_state(estimator: IncrementalEstimator, state: dict[str, Any]) -> None:
     """Have an unfitted estimator take up what was saved."""
     if not state:
         return
-    formulation = estimator._formulation.from_fields(state)
+    formulation = restore_formulation(estimator, state.__getitem__)
     machine = IncrementalMachine.from_state(formulation, state, bool(estimator.verbose))
     own = {name: value for name, value in state.items() if name not in machine.state()}
     estimator.__dict__.update(own, _machine=machine)
@@ -384,9 +427,12 @@ def decision_function(self: IncrementalEstimator, X: Any) -> Array:
     -------
     values : ndarray of shape (n_samples,)
     """
-    return self._model.decision_values(read_new_table(self, X))
+    self._require_machine()
+    X = read_new_table(self, X)
+    return self._model.decision_values(X)
 
 
+@one_at_a_time
 def path(self: IncrementalEstimator, C_from: float, C_to: float) -> PenaltyPath:
     """The solutions for all values of C between two, exactly.
 
@@ -430,7 +476,7 @@ def path(self: IncrementalEstimator, C_from: float, C_to: float) -> PenaltyPath:
         record(0.0)
         try:
             active_set.scale_bounds(taking_part, last, record)
-        except BreakdownError:
+        except BREAKDOWNS:
             raise SolverError(
                 f"Rounding in double precision hides the path in C beyond {rows[-1][0]:.6g}. "
                 "Take a shorter path, or scale the features."

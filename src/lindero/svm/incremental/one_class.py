@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval
 from lindero.kernels.operator import KernelFunction
 from lindero.problems.novelty import novelty_terms
 from lindero.runtime.arrays import Array
+from lindero.runtime.threads import one_at_a_time
 from lindero.solvers.active_set import Point
 from lindero.solvers.solution import Solver
 from lindero.solvers.wrappers import ScaledSolver
@@ -56,7 +57,10 @@ class OnlineNovelty(OnlineFormulation):
             return bias
         least = float(point.f[inside].min())
         largest = float(np.abs(point.f).max())
-        return max(bias, -least + _ROUNDING * max(largest, abs(least)))
+        # Terms may cancel to nothing; their rounding does not.
+        terms = float(point.a @ point.root) * float(point.root.max())
+        rounding = max(_ROUNDING * max(largest, abs(least)), 32 * np.finfo(float).eps * terms)
+        return max(bias, -least + rounding)
 
 
 class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignore[misc]
@@ -90,14 +94,17 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
 
     Attributes
     ----------
-    sample_ids_ : ndarray of shape (n_held,)
-        Ids of the samples held, oldest first. Ids count from 0, and are never given again.
+    sample_ids_, ids_ : ndarray of shape (n_held,)
+        Ids of the samples held, oldest first: those given as `ids`, or else numbers that count from
+        0, and are never given again.
     updates_ : structured ndarray
-        A row for each update: `kind` (add, forget, replace), `id`, `iterations`, `set_changes`
+        A row for each update: `kind` (add, forget, replace), `id` (a number that counts samples
+        from 0, whatever their ids), `iterations`, `set_changes`
         (samples that came to or left the boundary), and `from_scratch`: learned at once
         with others, in which case the counts are those of all together.
     certificate_ : Certificate
-        KKT gap, primal and dual objective over the samples held, steps and seconds so far.
+        KKT gap, primal and dual objective over the samples held, steps and seconds so far:
+        computed when looked at, as by `certify`.
     support_ : ndarray of shape (n_SV,)
         Positions of the support vectors among the samples held.
     support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
@@ -167,8 +174,11 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
 
     # -- learning -----------------------------------------------------------------------------
 
+    @one_at_a_time
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> IncrementalOneClassSVM:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, ids: Any = None
+    ) -> IncrementalOneClassSVM:
         """Forget everything and learn these samples.
 
         Parameters
@@ -179,6 +189,9 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
             Present for the sake of scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row; rows of weight zero take no part.
+        ids : array-like of int or str, of shape (n_samples,), default=None
+            Ids of the rows, by which `forget` and `replace` know them: none twice among those
+            held. Either all rows have such ids, from the first call on, or samples are counted.
 
         Returns
         -------
@@ -191,12 +204,13 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
             weights = read_sample_weights(sample_weight, X)
             # Distances from the origin are what a linear kernel is about here: it stays.
             fitted._begin(X, weights, OnlineNovelty(self.nu), may_shift=self.kernel != "linear")
-            fitted._machine.learn(X, np.zeros(X.shape[0]), weights)
+            fitted._machine.learn(X, np.zeros(X.shape[0]), weights, ids)
         return self
 
-    # Not decorated: checking parameters, which count in the first call only, is as slow as a row.
+    # Parameters, which count in the first call only, are checked there: it is as slow as a row.
+    @one_at_a_time
     def partial_fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None
+        self, X: Any, y: Any = None, sample_weight: Any = None, ids: Any = None
     ) -> IncrementalOneClassSVM:
         """Learn more samples, one after another.
 
@@ -210,6 +224,9 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
             Present for the sake of scikit-learn's conventions.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row; rows of weight zero take no part.
+        ids : array-like of int or str, of shape (n_samples,), default=None
+            Ids of the rows, by which `forget` and `replace` know them: none twice among those
+            held. Either all rows have such ids, from the first call on, or samples are counted.
 
         Returns
         -------
@@ -217,21 +234,22 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
             A call that fails or is interrupted changes nothing at all.
         """
         if not hasattr(self, "_machine"):
-            fitted: IncrementalOneClassSVM = self.fit(X, None, sample_weight)
+            fitted: IncrementalOneClassSVM = self.fit(X, None, sample_weight, ids)
             return fitted
         X = read_new_table(self, X)
         weights = read_row_factors(sample_weight, X.shape[0], "sample_weight")
-        self._machine.learn(X, np.zeros(X.shape[0]), weights)
+        self._machine.learn(X, np.zeros(X.shape[0]), weights, ids)
         return self
 
     # -- changing -----------------------------------------------------------------------------
 
+    @one_at_a_time
     def replace(self, ids: Any, sample_weight: Any) -> IncrementalOneClassSVM:
         """Change the weight of samples that are held.
 
         Parameters
         ----------
-        ids : int or array-like of int
+        ids : int, str, or array-like of these
             Samples to change, by their ids (see `sample_ids_`).
         sample_weight : float or array-like of float
             Their new weights.
@@ -268,7 +286,10 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
         -------
         values : ndarray of shape (n_samples,)
         """
-        return self.decision_function(X) + self.offset_
+        self._require_machine()
+        X = read_new_table(self, X)
+        model = self._model
+        return model.decision_values(X) - model.intercept
 
     def predict(self, X: Any) -> Array:
         """1 for rows inside the region, -1 for those outside.

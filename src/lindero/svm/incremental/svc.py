@@ -20,6 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from lindero.problems.dual_qp import upper_bounds
 from lindero.problems.margin import margin_terms
 from lindero.runtime.arrays import Array
+from lindero.runtime.threads import one_at_a_time
 from lindero.svm.calibration import RefusedMethod
 from lindero.svm.costs import class_terms, require_two
 from lindero.svm.incremental import estimator
@@ -28,13 +29,14 @@ from lindero.svm.incremental.estimator import (
     IncrementalEstimator,
     give_each,
 )
-from lindero.svm.incremental.machine import OnlineFormulation
+from lindero.svm.incremental.machine import HeldModel, OnlineFormulation
 from lindero.transaction import fitting_aside
 from lindero.validation import (
     keep_parameters,
     make_plain_labels,
     read_declared_classes,
     read_further_table,
+    read_new_table,
     read_row_factors,
     read_sample_weights,
     read_training_table,
@@ -188,14 +190,17 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
 
     Attributes
     ----------
-    sample_ids_ : ndarray of shape (n_held,)
-        Ids of the samples held, oldest first. Ids count from 0, and are never given again.
+    sample_ids_, ids_ : ndarray of shape (n_held,)
+        Ids of the samples held, oldest first: those given as `ids`, or else numbers that count from
+        0, and are never given again.
     updates_ : structured ndarray
-        A row for each update: `kind` (add, forget, replace), `id`, `iterations`, `set_changes`
+        A row for each update: `kind` (add, forget, replace), `id` (a number that counts samples
+        from 0, whatever their ids), `iterations`, `set_changes`
         (samples that came to or left the margin), and `from_scratch`: learned at once
         with others, in which case the counts are those of all together.
     certificate_ : Certificate
-        KKT gap, primal and dual objective over the samples held, steps and seconds so far.
+        KKT gap, primal and dual objective over the samples held, steps and seconds so far:
+        computed when looked at, as by `certify`.
     classes_ : ndarray of shape (n_classes,)
         The class labels; one only, as long as no other has been seen or declared.
     margins_ : ndarray of shape (2,)
@@ -255,6 +260,14 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
     >>> model = model.forget(2)
     >>> model.predict([[1.5]])
     array(['left'], dtype='<U5')
+
+    Samples may have ids of your own:
+
+    >>> model = IncrementalSVC(C=10.0, kernel="linear")
+    >>> model = model.partial_fit([[0.0], [4.0]], ["left", "right"], ids=["ann", "bob"])
+    >>> model = model.partial_fit([[1.0]], ["right"], ids=["eve"])
+    >>> model.forget("eve").ids_
+    array(['ann', 'bob'], dtype='<U3')
     """
 
     _formulation = OnlineMargin
@@ -288,9 +301,15 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
 
     # -- learning -----------------------------------------------------------------------------
 
+    @one_at_a_time
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, sample_cost: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        sample_cost: Any = None,
+        ids: Any = None,
     ) -> IncrementalSVC:
         """Forget everything and learn these samples.
 
@@ -302,15 +321,19 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
             Class labels, two different ones at the most.
         sample_weight, sample_cost : array-like of shape (n_samples,), default=None
             Factors of C for each row, which are multiplied; rows where one is zero take no part.
+        ids : array-like of int or str, of shape (n_samples,), default=None
+            Ids of the rows, by which `forget` and `replace` know them: none twice among those
+            held. Either all rows have such ids, from the first call on, or samples are counted.
 
         Returns
         -------
         self : IncrementalSVC
             A call that fails or is interrupted leaves the estimator as it was.
         """
-        return self._begin_with(X, y, None, sample_weight, sample_cost)
+        return self._begin_with(X, y, None, sample_weight, sample_cost, ids)
 
-    # Not decorated: checking parameters, which count in the first call only, is as slow as a row.
+    # Parameters, which count in the first call only, are checked there: it is as slow as a row.
+    @one_at_a_time
     def partial_fit(
         self,
         X: Any,
@@ -318,6 +341,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         classes: Any = None,
         sample_weight: Any = None,
         sample_cost: Any = None,
+        ids: Any = None,
     ) -> IncrementalSVC:
         """Learn more samples, one after another.
 
@@ -333,6 +357,9 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
             The labels to expect. Without it, the first two seen.
         sample_weight, sample_cost : array-like of shape (n_samples,), default=None
             Factors of C for each row, which are multiplied; rows where one is zero take no part.
+        ids : array-like of int or str, of shape (n_samples,), default=None
+            Ids of the rows, by which `forget` and `replace` know them: none twice among those
+            held. Either all rows have such ids, from the first call on, or samples are counted.
 
         Returns
         -------
@@ -341,7 +368,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         """
         if not hasattr(self, "_machine"):
             self._validate_params()
-            return self._begin_with(X, y, classes, sample_weight, sample_cost)
+            return self._begin_with(X, y, classes, sample_weight, sample_cost, ids)
         X, y = read_further_table(self, X, y)
         before = self._coding
         coding = before if classes is None else before.declare(classes)
@@ -352,14 +379,14 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         factors = _multiply_factors(X.shape[0], sample_weight, sample_cost)
         try:
             self._adopt_coding(coding)
-            self._machine.learn(X, codes, factors)
+            self._machine.learn(X, codes, factors, ids)
         except BaseException:
             self._adopt_coding(before)
             raise
         return self
 
     def _begin_with(
-        self, X: Any, y: Any, classes: Any, sample_weight: Any, sample_cost: Any
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, sample_cost: Any, ids: Any
     ) -> IncrementalSVC:
         with fitting_aside(self) as attempt:
             fitted = attempt.estimator
@@ -375,7 +402,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
             if factors.any():
                 counts = np.where(factors > 0.0, counts, 0.0)
             fitted._begin(X, counts, formulation)
-            fitted._machine.learn(X, coding.encode(y), factors)
+            fitted._machine.learn(X, coding.encode(y), factors, ids)
         return self
 
     def _formulate(self, classes: Array, C: float) -> OnlineMargin:
@@ -409,12 +436,13 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         left[slots] = False
         self._require_every_class(samples.targets, left)
 
+    @one_at_a_time
     def replace(self, ids: Any, y: Any = None, sample_cost: Any = None) -> IncrementalSVC:
         """Change the label or the cost of samples that are held.
 
         Parameters
         ----------
-        ids : int or array-like of int
+        ids : int, str, or array-like of these
             Samples to change, by their ids (see `sample_ids_`).
         y : label or array-like of labels, default=None
             Their new labels; None leaves them as they are.
@@ -478,9 +506,17 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         -------
         labels : ndarray of shape (n_samples,)
         """
-        codes = (self.decision_function(X) >= 0).astype(np.intp)
-        labels: Array = self.classes_[np.minimum(codes, len(self.classes_) - 1)]
+        self._require_machine()
+        X = read_new_table(self, X)
+        model, classes = self._look()
+        codes = (model.decision_values(X) >= 0).astype(np.intp)
+        labels: Array = classes[np.minimum(codes, len(classes) - 1)]
         return labels
+
+    @one_at_a_time
+    def _look(self) -> tuple[HeldModel, Array]:
+        """The model and its classes, of one moment."""
+        return self._require_machine().model, self.classes_
 
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")
@@ -494,6 +530,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         return margins
 
     @property
+    @one_at_a_time
     def n_support_(self) -> Array:
         """Number of support vectors of each class."""
         samples, support = self._require_machine().samples, self.support_

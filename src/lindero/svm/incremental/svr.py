@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 from lindero.problems.dual_qp import upper_bounds
 from lindero.problems.tube import tube_terms
 from lindero.runtime.arrays import Array
+from lindero.runtime.threads import one_at_a_time
 from lindero.svm.incremental import estimator
 from lindero.svm.incremental.estimator import (
     INCREMENTAL_CONSTRAINTS,
@@ -79,14 +80,17 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
 
     Attributes
     ----------
-    sample_ids_ : ndarray of shape (n_held,)
-        Ids of the samples held, oldest first. Ids count from 0, and are never given again.
+    sample_ids_, ids_ : ndarray of shape (n_held,)
+        Ids of the samples held, oldest first: those given as `ids`, or else numbers that count from
+        0, and are never given again.
     updates_ : structured ndarray
-        A row for each update: `kind` (add, forget, replace), `id`, `iterations`, `set_changes`
+        A row for each update: `kind` (add, forget, replace), `id` (a number that counts samples
+        from 0, whatever their ids), `iterations`, `set_changes`
         (samples that came to or left the edge of the tube), and `from_scratch`, true for samples
         that were learned at once with others, in which case the counts are those of all together.
     certificate_ : Certificate
-        KKT gap, primal and dual objective over the samples held, steps and seconds so far.
+        KKT gap, primal and dual objective over the samples held, steps and seconds so far:
+        computed when looked at, as by `certify`.
     support_ : ndarray of shape (n_SV,)
         Positions of the support vectors among the samples held.
     support_vectors_ : ndarray or CSR array of shape (n_SV, n_features)
@@ -157,8 +161,9 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
 
     # -- learning -----------------------------------------------------------------------------
 
+    @one_at_a_time
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> IncrementalSVR:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None) -> IncrementalSVR:
         """Forget everything and learn these samples.
 
         Parameters
@@ -169,6 +174,9 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors of C for each row; rows of weight zero take no part.
+        ids : array-like of int or str, of shape (n_samples,), default=None
+            Ids of the rows, by which `forget` and `replace` know them: none twice among those
+            held. Either all rows have such ids, from the first call on, or samples are counted.
 
         Returns
         -------
@@ -181,11 +189,14 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
             weights = read_sample_weights(sample_weight, X)
             upper_bounds(self.C, weights)
             fitted._begin(X, weights, OnlineTube(self.C, self.epsilon))
-            fitted._machine.learn(X, y, weights)
+            fitted._machine.learn(X, y, weights, ids)
         return self
 
-    # Not decorated: checking parameters, which count in the first call only, is as slow as a row.
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> IncrementalSVR:
+    # Parameters, which count in the first call only, are checked there: it is as slow as a row.
+    @one_at_a_time
+    def partial_fit(
+        self, X: Any, y: Any, sample_weight: Any = None, ids: Any = None
+    ) -> IncrementalSVR:
         """Learn more samples, one after another.
 
         Parameters other than those of the first call take effect with the next `fit`.
@@ -198,6 +209,9 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors of C for each row; rows of weight zero take no part.
+        ids : array-like of int or str, of shape (n_samples,), default=None
+            Ids of the rows, by which `forget` and `replace` know them: none twice among those
+            held. Either all rows have such ids, from the first call on, or samples are counted.
 
         Returns
         -------
@@ -205,22 +219,23 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
             A call that fails or is interrupted changes nothing at all.
         """
         if not hasattr(self, "_machine"):
-            fitted: IncrementalSVR = self.fit(X, y, sample_weight)
+            fitted: IncrementalSVR = self.fit(X, y, sample_weight, ids)
             return fitted
         X, y = read_further_table(self, X, y, y_numeric=True)
         weights = read_row_factors(sample_weight, X.shape[0], "sample_weight")
         upper_bounds(self._machine.formulation.C, weights)
-        self._machine.learn(X, y, weights)
+        self._machine.learn(X, y, weights, ids)
         return self
 
     # -- changing -----------------------------------------------------------------------------
 
+    @one_at_a_time
     def replace(self, ids: Any, y: Any = None, sample_weight: Any = None) -> IncrementalSVR:
         """Change the target or the weight of samples that are held.
 
         Parameters
         ----------
-        ids : int or array-like of int
+        ids : int, str, or array-like of these
             Samples to change, by their ids (see `sample_ids_`).
         y : float or array-like of float, default=None
             Their new targets; None leaves them as they are.
