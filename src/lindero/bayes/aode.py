@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from lindero.bayes.classifier import BAYES_CONSTRAINTS, BayesClassifier
 from lindero.bayes.columns.attributes import Attributes
@@ -31,7 +30,7 @@ from lindero.bayes.learner import StructureLearner
 from lindero.bayes.networks.inference import read_codes, run_in_tiles
 from lindero.bayes.networks.network import Network, estimate_network
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT
+from lindero.runtime.compilation import EXACT, compiled
 from lindero.validation import keep_parameters
 
 
@@ -277,7 +276,7 @@ def _write_star(i: int, network: Network, centre: Array, leaves: Array) -> None:
         np.concatenate(stretches, axis=1, out=leaves.reshape(r, -1))
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _average(tables, codes, start, stop, out):  # type: ignore[no-untyped-def]
     """Rows start…stop, a block at a time, so that one centre's table serves many of them."""
     d, K, cards = codes.shape[0], tables.n_classes, tables.cards
@@ -317,7 +316,7 @@ def _average(tables, codes, start, stop, out):  # type: ignore[no-untyped-def]
                 out[begin + k, c] -= np.log(n_stars)
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _add_leaves(leaves, at, slots, centre, gap, out):  # type: ignore[no-untyped-def]
     """Add the leaves of one row, whose stretch begins at `at` and has no slots for the centre."""
     K = out.size
@@ -340,7 +339,7 @@ def _add_leaves(leaves, at, slots, centre, gap, out):  # type: ignore[no-untyped
         out[c] = one
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _log_sum(logs, out):  # type: ignore[no-untyped-def]
     """log Σ exp over the first axis, for each class."""
     for c in range(out.size):

@@ -3,11 +3,15 @@
     table → attributes → counts → network → log P(c, x)
 
 Counting happens when samples come; after `partial_fit`, estimating waits until something is asked
-of the model. A call that fails leaves the classifier as it was.
+of the model. A call that fails leaves the classifier as it was. Threads that ask while another one
+teaches hold the model as it was when they began.
+
+The class is what users meet in all Bayesian classifiers, with its documentation, and so one file.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -21,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from lindero.bayes.columns.attributes import METHODS, Attributes
 from lindero.bayes.columns.moments import add_log_densities
 from lindero.bayes.discriminative.convergence import Convergence
-from lindero.bayes.evidence import Evidence, Sample
+from lindero.bayes.evidence import Evidence, Sample, find_slots_left
 from lindero.bayes.explanation import Explanation, explain_rows
 from lindero.bayes.files.bayes_network import BayesNetwork
 from lindero.bayes.learner import (
@@ -43,13 +47,15 @@ from lindero.bayes.reading import (
     choose_prior,
     read_first_sample,
     read_further_sample,
+    read_learned_sample,
     read_new_rows,
     warn_of_codes,
     warn_of_the_warm_up,
 )
-from lindero.bayes.tables.schema import Table
+from lindero.bayes.tables.schema import Table, UserTable
 from lindero.runtime.arrays import Array
-from lindero.transaction import changing_aside, fitting_aside
+from lindero.runtime.threads import one_at_a_time
+from lindero.transaction import changing_aside, fitting_aside, sharing_state
 
 BAYES_CONSTRAINTS: dict[str, list[Any]] = {
     "alpha": [Interval(Real, 0.0, None, closed="left")],
@@ -77,7 +83,7 @@ _LONGEST_WARM_UP = 20
 
 
 def _can_go_on(classifier: Any) -> bool:
-    """Whether `partial_fit` is there."""
+    """Whether `partial_fit` and `forget` are there."""
     why = classifier._why_all_rows
     if why is not None:
         raise AttributeError(why)
@@ -157,6 +163,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- learning -----------------------------------------------------------------------------
 
+    @one_at_a_time
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table.
@@ -195,6 +202,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.convergence_ = convergence
 
     @available_if(_can_go_on)  # type: ignore[untyped-decorator]
+    @one_at_a_time
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch.
@@ -229,6 +237,89 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 )
             changed._learn_batch(*batch)
         return self
+
+    @available_if(_can_go_on)  # type: ignore[untyped-decorator]
+    @one_at_a_time
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget rows that were learned: the model becomes the one that never saw them.
+
+        Their counts are taken away, and their categories if no other row has them. That is exact,
+        bit for bit, for weights that are whole numbers below 2⁵³, and up to rounding for others and
+        for the means and variances of Gaussian columns. Rows that the warm-up of `partial_fit`
+        still holds are taken out of it. As in `partial_fit`, cut points and the arcs of a `KDB`
+        stay once they are fixed; so do classes, kinds of columns, and categories that a dtype
+        declares.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_samples, n_features)
+            Rows as they were given to `fit` or `partial_fit`, in any order.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+
+        Returns
+        -------
+        self : object
+            The classifier. A call that fails leaves it as it was.
+
+        Raises
+        ------
+        ValueError
+            Where counts tell that rows were not learned; where no row would be left; where numbers
+            lie so far from all others that rounding has left too few digits of these; and where
+            parameters were learned from all rows together: in discriminative learning, or by EM.
+
+        Examples
+        --------
+        >>> from lindero.bayes import NaiveBayes
+        >>> X = [["sun", 30.0], ["sun", 25.0], ["rain", 9.0], ["rain", 12.0], ["snow", 1.0]]
+        >>> y = ["out", "out", "in", "in", "in"]
+        >>> model = NaiveBayes().fit(X, y).forget([["snow", 1.0]], ["in"])
+        >>> model.class_count_
+        array([2., 2.])
+        >>> model.theta_  # the mean of 9 and 12
+        array([[10.5],
+               [27.5]])
+        """
+        check_is_fitted(self)
+        with changing_aside(self) as changed:
+            changed._unlearn(*read_learned_sample(self, self._attributes, X, y, sample_weight))
+        return self
+
+    def _unlearn(self, X: UserTable, gone: Sample) -> None:
+        schema = self._attributes.schema
+        declared = schema.find_declared(X)
+        if self._evidence is None:
+            assert self._sample is not None
+            attributes = self._attributes.forget_cuts()
+            sample = self._sample.remove(gone)
+            _require_rest(sample.n_rows)
+            kept = find_slots_left(self._sample, sample, declared, schema)
+            if kept is not None:
+                attributes = replace(attributes, schema=schema.keep_values(kept))
+                sample = sample.keep_values(kept)
+            self._attributes, self._sample = attributes, sample
+        else:
+            evidence = self._unlearn_counts(gone)
+            _require_rest(float(evidence.counts.of_class.sum()))
+            kept = find_slots_left(self._evidence, evidence, declared, schema)
+            if kept is not None:
+                evidence = evidence.keep_values(schema.keep_values(kept), kept)
+            self._attributes, self._evidence = evidence.attributes, evidence
+        self._estimate = self._provisional = None
+
+    def _unlearn_counts(self, gone: Sample) -> Evidence:
+        """What is counted without some rows."""
+        known, learner = self._evidence, self._make_learner()
+        assert known is not None
+        if hasattr(self, "convergence_") or learner.structure.is_completed(known.counts):
+            raise ValueError(
+                "Rows cannot be forgotten: learning='discriminative' and missing='em' learned from "
+                "all rows together. Call fit without these rows."
+            )
+        return known.subtract(learner.count(self._attributes, gone, known.counts))
 
     def _learn_batch(self, attributes: Attributes, new: Sample) -> None:
         """Learn a batch, the first or a further one."""
@@ -271,22 +362,25 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _get_evidence(self) -> Evidence:
         """What is counted; samples that are kept are counted now."""
         check_is_fitted(self)
-        if self._evidence is not None:
-            return self._evidence
-        provisional = self._provisional
+        model = sharing_state(self)
+        if model._evidence is not None:
+            return model._evidence
+        provisional = model._provisional
         if provisional is None:
-            assert self._sample is not None
-            provisional = self._make_learner().count_first(self._attributes, self._sample)
-            self._attributes, self._provisional = provisional.attributes, provisional
+            assert model._sample is not None
+            provisional = model._make_learner().count_first(model._attributes, model._sample)
+            model._attributes = provisional.attributes  # before others see that it is there
+            model._provisional = provisional
         return provisional
 
     def _get_estimate(self) -> Estimate:
         """The model, and means and standard deviations of the Gaussian columns."""
         check_is_fitted(self)
-        estimate = self._estimate
+        model = sharing_state(self)
+        estimate = model._estimate
         if estimate is None:
             # Threads that ask at the same time each make the same one.
-            self._estimate = estimate = self._make_learner().estimate(self._get_evidence())
+            model._estimate = estimate = model._make_learner().estimate(model._get_evidence())
         return estimate
 
     # -- parameters ---------------------------------------------------------------------------
@@ -322,13 +416,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def network_(self) -> BayesNetwork:
         """The network: its arcs and tables, and the files that it can be written to. The class is
         called "class" there, with underscores after it if a column has that name."""
-        model = self._get_estimate()[0]
+        held = sharing_state(self)
+        model = held._get_estimate()[0]
         if not isinstance(model, Network):
             raise AttributeError(f"{type(self).__name__} averages networks: it has no single one.")
-        attributes = self._attributes
+        attributes = held._attributes
         left_out = [attributes.schema.title(int(k)) for k in attributes.gaussian_columns]
         return BayesNetwork(
-            model, attributes.titles, attributes.values(), self.classes_.tolist(), left_out,
+            model, attributes.titles, attributes.values(), held.classes_.tolist(), left_out,
             attributes.class_name,
         )  # fmt: skip
 
@@ -347,8 +442,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         joint : ndarray of shape (n_samples, n_classes)
             Without Gaussian columns that have the same density under all classes.
         """
-        self._get_estimate()  # which also says whether there is a model to read X for
-        return self._compute_log_joint(read_new_rows(self, self._attributes, X))
+        model = sharing_state(self)
+        model._get_estimate()  # which also says whether there is a model to read X for
+        return model._compute_log_joint(read_new_rows(model, model._attributes, X))
 
     def _compute_log_joint(self, table: Table) -> Array:
         model, mean, sd = self._get_estimate()
@@ -376,7 +472,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         log_probabilities : ndarray of shape (n_samples, n_classes)
             Where a row is impossible under every class (``alpha=0``), those of no row at all.
         """
-        return to_log_posterior(self.predict_joint_log_proba(X), self.class_log_prior_)
+        model = sharing_state(self)
+        return to_log_posterior(model.predict_joint_log_proba(X), model.class_log_prior_)
 
     def predict_proba(self, X: Any) -> Array:
         """P(c | x) of each class.
@@ -390,7 +487,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
         """
-        return to_posterior(self.predict_joint_log_proba(X), self.class_log_prior_)
+        model = sharing_state(self)
+        return to_posterior(model.predict_joint_log_proba(X), model.class_log_prior_)
 
     def predict(self, X: Any) -> Array:
         """The most probable class of each row.
@@ -404,8 +502,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         y : ndarray of shape (n_samples,)
         """
-        codes = find_most_probable(self.predict_joint_log_proba(X), self.class_log_prior_)
-        return self.classes_[codes]
+        model = sharing_state(self)
+        codes = find_most_probable(model.predict_joint_log_proba(X), model.class_log_prior_)
+        return model.classes_[codes]
 
     def explain(self, X: Any, of: Any = None, against: Any = None) -> Explanation:
         """Take the log-odds of two classes apart, column by column.
@@ -423,10 +522,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         explanation : Explanation
             Its prior and terms sum up to its log-odds exactly.
         """
-        estimate = self._get_estimate()
-        table = read_new_rows(self, self._attributes, X)
-        joint = self._compute_log_joint(table)
-        return explain_rows(estimate, self._attributes, table, joint, self.classes_, of, against)
+        model = sharing_state(self)
+        estimate = model._get_estimate()
+        table = read_new_rows(model, model._attributes, X)
+        joint = model._compute_log_joint(table)
+        return explain_rows(estimate, model._attributes, table, joint, model.classes_, of, against)
 
     @available_if(lambda classifier: classifier._has_one_network)  # type: ignore[untyped-decorator]
     def to_logistic(self) -> LogisticForm:
@@ -437,7 +537,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         form : LogisticForm
             Coefficients, intercepts and names of indicators, and `transform`, which makes them.
         """
-        return build_logistic_form(self)
+        return build_logistic_form(sharing_state(self))
 
     # -- for scikit-learn ---------------------------------------------------------------------
 
@@ -456,6 +556,14 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _require_rest(weight: float) -> None:
+    if not weight > 0:
+        raise ValueError(
+            "No row would be left: a classifier cannot forget all that it has learned. Make a new "
+            "one (sklearn.base.clone)."
+        )
 
 
 def require_estimable(classifier: BayesClassifier, attributes: Attributes, n_classes: int) -> None:

@@ -61,6 +61,13 @@ class StructureLearner(ABC):
         assert isinstance(counts, FamilyCounts)
         return counts
 
+    def is_completed(self, counts: AnyCounts) -> bool:
+        """Whether missing values were counted by their expectation (EM): parts of rows, then,
+        though there are whole rows of each class."""
+        if not isinstance(counts, FamilyCounts) or (counts.of_class % 1.0).any():
+            return False
+        return any(bool((table % 1.0).any()) for table in counts.tables)
+
     def estimate(
         self, counts: AnyCounts, attributes: Attributes, alpha: float, prior: Array | None
     ) -> JointModel:

@@ -82,6 +82,27 @@ def read_further_sample(
     return attributes, Sample(attributes.schema.read(table, unseen="error"), codes, weights)
 
 
+def read_learned_sample(
+    classifier: Any, attributes: Attributes, X: Any, y: Any, sample_weight: Any
+) -> tuple[UserTable, Sample]:
+    """Rows that were learned before: nothing in them is new."""
+    X, y, weights = _read_rows_with_weight(X, y, sample_weight)
+    table = UserTable.of(X)
+    codes = encode_labels(y, classifier.classes_, "Rows of other classes were not learned.")
+    _require_width(classifier, X, table, attributes.schema)
+    schema = attributes.schema
+    read = schema.read(table, unseen="smooth")
+    for at, column in enumerate(schema.category_columns):
+        new = read.codes[at] > read.cards[at]
+        if new.any():
+            row = int(np.argmax(new))
+            raise ValueError(
+                f"Row {row} of X was not learned: its value of column {schema.title(column)!r} is "
+                "none of those that were. Pass rows as they were given to fit or partial_fit."
+            )
+    return table, Sample(read, codes, weights)
+
+
 def read_new_rows(estimator: Any, attributes: Attributes, X: Any) -> Table:
     """Rows to be predicted."""
     table = UserTable.of(X)

@@ -55,6 +55,9 @@ class SpanningTree(StructureLearner):
         room = TABLES_OF_A_NETWORK * find_tree_bytes(rows.cards, rows.n_classes)
         return count_pairs(rows, names=attributes.titles, room=room)
 
+    def is_completed(self, counts: AnyCounts) -> bool:
+        return isinstance(counts, FamilyCounts)
+
     def find_families(self, counts: AnyCounts, attributes: Attributes) -> FamilyCounts:
         if isinstance(counts, FamilyCounts):  # completed
             return counts

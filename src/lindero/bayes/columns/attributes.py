@@ -33,12 +33,11 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from lindero.bayes.tables.schema import Schema, Table, choose_code_type, find_free_name
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT
+from lindero.runtime.compilation import EXACT, compiled
 
 GAUSSIAN = "gaussian"
 METHODS = (GAUSSIAN, "mdl", "quantile", "uniform")
@@ -168,6 +167,12 @@ class Attributes:
         chosen = zip(self.methods, self.cuts, strict=True)
         known = dict(zip(self.schema.number_columns, chosen, strict=True))
         return self._follow(schema, {**known, **self.plans})
+
+    def forget_cuts(self) -> Attributes:
+        """Without the cut points that were learned from samples."""
+        learned = (method is not None for method in self.methods)
+        cuts = tuple(None if own else cut for own, cut in zip(learned, self.cuts, strict=True))
+        return replace(self, cuts=cuts)
 
     @property
     def without_cuts(self) -> list[int]:
@@ -335,7 +340,7 @@ def encode_cut(values: Floats, cuts: Floats, out: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def _encode(values, cuts, out):  # type: ignore[no-untyped-def]
     for i in range(values.size):
         if np.isnan(values[i]):
@@ -350,7 +355,7 @@ def _encode(values, cuts, out):  # type: ignore[no-untyped-def]
         out[i] = 1 + first + (1 if length == 1 and cuts[first] < values[i] else 0)
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def _accepted_cuts(values, y, weights, n_classes):  # type: ignore[no-untyped-def]
     """All accepted cuts of sorted values, ascending."""
     ends = _boundaries(values, y)
@@ -377,7 +382,7 @@ def _accepted_cuts(values, y, weights, n_classes):  # type: ignore[no-untyped-de
     return np.sort(found[:n_found])
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def _boundaries(values, y):  # type: ignore[no-untyped-def]
     """Ends of the blocks of rows between which a cut may be best: equal numbers stay together,
     and so do neighbouring ones all of the same class."""
@@ -396,7 +401,7 @@ def _boundaries(values, y):  # type: ignore[no-untyped-def]
     return ends[:n_ends].copy()
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def _best_cut(starts, ends, y, weights, n_classes):  # type: ignore[no-untyped-def]
     """The block after which to cut, −1 where no cut is accepted."""
     if ends.size < 2:
@@ -442,12 +447,12 @@ def _best_cut(starts, ends, y, weights, n_classes):  # type: ignore[no-untyped-d
     return best if whole - least > np.log2(n - 1.0) + delta else -1
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def _h(x):  # type: ignore[no-untyped-def]
     return x * np.log2(x) if x > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def _log2_of_labellings(k):  # type: ignore[no-untyped-def]
     """log₂(3^k − 2), also where 3^k overflows."""
     return k * np.log2(3.0) + np.log1p(-2.0 * 3.0 ** (-k)) / np.log(2.0)

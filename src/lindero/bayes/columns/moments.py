@@ -6,6 +6,13 @@ the column. Two parts of a table merge exactly (Chan, Golub and LeVeque): with �
 
     n = n_a + n_b,   m = m_a + δ n_b / n,   S = S_a + S_b + δ² n_a n_b / n.
 
+The same relations give the moments of one part from those of the other and of the whole: with
+d = m_b − m,
+
+    m_a = m − d n_b / n_a,   S_a = S − S_b − d² n n_b / n_a.
+
+Rounding leaves an error of some ε S, so that a part is taken away only where S_a stands above it.
+
 Nothing else is learned from the rows, so variances and their floors are the same whether the rows
 came at once or in batches. The variance of a class is S / (n − 1): weights count rows.
 
@@ -26,10 +33,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from lindero.runtime.compilation import EXACT, FAST
+from lindero.runtime.compilation import EXACT, FAST, compiled
 from lindero.runtime.threads import TileThreads
 
 Floats = NDArray[np.float64]
@@ -43,6 +49,21 @@ _ROUNDING = 100.0 * float(np.finfo(np.float64).eps)
 #: Largest squared distance in standard deviations. Rows farther out than numbers can tell are
 #: equally far from all classes, instead of at a density of zero under every one of them.
 _FARTHEST = 1e300
+
+#: What is left of a weight when rows are taken away, relative to what it was, and is 0.
+_LEFT_BY_ROUNDING = 1e-12
+
+#: Relative error that rounding may leave in a sum of squares when rows are taken away.
+_DIGITS = 1e-6
+
+_NOT_LEARNED = (
+    "X holds rows that were not learned: their numbers in column {} are not among those that were. "
+    "Pass rows as they were given to fit or partial_fit, with their classes and weights."
+)
+_TOO_FAR = (
+    "Rows cannot be forgotten exactly: their numbers in column {} lie so far from all others that "
+    "rounding has left too few digits of the rest. Call fit without these rows."
+)
 
 #: Rows worked on at once, whose densities under all classes stay in the processor's cache.
 _BLOCK = 512
@@ -115,6 +136,44 @@ class Moments:
             squares = self.squares + other.squares + between
         largest = np.maximum(self.largest, other.largest)
         return self._build(count, mean, squares, largest, self.names)
+
+    def subtract(self, other: Moments) -> Moments:
+        """The moments of the rows that are left without those of the other. Refused where these
+        were not among the rows, or where rounding would leave too few digits of the rest."""
+        count = self.count - other.count
+        count[np.abs(count) <= _LEFT_BY_ROUNDING * self.count] = 0.0
+        self._require((count >= 0.0) & (other.largest <= self.largest)[:, None], _NOT_LEARNED)
+        left, gone = count > 0.0, other.count > 0.0
+        share = np.divide(other.count, count, out=np.zeros_like(count), where=left & gone)
+        step = other.mean - self.mean
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = np.where(left, self.mean - step * share, 0.0)
+            between = np.where(left & gone, step * step * (self.count * share), 0.0)
+            squares = self.squares - other.squares - between
+            noise = self.squares + other.squares + between
+            noise += np.abs(step) * self.largest[:, None] * (self.count * share)
+        noise = np.where(gone, 16.0 * np.finfo(np.float64).eps * noise, 0.0)
+        self._require((squares >= -noise) | ~left, _NOT_LEARNED)
+        squares = np.where(left & (squares > noise), squares, 0.0)
+        # The largest number may be one of those that are gone: then what the sums say of the rest.
+        most = np.where(left, np.abs(mean) + np.sqrt(squares), 0.0).max(axis=1, initial=0.0)
+        largest = np.where(other.largest < self.largest, self.largest, most)
+        rest = self._build(count, mean, squares, largest, self.names)
+        least = np.maximum(count - 1.0, 1.0) * rest._least_variance()
+        self._require((noise <= np.maximum(_DIGITS * squares, least)) | ~left, _TOO_FAR)
+        return rest
+
+    def _require(self, good: NDArray[np.bool_], why: str) -> None:
+        bad = np.flatnonzero(~good.all(axis=1))
+        if bad.size:
+            column = self.names[bad[0]] if self.names else f"number {bad[0]} of the numeric ones"
+            raise ValueError(why.format(column))
+
+    def _least_variance(self) -> Floats:
+        """The least that a variance is taken to be, for each column."""
+        column = self._of_columns()
+        whole = column.squares / np.maximum(column.count, np.finfo(np.float64).tiny)
+        return np.maximum(_FLOOR * whole, (_ROUNDING * self.largest[:, None]) ** 2)
 
     def with_empty(self, places: list[int], names: tuple[str, ...]) -> Moments:
         """With further columns, without any value so far, at ascending `places` among all."""
@@ -189,7 +248,7 @@ def add_log_densities(numbers: Floats, mean: Floats, sd: Floats, out: Floats) ->
         )
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def _sum_up(x, y, weights, count, mean, squares):  # type: ignore[no-untyped-def]
     """Moments of one column, in two passes: means first. Returns its largest absolute value."""
     n_classes, largest = count.size, 0.0
@@ -217,7 +276,7 @@ def _sum_up(x, y, weights, count, mean, squares):  # type: ignore[no-untyped-def
     return largest
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def _add_log_densities(numbers, mean, scale, height, start, stop, out):  # type: ignore[no-untyped-def]
     n_numbers, n_classes = mean.shape
     sums = np.empty((n_classes, _BLOCK))

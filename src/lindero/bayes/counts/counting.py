@@ -30,11 +30,14 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT
+from lindero.runtime.compilation import EXACT, compiled
 from lindero.runtime.threads import TileThreads
+
+#: What is left of a count of weights when rows are taken away, relative to what it was, and may be
+#: rounding only. Whole numbers have none.
+COUNT_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,7 +361,7 @@ def _joint_sizes(groups: list[Group], n_classes: int, with_pairs: bool) -> list[
 # addition would wait for the one before it; so even and odd rows are added to tables of their own.
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def mix_codes(codes, start, stop, members, lowest, places, out):  # type: ignore[no-untyped-def]
     """out_r = Σ_m (codes[m, start + r] − lowest_m) · place_m: one number for a group's values."""
     for r in range(out.size):
@@ -370,7 +373,7 @@ def mix_codes(codes, start, stop, members, lowest, places, out):  # type: ignore
             out[r] += np.uint16(column[r] - low) * place
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def count_group(mixed, group, labels, n_classes, slots, increments, alone, starts, joint):  # type: ignore[no-untyped-def]
     """Count a group's values by class into `alone`, and with each later group into `joint`."""
     own = mixed[group, : labels.size]
@@ -385,7 +388,7 @@ def count_group(mixed, group, labels, n_classes, slots, increments, alone, start
         add_rows(left, mixed[other, : labels.size], slots[other], increments, tables)
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def add_rows(left, right, width, increments, tables):  # type: ignore[no-untyped-def]
     """tables[r mod 2, left_r · width + right_r] += increment_r."""
     even, odd = tables[0], tables[1]
@@ -397,7 +400,7 @@ def add_rows(left, right, width, increments, tables):  # type: ignore[no-untyped
         even[np.intp(left[n_even]) * width + right[n_even]] += increments[n_even]
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def spread_joint(tables, left, right, left_codes, right_codes, n_classes, starts, strides, pairs):  # type: ignore[no-untyped-def]
     """Add a table of two groups up into those of all pairs of an attribute of each.
 
@@ -427,7 +430,7 @@ def spread_joint(tables, left, right, left_codes, right_codes, n_classes, starts
                     sums[x] = 0
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def spread_alone(tables, members, codes, n_classes, single_starts, singles):  # type: ignore[no-untyped-def]
     """Add a group's own table up into those of its attributes."""
     for v in range(codes.shape[1]):
@@ -437,7 +440,7 @@ def spread_alone(tables, members, codes, n_classes, single_starts, singles):  # 
                 singles[single_starts[members[k]] + codes[k, v] * n_classes + c] += count
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def spread_within(tables, members, codes, n_classes, starts, strides, pairs):  # type: ignore[no-untyped-def]
     """Add a group's own table up into those of all pairs of its attributes."""
     for v in range(codes.shape[1]):
@@ -450,7 +453,7 @@ def spread_within(tables, members, codes, n_classes, starts, strides, pairs):  #
                     pairs[at + c] += count
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def add_single(codes, start, i, labels, n_classes, increments, table):  # type: ignore[no-untyped-def]
     """Count one attribute by class, straight into its table."""
     column = codes[i, start : start + labels.size]
@@ -458,7 +461,7 @@ def add_single(codes, start, i, labels, n_classes, increments, table):  # type: 
         table[np.intp(column[r]) * n_classes + labels[r]] += increments[r]
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def add_pairs(codes, start, i, partners, labels, increments, starts, strides, pairs):  # type: ignore[no-untyped-def]
     """Count one attribute with each of its partners by class, straight into their tables."""
     column = codes[i, start : start + labels.size]
@@ -471,7 +474,7 @@ def add_pairs(codes, start, i, partners, labels, increments, starts, strides, pa
             table[at] += increments[r]
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def add_family(codes, start, family, strides, labels, increments, table):  # type: ignore[no-untyped-def]
     """Count the values of a whole family by class: table[Σ_k code_k · stride_k + class] += 1."""
     at = np.empty(labels.size, np.int64)

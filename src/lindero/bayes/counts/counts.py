@@ -36,16 +36,16 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
-from numba import njit
 
 from lindero.bayes.counts.counting import (
+    COUNT_ROUNDING,
     CodedRows,
     CountLayout,
     count_family_tables,
     count_tables,
 )
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT
+from lindero.runtime.compilation import EXACT, compiled
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +124,32 @@ class Counts:
                 table = other.pair(i, j)
                 self.pair(i, j)[: table.shape[0], : table.shape[1]] += table
 
+    def subtract(self, other: Counts) -> Counts:
+        """Counts of the rows that are left without those of the other, of the same values: as of
+        counting only these, bit for bit if weights are whole numbers. Refused, with the place,
+        where fewer were counted."""
+        pairs = None
+        if self.pairs is not None and other.pairs is not None:
+            pairs = subtract_counts(self.pairs, other.pairs)
+        return Counts(
+            self.n_classes, self.cards, subtract_counts(self.of_class, other.of_class),
+            subtract_counts(self.singles, other.singles), pairs,
+        )  # fmt: skip
+
+    def seen_values(self, i: int) -> Array:
+        """Which of its values attribute i has in some row."""
+        return np.asarray(self.single(i)[1:].any(axis=1))
+
+    def keep_values(self, kept: list[Array]) -> Counts:
+        """Without values that no row has; `kept` are the slots of each attribute to be kept."""
+        singles = _concatenate([self.single(i)[own] for i, own in enumerate(kept)])
+        pairs = None
+        if self.pairs is not None:
+            places = combinations(range(self.n_attributes), 2)
+            pairs = _concatenate([self.pair(i, j)[np.ix_(kept[i], kept[j])] for i, j in places])
+        cards = np.array([len(own) - 1 for own in kept], dtype=np.int64)
+        return Counts(self.n_classes, cards, self.of_class, singles, pairs)
+
     def merge(self, other: Counts) -> Counts:
         """Counts of the rows of both, as of counting all rows at once. Attributes may have more or
         fewer values in the other, as long as codes mean the same."""
@@ -145,6 +171,25 @@ class Counts:
         total = self.grow(cards)
         total._add(other)
         return total
+
+
+#: Beyond, float64 does not hold all whole numbers.
+_MOST_EXACT = 2.0**53
+
+
+def subtract_counts(one: Array, two: Array) -> Array:
+    """one − two, never negative: whole numbers exactly; else a rest that may be rounding is 0."""
+    rest = one - two
+    whole = bool(np.all(one % 1.0 == 0.0) and np.all(two % 1.0 == 0.0))
+    if not whole or one.max(initial=0.0) >= _MOST_EXACT:
+        rest[(two > 0.0) & (np.abs(rest) <= COUNT_ROUNDING * one)] = 0.0
+    if (rest < 0.0).any():
+        raise ValueError(
+            "X holds rows that were not learned: fewer rows with their values and classes were "
+            "counted than are to be forgotten. Pass rows as they were given to fit or partial_fit, "
+            "with their classes and weights."
+        )
+    return rest
 
 
 def _concatenate(tables: list[Array]) -> Array:
@@ -318,7 +363,7 @@ def require_comparable(values: Array, name: str) -> Array:
     return values
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False, error_model="numpy")
+@compiled(EXACT, error_model="numpy")
 def measure_pair(table):  # type: ignore[no-untyped-def]
     """Σ p(x, y, c) log [p(x, y, c) p(c) / (p(x, c) p(y, c))] of counts [x, y, c], and their sum."""
     n_left, n_right, n_classes = table.shape

@@ -15,12 +15,11 @@ of years or prices differ. No variance is below 1e-9 in these units, as in `mome
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from lindero.bayes.columns.moments import Moments, add_log_densities
 from lindero.bayes.discriminative.posteriors import RowThreads, split_rows
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import FAST
+from lindero.runtime.compilation import FAST, compiled
 
 #: Least variance of a column within a class, in units of the whole column's variance.
 LEAST_VARIANCE = 1e-9
@@ -128,7 +127,7 @@ def find_largest_step(sums: Array, change: Array) -> float:
     return float(min(steps))
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def _add_sums(numbers, shares, start, stop, out):  # type: ignore[no-untyped-def]
     for j in range(numbers.shape[0]):
         x = numbers[j, start:stop]

@@ -18,12 +18,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from lindero.bayes.counts.counting import Group
 from lindero.bayes.discriminative.cells import FamilyCells
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT, FAST
+from lindero.runtime.compilation import EXACT, FAST, compiled
 from lindero.runtime.threads import TileThreads
 
 #: Most entries of a group's tables: scores and sums of it then stay in a core's first cache.
@@ -197,7 +196,7 @@ def sum_posteriors(
 # -- compiled loops -------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def mix_values(codes, members, lowest, places, out):  # type: ignore[no-untyped-def]
     """out_r = Σ_m (codes[m, r] − lowest_m) · place_m: one number for a group's values."""
     for r in range(out.size):
@@ -209,7 +208,7 @@ def mix_values(codes, members, lowest, places, out):  # type: ignore[no-untyped-
             out[r] += (np.int64(column[r]) - low) * place
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def add_up(logs, group_starts, family_starts, cells, scores):  # type: ignore[no-untyped-def]
     """The scores of every value of every group: sums over its families, less the last class's."""
     n_scores = scores.shape[1]
@@ -223,7 +222,7 @@ def add_up(logs, group_starts, family_starts, cells, scores):  # type: ignore[no
                     scores[first + v, c] += row[c] - row[n_scores]
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def spread(sums, group_starts, family_starts, cells, counts):  # type: ignore[no-untyped-def]
     """Add the sums of every value of every group to the cells of its families."""
     for g in range(group_starts.size - 1):
@@ -235,7 +234,7 @@ def spread(sums, group_starts, family_starts, cells, counts):  # type: ignore[no
                     counts[at, c] += sums[first + v, c]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def add_posteriors(  # type: ignore[no-untyped-def]
     mixed, group_starts, scores, prior, shift, weights, y, start, stop, sums, of_class, posterior
 ):
@@ -274,7 +273,7 @@ def add_posteriors(  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def _to_two_shares(score, weights, y, begin):  # type: ignore[no-untyped-def]
     """As `_to_shares` for two classes, from the score of the first."""
     total = 0.0
@@ -291,7 +290,7 @@ def _to_two_shares(score, weights, y, begin):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def _to_shares(score, weights, y, begin):  # type: ignore[no-untyped-def]
     """Turn scores, the last 0, into weights of classes; Σ w (log Σ exp score − score of class)."""
     total = 0.0
@@ -313,7 +312,7 @@ def _to_shares(score, weights, y, begin):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def _gather_one(mixed, group_starts, scores, begin, score):  # type: ignore[no-untyped-def]
     """Two classes: four groups at a time, reading and writing `score` once."""
     n_groups, size = mixed.shape[0], score.size
@@ -331,7 +330,7 @@ def _gather_one(mixed, group_starts, scores, begin, score):  # type: ignore[no-u
             score[k] += of_a[a[k]]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def _scatter_two(mixed, group_starts, begin, share, sums):  # type: ignore[no-untyped-def]
     """Two classes and two groups at a time."""
     n_groups, size = mixed.shape[0], share.shape[0]
@@ -351,7 +350,7 @@ def _scatter_two(mixed, group_starts, begin, share, sums):  # type: ignore[no-un
             of_a[a[k], 1] += share[k, 1]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def _gather(mixed, group_starts, scores, begin, score):  # type: ignore[no-untyped-def]
     for g in range(mixed.shape[0]):
         own, first = mixed[g, begin : begin + score.shape[0]], group_starts[g]
@@ -361,7 +360,7 @@ def _gather(mixed, group_starts, scores, begin, score):  # type: ignore[no-untyp
                 score[k, c] += row[c]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def _scatter(mixed, group_starts, begin, share, sums):  # type: ignore[no-untyped-def]
     for g in range(mixed.shape[0]):
         own, first = mixed[g, begin : begin + share.shape[0]], group_starts[g]

@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT
+from lindero.runtime.compilation import EXACT, compiled
 
 if TYPE_CHECKING:
     from lindero.bayes.networks.network import Network
@@ -90,7 +89,7 @@ def flatten(network: Network) -> FlatTables:
     )
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def place(flat, i, state, own):  # type: ignore[no-untyped-def]
     """Where the classes of attribute i begin in `log_values`, for its code `own` and the codes of
     its parents in `state`, which have a value or have none at all."""
@@ -101,7 +100,7 @@ def place(flat, i, state, own):  # type: ignore[no-untyped-def]
     return flat.table_start[i] + (config * width + min(own, width - 1)) * flat.n_classes
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def count_cell(flat, cells, i, state):  # type: ignore[no-untyped-def]
     """Where the classes begin in the counts of attribute i, for one code per attribute."""
     at = cells.start[i] + state[i] * cells.own_stride[i]

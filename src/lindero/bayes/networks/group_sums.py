@@ -21,13 +21,12 @@ rows are worth enumerating up to many states.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from lindero.bayes.networks.flat_tables import count_cell, place
-from lindero.runtime.compilation import EXACT
+from lindero.runtime.compilation import EXACT, compiled
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def mark_needed(flat, state, needed):  # type: ignore[no-untyped-def]
     """Attributes that are observed or have an observed descendant; the others sum to one."""
     for i in range(state.size):
@@ -39,7 +38,7 @@ def mark_needed(flat, state, needed):  # type: ignore[no-untyped-def]
                 needed[flat.parent_of[e]] = True
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def hide_new(flat, needed, state, new):  # type: ignore[no-untyped-def]
     """Mark new values above something needed, which are summed out like missing ones."""
     new[:] = False
@@ -53,14 +52,14 @@ def hide_new(flat, needed, state, new):  # type: ignore[no-untyped-def]
             state[i] = 0
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _root(group, i):  # type: ignore[no-untyped-def]
     while group[i] != i:
         i = group[i]
     return i
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def find_groups(flat, state, may_join, needed, group):  # type: ignore[no-untyped-def]
     """The group of each missing attribute that may join one, named by its first member; others -1.
 
@@ -87,7 +86,7 @@ def find_groups(flat, state, may_join, needed, group):  # type: ignore[no-untype
             group[i] = _root(group, i)
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def most_states(flat, group):  # type: ignore[no-untyped-def]
     """The number of states of the largest group."""
     most = 0.0
@@ -101,7 +100,7 @@ def most_states(flat, group):  # type: ignore[no-untyped-def]
     return most
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def group_of_factor(flat, i, group):  # type: ignore[no-untyped-def]
     """The group that the factor of attribute i belongs to, or -1."""
     if group[i] >= 0:
@@ -112,7 +111,7 @@ def group_of_factor(flat, i, group):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def sort_into_levels(  # type: ignore[no-untyped-def]
     flat, g, group, needed, members, factors, level_start
 ):
@@ -138,7 +137,7 @@ def sort_into_levels(  # type: ignore[no-untyped-def]
     return n_levels
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _last_level(flat, i, members, n_levels):  # type: ignore[no-untyped-def]
     """The last level whose member is attribute i or a parent of it."""
     for level in range(n_levels - 1, -1, -1):
@@ -162,7 +161,7 @@ RARE_STATE_LIMIT = 2**16
 RARE_ROWS = 64
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def groups_log_joint(flat, log_prior, codes, rows, limit, out, large):  # type: ignore[no-untyped-def]
     """log P(c, observed) of chosen rows, into their rows of `out`; `large` marks those left out."""
     K, d = flat.n_classes, codes.shape[0]
@@ -208,7 +207,7 @@ def groups_log_joint(flat, log_prior, codes, rows, limit, out, large):  # type: 
                 out[row, c] += best[c] + (np.log(total[c]) if total[c] > 0.0 else 0.0)
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def groups_expected_counts(  # type: ignore[no-untyped-def]
     flat, codes, y, weights, rows, limit, cells, counts, large
 ):
@@ -252,14 +251,14 @@ def groups_expected_counts(  # type: ignore[no-untyped-def]
             )
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _begin(members, n, state):  # type: ignore[no-untyped-def]
     """The first state of a group."""
     for level in range(n):
         state[members[level]] = 1
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _next_state(cards, members, n, state):  # type: ignore[no-untyped-def]
     """Count on, last member fastest. The first level that changed; -1 after the last state."""
     for level in range(n - 1, -1, -1):
@@ -270,7 +269,7 @@ def _next_state(cards, members, n, state):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _log_products(  # type: ignore[no-untyped-def]
     flat, factors, level_start, level, n, state, new, c0, partial
 ):
@@ -290,7 +289,7 @@ def _log_products(  # type: ignore[no-untyped-def]
                     partial[k + 1, c] += flat.log_values[at + c]
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _normalise(share, weight):  # type: ignore[no-untyped-def]
     """Logarithms into parts of `weight`."""
     best, total = share.max(), 0.0
@@ -301,7 +300,7 @@ def _normalise(share, weight):  # type: ignore[no-untyped-def]
         share[s] *= weight / total
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _add_shares(  # type: ignore[no-untyped-def]
     flat, cells, c, members, n, factors, level_start, share, state, partial, counts
 ):
@@ -332,7 +331,7 @@ def _add_shares(  # type: ignore[no-untyped-def]
     partial[0, 0] = 0.0
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _add_mass(flat, cells, i, state, c, mass, counts):  # type: ignore[no-untyped-def]
     """Add to the counts of attribute i with its parents, whose values are known in `state`."""
     cell = count_cell(flat, cells, i, state) + c

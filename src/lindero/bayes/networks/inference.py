@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numba import njit
 
 from lindero.bayes.networks.elimination import eliminate, find_rare_patterns, group_patterns
 from lindero.bayes.networks.group_sums import (
@@ -23,7 +22,7 @@ from lindero.bayes.networks.group_sums import (
 )
 from lindero.bayes.networks.tree_messages import tree_log_joint
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT
+from lindero.runtime.compilation import EXACT, compiled
 from lindero.runtime.threads import TileThreads
 
 if TYPE_CHECKING:
@@ -195,7 +194,7 @@ _BLOCK = 512
 _TOGETHER = 4
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def add_lookups(flat, codes, start, stop, out, incomplete):  # type: ignore[no-untyped-def]
     """Add the look-ups of all attributes to rows start…stop of `out` (n_rows, K)."""
     d = codes.shape[0]
@@ -211,7 +210,7 @@ def add_lookups(flat, codes, start, stop, out, incomplete):  # type: ignore[no-u
             _add_together(flat.log_values, index, out[begin:end])
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def lookup_terms(flat, codes, start, stop, out, incomplete):  # type: ignore[no-untyped-def]
     """Add each attribute's look-ups to its own rows of `out` (n_attributes, n_rows, K)."""
     index = np.empty(_BLOCK, dtype=np.int64)
@@ -222,7 +221,7 @@ def lookup_terms(flat, codes, start, stop, out, incomplete):  # type: ignore[no-
             _add(flat.log_values, index, out[i, begin:end])
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _places(flat, codes, i, begin, end, index, incomplete):  # type: ignore[no-untyped-def]
     """Where the classes of attribute i begin, for each row of a block."""
     K, width, at = flat.n_classes, flat.cards[i] + 2, flat.table_start[i]
@@ -249,7 +248,7 @@ def _places(flat, codes, i, begin, end, index, incomplete):  # type: ignore[no-u
         index[k] = at + (index[k] * width + slot) * K
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _add_together(log_values, index, out):  # type: ignore[no-untyped-def]
     """Add the values of several attributes, reading and writing `out` once.
 
@@ -270,7 +269,7 @@ def _add_together(log_values, index, out):  # type: ignore[no-untyped-def]
             out[k, j] += (log_values[a] + log_values[b]) + (log_values[c] + log_values[d])
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _add(log_values, index, out):  # type: ignore[no-untyped-def]
     for k in range(out.shape[0]):
         for j in range(out.shape[1]):
@@ -303,7 +302,7 @@ def find_most_probable(joint: Array, log_prior: Array) -> Array:
     return codes
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def _normalise(joint, log_prior, in_logs):  # type: ignore[no-untyped-def]
     """Each row less the logarithm of its sum, or its shares."""
     n, n_classes = joint.shape

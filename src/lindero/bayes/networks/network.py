@@ -26,7 +26,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from lindero.bayes.counts.counting import CodedRows
-from lindero.bayes.counts.counts import count_families
+from lindero.bayes.counts.counts import count_families, subtract_counts
 from lindero.bayes.networks import inference
 from lindero.bayes.networks.expectation import expect_counts
 from lindero.bayes.networks.flat_tables import FlatTables, flatten
@@ -266,6 +266,25 @@ class FamilyCounts:
         """The counts of both; attributes may have got more values."""
         tables = tuple(map(_add_tables, self.tables, other.tables))
         return replace(self, of_class=self.of_class + other.of_class, tables=tables)
+
+    def subtract(self, other: FamilyCounts) -> FamilyCounts:
+        """The counts without those of the other, of the same values; see `Counts.subtract`."""
+        tables = tuple(map(subtract_counts, self.tables, other.tables))
+        return replace(self, of_class=subtract_counts(self.of_class, other.of_class), tables=tables)
+
+    def seen_values(self, i: int) -> Array:
+        """Which of its values attribute i has in some row."""
+        table = self.tables[i]
+        return np.asarray(table[1:].any(axis=tuple(range(1, table.ndim))))
+
+    def keep_values(self, kept: list[Array]) -> FamilyCounts:
+        """Without values that no row has; `kept` are the slots of each attribute to be kept."""
+        classes = np.arange(len(self.of_class))
+        tables = tuple(
+            table[np.ix_(kept[i], *(kept[p] for p in above), classes)]
+            for i, (table, above) in enumerate(zip(self.tables, self.parents, strict=True))
+        )
+        return replace(self, tables=tables)
 
     def keep(self, attributes: list[int]) -> FamilyCounts:
         """The counts of some attributes; all others have no values."""

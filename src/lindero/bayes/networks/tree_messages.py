@@ -18,12 +18,11 @@ which times the distribution of x_p is that of the pair: what a row adds to the 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from lindero.runtime.compilation import EXACT
+from lindero.runtime.compilation import EXACT, compiled
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def tree_log_joint(flat, log_prior, codes, rows, out):  # type: ignore[no-untyped-def]
     """log P(c, observed) of chosen rows, into their rows of `out`."""
     d, K = codes.shape[0], flat.n_classes
@@ -38,7 +37,7 @@ def tree_log_joint(flat, log_prior, codes, rows, out):  # type: ignore[no-untype
         _upwards(flat, parent, first, state, 0, K, below, told, out[row])
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def tree_expected_counts(  # type: ignore[no-untyped-def]
     flat, codes, y, weights, rows, cells, counts
 ):
@@ -70,7 +69,7 @@ def tree_expected_counts(  # type: ignore[no-untyped-def]
                 counts[at + state[i] * cells.own_stride[i] + slot * above_stride] += weight
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _parents(flat):  # type: ignore[no-untyped-def]
     """The parent of each attribute, or -1."""
     parent = np.full(flat.cards.size, -1, dtype=np.int64)
@@ -80,7 +79,7 @@ def _parents(flat):  # type: ignore[no-untyped-def]
     return parent
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _first_states(cards):  # type: ignore[no-untyped-def]
     """Where each attribute's values begin when all are put side by side."""
     first = np.zeros(cards.size + 1, dtype=np.int64)
@@ -89,7 +88,7 @@ def _first_states(cards):  # type: ignore[no-untyped-def]
     return first
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _upwards(flat, parent, first, state, c0, n, below, told, joint):  # type: ignore[no-untyped-def]
     """Add the messages of all attributes to `joint`, for n classes from c0 on.
 
@@ -130,7 +129,7 @@ def _upwards(flat, parent, first, state, c0, n, below, told, joint):  # type: ig
                     joint[c] += message
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _lift(below, start, stop, c):  # type: ignore[no-untyped-def]
     """Turn logarithms into values with largest 1; the logarithm that was taken off."""
     shift = -np.inf
@@ -143,7 +142,7 @@ def _lift(below, start, stop, c):  # type: ignore[no-untyped-def]
     return shift
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _count_pair(  # type: ignore[no-untyped-def]
     flat, i, p, first, state, c, weight, below, told, belief, at, strides, counts
 ):

@@ -22,7 +22,6 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from lindero.bayes.tables.refusals import (
     refuse_dates,
@@ -31,7 +30,7 @@ from lindero.bayes.tables.refusals import (
     refuse_value,
 )
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT
+from lindero.runtime.compilation import EXACT, compiled
 from lindero.validation import find_missing
 
 _DATES = datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64
@@ -419,7 +418,7 @@ def _read_whole_blocks(
         yield rows, block
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _to_whole(numbers, block, usable):  # type: ignore[no-untyped-def]
     """Floats to integers, NaN to `MISSING`."""
     for j in range(numbers.shape[0]):
@@ -436,7 +435,7 @@ def _to_whole(numbers, block, usable):  # type: ignore[no-untyped-def]
         usable[j] = good
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _mark(block, low, high, seen):  # type: ignore[no-untyped-def]
     """Tick off the values that occur, by remainder, and keep the least and the largest so far."""
     for j in range(block.shape[0]):
@@ -452,7 +451,7 @@ def _mark(block, low, high, seen):  # type: ignore[no-untyped-def]
         low[j], high[j] = least, largest
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def _look_up(block, low, begin, table, unseen, out_rows, start, out):  # type: ignore[no-untyped-def]
     """Codes of a block, to the rows of `out` that its columns have."""
     for j in range(block.shape[0]):

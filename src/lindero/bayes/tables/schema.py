@@ -19,7 +19,10 @@ values is coded
     r + 1    a value that the schema does not list (only in tables read for prediction)
 
 and lies in memory as one row of codes, so that counting runs along contiguous rows. Values that
-turn up later are appended: r grows, and the codes of old values stay what they were.
+turn up later are appended: r grows, and the codes of old values stay what they were. Values that
+only forgotten rows had are taken out again.
+
+A schema is nothing without the tables that it reads, so that both are in one file.
 """
 
 from __future__ import annotations
@@ -336,6 +339,29 @@ class Schema:
             known = set(columns[column].values)
             added.append([value for value in values if value not in known])
         return schema._with_values(added) if any(added) else schema
+
+    def keep_values(self, kept: list[Array]) -> Schema:
+        """With some of the values of each category column only, `kept` being their slots 1 … r
+        after the slot 0 of missing ones."""
+        columns = list(self.columns)
+        for column, slots in zip(self.category_columns, kept, strict=True):
+            values = columns[column].values
+            columns[column] = replace(
+                columns[column], values=tuple(values[slot - 1] for slot in slots[1:])
+            )
+        return Schema(tuple(columns))
+
+    def find_declared(self, X: Any) -> list[set[Any]]:
+        """Of each category column, values that a table lists besides its rows: categories of a
+        dtype, and both truth values."""
+        table = self._match(UserTable.of(X))
+        declared: list[set[Any]] = []
+        for column in self.category_columns:
+            part, place = table.place(column)
+            flags = {False, True} if self.columns[column].value_kind == "flag" else set()
+            listed = isinstance(part, ListedColumn) and part.declared
+            declared.append(set(part.distinct(np.array([place]))[0]) if listed else flags)
+        return declared
 
     def _with_values(self, added: Iterable[list[Any]]) -> Schema:
         columns = list(self.columns)
