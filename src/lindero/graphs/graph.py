@@ -25,14 +25,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
 from lindero.errors import SolverError
-from lindero.graphs.multigrid import GraphLevels, conjugate_gradients
+from lindero.graphs.multigrid import UNIT_ROUNDING, GraphLevels, conjugate_gradients
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT, FAST
+from lindero.runtime.compilation import EXACT, FAST, compiled
 
 #: Up to this many nodes a graph's equations are solved by elimination, beyond by iteration.
 MOST_ELIMINATED_NODES = 3000
@@ -44,6 +43,9 @@ _MOST_STEPS = 300
 
 #: Share of the diagonal that stands for a missing ridge in the preconditioner.
 _HELD = 1e-10
+
+#: How symmetric matrices of graphs are eliminated.
+_ELIMINATION: dict[str, Any] = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0}
 
 #: The most that a link over a short gap may weigh, beside one over the median gap.
 MOST_WEIGHT = 1e3
@@ -160,8 +162,7 @@ class Graph:
                 held = held if ground == 0.0 else held[self.components[held] != self.components[0]]
                 diagonal[held] += np.where(diagonal[held] > 0.0, diagonal[held], 1.0)
             matrix = sp.csc_array(sp.diags_array(diagonal) - scale * self.weights)
-            factor = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0)
-            x[:, columns] = factor.solve(np.ascontiguousarray(r[:, columns]))
+            x[:, columns] = _eliminate(matrix, diagonal, np.ascontiguousarray(r[:, columns]))
         return x
 
     def _iterate(
@@ -183,6 +184,22 @@ class Graph:
             return product
 
         return conjugate_gradients(times, levels, r, near, _SOLVED, _MOST_STEPS)
+
+
+def _eliminate(matrix: sp.csc_array, diagonal: Array, r: Array) -> Array:
+    """matrix⁻¹ r; not a number where weights are so different that rounding leaves no inverse."""
+    try:
+        return np.asarray(splu(matrix, **_ELIMINATION).solve(r))
+    except RuntimeError:  # exactly singular: once more with a diagonal of ones and what rounding is
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            scaling = 1.0 / np.sqrt(diagonal)
+            scaled = sp.diags_array(scaling) @ matrix @ sp.diags_array(scaling)
+        scaled = sp.csc_array(scaled + UNIT_ROUNDING * sp.eye_array(len(scaling)))
+    try:
+        found = splu(scaled, **_ELIMINATION).solve(scaling[:, None] * r)
+        return np.asarray(scaling[:, None] * found)
+    except RuntimeError:
+        return np.full_like(r, np.nan)
 
 
 def find_typical_gap(times: Array) -> float:
@@ -227,7 +244,7 @@ def _require_sound_table(weights: sp.csr_array) -> None:
 # -- passes over the links, compiled --------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def sum_chain_energy(links, theta):  # type: ignore[no-untyped-def]
     """Σ links_i ‖θ_{i+1} − θ_i‖²."""
     total = 0.0
@@ -239,7 +256,7 @@ def sum_chain_energy(links, theta):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def eliminate_chain(r, ridge, links, ground, x):  # type: ignore[no-untyped-def]
     """(ridge I + L + ground e₀e₀ᵀ) x = r along one column, a zero where a component floats."""
     n = r.size
@@ -257,7 +274,7 @@ def eliminate_chain(r, ridge, links, ground, x):  # type: ignore[no-untyped-def]
             x[i] += links[i] / weight[i] * x[i + 1]
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def apply_laplacian(starts, neighbours, weights, theta, out):  # type: ignore[no-untyped-def]
     """out_i = Σ_j weight_ij (θ_i − θ_j)."""
     for i in range(theta.shape[0]):
@@ -269,7 +286,7 @@ def apply_laplacian(starts, neighbours, weights, theta, out):  # type: ignore[no
                 target[k] += weight * (own[k] - other[k])
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def sum_graph_energy(starts, neighbours, weights, theta):  # type: ignore[no-untyped-def]
     """Σ weight_ij ‖θ_i − θ_j‖² over the links, each counted once."""
     total = 0.0

@@ -23,11 +23,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from scipy.linalg import cho_factor, cho_solve
 
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT, FAST
+from lindero.runtime.compilation import EXACT, FAST, compiled
 
 #: Unknowns of a level that is solved outright.
 _OUTRIGHT = 600
@@ -177,7 +176,7 @@ def conjugate_gradients(
 # -- one level: groups, sweeps and products, compiled ---------------------------------------------
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def group_nodes(starts, neighbours, weights, strong):  # type: ignore[no-untyped-def]
     """The group of each node and their number. A node none of whose strong neighbours has a group
     yet makes one with all of them; the others join that of their strongest neighbour."""
@@ -215,7 +214,7 @@ def group_nodes(starts, neighbours, weights, strong):  # type: ignore[no-untyped
     return group_of, count
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def sum_groups(values, group_of, n_groups):  # type: ignore[no-untyped-def]
     """Rows of `values` added up over groups."""
     out = np.zeros((n_groups, values.shape[1]))
@@ -226,7 +225,7 @@ def sum_groups(values, group_of, n_groups):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def invert_factors(blocks, degrees, p, inverses):  # type: ignore[no-untyped-def]
     """Packed inverse factors of E_i + degree_i I, for all nodes. False where there is a NaN."""
     S = np.empty((p, p))
@@ -242,7 +241,7 @@ def invert_factors(blocks, degrees, p, inverses):  # type: ignore[no-untyped-def
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def sweep_first(starts, neighbours, weights, inverses, r, x, rest):  # type: ignore[no-untyped-def]
     """Solve for each node in turn, from x = 0, and the residual of that: what a node had not seen
     of those after it."""
@@ -269,7 +268,7 @@ def sweep_first(starts, neighbours, weights, inverses, r, x, rest):  # type: ign
                 other[k] += weight * own[k]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def sweep_back(starts, neighbours, weights, inverses, r, x):  # type: ignore[no-untyped-def]
     """Solve for each node in turn, the last first."""
     n, p = r.shape
@@ -283,7 +282,7 @@ def sweep_back(starts, neighbours, weights, inverses, r, x):  # type: ignore[no-
         apply_inverse(inverses[i], z, half, x[i])
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def multiply(starts, neighbours, weights, blocks, x, out):  # type: ignore[no-untyped-def]
     """out = A x, blocks and links."""
     n, p = x.shape
@@ -311,7 +310,7 @@ def multiply(starts, neighbours, weights, blocks, x, out):  # type: ignore[no-un
 _LOST = 1e-16
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def invert_factor(S, least, W):  # type: ignore[no-untyped-def]
     """Packed W with WᵀW = S⁻¹, from the upper triangle of S, which is overwritten. `least` is known
     to be below all eigenvalues of S, and so below all pivots: those that rounding has lost are put
@@ -342,7 +341,7 @@ def invert_factor(S, least, W):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def apply_inverse(W, z, half, x):  # type: ignore[no-untyped-def]
     """x = WᵀW z."""
     p = z.size

@@ -26,13 +26,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from lindero.errors import KernelError
-from lindero.kernels.operator import KernelOperator
+from lindero.kernels.operator import (
+    EXTENDED_UNITS,
+    EXTENDED_WORK,
+    ROUNDING_UNITS,
+    KernelOperator,
+)
 from lindero.kernels.products import Probe
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT, FAST
+from lindero.runtime.compilation import EXACT, FAST, compiled
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class ChainVectors:
     log_way: Array
     place: Array
     distance: Array
+    apart: Array  # of each link: n/C₂ over its weight, 0 where the chain is cut
 
     @classmethod
     def of(cls, links: Array, coupling: float, n_scale: float) -> ChainVectors:
@@ -58,7 +63,7 @@ class ChainVectors:
         place -= place[first][component]
         distance = np.empty_like(place)
         half_distances(component, place, distance)
-        return cls(component, np.log(n_scale * own), way, place, distance)
+        return cls(component, np.log(n_scale * own), way, place, distance, apart)
 
 
 class CoupledKernel(KernelOperator):
@@ -112,6 +117,43 @@ class CoupledKernel(KernelOperator):
         largest = float(np.exp(self.vectors.log_own.max())) * self.base.rounding()
         return largest + 2.0 * float(self.vectors.distance.max(initial=0.0))
 
+    def error(self) -> float:
+        v = self.vectors
+        share = float(np.exp(v.log_own.max(initial=-np.inf)))
+        # Values are shares of the base's, and differences of places along the chain.
+        far = float(np.abs(v.place).max(initial=0.0) + np.abs(v.distance).max(initial=0.0))
+        way = 1.0 + float(np.abs(v.log_way).max(initial=0.0))
+        return share * (self.base.error() + ROUNDING_UNITS * way * self.base.largest()) + (
+            ROUNDING_UNITS * far
+        )
+
+    def extended_sums(self, z: Array) -> tuple[Array, float] | None:
+        if self.n_samples**2 > EXTENDED_WORK or EXTENDED_UNITS >= ROUNDING_UNITS:
+            return None
+        v, nodes, rows = self.vectors, self.nodes, np.arange(self.n_samples)
+        values = self.base.astype(np.float64).matrix(rows, self.n_samples).astype(np.longdouble)
+        first, last = np.minimum.outer(nodes, nodes), np.maximum.outer(nodes, nodes)
+        way = v.log_way.astype(np.longdouble)
+        values *= np.exp(v.log_own[first] + (way[last] - way[first]))
+        values[v.component[first] != v.component[last]] = 0.0
+        sums = values @ z.astype(np.longdouble) + self._extended_offsets(z)[nodes]
+        share = float(np.exp(v.log_own.max(initial=-np.inf)))
+        steep = 1.0 + float(np.abs(v.log_way).max(initial=0.0))
+        error = share * (self.base.error() + ROUNDING_UNITS * steep * self.base.largest())
+        return sums, error + EXTENDED_UNITS * float(v.place.max(initial=0.0))
+
+    def _extended_offsets(self, z: Array) -> Array:
+        """The offsets in extended precision: what flows through a link makes the difference."""
+        v = self.vectors
+        at_nodes = np.zeros(len(v.place), dtype=np.longdouble)
+        np.add.at(at_nodes, self.nodes, z)
+        flow = np.cumsum(at_nodes)
+        first = np.flatnonzero(np.diff(v.component, prepend=-1))
+        flow -= (flow[first] - at_nodes[first])[v.component]
+        offsets = np.append(np.longdouble(0), np.cumsum(-flow[:-1] * v.apart))
+        means = np.add.reduceat(offsets, first) / np.bincount(v.component)
+        return np.asarray(offsets - means[v.component])
+
     def _probe(self, base: Probe, nodes: Array) -> Probe:
         return Probe((base, nodes), np.zeros(len(base), self.dtype))
 
@@ -159,7 +201,7 @@ class CoupledKernel(KernelOperator):
         return np.asarray(chain_offsets(v.component, v.place, v.distance, at_nodes))
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def chain_inverse(links):  # type: ignore[no-untyped-def]
     """Diagonal of (I + L)⁻¹, and the sum of log ρ up to each node from its component's first."""
     n = links.size + 1
@@ -177,7 +219,7 @@ def chain_inverse(links):  # type: ignore[no-untyped-def]
     return own, way
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def half_distances(component, place, out):  # type: ignore[no-untyped-def]
     """½ mean_j r_ij − ¼ mean r over the component of each node: what L⁺ takes from either node."""
     n = place.size
@@ -203,7 +245,7 @@ def half_distances(component, place, out):  # type: ignore[no-untyped-def]
         start = stop
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def couple(component, log_own, log_way, place, distance, left, right, values):  # type: ignore[no-untyped-def]
     """Base values between nodes `left` and `right`, turned into those of the coupled kernel."""
     for r in range(left.size):
@@ -219,7 +261,7 @@ def couple(component, log_own, log_way, place, distance, left, right, values):  
             row[c] = share * row[c] + flow
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def chain_offsets(component, place, distance, z):  # type: ignore[no-untyped-def]
     """Σ_j L⁺_ij z_j for all nodes, in one pass over each component."""
     n = place.size

@@ -40,7 +40,6 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from lindero.errors import SolverError
 from lindero.graphs.graph import Chain, Graph
@@ -49,7 +48,7 @@ from lindero.problems.dual_qp import DualQP, Judgement, snap_to_bounds
 from lindero.problems.margin import margin_terms
 from lindero.problems.tube import tube_terms
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT, FAST
+from lindero.runtime.compilation import EXACT, FAST, compiled
 
 #: Share of u|p| by which the loss of a row is uncertain.
 _ROUNDING = 1e-15
@@ -57,6 +56,9 @@ _ROUNDING = 1e-15
 #: So many times the usual size is far beyond all targets; the least share of the objective.
 _FAR = 100.0
 _COUNTED = 1e-9
+
+#: How far above the primal objective rounding may put the dual one, as a share of it.
+_ACCURACY = 1e-9
 
 
 @dataclass(frozen=True)
@@ -146,10 +148,11 @@ class CoupledProblem:
         """The duality gap as a share of the objective. Rounding of residuals is no gap: where the
         optimum is 0, nothing else may be left. Losses of targets far beyond all others, which no
         hyperplane can help, do not count: beside them any gap would be small."""
-        gap = max(0.0, judgement.duality_gap - self._noise)
-        if not np.isfinite(gap):
+        gap, primal = judgement.duality_gap, abs(judgement.primal)
+        if not (np.isfinite(gap) and np.isfinite(primal)):
             return np.inf
-        primal = abs(judgement.primal)
+        # A dual objective well above the primal one is no proof of anything: rounding has made it.
+        gap = max(0.0, (gap if gap >= -_ACCURACY * primal else -gap) - self._noise)
         return gap / max(primal - self._beyond_help, _COUNTED * primal, self._noise)
 
     @cached_property
@@ -352,7 +355,7 @@ class CoupledTube(CoupledLoss):
 # -- passes over the rows, compiled ---------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def compute_outputs(X, theta):  # type: ignore[no-untyped-def]
     """x̃_i·θ_i of each node."""
     n, d = X.shape
@@ -365,7 +368,7 @@ def compute_outputs(X, theta):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def compute_pulls(X, z):  # type: ignore[no-untyped-def]
     """z_i x̃_i of each node."""
     n, d = X.shape
@@ -377,7 +380,7 @@ def compute_pulls(X, z):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def find_biases(v, a, s, u, of, floating, biases):  # type: ignore[no-untyped-def]
     """The bias of each component, from v = x̃·θ + s p, which it should bring to 0 at rows between
     their bounds: each counts by its distance from them. Without any, the middle of what rows at

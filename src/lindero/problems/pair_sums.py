@@ -28,9 +28,8 @@ All functions take a range of queries, first ≤ q < last, and so can share the 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from lindero.runtime.compilation import EXACT, FAST
+from lindero.runtime.compilation import EXACT, FAST, compiled
 
 #: Farther than any two scores of a query, as integers.
 _FAR = 2**62
@@ -39,7 +38,7 @@ _FAR = 2**62
 _RUN = 16
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def sort_queries(t, starts, first, last, order):  # type: ignore[no-untyped-def]
     """order[starts_q : starts_q+1] = documents of query q by ascending score, from any order of
     them: one that is nearly right already takes less time.
@@ -63,7 +62,7 @@ def sort_queries(t, starts, first, last, order):  # type: ignore[no-untyped-def]
             size *= 2
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def merge_runs(t, order, low, middle, high):  # type: ignore[no-untyped-def]
     """Merge order[low:middle] and order[middle:high], each ascending."""
     if t[order[middle - 1]] <= t[order[middle]]:
@@ -80,7 +79,7 @@ def merge_runs(t, order, low, middle, high):  # type: ignore[no-untyped-def]
         k += 1
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False, error_model="numpy")
+@compiled(EXACT, error_model="numpy")
 def pair_multipliers(t, order, starts, level, n_levels, width, first, last, net):  # type: ignore[no-untyped-def]
     """net_i = Σ_j a_ij − Σ_j a_ji over the pairs that i is in; returns the sum of all a."""
     total = 0.0
@@ -106,7 +105,7 @@ def pair_multipliers(t, order, starts, level, n_levels, width, first, last, net)
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False, error_model="numpy")
+@compiled(EXACT, error_model="numpy")
 def pair_hinge(t, order, starts, level, n_levels, first, last):  # type: ignore[no-untyped-def]
     """Σ max(0, 1 − (t_i − t_j)) over all pairs."""
     total = 0.0
@@ -122,7 +121,7 @@ def pair_hinge(t, order, starts, level, n_levels, first, last):  # type: ignore[
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False, error_model="numpy")
+@compiled(EXACT, error_model="numpy")
 def laplacian_times(t, order, starts, level, n_levels, width, first, last, v, degree, out):  # type: ignore[no-untyped-def]
     """out = A v and degree = diag A, with A = Σ (e_i − e_j)(e_i − e_j)ᵀ over pairs in the band."""
     for q in range(first, last):
@@ -145,7 +144,7 @@ def laplacian_times(t, order, starts, level, n_levels, width, first, last, v, de
                 out[i] += inside[k] * values[k] - sums[k]
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False, error_model="numpy")
+@compiled(EXACT, error_model="numpy")
 def half_laplacian_rows(t, order, starts, level, n_levels, width, first, last, X, origin, out):  # type: ignore[no-untyped-def]
     """out_i = degree_i x_i − 2 Σ_j x_j over the band of i (documents of lower level only).
 
@@ -189,7 +188,7 @@ def half_laplacian_rows(t, order, starts, level, n_levels, width, first, last, X
                     at -= at & -at
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False, error_model="numpy")
+@compiled(EXACT, error_model="numpy")
 def units(t, order, begin, m, width):  # type: ignore[no-untyped-def]
     """A score of 1 as an integer (a power of two, as a float), and half the width of the band."""
     reach = 0.0
@@ -199,7 +198,7 @@ def units(t, order, begin, m, width):  # type: ignore[no-untyped-def]
     return one, max(1, int(0.5 * width * one))
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def one_side(t, order, level, n_levels, begin, side, one, scores, levels):  # type: ignore[no-untyped-def]
     """Ascending scores (counted from the middle one) and levels of a query's documents; for `side`
     −1 of their negatives."""
@@ -211,7 +210,7 @@ def one_side(t, order, level, n_levels, begin, side, one, scores, levels):  # ty
         levels[k] = level[i] if side > 0 else n_levels - 1 - level[i]
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def count_lower(levels, lower):  # type: ignore[no-untyped-def]
     """lower_l = number of documents of a level below l."""
     lower[:] = 0
@@ -221,7 +220,7 @@ def count_lower(levels, lower):  # type: ignore[no-untyped-def]
         lower[k] += lower[k - 1]
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def band_sums(scores, levels, n_levels, values, low, high, inside, below, sums):  # type: ignore[no-untyped-def]
     """For each document i, over those j of lower level: how many are in its band, how many have
     t_j − t_i ≤ low, and Σ values_j over the band. Scores ascend."""
@@ -257,7 +256,7 @@ def band_sums(scores, levels, n_levels, values, low, high, inside, below, sums):
         sums[k] = total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def add_row(tree, level, row, sign):  # type: ignore[no-untyped-def]
     """Add a row to the nodes of a Fenwick tree that hold its level."""
     at = level + 1

@@ -27,13 +27,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from lindero.kernels.blocks import kernel_product
 from lindero.kernels.operator import KernelOperator
 from lindero.kernels.products import DenseProducts, SparseProducts
 from lindero.kernels.special import PairKernel
-from lindero.problems.dual_qp import DualQP
+from lindero.problems.dual_qp import DualQP, Judgement
 from lindero.problems.pair_sums import pair_hinge, pair_multipliers, sort_queries
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
+
+#: Rounding of one operation, with room for a few; and errors, in proportion to the costs of all
+#: pairs, that are not worth extended precision.
+_UNIT, _GOOD_SHARE = 4.0 * 2.0**-53, 1e-9
 
 #: Queries are shared between threads in at most this many parts, each of at least so many rows.
 _MOST_PARTS = 16
@@ -138,6 +143,11 @@ class RankingPoint:
     def gap(self) -> float:
         return self.primal - self.dual
 
+    @property
+    def unsettled(self) -> float:
+        """The part of the gap that is left to do at this width."""
+        return 0.5 * float(np.sum((self.w - self.v) ** 2))
+
 
 class LinearRanking:
     """The problem over rows of features, dense of any dtype or CSR, worked on by `threads`. Dense
@@ -237,6 +247,30 @@ class LinearRanking:
         primal = 0.5 * float(w @ w) + self.C * self.hinge(t, order)
         return RankingPoint(w, t, v, width, primal, self.C * total - 0.5 * float(v @ v))
 
+    def certify(self, point: RankingPoint, c: Array, dual: float) -> Judgement:
+        """Judge the weights of a point from scratch, beside the dual objective `dual` that was
+        found on the way; c are multipliers of documents. Scores are computed anew, and `accuracy`
+        says what rounding may have done to both objectives."""
+        t = self.scores(point.w)
+        found = self.point(point.w, t, point.width)
+        ends = self._find_ends()
+        d, n = self.X.shape[1], len(c)
+        lost = _UNIT * np.sqrt(d) * float(ends @ np.abs(point.w))
+        moved = _UNIT * np.sqrt(n) * ends * float(np.abs(c).sum())
+        sums = self.C * self.queries.n_pairs * (2.0 * lost + _UNIT)
+        accuracy = sums + float(np.abs(found.v) @ moved) + _UNIT * abs(found.primal)
+        return Judgement(self.kkt_gap(found), found.primal, dual, 0.0, accuracy)
+
+    def _find_ends(self) -> Array:
+        """The largest absolute value of each feature, from the origin of the rows."""
+        if sp.issparse(self.X):
+            return np.asarray(abs(self.X).max(axis=0).toarray(), dtype=np.float64).ravel()
+        high, low = (
+            np.asarray(end, np.float64) for end in (self.X.max(axis=0), self.X.min(axis=0))
+        )
+        shift = 0.0 if self.shift is None else self.shift
+        return np.maximum(high - shift, shift - low)
+
     def kkt_gap(self, point: RankingPoint) -> float:
         """No less than the gap in the conditions of an optimum of the pairs' multipliers. They are
         exact for the scores Xw and a margin blurred by half a width to either side; the scores Xv
@@ -245,3 +279,32 @@ class LinearRanking:
         first = self.queries.starts[:-1]
         spread = float(np.max(np.maximum.reduceat(e, first) - np.minimum.reduceat(e, first)))
         return point.width + 2.0 * spread
+
+
+def certify_documents(
+    kernel: KernelOperator, queries: Queries, C: float, c: Array, total: float, kkt_gap: float
+) -> Judgement:
+    """Judge coefficients c of documents from scratch, `total` being the sum of their multipliers:
+    in extended precision where rounding of the kernel would matter, and that is to be had."""
+    size, cost = float(np.abs(c).sum()), C * queries.n_pairs
+
+    def find_accuracy(error: float) -> float:
+        return size * error * (2.0 * cost + size) + _UNIT * (cost + total)
+
+    accuracy, extended = find_accuracy(float(kernel.error())), None
+    if not accuracy <= _GOOD_SHARE * cost:
+        extended = kernel.extended_sums(c)
+    if extended is not None:
+        sums, error = extended
+        accuracy = find_accuracy(error)
+        quadratic = float(c @ sums)
+        f = np.asarray(sums - sums.mean(), dtype=np.float64)
+    else:
+        with TileThreads() as threads:
+            f = kernel_product(kernel.astype(np.float64), c, threads)
+        quadratic = float(c @ f)
+    order, part = np.arange(len(c)), (0, len(queries.n_levels))
+    sort_queries(f, queries.starts, *part, order)
+    hinge = pair_hinge(f, order, queries.starts, queries.level, queries.n_levels, *part)
+    primal, dual = 0.5 * quadratic + C * float(hinge), total - 0.5 * quadratic
+    return Judgement(kkt_gap, primal, dual, 0.0, accuracy)

@@ -20,6 +20,10 @@ and splits into what smoothing costs and what is left to do at this μ:
              if the second part is the smaller one: shrink μ
              else: p = −H⁻¹(w − v);  w += s p, with s where the slope of P_μ along p vanishes
 
+P_μ is piecewise quadratic and convex, so that Newton's steps with a search on the line end at its
+optimum. Where rounding keeps them from it, neither P nor ‖w − v‖ falls any more: after `_PATIENT`
+such steps μ shrinks, and below `_LEAST_WIDTH` there is nothing left to do.
+
 At the optimum of P_μ the first part is at most C μ/16 for each pair inside the band, whose number
 shrinks with μ too: the gap falls as μ² where pairs are many, and some five values of μ suffice.
 
@@ -43,6 +47,8 @@ Its steps grow without limit where the kernel is badly conditioned. Documents ar
 though: with K = ZZᵀ over documents any kernel is linear in the features Z, and Newton's steps do
 not mind conditioning. They take over where decomposition needs too many steps, if K is small enough
 to be factored. The model is then the one of the multipliers, c = Σ ±a, with weights v = Zᵀc.
+
+Each is the other's way out, so that both are in one file.
 """
 
 from __future__ import annotations
@@ -63,6 +69,7 @@ from lindero.problems.ranking import (
     LinearRanking,
     Queries,
     RankingPoint,
+    certify_documents,
     document_coefficients,
     pair_problem,
 )
@@ -89,6 +96,12 @@ _CONTENT = 0.2
 #: Steps that may be spent on the scores Xv of the multipliers once the gap is within tol. They
 #: converge quadratically there, so that one or two are the rule.
 _FINISHING_STEPS = 3
+
+#: Newton steps in a row without progress, and those altogether, after which μ shrinks.
+_PATIENT, _MOST_STEPS = 20, 500
+
+#: Shares by which the gradient, or else the objective, falls in a step that is progress.
+_FALL, _SMALL_FALL = 0.1, 1e-6
 
 #: Slope along a line, in proportion to the first, at which the search on it ends.
 _FLAT = 0.1
@@ -142,10 +155,10 @@ class RankingNewtonSolver:
             descent = _RankingDescent(problem, self.most_direct)
             with np.errstate(over="ignore", invalid="ignore"):  # such points are found out
                 status = descent.run(self.tol, limits or Limits(), begun)
-            point = descent.best
-            gap = problem.kkt_gap(point)
-            c = descent.coefficients()
-        judgement = Judgement(gap, point.primal, descent.dual, 0.0)
+                point = descent.best
+                c = descent.coefficients()
+                judgement = problem.certify(point, c, descent.dual)
+        status = _certify(status, judgement, self.tol)
         return RankingSolution(c, judgement, status, descent.n_iter, point.w)
 
 
@@ -164,7 +177,7 @@ class _RankingDescent:
 
     def run(self, tol: float, limits: Limits, begun: float) -> Status:
         """Improve until the gap is within tol or a limit is reached."""
-        problem, finishing = self.problem, _FINISHING_STEPS
+        problem, finishing, progress = self.problem, _FINISHING_STEPS, _StepProgress()
         try:
             point = problem.point(self.best.w, self.best.t, _FIRST_WIDTH)
             while True:
@@ -184,7 +197,7 @@ class _RankingDescent:
                     met = done and reason is not Status.INTERRUPTED
                     return self._end(point, tol) if met else reason
                 moved = None
-                if done or not self._content(point):
+                if done or not (self._content(point) or progress.has_ended(point)):
                     moved = newton_step(problem, point, self.most_direct)
                     self.n_iter += 1
                 if done:
@@ -197,7 +210,7 @@ class _RankingDescent:
                     width = point.width * float(np.clip(wanted**0.5, 0.1, 0.5))
                     if width < _LEAST_WIDTH:
                         return Status.PRECISION
-                    moved = problem.point(point.w, point.t, width)
+                    moved, progress = problem.point(point.w, point.t, width), _StepProgress()
                 point = moved
         except KeyboardInterrupt:
             limits.interrupt()
@@ -216,8 +229,26 @@ class _RankingDescent:
         return Status.OPTIMAL
 
     def _content(self, point: RankingPoint) -> bool:
-        unsettled = 0.5 * float(np.sum((point.w - point.v) ** 2))
+        unsettled = point.unsettled
         return unsettled <= _CONTENT * max(point.gap - unsettled, 0.0)
+
+
+class _StepProgress:
+    """Whether Newton steps at one width still get anywhere."""
+
+    def __init__(self) -> None:
+        self._unsettled = self._primal = np.inf
+        self._in_vain = self._steps = 0
+
+    def has_ended(self, point: RankingPoint) -> bool:
+        """Note the point before the next step."""
+        self._steps += 1
+        self._in_vain += 1
+        if point.unsettled < (1.0 - _FALL) * self._unsettled:
+            self._unsettled, self._in_vain = point.unsettled, 0
+        if point.primal < (1.0 - _SMALL_FALL) * self._primal:
+            self._primal, self._in_vain = point.primal, 0
+        return self._in_vain > _PATIENT or self._steps > _MOST_STEPS
 
 
 def newton_step(
@@ -401,7 +432,7 @@ class RankingPairsSolver:
         Z = exact_factor(kernel)
         if Z is None:
             return self._by_pairs(kernel, queries, C, limits, None)
-        second = self._by_documents(Z, queries, C, limits.deduct(first.n_iter))
+        second = self._by_documents(kernel, Z, queries, C, limits.deduct(first.n_iter))
         return replace(second, n_iter=first.n_iter + second.n_iter)
 
     def _by_pairs(
@@ -423,7 +454,8 @@ class RankingPairsSolver:
             solution = solver.solve(problem, solution, limits.deduct(spent))
             spent += solution.n_iter
             # The problem forces the bias to zero: it is taken as exactly that.
-            judgement = problem.judge(solution.a, solution.f, 0.0)
+            with np.errstate(over="ignore", invalid="ignore"):  # no solution then
+                judgement = problem.judge(solution.a, solution.f, 0.0)
             status = solution.status
             if _meets(judgement, self.tol) and not limits.interrupted:
                 status = Status.OPTIMAL
@@ -433,27 +465,38 @@ class RankingPairsSolver:
                 kkt_tol *= 0.1
                 continue
             c = document_coefficients(queries, solution.a)
-            return RankingSolution(c, judgement, status, spent)
+            total = float(solution.a[:-2].sum())
+            with np.errstate(over="ignore", invalid="ignore"):
+                judgement = certify_documents(kernel, queries, C, c, total, judgement.kkt_gap)
+            return RankingSolution(c, judgement, _certify(status, judgement, self.tol), spent)
 
     def _by_documents(
-        self, Z: Array, queries: Queries, C: float, limits: Limits
+        self, kernel: KernelOperator, Z: Array, queries: Queries, C: float, limits: Limits
     ) -> RankingSolution:
-        """Newton steps over the features Z."""
+        """Newton steps over the features Z of a kernel."""
         solver = RankingNewtonSolver(0.5 * self.tol, most_direct=Z.shape[1])
         solution = solver.solve(Z, queries, C, limits=limits)
-        v = Z.T @ solution.c
-        with TileThreads(1) as threads:
-            problem = LinearRanking(Z, queries, C, threads)
-            t = problem.scores(v)
-            primal = 0.5 * float(v @ v) + C * problem.hinge(t, problem.sort(t))
-        judgement, status = replace(solution.judgement, primal=primal), solution.status
-        if status is Status.OPTIMAL and not _meets(judgement, self.tol):
-            status = Status.PRECISION
+        kkt_gap, dual = solution.judgement.kkt_gap, solution.judgement.dual
+        # The dual objective of the multipliers, whose sum it tells.
+        with np.errstate(over="ignore", invalid="ignore"):
+            v = Z.T @ solution.c
+            total = dual + 0.5 * float(v @ v)
+            judgement = certify_documents(kernel, queries, C, solution.c, total, kkt_gap)
+        status = _certify(solution.status, judgement, self.tol)
         return RankingSolution(solution.c, judgement, status, solution.n_iter)
 
 
 def _meets(judgement: Judgement, tol: float) -> bool:
     return judgement.duality_gap <= tol * abs(judgement.primal)
+
+
+def _certify(status: Status, judgement: Judgement, tol: float) -> Status:
+    """The status that a judgement from scratch leaves of one that a solver found."""
+    if status is not Status.OPTIMAL:
+        return status
+    if not (_meets(judgement, tol) and np.isfinite(judgement.primal)):
+        return Status.PRECISION
+    return Status.OPTIMAL if judgement.accuracy <= tol * abs(judgement.primal) else Status.UNPROVEN
 
 
 def exact_factor(kernel: KernelOperator) -> Array | None:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from lindero.errors import warn_user
 from lindero.kernels.operator import KernelFunction, kernel_operator, origin
-from lindero.models.kernel_machine import KernelMachine
+from lindero.models.kernel_machine import KernelMachine, linear_values
 from lindero.problems.ranking import Queries
 from lindero.runtime.arrays import Array
 from lindero.solvers.ranking import RankingNewtonSolver, RankingPairsSolver
@@ -212,8 +212,10 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
 
     def _warn_unfinished(self, X: Any) -> None:
         certificate = self.certificate_
-        share = certificate.duality_gap / abs(certificate.primal)
-        rounding = certificate.status == Status.PRECISION.value
+        share = certificate.duality_gap / max(abs(certificate.primal), np.finfo(float).tiny)
+        rounding = certificate.status in (
+            Status.PRECISION.value, Status.UNPROVEN.value.replace("KKT gap", "duality gap")
+        )  # fmt: skip
         advice = "Lower C, or raise tol." if rounding else "Raise max_iter, time_limit or tol."
         warn_user(
             f"{certificate.status} The gap left is {share:.3g} of the objective, tol is "
@@ -240,7 +242,8 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = read_new_table(self, X)
         if self._function.name == "linear":
-            return np.asarray(X @ self.coef_, dtype=np.float64)
+            assert self.coef_ is not None
+            return linear_values(X, self.coef_[None, :], np.zeros(1))[:, 0]
         vectors = self.support_vectors_
         if self._function.name == "precomputed":
             X = vectors = X[:, self.support_]

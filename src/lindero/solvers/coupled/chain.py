@@ -20,13 +20,12 @@ Other passes are split into fixed ranges of nodes: results do not depend on the 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from lindero.graphs.graph import Chain
 from lindero.graphs.multigrid import apply_inverse, invert_factor
 from lindero.problems.coupled import CoupledProblem
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT, FAST
+from lindero.runtime.compilation import EXACT, FAST, compiled
 from lindero.runtime.threads import TileThreads
 
 #: Nodes in one piece of work.
@@ -100,7 +99,7 @@ class ChainSystem:
         return x
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def find_chain_residual(X, links, ridge, ground, origin, theta, z, start, stop, out):  # type: ignore[no-untyped-def]
     """z_i x̃_i − (Hθ)_i for nodes start..stop. The flow over a link is computed alike from both of
     its ends, so that flows cancel exactly in sums over nodes."""
@@ -121,7 +120,7 @@ def find_chain_residual(X, links, ridge, ground, origin, theta, z, start, stop, 
 # -- elimination, compiled ------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def pass_link(T, W, c, Y, out):  # type: ignore[no-untyped-def]
     """out = cT(T + cI)⁻¹ in its upper triangle, from T and the packed W of T + cI."""
     p = T.shape[0]
@@ -158,7 +157,7 @@ def pass_link(T, W, c, Y, out):  # type: ignore[no-untyped-def]
                 row[q] -= factor * other[q]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def add_node(x, sigma, ridge, T):  # type: ignore[no-untyped-def]
     """T += diag(ridge) + σ x̃ x̃ᵀ, in the upper triangle."""
     p = x.size
@@ -169,7 +168,7 @@ def add_node(x, sigma, ridge, T):  # type: ignore[no-untyped-def]
         row[k] += ridge[k]
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def eliminate_half(X, sigma, ridge, links, ground, start, stop, step, W, known):  # type: ignore[no-untyped-def]
     """Eliminate nodes start, start + step, ... before `stop`; `known` receives what they say of
     the node at `stop`. False where there is a NaN."""
@@ -199,7 +198,7 @@ def eliminate_half(X, sigma, ridge, links, ground, start, stop, step, W, known):
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def eliminate_middle(X, sigma, ridge, ground, i, left, right, W):  # type: ignore[no-untyped-def]
     """The node where the halves meet."""
     T = left + right
@@ -210,7 +209,7 @@ def eliminate_middle(X, sigma, ridge, ground, i, left, right, W):  # type: ignor
     return invert_factor(T, 0.0, W[i])
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def sweep_in(W, links, r, start, stop, step, x):  # type: ignore[no-untyped-def]
     """x_i = S_i⁻¹(r_i + c x_{i−step}) along one half, towards the middle."""
     p = r.shape[1]
@@ -230,7 +229,7 @@ def sweep_in(W, links, r, start, stop, step, x):  # type: ignore[no-untyped-def]
         i += step
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def solve_middle(W, links, r, i, x):  # type: ignore[no-untyped-def]
     """The middle node, from both of its neighbours."""
     n, p = r.shape
@@ -243,7 +242,7 @@ def solve_middle(W, links, r, i, x):  # type: ignore[no-untyped-def]
     apply_inverse(W[i], z, half, x[i])
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def sweep_out(W, links, start, stop, step, x):  # type: ignore[no-untyped-def]
     """x_i += c S_i⁻¹ x_{i−step} from the middle back to an end, of which `stop` is one beyond."""
     p = x.shape[1]

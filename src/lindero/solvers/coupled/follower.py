@@ -51,13 +51,12 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from lindero.graphs.graph import Chain
 from lindero.graphs.multigrid import apply_inverse, invert_factor
 from lindero.problems.coupled import CoupledProblem
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT
+from lindero.runtime.compilation import EXACT, compiled
 from lindero.solvers.coupled.chain import pass_link
 
 #: States of rows.
@@ -258,7 +257,7 @@ def _scale_links(problem: CoupledProblem) -> Array:
     return links
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def settle(  # type: ignore[no-untyped-def]
     known, least, tol, met, X, s, p, u, links, ridge, theta, a, state, M, m, W, rest, v, scalars
 ):
@@ -292,7 +291,7 @@ def settle(  # type: ignore[no-untyped-def]
     return 2, touched
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def sweep_back(  # type: ignore[no-untyped-def]
     must, least, tol, X, s, u, links, theta, a, state, W, rest, v, scalars, goal, goal_a
 ):
@@ -332,13 +331,13 @@ def sweep_back(  # type: ignore[no-untyped-def]
     return least, False
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def find_fading(now, before):  # type: ignore[no-untyped-def]
     """1 − ρ, of what was `before` so many nodes later."""
     return 1.0 - (now / before) ** (1.0 / _SEEN) if now < before else 0.0
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def find_contradiction(last, X, s, p, u, theta, a, state, goal, goal_a, met):  # type: ignore[no-untyped-def]
     """On the way to the goal: the share of it until a row contradicts its state, and which."""
     (sides, n), d = s.shape, X.shape[1]
@@ -372,7 +371,7 @@ def find_contradiction(last, X, s, p, u, theta, a, state, goal, goal_a, met):  #
     return share, at_side, at
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def move(last, share, u, theta, a, goal, goal_a):  # type: ignore[no-untyped-def]
     """Go a share of the way to the goal."""
     n, size = theta.shape
@@ -387,7 +386,7 @@ def move(last, share, u, theta, a, goal, goal_a):  # type: ignore[no-untyped-def
 # -- one node: eliminated going on, found coming back ---------------------------------------------
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def eliminate(first, stop, X, s, p, u, links, ridge, offset, state, M, m, W, rest, v, scalars):  # type: ignore[no-untyped-def]
     """Eliminate nodes first..stop−1. M[i] and m[i] are what node i is told, in the upper triangle;
     `scalars[i]` are γ (0 without a free row) and β. `offset` is that of the last node if nothing is
@@ -451,7 +450,7 @@ def eliminate(first, stop, X, s, p, u, links, ridge, offset, state, M, m, W, res
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def stiffen(T, t, x, b):  # type: ignore[no-untyped-def]
     """T += κx̃x̃ᵀ and t += κb x̃, with κ of the size that T has."""
     size = x.size
@@ -467,7 +466,7 @@ def stiffen(T, t, x, b):  # type: ignore[no-untyped-def]
         t[k] += factor * b
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def step_back(W, rest, v, gamma, beta, c, after, half, out):  # type: ignore[no-untyped-def]
     """θ of a node from that of the next, `after`, into `out`; the multiplier of its free row."""
     size = rest.size

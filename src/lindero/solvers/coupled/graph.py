@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from scipy.sparse.linalg import splu
 
 from lindero.graphs.graph import Graph
 from lindero.graphs.multigrid import UNIT_ROUNDING, GraphLevels, conjugate_gradients
 from lindero.problems.coupled import CoupledProblem, compute_pulls
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT
+from lindero.runtime.compilation import EXACT, compiled
 
 #: Up to this many unknowns elimination is the faster way.
 MOST_ELIMINATED_UNKNOWNS = 1500
@@ -81,7 +80,7 @@ class GraphSystem:
         return self._elimination.solve(r)
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def pack_blocks(X, sigma, ridge, blocks):  # type: ignore[no-untyped-def]
     """diag(ridge) + σ_i x̃_i x̃_iᵀ of each node, packed by rows of the lower triangle."""
     n, d = X.shape
@@ -106,7 +105,9 @@ class GraphElimination:
         n, p = weights.shape[0], n_parameters
         laplacian = sp.csr_array(sp.diags_array(weights.sum(axis=1)) - weights)
         # The order is that of the matrix over nodes, where blocks stay together.
-        unit = sp.csc_array(laplacian + sp.eye_array(n))
+        pattern = weights.copy()
+        pattern.data[:] = 1.0  # weights of very different size could make it singular
+        unit = sp.csc_array(sp.diags_array(pattern.sum(axis=1) + 1.0) - pattern)
         order = np.argsort(splu(unit, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0).perm_c)
         self._order = (order[:, None] * p + np.arange(p)).ravel()
         place = np.empty(n, dtype=np.int64)

@@ -34,13 +34,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numba import njit
 
 from lindero.graphs.graph import Chain
 from lindero.problems.coupled import CoupledProblem, compute_outputs
 from lindero.problems.dual_qp import Judgement
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT
+from lindero.runtime.compilation import EXACT, compiled
 from lindero.runtime.threads import TileThreads
 from lindero.solvers.coupled.chain import ChainSystem, split_nodes
 from lindero.solvers.coupled.graph import GraphSystem
@@ -105,6 +104,8 @@ class CoupledInteriorPointSolver:
                 path = _HyperplanePath(part, threads, self.tol)
                 status = path.run(limits or Limits(), number, begun)
                 n_iter = path.n_iter
+                if not np.isfinite(path.best.duality_gap):
+                    status = path.judge_start(status)
             theta[nodes], a[:, nodes] = path.best_theta, path.best_a
         judgement = path.best if len(nodes) == problem.n_nodes else problem.judge(theta, a)
         return CoupledSolution(theta, a, judgement, status, n_iter, time.perf_counter() - begun)
@@ -168,6 +169,12 @@ class _HyperplanePath:
             return Status.OPTIMAL
         self.theta, rows.state = self._nearest
         return Status.OPTIMAL if self._conclude() else Status.PRECISION
+
+    def judge_start(self, status: Status) -> Status:
+        """Judge the first point where no other was worth anything; the status it leaves."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.best = self.problem.judge(self.best_theta, self.best_a)
+            return Status.OPTIMAL if self._done and status is Status.PRECISION else status
 
     def _on_the_way(self, merit: float) -> bool:
         """Whether objective and gap show no iterate that rounding threw off; the best is kept."""
@@ -308,7 +315,7 @@ def _find_length(steepest: Any) -> float:
 # -- passes over the rows, compiled ---------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def look(rows, state, f, start, stop, sigma, weights, pull):  # type: ignore[no-untyped-def]
     """σ of rows and its sum over nodes, what the predictor pulls nodes with, and Σ a t + β ξ,
     Σ losses, Σ a r + losses. The last three are not finite where the iterate has met a bound."""
@@ -336,7 +343,7 @@ def look(rows, state, f, start, stop, sigma, weights, pull):  # type: ignore[no-
     return products, losses, gap
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def predict(rows, state, f, df, start, stop, sigma):  # type: ignore[no-untyped-def]
     """The predictor's steepest approach to a bound, and Σ da dt + dβ dξ."""
     s, p, u = rows
@@ -354,7 +361,7 @@ def predict(rows, state, f, df, start, stop, sigma):  # type: ignore[no-untyped-
     return steepest, cross
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def correct(rows, state, f, df, target, start, stop, sigma, moves, pull):  # type: ignore[no-untyped-def]
     """What the corrector pulls nodes with; `moves` receives −p − s f − λ/β + κ/a, κ/a and λ/β."""
     s, p, u = rows
@@ -378,7 +385,7 @@ def correct(rows, state, f, df, target, start, stop, sigma, moves, pull):  # typ
             pull[i] += s[side, i] * (a[side, i] + sigma[side, i] * r)
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def conclude(rows, state, df, start, stop, sigma, moves):  # type: ignore[no-untyped-def]
     """The corrector's moves, in place of what `correct` left, and their steepest approach."""
     s, _, u = rows
@@ -399,7 +406,7 @@ def conclude(rows, state, df, start, stop, sigma, moves):  # type: ignore[no-unt
     return steepest
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def advance(state, moves, length, start, stop):  # type: ignore[no-untyped-def]
     """Go `length` of the way."""
     a, b, t, x = state

@@ -74,7 +74,7 @@ class Extension:
     ) -> None:
         self._path, self._trail, self._limits = path, trail, limits
         # A gap of tol leaves hyperplanes √tol from where they belong.
-        self._tol = min(tol, _GAP * lag_tol**2)
+        self._tol = min(tol, _GAP * (lag_tol * lag_tol))
         self._little = _SHARE * lag_tol
         self._n_nodes = path.n_nodes
         self._before = Trail(trail.n_scaled, trail.touched)

@@ -1,13 +1,15 @@
 """What both adaptive estimators share: parameters, and what they say of the path they hold.
 
 The work is done by the `CoupledPath` in `_path`. A fit is done on a copy, which the estimator
-becomes at the end: a call that fails changes nothing.
+becomes at the end: a call that fails changes nothing. `partial_fit` changes the path in place:
+threads that ask meanwhile wait for its end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from copy import deepcopy
 from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -20,18 +22,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from lindero.problems.coupled import CoupledMargin, CoupledTube
 from lindero.runtime.arrays import Array
+from lindero.runtime.threads import one_at_a_time
 from lindero.solvers.solution import Certificate, Limits
 from lindero.svm.adaptive.coupling import COUPLINGS, CouplingTrials
 from lindero.svm.adaptive.path import CoupledPath, Effort, PathParameters
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import reporting
 from lindero.transaction import fitting_aside
-from lindero.validation import read_new_table, read_row_factors, read_sample_weights
+from lindero.validation import (
+    read_new_table,
+    read_row_factors,
+    read_sample_weights,
+    require_computable,
+)
+
+#: Numbers that no kernel's check need look at: their squares stay far from overflow.
+_SURELY_COMPUTABLE = 1e60
 
 
 def _find_on_path(name: str, meaning: str) -> Any:
     """A property that is an attribute of the path of a fitted machine."""
-    return property(lambda machine: getattr(machine._fitted_path(), name), doc=meaning)
+    find = one_at_a_time(lambda machine: getattr(machine._fitted_path(), name))
+    return property(find, doc=meaning)
 
 
 class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
@@ -89,6 +101,7 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         with reporting(True, self.callback) if self.verbose else quiet as callback:
             yield Limits(most, self.time_limit, callback, n_problems)
 
+    @one_at_a_time
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, times: Any = None) -> Self:
         """Fit to the training data.
@@ -149,6 +162,7 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         """Whether `partial_fit` needs a `fit` before it, to choose the coupling by."""
         return not hasattr(self, "_path") and bool(self.coupling == "auto")
 
+    @one_at_a_time
     def _extend_path(
         self, X: Any, y: Any, times: Any, sample_weight: Any, classes: Any = None
     ) -> Self:
@@ -158,6 +172,8 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
             if sp.issparse(X):
                 X = X.toarray()
             factors = read_row_factors(sample_weight, X.shape[0], "sample_weight")
+            if not np.abs(X).max(initial=0.0) < _SURELY_COMPUTABLE:
+                require_computable(X, self._path.function)
             with self._limits(len(self._path.losses)) as limits:
                 self._path.extend(X, targets, factors, times, limits, self._effort())
             return self
@@ -194,18 +210,21 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         return self._path.values(read_new_table(self, X), times)
 
     @property
+    @one_at_a_time
     def coef_(self) -> Array:
         """Weights of the features at each row, for the linear kernel only."""
         path = self._fitted_path("coef_", linear=True)
         return path.samples.by_row(_one_or_all(path.theta[:, :, :-1]), -2)
 
     @property
+    @one_at_a_time
     def intercept_(self) -> Array:
         """Constant of the decision function at each row."""
         path = self._fitted_path()
         return path.samples.by_row(_one_or_all(path.theta[:, :, -1]), -1)
 
     @property
+    @one_at_a_time
     def times_(self) -> Array:
         """The time of each row."""
         samples = self._fitted_path("times_", time=True).samples
@@ -217,10 +236,17 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     n_iter_ = _find_on_path(
         "n_iter", "Steps of the solver for each machine in the last fit of everything."
     )
-    fit_status_ = _find_on_path("fit_status", "0 if the optimum was reached, 1 otherwise.")
+
+    @property
+    @one_at_a_time
+    def fit_status_(self) -> int:
+        """0 if the optimum was reached, 1 otherwise."""
+        return self._fitted_path().find_status(self.tol)
+
     shape_fit_ = _find_on_path("shape", "Number of samples held, and of features.")
 
     @property
+    @one_at_a_time
     def support_vectors_(self) -> Any:
         """The support vectors."""
         path = self._fitted_path()
@@ -229,6 +255,7 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         return path.samples.by_row(path.samples.X, 0)[path.support]
 
     @property
+    @one_at_a_time
     def dual_coef_(self) -> Array:
         """Multipliers of the support vectors, with their signs."""
         return self._fitted_path().dual_coefficients()
@@ -236,11 +263,13 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     # -- drift --------------------------------------------------------------------------------
 
     @property
+    @one_at_a_time
     def drift_(self) -> Array:
         """How far the hyperplane of each row is from that of the instant before."""
         path = self._fitted_path("drift_", linear=True, time=True)
         return path.samples.by_row(_find_drift(path.theta), 0)
 
+    @one_at_a_time
     def changepoints(self, k: int = 1, separation: int | None = None) -> Array:
         """The rows at which hyperplanes changed most.
 
@@ -292,10 +321,12 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     # -- judging ------------------------------------------------------------------------------
 
     @property
+    @one_at_a_time
     def certificate_(self) -> Certificate:
         """How near the model is to the optimum; after `partial_fit`, of the last window."""
         return self._fitted_path().certificate(self.tol)
 
+    @one_at_a_time
     def certify(self) -> Certificate:
         """Judge all hyperplanes from scratch, by nothing but the samples held and multipliers.
 
@@ -315,6 +346,14 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     def _get_param_names(cls) -> Any:
         """Names of the parameters, read from the signature once."""
         return super()._get_param_names()
+
+    @one_at_a_time
+    def __getstate__(self) -> Any:
+        # Copied while no other thread changes it: a path changes in place.
+        state = super().__getstate__()
+        if "_path" in state:
+            state["_path"] = deepcopy(state["_path"])
+        return state
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_path")

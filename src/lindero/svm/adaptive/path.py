@@ -58,6 +58,9 @@ _AT_ONCE = 32
 
 _FIRST_ROOM = 64
 
+#: Multipliers whose signed sum is no more than this share of them sum to zero.
+_BALANCED = 1e-14
+
 #: Attributes of a path, and what model files call them.
 _STORED = {
     "kind": "_kind",
@@ -374,7 +377,13 @@ class CoupledPath:
             return problem.judge(theta, a), 0, 0.0, Status.INTERRUPTED
         solution = CoupledInteriorPointSolver(effort.tol).solve(problem, limits, number)
         theta[:], a[:] = solution.theta, solution.a
-        return solution.judgement, solution.n_iter, solution.seconds, solution.status
+        judgement, status = solution.judgement, solution.status
+        if _is_unbalanced(judgement, a):  # judged as `judge` does
+            judgement = problem.judge(theta, problem.nearest_feasible(a))
+            if status in (Status.OPTIMAL, Status.PRECISION):
+                within = problem.relative_gap(judgement) <= effort.tol
+                status = Status.OPTIMAL if within else Status.PRECISION
+        return judgement, solution.n_iter, solution.seconds, status
 
     def _solve_kernel(
         self, machine: int, limits: Limits, effort: Effort, number: int
@@ -391,8 +400,10 @@ class CoupledPath:
         samples.a[machine] = solution.a.reshape(loss.n_sides, -1)
         z = problem.at_samples(problem.s * solution.a)
         samples.theta[machine, :, -1] = kernel.offsets(z) + solution.bias
-        judgement = problem.judge(solution.a, solution.f, solution.bias)
-        return judgement, solution.n_iter, solution.seconds, solution.status
+        # By the problem alone, not by what the solver believes.
+        judgement = problem.certify(solution.a, solution.bias, solver.tol, solution.f)
+        status = solution.status.certify(judgement, solver.tol)
+        return judgement, solution.n_iter, solution.seconds, status
 
     def _join_certificates(self, parts: Sequence[Certificate], seconds: float) -> Certificate:
         """One certificate for all machines; hyperplanes are judged by their duality gap."""
@@ -490,7 +501,14 @@ class CoupledPath:
         if self._certificate is None:
             assert self.trail is not None
             self._certificate = self.judge(self.trail.touched, tol)
+            if not self._certificate.status.endswith("within tol."):
+                self.fit_status = 1
         return self._certificate
+
+    def find_status(self, tol: float) -> int:
+        """0 if the optimum was reached, as the certificate says, 1 otherwise."""
+        self.certificate(tol)
+        return self.fit_status
 
     def judge(self, start: int, tol: float) -> Certificate:
         """The certificate of nodes from `start` on, by nothing but samples and multipliers."""
@@ -499,10 +517,15 @@ class CoupledPath:
             problem = self.state_problem(machine, start)
             a = np.clip(a[:, start:], 0.0, problem.u)
             judgement = problem.judge(theta[start:], a)
+            if _is_unbalanced(judgement, a):
+                # Multipliers that were followed along: those near them that sum to zero prove it.
+                judgement = problem.judge(theta[start:], problem.nearest_feasible(a))
             within = problem.relative_gap(judgement) <= tol
             status = f"Recomputed: the duality gap is {'within' if within else 'above'} tol."
             parts.append(Certificate.of(judgement, 0, 0.0, status))
-        return Certificate.join(parts, time.perf_counter() - begun)
+        joined = Certificate.join(parts, time.perf_counter() - begun)
+        above = [part.status for part in parts if part.status.endswith("above tol.")]
+        return replace(joined, status=above[0]) if above else joined
 
     # -- support vectors --------------------------------------------------------------------------
 
@@ -602,6 +625,10 @@ def decide(values: Array) -> Array:
     one = values.shape[1] == 1
     codes: Array = (values[:, 0] >= 0).astype(np.intp) if one else np.argmax(values, axis=1)
     return codes
+
+
+def _is_unbalanced(judgement: Judgement, a: Array) -> bool:
+    return judgement.infeasibility > _BALANCED * float(a.sum())
 
 
 def _name_duality_gap(status: str) -> str:

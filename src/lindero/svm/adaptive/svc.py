@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from lindero.problems.coupled import CoupledMargin
 from lindero.runtime.arrays import Array
+from lindero.runtime.threads import one_at_a_time
 from lindero.solvers.solution import Callback
 from lindero.svm.adaptive.machine import AdaptiveMachine
 from lindero.svm.adaptive.path import decide, make_margins
@@ -284,6 +285,7 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
 
     # -- decisions ----------------------------------------------------------------------------
 
+    @one_at_a_time
     def decision_function(self, X: Any, times: Any = None) -> Array:
         """How far each row is on a class's side, by the hyperplane of its instant or place.
 
@@ -303,6 +305,7 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         values = self._outputs(X, times)
         return values[:, 0] if values.shape[1] == 1 else values
 
+    @one_at_a_time
     def predict(self, X: Any, times: Any = None) -> Array:
         """The class of each row, by the hyperplane of its instant or place.
 
@@ -345,6 +348,7 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         return float(accuracy_score(y, self.predict(X, times), sample_weight=sample_weight))
 
     @property
+    @one_at_a_time
     def n_support_(self) -> Array:
         """Number of support vectors of each class."""
         path = self._fitted_path()
