@@ -6,9 +6,18 @@ so that code written for scikit-learn catches ours; this module holds what sciki
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Sequence
+
+#: Characters that a terminal obeys instead of showing them, or that turn text around.
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def escape_controls(text: str) -> str:
+    """Text with control characters shown, as in \\x1b, except tabs and line ends."""
+    return CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 class LinderoError(Exception):

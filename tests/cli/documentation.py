@@ -28,14 +28,23 @@ DATA is a file (csv, tsv, parquet, arff, keel or svmlight, compressed with gzip 
 standard input. Categories and missing values are encoded for machines that need numbers, and the
 model file includes the encoding.
 
-Results go to standard output, as one JSON object with `--json`. Warnings go to standard error.
-Hints and progress are shown only on a terminal, and not with `--quiet`.
+Results go to standard output, as one JSON object with `--json`; an error is then `{"error": ...}`.
+Warnings go to standard error. Hints and progress are shown only on a terminal, and not with
+`--quiet`. Control characters in names and labels are shown as `\\x1b`.
+
+No command writes over a file that it reads. Other files that exist are replaced only with
+`--force`. (Snapshots of a stream that goes on and the page of an earlier demo may be
+replaced.)
+
+In CSV files text that a spreadsheet would run as a formula (it begins with `=`, `+`, `-`, `@` or a
+control character, and is no number) gets an apostrophe in front: `'=1+2`. lindero takes it away
+when it reads the file.
 
 | exit code | meaning |
 | --- | --- |
 | 0 | done |
 | 1 | an error that you can fix: one sentence on standard error says how |
-| 2 | wrong usage: an unknown command or option |
+| 2 | wrong usage: an unknown command or option, or a file that must not be replaced |
 | 130 | interrupted (Ctrl-C): results so far are shown |
 
 For shell completion of commands, options, files and machines, add the line that

@@ -104,6 +104,14 @@ def test_a_reader_that_has_had_enough_is_no_error(folder):
     assert (done.stdout, done.stderr) == ("prediction\n", "")
 
 
+def test_standard_output_that_is_closed_is_no_defect(folder):
+    command = f"{sys.executable} -m lindero info model.lin >&-"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_json_for_scripts(folder):
     done = lindero("cv", "flowers.csv", "-m", "naive-bayes", "--json", folder=folder)
     assert (done.returncode, done.stderr) == (0, "")
@@ -111,11 +119,11 @@ def test_json_for_scripts(folder):
 
 
 def test_one_sentence_for_a_mistake_and_a_traceback_with_debug(folder):
-    done = lindero("train", "none.csv", folder=folder)
+    done = lindero("train", "none.csv", "-o", "none.lin", folder=folder)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("Error: There is no file none.csv.")
     assert done.stderr.count("\n") == 1
-    done = lindero("train", "none.csv", "--debug", folder=folder)
+    done = lindero("train", "none.csv", "-o", "none.lin", "--debug", folder=folder)
     assert done.returncode == 1
     assert "Traceback" in done.stderr
 
@@ -155,7 +163,8 @@ def test_a_model_that_does_not_fit_on_the_disk_leaves_the_old_one(folder, tmp_pa
 
     data = str(folder / "flowers.csv")
     # Compiled functions would be written to numba's cache, which is no part of this.
-    done = lindero("train", data, "-m", "tan", folder=tmp_path, preexec_fn=little_room)
+    train = ["train", data, "-m", "tan", "--force"]
+    done = lindero(*train, folder=tmp_path, preexec_fn=little_room)
     assert done.returncode == 1
     assert "nothing was changed" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["model.lin"]
@@ -181,7 +190,7 @@ def test_a_terminal_shows_what_to_do_after_training(folder):
 
 
 def test_colours_are_left_out_where_they_are_not_wanted(folder):
-    train = ["train", "flowers.csv", "-m", "naive-bayes", "-o", "b.lin"]
+    train = ["train", "flowers.csv", "-m", "naive-bayes", "-o", "b.lin", "--force"]
     assert "\x1b[2m" in in_a_terminal(*train, folder=folder)[2]
     shown = in_a_terminal(*train, folder=folder, env={"NO_COLOR": "1"})[2]
     assert "Next:" in shown

@@ -120,7 +120,7 @@ def test_a_full_disk_leaves_the_model_that_was_there(here, flowers, model, monke
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    said = here.refused("train", flowers, "-m", "naive-bayes", "-o", model)
+    said = here.refused("train", flowers, "-m", "naive-bayes", "-o", model, "--force")
     assert "no space left" in said
     assert (here.folder / model).read_bytes() == before
     assert here.names() == ["flowers.csv", "model.lin"]
@@ -128,7 +128,7 @@ def test_a_full_disk_leaves_the_model_that_was_there(here, flowers, model, monke
 
 def test_a_failed_training_leaves_the_model_that_was_there(here, flowers, model):
     before = (here.folder / model).read_bytes()
-    here.refused("train", flowers, "--set", "C=-1", "-o", model)
+    here.refused("train", flowers, "--set", "C=-1", "-o", model, "--force")
     assert (here.folder / model).read_bytes() == before
 
 

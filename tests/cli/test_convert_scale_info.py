@@ -61,7 +61,7 @@ def test_models_go_to_libsvm_and_svmlight_and_come_back(here):
     expected = here.json("predict", "model.lin", "n.csv", "--decision")["predictions"]
     for name in ("m.libsvm", "m.svmlight"):
         assert here.run("convert", "model.lin", name).exit_code == 0
-        assert here.run("convert", name, "back.lin").exit_code == 0
+        assert here.run("convert", name, "back.lin", "--force").exit_code == 0
         for path in (name, "back.lin"):
             found = here.json("predict", path, "scaled.svm", "--decision")["predictions"]
             for row, same in zip(found, expected, strict=True):

@@ -46,8 +46,8 @@ BAYES = ["-m", "naive-bayes"]
 @pytest.mark.parametrize(
     ("method", "calls", "arguments"),
     [
-        ("fit", 1, ["train", "flowers.csv", *BAYES, "-o", "old.lin"]),
-        ("fit", 5, ["train", "flowers.csv", *BAYES, "--tune", "-o", "old.lin"]),
+        ("fit", 1, ["train", "flowers.csv", *BAYES, "-o", "old.lin", "--force"]),
+        ("fit", 5, ["train", "flowers.csv", *BAYES, "--tune", "-o", "old.lin", "--force"]),
         ("fit", 1, ["cv", "flowers.csv", *BAYES]),
         ("predict", 1, ["predict", "old.lin", "flowers.csv", "-o", "out.csv"]),
         ("fit", 3, ["demo"]),

@@ -5,6 +5,9 @@ import json
 
 import pytest
 
+import lindero.data
+import lindero.persist
+from lindero.data.csv_files import guard_formula, is_number
 from tests.cli.conftest import flower_rows
 
 
@@ -199,3 +202,34 @@ def test_names_of_files_that_say_no_format(here, flowers, model):
     assert "is unclear" in here.refused("predict", model, flowers, "-o", "p.xyz")
     assert "csv, tsv" in here.refused("predict", model, flowers, "-o", "p.svm")
     assert here.names() == ["flowers.csv", "model.lin"]
+
+
+FORMULAS = ["=1+2", "+cmd|x", "-a", "@SUM(1)", "'=x", "''-y", "'plain", "+", "-", "=", "ok", "\t=z"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_text_that_a_spreadsheet_would_run_is_guarded_and_comes_back(here, ending):
+    rows = [["=name", "'@odd", "class"]]
+    rows += [[k, label, label] for k, label in enumerate(FORMULAS)] * 10
+    with open("d.csv", "w", newline="") as file:
+        csv.writer(file).writerows([guard_formula(cell) for cell in row] for row in rows)
+    data = lindero.data.load("d.csv")
+    assert data.X.column_names == ["=name", "'@odd"]
+    assert set(data.y) == set(FORMULAS)
+    assert here.run("train", "d.csv", "-m", "naive-bayes").exit_code == 0
+    for arguments in (
+        ["predict", "model.lin", "d.csv", "-o", f"p.{ending}"],
+        ["convert", "d.csv", f"c.{ending}"],
+        ["scale", "d.csv", "-o", f"s.{ending}"],
+    ):
+        assert here.run(*arguments).exit_code == 0
+        path = arguments[-1]
+        with open(path, newline="") as file:
+            rows = list(csv.reader(file, delimiter="\t" if ending == "tsv" else ","))
+        for cell in (cell for row in rows for cell in row):
+            assert len(cell) == 1 or cell[0] not in "=+-@\t" or is_number(cell), (path, cell)
+    again = lindero.data.load(f"c.{ending}", target="class")
+    assert again.X.column_names == data.X.column_names
+    assert again.y.tolist() == data.y.tolist()
+    found = lindero.data.load(f"p.{ending}", target=False, delimiter=",").X["prediction"]
+    assert found.to_pylist() == lindero.persist.load("model.lin").predict(data.X).tolist()

@@ -54,7 +54,7 @@ def test_a_column_called_class_is_no_feature_of_a_machine_without_target(here, f
     result = here.run("train", flowers, "-m", "one-class-svm")
     assert "column 'class' is left out" in result.stderr
     assert inspect("model.lin").input["names"] == ["petal", "width", "colour"]
-    here.run("train", flowers, "-m", "one-class-svm", "--no-target")
+    here.run("train", flowers, "-m", "one-class-svm", "--no-target", "--force")
     assert inspect("model.lin").input["names"] == ["petal", "width", "colour", "class"]
 
 
@@ -64,7 +64,7 @@ def test_rankings_need_queries_and_have_them_from_svmlight(here):
     assert here.json("train", "rank.svm")["machine"] == "rank-svm"
     assert here.json("predict", "model.lin", "rank.svm", "-o", "p.csv")["scores"]["ndcg@10"] > 0.9
     here.write("none.csv", "a,b\n1,2\n2,1\n3,0\n")
-    assert "--qid" in here.refused("train", "none.csv", "-m", "rank-svm")
+    assert "--qid" in here.refused("train", "none.csv", "-m", "rank-svm", "-o", "none.lin")
 
 
 def test_queries_can_be_a_column(here):
@@ -89,8 +89,8 @@ def test_times_reach_adaptive_machines_in_training_and_in_predicting(here):
 
 def test_without_a_machine_the_usual_one_for_the_data_is_taken(here, flowers):
     assert here.json("train", flowers)["machine"] == "svc"
-    assert here.json("train", flowers, "--target", "width")["machine"] == "svr"
-    assert here.json("train", flowers, "--no-target")["machine"] == "one-class-svm"
+    assert here.json("train", flowers, "--target", "width", "--force")["machine"] == "svr"
+    assert here.json("train", flowers, "--no-target", "--force")["machine"] == "one-class-svm"
 
 
 def test_settings_are_parameters_of_the_machine(here, flowers):
@@ -123,7 +123,8 @@ def test_tuning_first_saves_the_best(here, flowers):
 def test_the_same_seed_gives_the_same_file(here, flowers):
     contents = []
     for _ in range(2):
-        told = here.json("train", flowers, "-m", "tm-clustering", "--seed", "3", "--no-target")
+        train = ["train", flowers, "-m", "tm-clustering", "--seed", "3", "--no-target"]
+        told = here.json(*train, "--force")
         contents.append(load("model.lin").labels_.tolist())
     assert told["machine"] == "tm-clustering"
     assert contents[0] == contents[1]
@@ -149,7 +150,7 @@ def test_classes_that_are_no_text_have_weights_too(here):
     here.json("train", "codes.csv", "-m", "svc", "--set", 'class_weight={"1": 5}')
     assert load("model.lin")[-1].class_weight == {1: 5}
     here.write("flags.csv", "a,class\n" + "".join(f"{k % 9},{k % 2 == 0}\n" for k in range(40)))
-    here.json("train", "flags.csv", "-m", "svc", "--set", 'class_weight={"true": 5}')
+    here.json("train", "flags.csv", "-m", "svc", "--set", 'class_weight={"true": 5}', "--force")
     assert load("model.lin")[-1].class_weight == {True: 5}
 
 

@@ -25,10 +25,10 @@ def test_words_and_limits_are_those_of_the_code():
     for word in csv_files.MISSING[1:]:
         assert f"`{word}`" in text
     assert f"at most {tables.MOST_CLASSES} different ones" in text
-    assert (content.MOST_UNPACKED, content.MOST_GROWTH) == (2**30, 200)
+    assert (content.MOST_UNPACKED, content.MOST_GROWTH) == (128 * 2**20, 100)
     assert f"at most {csv_files.MOST_COLUMNS:,} columns".replace(",", " ") in text
     assert f"at most {loading.LARGEST_INDEX:,},".replace(",", " ").strip() in text
-    assert declared_files.MOST_FILLED == 100 * 10**6
+    assert (loading._COLUMN_BYTES, declared_files._FILLED_BYTES) == (128, 4)
 
 
 #: Public names that are defined here.

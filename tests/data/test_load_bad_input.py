@@ -3,6 +3,7 @@
 import gzip
 import os
 import pickle
+import resource
 import threading
 
 import pytest
@@ -148,7 +149,7 @@ def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
 def test_a_few_bytes_that_unpack_to_very_many(tmp_path, monkeypatch):
     monkeypatch.setattr(content, "MOST_UNPACKED", 2**20)
     bomb = packed(b"0," * 2**23)
-    with pytest.raises(DataError, match=r"decompresses to more than .* over 200 times its size"):
+    with pytest.raises(DataError, match=r"unpacks to more than .* raise the limit with max_meg"):
         loaded(tmp_path, bomb)
 
 
@@ -168,3 +169,35 @@ def test_the_error_is_typed_and_can_be_sent_to_another_process(tmp_path):
     assert (copy.line, copy.path, str(copy)) == (3, caught.value.path, str(caught.value))
     assert isinstance(copy, ValueError)
     assert isinstance(copy, LinderoError)
+
+
+_WIDE = "1 99999999:1\n-1 1:1\n1 2:1\n-1 3:1\n"
+_SPARSE_ARFF = "@relation s\n" + "".join(f"@attribute a{k} numeric\n" for k in range(9000))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (_WIDE, "has an index of 99999999"),
+        (packed(_WIDE.encode()), "has an index of 99999999"),
+        (packed(b"a,b\n" + b"1,2\n" * 2**25), "unpacks to more than"),
+        (_SPARSE_ARFF + "@data\n" + "{}\n" * 10_000, "10000 sparse rows of 9000 columns"),
+    ],
+    ids=["svmlight", "svmlight in gzip", "gzip", "arff"],
+)
+def test_a_small_file_does_not_ask_for_gigabytes(tmp_path, content, words):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(DataError, match=words) as caught:
+        loaded(tmp_path, content)
+    assert "max_megabytes=" in str(caught.value)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 500 * 1024
+
+
+def test_the_limit_can_be_raised_and_lowered(tmp_path):
+    assert loaded(tmp_path, _WIDE, max_megabytes=2**14).X.shape == (4, 99_999_999)
+    with pytest.raises(DataError, match="may take 1"):
+        loaded(tmp_path, packed(b"a,b\n" + b"1,2\n" * 2**19), max_megabytes=1)
+    for none in (0, -1, float("nan"), "x", True):
+        with pytest.raises(DataError, match="max_megabytes must be a positive number"):
+            loaded(tmp_path, _WIDE, max_megabytes=none)

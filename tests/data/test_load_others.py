@@ -138,8 +138,8 @@ def test_a_parquet_file_cut_short(tmp_path):
 
 
 def test_a_small_parquet_file_that_announces_too_many_values(tmp_path, monkeypatch):
-    monkeypatch.setattr("lindero.data.tables.MOST_UNPACKED", 1000)
-    monkeypatch.setattr("lindero.data.tables.MOST_GROWTH", 1)
+    monkeypatch.setattr("lindero.data.content.MOST_UNPACKED", 1000)
+    monkeypatch.setattr("lindero.data.content.MOST_GROWTH", 1)
     table = pa.table({"a": np.zeros(100_000), "y": np.zeros(100_000)})
     pq.write_table(table, tmp_path / "t")
     with pytest.raises(DataError, match="declares 200000 values in"):

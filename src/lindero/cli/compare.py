@@ -62,6 +62,7 @@ _COST_EXAMPLE = "write --cost TRUE:PREDICTED=COST, for example --cost ill:health
 )
 @options.count_option("--jobs", "Number of parallel processes.", 1)
 @options.report_option("Write an HTML report with all results and charts.")
+@options.force_option
 @options.seed_option
 @options.output_options
 @click.pass_obj
@@ -86,7 +87,7 @@ def command(
     from lindero.evaluation import compare
     from lindero.report import write_report
 
-    require_writable(report)
+    require_writable(output, [report], [data.path])
     dataset = data.load()
     output.note(dataset.summary())
     with watch_comparison(output) as progress:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from lindero.cli import saved_model, writing
-from lindero.cli.options import DataSource, data_options, output_options
+from lindero.cli.options import DataSource, data_options, force_option, output_options
 from lindero.cli.output import CommandError, Output
 
 _EXAMPLES = """\b
@@ -32,6 +32,7 @@ _DATA = tuple(dict.fromkeys(writing.ENDINGS.values()))
     help="Format of OUT; by default that of its extension.",
 )
 @click.option("--class-name", metavar="NAME", help="The class variable of a BIF file.")
+@force_option
 @output_options
 @click.pass_obj
 def command(
@@ -42,7 +43,7 @@ def command(
     DATA is a data file or a model; its content tells which. Files of LIBSVM and SVMlight do not
     include the scales of a model: scale rows for them first (lindero scale --like).
     """
-    writing.require_writable(path)
+    writing.require_writable(output, [path], [data.path])
     is_file = data.path != "-" and data.options["format"] is None and Path(data.path).is_file()
     if is_file and saved_model.detect_model_format(data.path) is not None:
         found = _convert_model(output, data.path, path, to, class_name)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lindero.cli.options import folder_option, output_options
+from lindero.cli.options import folder_option, force_option, output_options
 from lindero.cli.output import Output
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ Examples:
 """
 
 _PAGE = "report.html"
+_TITLE = "What lindero can do"
 
 #: Machines of the comparison, and costs of errors.
 COMPARED = ("naive-bayes", "tan", "svc-linear", "svc-gaussian", "cost-sensitive-svc-gaussian")
@@ -53,6 +54,7 @@ _SIDE, _REACH = 140.0, 2.3
 
 @click.command(epilog=_EXAMPLES)
 @folder_option("--folder", "demo", "Where to write the report.")
+@force_option
 @output_options
 @click.pass_obj
 def command(output: Output, folder: str) -> None:
@@ -63,10 +65,13 @@ def command(output: Output, folder: str) -> None:
     row again. The results are written to an HTML report. The first run compiles for some seconds.
     """
     from lindero.cli.compare import format_result, watch_comparison
+    from lindero.cli.writing import require_writable
     from lindero.evaluation import compare
 
     begun = time.perf_counter()
     place = Path(folder)
+    if not _is_demo_page(place / _PAGE):
+        require_writable(output, [str(place / _PAGE)] if place.is_dir() else [])
     place.mkdir(parents=True, exist_ok=True)
     output.note("The first run compiles inner loops, which takes some seconds.")
     with working_beside() as elsewhere:
@@ -99,6 +104,15 @@ def command(output: Output, folder: str) -> None:
     ]
     output.show_result(values, "\n\n".join(parts))
     output.note("Next: lindero compare YOUR_TABLE.csv --report report.html")
+
+
+def _is_demo_page(path: Path) -> bool:
+    """Whether a file is the report of an earlier demo, which may be replaced."""
+    try:
+        with path.open("rb") as file:
+            return f"<title>{_TITLE}</title>".encode() in file.read(2**12)
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -248,9 +262,8 @@ def write_demo_page(
     from lindero.report.comparison import make_body
     from lindero.report.page import code, figure, heading, page, paragraph
 
-    title = "What lindero can do"
     body = [
-        heading(title, 1),
+        heading(_TITLE, 1),
         heading("1  Machines compared"),
         paragraph(
             "Tumours in a table of numbers and categories, with missing values. Missing a "
@@ -277,7 +290,7 @@ def write_demo_page(
         heading("Your own data"),
         code("lindero compare YOUR_TABLE.csv --report report.html"),
     ]
-    write_whole_bytes(path, page(title, body).encode("utf-8"))
+    write_whole_bytes(path, page(_TITLE, body).encode("utf-8"))
 
 
 def _draw_instants(moving: FollowedBoundary) -> str:

@@ -16,6 +16,9 @@ from lindero.evaluation.registry import MACHINES, MachineSpec
 #: Columns and classes that are listed.
 _MOST_NAMED = 20
 
+#: What no training takes.
+_MOST_SECONDS = 1e15
+
 
 @click.command(epilog="\b\nExamples:\n  lindero info model.lin\n  lindero info svc\n  lindero info")
 @click.argument("model", metavar="[MODEL]", type=click.Path(), required=False)
@@ -84,6 +87,9 @@ def _list_facts(info: Any) -> list[list[str]]:
     convergence, seconds = noted.get("convergence"), noted.get("seconds")
     if not isinstance(convergence, dict):  # a summary that a user wrote
         convergence = {}
+    classes = noted.get("classes")
+    classes = classes if isinstance(classes, list) else []
+    is_time = isinstance(seconds, (int, float)) and 0 <= seconds < _MOST_SECONDS
     name = info.estimator.rpartition(".")[2]
     machine = next((m for m in MACHINES.values() if m.class_name == name), None)
     usual = {} if machine is None else _find_defaults(machine)
@@ -95,9 +101,9 @@ def _list_facts(info: Any) -> list[list[str]]:
         "data": noted.get("data"),
         "columns": _list_columns(info.input),
         "target": noted.get("target"),
-        "classes": ", ".join(map(str, list(noted.get("classes", ()))[:_MOST_NAMED])),
+        "classes": ", ".join(map(str, classes[:_MOST_NAMED])),
         "status": convergence["status"] if "status" in convergence else noted.get("status"),
-        "trained in": f"{seconds:.2f} s" if isinstance(seconds, (int, float)) else None,
+        "trained in": f"{seconds:.2f} s" if is_time else None,
         "file": f"{info.n_bytes} bytes, format {info.format_version}, "
         f"lindero {info.lindero_version}",
         "sha256": info.sha256,

@@ -79,6 +79,14 @@ class Commands(click.Group):
             said = f"{error.message.rstrip('.')}. Did you mean {near!r}?"
             raise click.UsageError(said, ctx) from None
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note --json, for errors that come before the command has read its options."""
+        output = ctx.ensure_object(Output)
+        options = args[: args.index("--")] if "--" in args else args
+        output.json = "--json" in options
+        with _reporting_errors(output):
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; an error becomes one sentence and an exit code."""
         output = ctx.ensure_object(Output)
@@ -94,16 +102,28 @@ def _reporting_errors(output: Output) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
+        _write_error(output, "Interrupted: nothing was saved.")
         click.echo("\nInterrupted: nothing was saved.", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
+    except click.ClickException as error:
+        # One that shows the help of a group has no message of its own.
+        _write_error(output, error.format_message() or "No command was given.")
+        raise
     except Exception as error:
-        message = None if output.debug else explain_error(error)
+        message = explain_error(error)
         if message is None:
             raise
-        if output.json and not isinstance(error, click.UsageError):
-            with suppress(CommandError):  # standard output itself may fail
-                output.write_json({"error": message.format_message()})
+        _write_error(output, message.format_message())
+        if output.debug:
+            raise
         raise message from None
+
+
+def _write_error(output: Output, message: str) -> None:
+    """Print an error as JSON, for scripts; standard output itself may fail."""
+    if output.json:
+        with suppress(CommandError, OSError):
+            output.write_json({"error": message})
 
 
 @click.command(
@@ -121,6 +141,11 @@ def main() -> None:
     # Imports create many objects that all stay: collecting garbage among them takes a tenth of
     # the time of a short command.
     gc.set_threshold(100_000, 50, 100)
+    # A shell may have closed them, and Python has none then.
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     try:
         cli.main(prog_name="lindero")
     finally:

@@ -60,10 +60,11 @@ class DataSource:
         """Another command for the same data, with more arguments."""
         words = ["lindero", command, self.path, *more]
         for name, value in self.options.items():
+            option = name.replace("_", "-")
             if isinstance(value, bool):
-                words.append(f"--{name}" if value else f"--no-{name}")
+                words.append(f"--{option}" if value else f"--no-{option}")
             elif value is not None:
-                words += [f"--{name}", str(value)]
+                words += [f"--{option}", str(value)]
         return shlex.join(words)
 
 
@@ -115,7 +116,8 @@ class MachineName(_TextType):
 
 def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """DATA and the options to read it; the command gets a `DataSource` as `data`."""
-    names = ("format", "target", "time", "qid", "weight", "id", "header", "delimiter")
+    columns = ("target", "time", "qid", "weight", "id")
+    names = ("format", *columns, "header", "delimiter", "max_megabytes")
 
     @functools.wraps(function)
     def gather(*args: Any, data: str, **options: Any) -> Any:
@@ -151,6 +153,13 @@ def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--delimiter", metavar="CHARACTER", help="Delimiter of a CSV file; detected by default."
+        ),
+        click.option(
+            "--max-megabytes",
+            type=click.FloatRange(0, min_open=True),
+            metavar="NUMBER",
+            help="Megabytes that DATA may grow to when it is unpacked or zeros are filled in; by "
+            "default 128, or 100 times its size.",
         ),
     ]
     command: Callable[..., Any] = gather
@@ -224,15 +233,26 @@ def report_option(text: str) -> Callable[..., Any]:
     return click.option("--report", type=click.Path(dir_okay=False), help=text)
 
 
+def _remember(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    """Keep a flag in the `Output` that a command gets by `pass_obj`."""
+    if value and param.name is not None:
+        from lindero.cli.output import Output
+
+        setattr(ctx.ensure_object(Output), param.name, True)
+
+
+#: --force, for commands that write files; kept by the `Output`.
+force_option = click.option(
+    "--force",
+    is_flag=True,
+    expose_value=False,
+    callback=_remember,
+    help="Replace files that exist; the files that are read are never replaced.",
+)
+
+
 def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """--json, --quiet and --debug, kept by the `Output` that a command gets by `pass_obj`."""
-
-    def remember(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-        if value and param.name is not None:
-            from lindero.cli.output import Output
-
-            setattr(ctx.ensure_object(Output), param.name, True)
-
     words = {
         "json": "Print the result as JSON, for scripts.",
         "quiet": "Print only the result.",
@@ -240,5 +260,5 @@ def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
     }
     flag: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False}
     for name, text in reversed(words.items()):
-        function = click.option(f"--{name}", **flag, callback=remember, help=text)(function)
+        function = click.option(f"--{name}", **flag, callback=_remember, help=text)(function)
     return function

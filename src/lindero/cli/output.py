@@ -24,7 +24,7 @@ from typing import Any
 
 import click
 
-from lindero.errors import DataError, LinderoError
+from lindero.errors import CONTROLS, DataError, LinderoError, escape_controls
 
 #: Exit code of a command that was ended by Ctrl-C, as shells report it.
 INTERRUPTED = 130
@@ -46,11 +46,15 @@ _WHY = {
 
 @dataclass
 class Output:
-    """Prints what a command has to say, as --json, --quiet and --debug ask; one for each run."""
+    """Prints what a command has to say, as --json, --quiet and --debug ask; one for each run.
+
+    `force` is --force: whether files that exist may be replaced.
+    """
 
     json: bool = False
     quiet: bool = False
     debug: bool = False
+    force: bool = False
     _warned: set[str] = field(default_factory=set)
 
     @property
@@ -64,26 +68,27 @@ class Output:
             self.write_json(data)
         else:
             with writing_to_standard_output():
-                click.echo(text)
+                click.echo(escape_controls(text))
 
     def write_json(self, data: dict[str, Any]) -> None:
         """Print one JSON object."""
         from lindero.runtime.arrays import make_plain
 
         with writing_to_standard_output():
-            click.echo(json.dumps(make_plain(data), indent=2, ensure_ascii=False))
+            text = json.dumps(make_plain(data), indent=2, ensure_ascii=False)
+            click.echo(CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
     def note(self, text: str) -> None:
         """Print a hint, on a terminal only."""
         if self.is_live:
-            click.secho(text, dim=True, err=True, color=_use_colour())
+            click.secho(escape_controls(text), dim=True, err=True, color=_use_colour())
 
     def warn(self, text: str) -> None:
         """Print a warning, once."""
         if not self.quiet and text not in self._warned:
             self._warned.add(text)
             click.secho("Warning: ", fg="yellow", nl=False, err=True, color=_use_colour())
-            click.echo(text, err=True)
+            click.echo(escape_controls(text), err=True)
 
     @contextmanager
     def showing_warnings(self) -> Iterator[None]:
@@ -148,7 +153,8 @@ def align_columns(rows: Sequence[Sequence[Any]], header: Sequence[str] = ()) -> 
 def _format_cell(value: Any) -> str:
     if isinstance(value, float):
         return "-" if math.isnan(value) else f"{value:.4g}"
-    return "-" if value is None else str(value)
+    # A cell is one line.
+    return "-" if value is None else escape_controls(str(value)).replace("\n", "\\n")
 
 
 def _is_number(value: Any) -> bool:
@@ -172,6 +178,10 @@ class CommandError(click.ClickException):
     """An error that a user can fix: shown as one sentence, exit code 1."""
 
     exit_code = 1
+
+    def format_message(self) -> str:
+        """The sentence, which may name columns and labels of any file."""
+        return escape_controls(self.message)
 
 
 @contextmanager
@@ -220,7 +230,7 @@ def _explain_system_error(error: OSError) -> str:
 def _name_options(text: str) -> str:
     """Replace parameters of `lindero.data.load` by options of the command line."""
     text = re.sub(r"\b(header|target)=False", r"--no-\1", text)
-    text = re.sub(r"\bheader=True", "--header", text)
+    text = re.sub(r"\bheader=True", "--header", text).replace("max_megabytes=", "--max-megabytes")
     text = re.sub(r"\b(format|target|time|qid|weight|id|delimiter)=(?=[\w'\"-])", r"--\1 ", text)
     return re.sub(r"\b(format|target|time|qid|weight|id|header|delimiter)=", r"--\1", text)
 

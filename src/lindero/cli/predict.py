@@ -6,7 +6,14 @@ from typing import Any
 
 import click
 
-from lindero.cli.options import DataSource, data_options, file_option, gather_roles, output_options
+from lindero.cli.options import (
+    DataSource,
+    data_options,
+    file_option,
+    force_option,
+    gather_roles,
+    output_options,
+)
 from lindero.cli.output import CommandError, Output, align_columns
 
 _EXAMPLES = """\b
@@ -23,6 +30,7 @@ Examples:
 @click.option("--proba", is_flag=True, help="Add the probability of each class.")
 @click.option("--decision", is_flag=True, help="Add decision values.")
 @click.option("--explain", is_flag=True, help="Add a sentence that explains each prediction.")
+@force_option
 @output_options
 @click.pass_obj
 def command(
@@ -43,7 +51,7 @@ def command(
     from lindero.cli.writing import choose_format, require_writable, write_columns
 
     if path is not None:
-        require_writable(path)
+        require_writable(output, [path], [model, data.path])
         if choose_format(path) == "svmlight":
             raise CommandError(
                 "Predictions cannot be written as svmlight: use csv, tsv, parquet or arff."

@@ -80,8 +80,8 @@ class SavedModel:
         from lindero.data.content import read_content
         from lindero.data.loading import load_content
 
-        content = read_content(data.path)
         options = dict(data.options)
+        content = read_content(data.path, options.pop("max_megabytes"))
         feature = options["id"] if options["id"] in (self.names or ()) else None
         if feature is not None:  # row names that are also a feature of the model
             options["id"] = None

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import click
 
-from lindero.cli.options import DataSource, data_options, file_option, output_options
+from lindero.cli.options import (
+    DataSource,
+    data_options,
+    file_option,
+    force_option,
+    output_options,
+)
 from lindero.cli.output import CommandError, Output
 
 _EXAMPLES = """\b
@@ -23,6 +29,7 @@ Examples:
     type=click.Path(),
     help="Scale like this model instead of fitting the scales to DATA.",
 )
+@force_option
 @output_options
 @click.pass_obj
 def command(output: Output, data: DataSource, path: str | None, like: str | None) -> None:
@@ -35,7 +42,7 @@ def command(output: Output, data: DataSource, path: str | None, like: str | None
     from lindero.cli.writing import choose_format, require_writable, write_columns, write_svmlight
 
     if path is not None:
-        require_writable(path)
+        require_writable(output, [path], [data.path, like])
         choose_format(path)
     elif output.json:
         raise CommandError("--json needs -o, since the scaled rows go to standard output.")

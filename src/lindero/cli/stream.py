@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -68,6 +69,7 @@ _FIXED = ("machine", "settings", "batch_size", "warm_up", "refit_every", "refit_
 )
 @options.file_option("Where to save the machine after the last row.")
 @options.report_option("Write an HTML report with the curve.")
+@options.force_option
 @options.seed_option
 @options.output_options
 @click.pass_context
@@ -92,21 +94,28 @@ def command(
     one, with the same result as an uninterrupted run.
     """
     from lindero.cli.saved_model import save_model
-    from lindero.cli.writing import require_writable
+    from lindero.cli.writing import refuse_inputs, require_writable
     from lindero.evaluation import parse_settings
     from lindero.evaluation.registry import choose_machine
-    from lindero.evaluation.stream_runs import Stream, StreamSettings, require_unused
+    from lindero.evaluation.stream_runs import (
+        ANSWERS,
+        Stream,
+        StreamSettings,
+        require_unused,
+    )
 
     output: Output = ctx.ensure_object(Output)
-    require_writable(path, report)
+    if save_every is not None:
+        refuse_inputs([str(Path(snapshots, ANSWERS))], [data.path])
+        if not _is_own_folder(snapshots, resume):
+            require_unused(snapshots)
+    require_writable(output, [path, report], [data.path, *_list_snapshots(resume)])
     dataset = data.load()
     output.note(dataset.summary())
     if resume is not None:
         _require_nothing_fixed(ctx)
         stream = Stream.resume(dataset, resume)
     else:
-        if save_every is not None:
-            require_unused(snapshots)
         spec = choose_machine(machine, dataset, on_stream=True)
         params = parse_settings(settings, spec, dataset.y)
         # batch_size, warm_up, refit_every, refit_on, seed
@@ -133,6 +142,21 @@ def command(
                 f"Continue with: {data.format_command('stream', ['--resume', stream.saved[-1]])}"
             )
         sys.exit(INTERRUPTED)
+
+
+def _list_snapshots(resume: str | None) -> list[str]:
+    """The files that a stream is resumed from."""
+    if resume is None:
+        return []
+    folder = Path(resume)
+    return [str(file) for file in folder.iterdir()] if folder.is_dir() else [resume]
+
+
+def _is_own_folder(folder: str, resume: str | None) -> bool:
+    """Whether the snapshots in a folder are those of the stream that is resumed."""
+    if resume is None or not Path(folder).is_dir():
+        return False
+    return Path(folder).samefile(resume if Path(resume).is_dir() else Path(resume).parent)
 
 
 def _require_nothing_fixed(ctx: click.Context) -> None:

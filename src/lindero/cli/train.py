@@ -23,6 +23,7 @@ Examples:
 @options.data_options
 @options.machine_options
 @options.file_option("Where to save the model.", "model.lin")
+@options.force_option
 @click.option("--tune", is_flag=True, help="Search a grid of parameters first (see lindero tune).")
 @options.folds_option
 @options.seed_option
@@ -46,7 +47,7 @@ def command(
     from lindero.cli.saved_model import save_model
     from lindero.cli.writing import require_writable
 
-    require_writable(path)
+    require_writable(output, [path], [data.path])
     dataset, found, params = data.prepare(output, machine, settings)
     begun = time.perf_counter()
     if tune:

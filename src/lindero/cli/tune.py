@@ -31,6 +31,7 @@ Examples:
     help="Values to try, such as C=1,10,100, instead of the default grid. Can be repeated.",
 )
 @options.file_option("Where to save the best model, trained on all rows; not saved by default.")
+@options.force_option
 @options.folds_option
 @options.seed_option
 @options.output_options
@@ -54,7 +55,7 @@ def command(
     from lindero.cli.writing import require_writable
     from lindero.evaluation import parse_settings
 
-    require_writable(path)
+    require_writable(output, [path], [data.path])
     dataset, found, params = data.prepare(output, machine, settings)
     points = parse_settings(grid, found, dataset.y) or None
     begun = time.perf_counter()

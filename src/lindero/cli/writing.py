@@ -1,17 +1,24 @@
-"""Writing tables as csv, tsv, parquet, arff or svmlight: completely, or not at all."""
+"""Writing tables as csv, tsv, parquet, arff or svmlight: completely, or not at all.
+
+Whether a command may write a file is decided here, before any work is done: never over one of its
+inputs, and over another file only with --force.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import os
-from collections.abc import Callable
+import stat
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from lindero.cli.output import CommandError, writing_to_standard_output
+from lindero.cli.output import CommandError, Output, writing_to_standard_output
+from lindero.errors import escape_controls
 
 #: Formats by file extension.
 ENDINGS = {
@@ -28,9 +35,23 @@ ENDINGS = {
 _MOST_CELLS = 10**8
 
 
-def require_writable(*paths: str | None) -> None:
-    """Refuse paths that cannot be written to, before any work is done; None is no path."""
-    for path in filter(None, paths):
+def require_writable(
+    output: Output, paths: Iterable[str | None], inputs: Iterable[str | None] = ()
+) -> None:
+    """Refuse paths that must not or cannot be written to, before any work is done.
+
+    None is no path. "-" among the inputs is standard input.
+    """
+    wanted = [path for path in paths if path]
+    refuse_inputs(wanted, inputs)
+    for place, path in enumerate(wanted):
+        if any(os.path.realpath(path) == os.path.realpath(other) for other in wanted[:place]):
+            raise click.UsageError(f"{path!r} would be written twice. Choose two files.")
+        if os.path.isfile(path) and not output.force:
+            raise click.UsageError(
+                f"{path!r} exists already. Use --force to replace it, or choose another file."
+            )
+    for path in wanted:
         folder = Path(os.path.realpath(path)).parent
         if not folder.is_dir():
             raise CommandError(
@@ -40,6 +61,29 @@ def require_writable(*paths: str | None) -> None:
             raise CommandError(f"{path!r} is a folder. Give the name of a file.")
         if not os.access(folder, os.W_OK):
             raise CommandError(f"You have no permission to write to the folder {str(folder)!r}.")
+
+
+def refuse_inputs(paths: Iterable[str], inputs: Iterable[str | None]) -> None:
+    """Refuse to write over what a command reads, --force or not."""
+    read = [path for path in inputs if path]
+    for path in paths:
+        if source := next((each for each in read if _is_same_file(path, each)), None):
+            name = "standard input" if source == "-" else repr(source)
+            raise click.UsageError(
+                f"{path!r} is read by this command ({name}), and would be lost. Choose another "
+                "file to write to."
+            )
+
+
+def _is_same_file(path: str, source: str) -> bool:
+    """Whether both are one file, whatever its names and links."""
+    source = os.path.expanduser(source)
+    try:
+        there = os.stat(path)
+        here = os.fstat(sys.stdin.fileno()) if source == "-" else os.stat(source)
+    except (OSError, ValueError, AttributeError):  # one of them does not exist, or is no file
+        return source != "-" and os.path.realpath(path) == os.path.realpath(source)
+    return stat.S_ISREG(there.st_mode) and os.path.samestat(there, here)
 
 
 def choose_format(path: str, named: str | None = None) -> str:
@@ -71,7 +115,8 @@ def write_bytes(data: bytes, path: str | None) -> None:
     """Write to a file, which is replaced at the end, or to standard output."""
     if path is None:
         with writing_to_standard_output():
-            click.echo(data, nl=False)
+            shown = sys.stdout.isatty()
+            click.echo(escape_controls(data.decode("utf-8")) if shown else data, nl=False)
         return
     from lindero.persist.safe_file import write_whole_bytes
 
@@ -79,11 +124,17 @@ def write_bytes(data: bytes, path: str | None) -> None:
 
 
 def _encode_csv(table: Any, kind: str) -> bytes:
+    from lindero.data.csv_files import guard_formula
+
     # Arrow's own writer puts quotes around all text.
     file = io.StringIO()
     writer = csv.writer(file, delimiter="\t" if kind == "tsv" else ",", lineterminator="\n")
-    writer.writerow(table.column_names)
-    writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    writer.writerow(map(guard_formula, table.column_names))
+    columns = [column.to_pylist() for column in table.columns]
+    texts = [str(column.type) in ("string", "large_string") for column in table.columns]
+    pairs = zip(columns, texts, strict=True)
+    columns = [[*map(guard_formula, values)] if text else values for values, text in pairs]
+    writer.writerows(zip(*columns, strict=True))
     return file.getvalue().encode("utf-8")
 
 

@@ -1,9 +1,11 @@
 """The bytes of a data file: read from a path or standard input, decompressed, as text in UTF-8.
 
 A file is read whole, since its columns are as large. Untrusted files are bounded in three ways.
-Only plain files and pipes are read (``/dev/zero`` has no end). A compressed file may not grow to
-more than `MOST_UNPACKED` bytes *and* `MOST_GROWTH` times its size, since a few bytes of gzip can
-hold terabytes. Similar file names are suggested from the first entries of a folder only.
+Only plain files and pipes are read (``/dev/zero`` has no end). What a file makes of itself,
+unpacked or filled with zeros, may not take more than `MOST_UNPACKED` bytes *and* `MOST_GROWTH`
+times its size, unless the user allows more: a few bytes of gzip can hold terabytes, and one index
+of a sparse row asks for as many columns. Similar file names are suggested from the first entries of
+a folder only.
 """
 
 from __future__ import annotations
@@ -27,9 +29,9 @@ import pyarrow as pa
 
 from lindero.errors import DataError, warn_user
 
-#: Size in bytes that a compressed file may always have, and its growth beyond that.
-MOST_UNPACKED = 2**30
-MOST_GROWTH = 200
+#: Size in bytes that a file may always grow to, and its growth beyond that.
+MOST_UNPACKED = 2**27
+MOST_GROWTH = 100
 
 _GZIP = b"\x1f\x8b"
 _PIECE = 2**20
@@ -46,6 +48,17 @@ class Content:
     data: memoryview
     #: The path, or "standard input".
     source: str
+    #: Bytes that it may grow to.
+    allowed: int = MOST_UNPACKED
+
+    def require_room(self, n_bytes: int, what: str) -> None:
+        """Refuse a file that would take so many bytes; `what` says why."""
+        if n_bytes > self.allowed:
+            raise self.error(
+                f"{what}: that takes about {-(-n_bytes // 2**20)} megabytes, but a file of this "
+                f"size may take {self.allowed / 2**20:.0f}. If it is right, raise the limit with "
+                "max_megabytes=."
+            )
 
     def error(self, message: str, line: int | None = None) -> DataError:
         """An error about this file; `message` says what is wrong and what to do."""
@@ -125,8 +138,8 @@ def _decode_latin_1(content: Content) -> Content:
     return replace(content, data=memoryview(data.decode("latin-1").encode("utf-8")))
 
 
-def read_content(path: Any) -> Content:
-    """Read a file, and decompress it if it is gzip."""
+def read_content(path: Any, max_megabytes: float | None = None) -> Content:
+    """Read a file, and decompress it if it is gzip; it may grow to so many megabytes."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(
             f"path must be the name of a file, or '-' for standard input, not "
@@ -134,11 +147,22 @@ def read_content(path: Any) -> Content:
         )
     name = os.fsdecode(os.fspath(path))
     content = _read_standard_input() if name == _STANDARD_INPUT else _read_file(name)
+    content = replace(content, allowed=_find_limit(content, max_megabytes))
     if content.head(2) == _GZIP:
         content = replace(content, data=memoryview(_unpack(content)))
     if content.is_blank():
         raise content.error("is empty: there is nothing to load.")
     return content
+
+
+def _find_limit(content: Content, max_megabytes: float | None) -> int:
+    """The bytes that a file may grow to."""
+    if max_megabytes is None:
+        return max(MOST_UNPACKED, MOST_GROWTH * len(content.data))
+    is_number = isinstance(max_megabytes, (int, float, np.integer, np.floating))
+    if not is_number or isinstance(max_megabytes, bool) or not 0 < max_megabytes < 2**43:
+        raise DataError(f"max_megabytes must be a positive number, not {max_megabytes!r}.")
+    return int(max_megabytes * 2**20)
 
 
 def _read_standard_input() -> Content:
@@ -205,17 +229,12 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 
 def _unpack(content: Content) -> bytes:
-    most = max(MOST_UNPACKED, MOST_GROWTH * len(content.data))
     pieces, size = [], 0
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content.data)) as file:
             while piece := file.read(_PIECE):
                 size += len(piece)
-                if size > most:
-                    raise content.error(
-                        f"decompresses to more than {most} bytes, over {MOST_GROWTH} times its "
-                        "size. If that is intended, use gunzip and load the result."
-                    )
+                content.require_room(size, f"unpacks to more than {size} bytes")
                 pieces.append(piece)
     except (EOFError, OSError, zlib.error) as error:
         said = str(error)[:1].lower() + str(error)[1:].rstrip(".")

@@ -13,6 +13,9 @@ How a file is written, its `Dialect`, is detected from the first lines.
 * There are decimal commas if the delimiter is not a comma and numbers with a comma occur, but none
   with a point.
 
+Text that a spreadsheet would run as a formula is written with an apostrophe in front
+(`guard_formula`), which is taken away again when a file is read.
+
 Columns that Arrow takes for dates or times of day are wanted as text. Most of them are known from
 their first rows; the others are read again (`SourceTable.text_of`).
 """
@@ -58,6 +61,13 @@ _DRESSED_NUMBER = re.compile(
     r"[+-]?[$€£]?[ \u00a0]?[+-]?\d+([.,' \u00a0]\d{3})*([.,]\d+)?[ \u00a0]?[%€$£]?"
 )
 
+#: Text that a spreadsheet runs: a sign, alone harmless, or a control character. Apostrophes in
+#: front count, so that text which has one of its own gets another and stays what it was.
+_FORMULA = r"^'*([=+\-@][\s\S]|[\x00-\x1f])"
+_GUARDED = r"^''*([=+\-@][\s\S]|[\x00-\x1f])"
+_IS_FORMULA = re.compile(_FORMULA)
+_IS_GUARDED = re.compile(_GUARDED)
+
 _BLOCK = 2**22
 #: Arrow counts the bytes of a block in 32 bits.
 _LARGEST_BLOCK = 2**31 - 1
@@ -73,7 +83,7 @@ def read_csv(content: Content, delimiter: str | None, header: bool | None) -> So
     named = zip(dialect.names, table.columns, strict=True)
     for name in dialect.texts:
         _warn_of_dressed_numbers(table[name], name, content)
-    tidied = {name: _tidy(column, name, dialect) for name, column in named}
+    tidied = {name: _unguard(_tidy(column, name, dialect)) for name, column in named}
     nothing = [name for name in dialect.unnamed if tidied[name].null_count == len(tidied[name])]
     # A column with neither a name nor a value is dropped, unless all columns are such.
     plain = pa.table(tidied)
@@ -82,7 +92,7 @@ def read_csv(content: Content, delimiter: str | None, header: bool | None) -> So
     def text_of(name: str) -> pa.ChunkedArray:
         if plain[name].type == pa.string():
             return plain[name]
-        return trim(parse_rows(content, dialect, only=name)[name])
+        return _unguard(trim(parse_rows(content, dialect, only=name)[name]))
 
     return SourceTable(plain, text_of)
 
@@ -157,6 +167,21 @@ def _tidy(column: pa.ChunkedArray, name: str, dialect: Dialect) -> pa.ChunkedArr
     return column if text is column else infer_type(text, dialect.decimal)
 
 
+def guard_formula(value: Any) -> Any:
+    """Text as it is written to a CSV file: with an apostrophe where a spreadsheet would run it."""
+    if isinstance(value, str) and _IS_FORMULA.match(value) and not is_number(value):
+        return f"'{value}"
+    return value
+
+
+def _unguard(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text as it was before `guard_formula`."""
+    if column.type != pa.string() or not pc.any(pc.starts_with(column, "'")).as_py():
+        return column
+    guarded = pc.match_substring_regex(column, _GUARDED)
+    return pc.if_else(guarded, pc.utf8_slice_codeunits(column, 1), column)
+
+
 def trim(column: pa.ChunkedArray, missing: Sequence[str] = MISSING) -> pa.ChunkedArray:
     """Text without surrounding blanks; the column itself if it has none."""
     text = pc.ascii_trim_whitespace(column)
@@ -215,6 +240,7 @@ def detect_dialect(content: Content, delimiter: str | None, header: bool | None)
     if not rows:
         raise content.error("has no readable line: is a quote not closed?")
     first, rest = [field.strip() for field in rows[0]], rows[1:]
+    titles = [field[1:] if _IS_GUARDED.match(field) else field for field in first]
     if len(first) > MOST_COLUMNS:
         raise content.error(
             f"has {len(first)} columns; at most {MOST_COLUMNS} are read. If most values are "
@@ -230,7 +256,7 @@ def detect_dialect(content: Content, delimiter: str | None, header: bool | None)
         )
     names = [f"x{j}" for j in range(len(first))]
     if header:
-        names = [given or name for given, name in zip(first, names, strict=True)]
+        names = [given or name for given, name in zip(titles, names, strict=True)]
     decimal = "," if delimiter != "," and _has_decimal_commas(rest or rows) else "."
     body = rest if header and rest else rows
     has_quotes = content.find(b'"', start) >= 0

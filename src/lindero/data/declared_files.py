@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -38,8 +38,8 @@ from lindero.data.csv_files import (
 from lindero.data.tables import SourceTable, require_distinct
 from lindero.errors import DataError
 
-#: Values that a sparse file may have, zeros included.
-MOST_FILLED = 10**8
+#: Bytes that a value of a sparse file takes, zeros included.
+_FILLED_BYTES = 4
 
 _DATA = re.compile(rb"^[ \t]*@data\b[^\n]*(?:\n|\Z)", re.I | re.M)
 _NUMBERS = ("real", "integer", "numeric")
@@ -53,7 +53,7 @@ def read_declared(content: Content) -> SourceTable:
     """The table in an ARFF or KEEL file."""
     if content.find(b"\n") < 0:
         ends = bytes(content.data).replace(b"\r", b"\n")
-        content = Content(memoryview(ends), content.source)
+        content = replace(content, data=memoryview(ends))
     declared = read_declarations(content)
     if content.is_blank(declared.start):
         raise content.error("has no rows after '@data'.")
@@ -112,11 +112,11 @@ def _fill_zeros(
     content: Content, declared: Declarations, found: list[Any]
 ) -> list[list[str | None]]:
     """Sparse rows as dense ones: 0 for numbers, the first category for categories."""
-    if len(found) * len(declared.names) > MOST_FILLED:
-        raise content.error(
-            f"has {len(found)} sparse rows of {len(declared.names)} columns, too many to store "
-            "with their zeros. Save it as svmlight."
-        )
+    content.require_room(
+        _FILLED_BYTES * len(found) * len(declared.names),
+        f"has {len(found)} sparse rows of {len(declared.names)} columns, which are stored with "
+        "their zeros (not so as svmlight)",
+    )
     left_out: list[str | None] = [
         words[0] if words else "0" if number else None
         for words, number in zip(declared.categories, declared.is_number, strict=True)

@@ -59,8 +59,10 @@ _OTHERS = {
     b"\x89PNG": "an image",
 }
 
-#: The largest index of an svmlight file.
+#: The largest index of an svmlight file, and the bytes that a column takes: models and encoders
+#: keep something for each, whether rows have it or not.
 LARGEST_INDEX = 10**8
+_COLUMN_BYTES = 128
 
 _QUERY = re.compile(rb"^[^#\n]*\sqid:", re.M)
 
@@ -89,6 +91,7 @@ def load(
     id: str | int | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
+    max_megabytes: float | None = None,
 ) -> Dataset:
     """Load a table from a file.
 
@@ -115,6 +118,9 @@ def load(
         Whether the first line of a CSV file names the columns; None detects it.
     delimiter : str, default=None
         The character between fields of a CSV file; None detects it.
+    max_megabytes : float, default=None
+        Megabytes that a file may grow to when it is unpacked or its zeros are filled in. None
+        allows 128, or 100 times the size of the file if that is more.
 
     Returns
     -------
@@ -147,7 +153,7 @@ def load(
     """
     columns = {"target": target, "time": time, "qid": qid, "weight": weight, "id": id}
     chosen = None if format is None else parse_format(format)
-    content = read_content(path)
+    content = read_content(path, max_megabytes)
     try:
         return load_content(content, chosen, header, delimiter, **columns)
     except MemoryError:
@@ -361,6 +367,9 @@ def read_svmlight(content: Content) -> tuple[Any, Array, Array | None]:
         raise find_fault(content) or content.error(f"is not an svmlight file: {error}.") from None
     if X.shape[1] > LARGEST_INDEX or X.shape[0] == 0 or not np.isfinite(y).all():
         raise find_fault(content) or content.error("has no rows.")
+    content.require_room(
+        _COLUMN_BYTES * X.shape[1], f"has an index of {X.shape[1]}, and rows as wide as that"
+    )
     if has_queries and len(queries[0]) != len(y):
         raise content.error("has rows with a qid and rows without. Give each row one.")
     # Indices fit 32 bits, which scikit-learn's own estimators require.

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyarrow import compute as pc
 from pyarrow import parquet, types
 
-from lindero.data.content import MOST_GROWTH, MOST_UNPACKED, Content
+from lindero.data.content import Content
 from lindero.runtime.arrays import Array
 
 #: Integers are classes if there are at most this many different ones.
@@ -77,11 +77,7 @@ def read_parquet(content: Content) -> SourceTable:
         file = parquet.ParquetFile(pa.BufferReader(content.data))
         size = max(0, file.metadata.num_rows) * file.metadata.num_columns
         # Repeated values take almost no space, so a few bytes may declare any number of rows.
-        if size > max(MOST_UNPACKED, MOST_GROWTH * len(content.data)):
-            raise content.error(
-                f"declares {size} values in {len(content.data)} bytes. If that is right, split it "
-                "into several files."
-            )
+        content.require_room(8 * size, f"declares {size} values in {len(content.data)} bytes")
         table = file.read()
         table.validate(full=True)
     except (pa.ArrowException, OSError) as error:

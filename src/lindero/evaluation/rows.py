@@ -129,7 +129,7 @@ def load_for_machine(path: Any, machine: str = AUTO, **options: Any) -> Any:
     has_target = machine == AUTO or find_machine(machine).has_target
     if has_target or options.get("target") is not None:
         return drop_unlabelled(load(path, **options))
-    content = read_content(path)
+    content = read_content(path, options.pop("max_megabytes", None))
     dataset = load_content(content, **{**options, "target": False})
     for name in getattr(dataset.X, "column_names", ()):
         if name.lower() in TARGET_NAMES:

@@ -36,7 +36,8 @@ from lindero.evaluation.streams import (
 from lindero.runtime.arrays import make_plain
 from lindero.validation import encode_labels
 
-_ANSWERS = "answers.csv"
+#: The file of answers in a folder of snapshots.
+ANSWERS = "answers.csv"
 _NAME = "row-{:09d}.lin"
 
 #: Rows that are only learned, by default.
@@ -253,7 +254,12 @@ def _require_classes(machine: MachineSpec, dataset: Any) -> None:
 
 
 def require_unused(folder: str) -> None:
-    """Refuse a folder that holds snapshots of another run: their answers would be lost."""
+    """Refuse a folder with snapshots or answers of another run, which would be lost."""
+    if (Path(folder) / ANSWERS).exists() and not any(Path(folder).glob("row-*.lin")):
+        raise ValueError(
+            f"{folder!r} holds a file {ANSWERS!r} already, which snapshots would replace: choose "
+            "another folder (--snapshots), or remove it."
+        )
     if any(Path(folder).glob("row-*.lin")):
         raise ValueError(
             f"{folder!r} holds snapshots of another run: continue it (--resume {folder}), choose "
@@ -263,6 +269,7 @@ def require_unused(folder: str) -> None:
 
 def write_snapshot(stream: Stream, folder: str) -> str:
     """Save the current state of a stream; return the path."""
+    from lindero.data.csv_files import guard_formula
     from lindero.persist import save
     from lindero.persist.safe_file import write_whole_bytes
 
@@ -270,10 +277,11 @@ def write_snapshot(stream: Stream, folder: str) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["row", "true", "predicted", "true_code", "predicted_code"])
     labels = stream.classes.tolist()
+    shown = [*map(guard_formula, labels), ""]
     pairs = zip(stream.truth.tolist(), stream.answers, strict=True)
     for row, (true, answer) in enumerate(pairs, start=stream.settings.warm_up + 1):
-        writer.writerow([row, labels[true], labels[answer] if answer >= 0 else "", true, answer])
-    write_whole_bytes(Path(folder) / _ANSWERS, text.getvalue().encode("utf-8", errors="replace"))
+        writer.writerow([row, shown[true], shown[max(answer, -1)], true, answer])
+    write_whole_bytes(Path(folder) / ANSWERS, text.getvalue().encode("utf-8", errors="replace"))
     path = Path(folder) / _NAME.format(stream.position)
     noted = {
         **dataclasses.asdict(stream.settings),
@@ -283,6 +291,32 @@ def write_snapshot(stream: Stream, folder: str) -> str:
     }
     save(stream.model, path, summary={"stream": make_plain(noted)})
     return str(path)
+
+
+def _is_sound(noted: Any) -> bool:
+    """Whether a file says of a stream what `write_snapshot` has it say."""
+    if not isinstance(noted, dict) or not {*_SETTINGS, "rows", "classes", "seconds"} <= set(noted):
+        return False
+
+    def is_count(name: str, least: int) -> bool:
+        return type(noted[name]) is int and least <= noted[name] < 2**53
+
+    seconds, classes = noted["seconds"], noted["classes"]
+    return (
+        type(noted["machine"]) is str
+        and isinstance(noted["params"], dict)
+        and is_count("batch_size", 1)
+        and is_count("warm_up", 0)
+        and is_count("seed", 0)
+        and is_count("rows", noted["warm_up"])
+        and all(noted[name] is None or is_count(name, 1) for name in ("refit_every", "refit_on"))
+        and isinstance(seconds, list)
+        and len(seconds) == 2
+        and all(type(value) in (int, float) for value in seconds)
+        and isinstance(classes, list)
+        and len({type(label) for label in classes}) == 1
+        and type(classes[0]) in (str, int, float, bool)
+    )
 
 
 def read_snapshot(place: str) -> tuple[Path, dict[str, Any], Any]:
@@ -297,11 +331,13 @@ def read_snapshot(place: str) -> tuple[Path, dict[str, Any], Any]:
             raise ValueError(f"There are no snapshots in {place!r}: use --save-every first.")
         path = found[-1]
     noted = inspect(path).summary.get("stream")
-    answers = path.parent / _ANSWERS
+    answers = path.parent / ANSWERS
     if noted is None or not answers.is_file():
         raise ValueError(
-            f"{str(path)!r} is not a snapshot with its answers ({_ANSWERS}) in the same folder."
+            f"{str(path)!r} is not a snapshot with its answers ({ANSWERS}) in the same folder."
         )
+    if not _is_sound(noted):
+        raise ValueError(f"{str(path)!r} is damaged: it does not describe a stream.")
     try:
         with answers.open(encoding="utf-8", newline="") as file:
             rows = [
@@ -312,6 +348,9 @@ def read_snapshot(place: str) -> tuple[Path, dict[str, Any], Any]:
             f"{str(answers)!r} is damaged: it does not hold the answers of a stream."
         ) from None
     n_tested = noted["rows"] - noted["warm_up"]
+    n_classes = len(noted["classes"])
+    if not all(0 <= true < n_classes and -1 <= found < n_classes for true, found in rows):
+        raise ValueError(f"{str(answers)!r} is damaged: it holds classes that do not exist.")
     if len(rows) < n_tested:
         raise ValueError(
             f"{str(answers)!r} holds {len(rows)} answers, but the snapshot has {n_tested}: they do "

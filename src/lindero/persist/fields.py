@@ -27,6 +27,14 @@ LABELS = (*NUMBERS, "U", "S", "O", "M", "m")
 _Side = int | str | None
 
 
+def is_finite(array: Array) -> bool:
+    """Whether an array of numbers holds neither NaN nor infinities."""
+    if array.dtype.kind != "f" or array.size == 0:
+        return True
+    # Two passes without a temporary array; NaN is in both.
+    return bool(np.isfinite(array.min()) and np.isfinite(array.max()))
+
+
 class Fields:
     """The fields of an object of a kind."""
 
@@ -79,7 +87,8 @@ class Fields:
         if not real or isinstance(value, bool):
             self.refuse(name, "must be a number")
         number = float(value)
-        if number < least or (finite and not math.isfinite(number)):
+        below = number < least or (least > -math.inf and math.isnan(number))
+        if below or (finite and not math.isfinite(number)):
             self.refuse(name, f"must be a number from {least} on" + (", not infinite" * finite))
         return number
 
@@ -144,11 +153,14 @@ class Fields:
         *shape: _Side,
         least: float | None = None,
         below: float | None = None,
+        finite: bool = False,
     ) -> Array:
         """An array of a dtype (or one of several, or of a kind such as "f"), a shape and a range,
         in which no NaN is. Sides are numbers, names of lengths, or None for any length."""
         array = self.any(name)
         self._require_array(name, array, dtypes, shape)
+        if finite:
+            self.require(name, is_finite(array), "must hold finite numbers only")
         if array.size and least is not None and not array.min() >= least:
             self.refuse(name, f"must not hold numbers below {least}")
         if array.size and below is not None and not array.max() < below:
@@ -174,7 +186,7 @@ class Fields:
                 self.refuse(name, f"has the shape {tuple(found)}, and others need {wanted} there")
 
     def rows(self, name: str, *shape: _Side) -> Any:
-        """A dense array or a CSR array of numbers."""
+        """A dense array or a CSR array of finite numbers."""
         value = self.any(name)
         if sp.issparse(value):
             if value.format != "csr" or value.data.dtype.kind not in NUMBERS:
@@ -182,6 +194,8 @@ class Fields:
             self._require_shape(name, value.shape, shape)
         else:
             self._require_array(name, value, NUMBERS, shape)
+        finite = is_finite(value.data if sp.issparse(value) else value)
+        self.require(name, finite, "must hold finite numbers only")
         return value
 
     def csr(self, name: str, *shape: _Side) -> Any:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from lindero import __version__
-from lindero.errors import ModelFileError, NewerFormatError
+from lindero.errors import ModelFileError, NewerFormatError, escape_controls
 from lindero.persist.container import Contents, pack, unpack
 from lindero.persist.registry import EstimatorKind, Kind, kind_of
 from lindero.persist.safe_file import write_whole_bytes
@@ -81,7 +81,7 @@ class ModelInfo:
             f"size       {self.n_bytes} bytes, {self.n_arrays} arrays",
             f"sha256     {self.sha256}",
         ]
-        return "\n".join(lines)
+        return "\n".join(map(escape_controls, lines))
 
 
 def _put_input_in_words(described: dict[str, Any]) -> str:
@@ -301,6 +301,7 @@ def _describe(contents: Contents) -> ModelInfo:
     parts = (parameters, document.get("input"), document.get("summary"))
     if not all(isinstance(part, dict) for part in parts) or not isinstance(kind, str):
         raise ModelFileError("its document does not describe an estimator.")
+    _require_sound_input(document["input"])
     return ModelInfo(
         estimator=kind,
         parameters={str(name): _put_in_words(value) for name, value in (parameters or {}).items()},
@@ -313,6 +314,27 @@ def _describe(contents: Contents) -> ModelInfo:
         n_bytes=contents.n_bytes,
         n_arrays=len(contents.arrays),
         n_objects=len(objects),
+    )
+
+
+def _require_sound_input(described: dict[str, Any]) -> None:
+    """Refuse a description of columns that `save` cannot have written."""
+    width, names, columns = (described.get(name) for name in ("n_features", "names", "columns"))
+    sound = (
+        (width is None or type(width) is int)
+        and (names is None or (isinstance(names, list) and all(type(n) is str for n in names)))
+        and (columns is None or (isinstance(columns, list) and all(map(_is_column, columns))))
+    )
+    if not sound:
+        raise ModelFileError("its document does not describe the columns of a model.")
+
+
+def _is_column(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and type(entry.get("name")) in (str, type(None))
+        and type(entry.get("kind")) is str
+        and type(entry.get("n_values")) is int
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -33,11 +33,13 @@ def _write(path: str | os.PathLike[Any], parts: Iterable[bytes]) -> None:
     if not target.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to save {path!r} in.")
     permissions = _permissions(target)
+    # Private until it is complete, whatever the permissions of the file will be.
     unfinished = target.with_name(f".unfinished-{secrets.token_hex(8)}")
     try:
-        with open(unfinished, "xb", opener=_opener(permissions)) as file:
+        with open(unfinished, "xb", opener=_open_private) as file:
             file.writelines(parts)
             file.flush()
+            os.chmod(unfinished, _usual_permissions(target) if permissions is None else permissions)
             os.fsync(file.fileno())
         os.replace(unfinished, target)
     except BaseException:
@@ -62,21 +64,23 @@ def _permissions(target: Path) -> int | None:
     return stat.S_IMODE(mode)
 
 
-def _opener(permissions: int | None) -> Callable[[str, int], int]:
-    """Opens a new file with these permissions from the start, or with the usual ones."""
+def _open_private(path: str, flags: int) -> int:
+    """Opens a new file that only its owner can read."""
+    return os.open(path, flags, 0o600)
 
-    def opened(path: str, flags: int) -> int:
-        if permissions is None:
-            return os.open(path, flags, 0o666)
-        number = os.open(path, flags, 0o600)
+
+def _usual_permissions(target: Path) -> int:
+    """Those of a new file, which the system knows only when it makes one."""
+    probe = target.with_name(f".unfinished-{secrets.token_hex(8)}")
+    try:
+        number = os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         try:
-            os.chmod(path, permissions)
-        except BaseException:
+            return stat.S_IMODE(os.fstat(number).st_mode)
+        finally:
             os.close(number)
-            raise
-        return number
-
-    return opened
+    finally:
+        with suppress(FileNotFoundError):
+            probe.unlink()
 
 
 def _sync_folder(folder: Path) -> None:

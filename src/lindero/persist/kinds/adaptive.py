@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lindero.persist.fields import Fields
-from lindero.persist.kinds.svm import check_classes, check_width
+from lindero.persist.kinds.svm import check_classes, check_computable, check_width
 from lindero.persist.registry import Kind, estimator_state, of_lindero, set_state
 from lindero.solvers.coupled.follower import FULL, IDLE, SPACING, ChainFollower
 from lindero.svm.adaptive.path import CoupledPath, PathSamples
@@ -31,15 +31,15 @@ def _check_path(given: Fields) -> None:
     given.require("rows", permuted, "must number the rows")
     if given.any("in_order"):
         given.require("rows", bool((np.diff(rows) > 0).all()), "must rise where they are in order")
-    given.array("X", "float64", "nodes", "features")
-    given.array("targets", "float64", "nodes")
-    given.array("factors", "float64", "nodes", least=0.0)
+    given.array("X", "float64", "nodes", "features", finite=True)
+    given.array("targets", "float64", "nodes", finite=True)
+    given.array("factors", "float64", "nodes", least=0.0, finite=True)
     times = given.array("times", "float64", "nodes")
     finite = bool(np.isfinite(times).all() and (np.diff(times) >= 0.0).all())
     given.require("times", finite, "must be finite and not fall")
     given.array("given", _TIME_TYPES, "nodes")
-    given.array("theta", "float64", "machines", "nodes", given.size("features") + 1)
-    given.array("a", "float64", "machines", "sides", "nodes")
+    given.array("theta", "float64", "machines", "nodes", given.size("features") + 1, finite=True)
+    given.array("a", "float64", "machines", "sides", "nodes", finite=True)
 
 
 # -- followers ------------------------------------------------------------------------------------
@@ -48,15 +48,15 @@ def _check_path(given: Fields) -> None:
 def _check_follower(given: Fields) -> None:
     start = given.integer("start")
     given.require("start", start % SPACING == 0, f"must be a multiple of {SPACING}")
-    given.flag("sound")
+    sound = given.flag("sound")  # one that is not begins anew
     size = given.integer("size", least=1)
-    given.array("marks", "float64", "marks", size, size + 1)
+    given.array("marks", "float64", "marks", size, size + 1, finite=sound)
     given.require("marks", given.size("marks") > start // SPACING, "must reach the window")
     given.array("state", "int8", "sides", "room", least=IDLE, below=FULL + 1)
     given.require("state", 1 <= given.size("sides") <= 2, "must have one or two sides")
     given.require("state", given.size("room") >= 1, "must have room")
     for name, shape in ChainFollower.shapes(size).items():
-        given.array(name, "float64", "room", *shape)
+        given.array(name, "float64", "room", *shape, finite=sound)
 
 
 def _check_trail(given: Fields) -> None:
@@ -110,9 +110,10 @@ def _check_machine(given: Fields, n_machines: int, n_sides: int) -> None:
     )
     given.require("_path", sound, "must be of these features, machines and times")
     for name in ("_fitted_C", "n_scale_", "coupling_"):
-        given.require(name, given.number(name) > 0.0, "must be positive")
+        finite = name != "_fitted_C"
+        given.require(name, given.number(name, finite=finite) > 0.0, "must be positive")
     given.flag("_scale_follows")
-    given.optional("_unit", given.number, 0.0)
+    given.optional("_unit", given.number, 0.0, finite=True)
     shape = given.items("shape_fit_", tuple, 2, int)
     given.require("shape_fit_", shape == (n_nodes, width), "must be rows and features")
     given.array("n_iter_", "int32", n_machines)
@@ -122,7 +123,7 @@ def _check_machine(given: Fields, n_machines: int, n_sides: int) -> None:
         given.require("_vectors", given.any("_vectors") is None, "must be null")
     else:
         held = int((path.a > 0.0).any(axis=(0, 1)).sum())
-        given.rows("_vectors", held, width)
+        check_computable(given, "_vectors", given.rows("_vectors", held, width))
     _check_graph_of(given, kind, n_nodes)
     given.require("_trail", linear or given.any("_trail") is None, "must be null")
     if given.any("_trail") is not None:
@@ -163,7 +164,7 @@ def _check_classifier(given: Fields) -> None:
 
 
 def _check_regressor(given: Fields) -> None:
-    given.number("_fitted_epsilon", least=0.0)
+    given.number("_fitted_epsilon", least=0.0, finite=True)
     _check_machine(given, 1, 2)
 
 

@@ -104,8 +104,10 @@ def check_estimate(
     model, mean, deviation = given.items(name, tuple, 3)
     parts = Fields(given.kind, {"model": model, "mean": mean, "deviation": deviation})
     parts.instance("model", kind)
-    parts.array("mean", "float64", len(attributes.gaussian), n_classes)
-    parts.array("deviation", "float64", len(attributes.gaussian), n_classes)
+    parts.array("mean", "float64", len(attributes.gaussian), n_classes, finite=True)
+    size = len(attributes.gaussian), n_classes
+    deviation = parts.array("deviation", "float64", *size, finite=True)
+    given.require(name, bool((deviation > 0.0).all()), "must have positive deviations")
     network = getattr(model, "stars", model)
     same = network.cards.tolist() == cards_of(attributes) and network.n_classes == n_classes
     given.require(name, same, "must be of the same attributes and classes")
@@ -153,7 +155,7 @@ def _check_clusters(given: Fields) -> None:
     given.require("_attributes", attributes.schema.n_columns == width, "must be of all columns")
     n_clusters = given.integer("n_clusters_", least=1)
     given.array("classes_", ("int32", "int64"), n_clusters)
-    given.array("weights_", "float64", n_clusters)
+    given.array("weights_", "float64", n_clusters, least=0.0, finite=True)
     check_estimate(given, "_model", attributes, n_clusters)
     n_gaussian, cards = len(attributes.gaussian), cards_of(attributes)
     given.array("_varying", "bool", n_gaussian)
@@ -163,7 +165,7 @@ def _check_clusters(given: Fields) -> None:
     sizes = [value.shape for value in values]
     given.require("_values", sizes == [(card,) for card in cards], "must be of all values")
     for name in ("_total_weight", "log_likelihood_"):
-        given.number(name)
+        given.number(name, finite=True)
     given.array("labels_", ("int32", "int64"), None, least=0, below=n_clusters)
     given.mapping("bic_")
     given.items("convergence_", tuple, None, float)

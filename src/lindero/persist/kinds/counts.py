@@ -20,6 +20,9 @@ _MOST_VALUES = 2**31 - 2
 #: What a count is below, so that sums of counts are finite.
 _MOST_COUNT = 1e290
 
+#: What a log probability is below, which may be that of 0; with some room for rounding.
+_MOST_LOG = 1e-6
+
 
 # -- columns --------------------------------------------------------------------------------------
 
@@ -108,12 +111,11 @@ def _check_sample(given: Fields) -> None:
 
 
 def _check_moments(given: Fields) -> None:
-    for name in ("count", "mean", "squares"):
-        given.array(name, "float64", "numbers", "classes")
-    given.array("largest", "float64", "numbers")
+    for name in ("count", "squares"):
+        given.array(name, "float64", "numbers", "classes", least=0.0, finite=True)
+    given.array("mean", "float64", "numbers", "classes", finite=True)
+    given.array("largest", "float64", "numbers", least=0.0, finite=True)
     given.items("names", tuple, None, str)
-    largest = float(np.abs(given.any("squares")).max(initial=0.0))
-    given.require("squares", np.isfinite(largest), "must be finite")
 
 
 def _check_counts(given: Fields) -> None:
@@ -147,7 +149,7 @@ def _check_parents(given: Fields, n: int) -> tuple[tuple[int, ...], ...]:
     return parents
 
 
-def _check_tables(given: Fields, name: str, shapes: list[tuple[int, ...]], **limits: float) -> None:
+def _check_tables(given: Fields, name: str, shapes: list[tuple[int, ...]], **limits: Any) -> None:
     tables = given.items(name, tuple, len(shapes), np.ndarray)
     for table, shape in zip(tables, shapes, strict=True):
         Fields(given.kind, {name: table}).array(name, "float64", *shape, **limits)
@@ -171,22 +173,22 @@ def _check_families(given: Fields) -> None:
 def _check_network(given: Fields) -> None:
     n_classes = given.integer("n_classes", least=1)
     cards = given.array("cards", "int64", "attributes", least=0, below=_MOST_VALUES)
-    given.array("log_prior", "float64", n_classes)
+    given.array("log_prior", "float64", n_classes, below=_MOST_LOG)
     parents = _check_parents(given, len(cards))
     last = [n_classes if uses else 1 for uses in given.any("with_class")]
     around = [tuple(int(cards[p]) for p in above) for above in parents]
-    _check_tables(
-        given, "log_tables", [(*a, int(r), k) for a, r, k in zip(around, cards, last, strict=True)]
-    )
+    shapes = [(*a, int(r), k) for a, r, k in zip(around, cards, last, strict=True)]
+    _check_tables(given, "log_tables", shapes, below=_MOST_LOG)
     if given.any("unseen") is not None:
-        _check_tables(given, "unseen", [(*a, k) for a, k in zip(around, last, strict=True)])
+        shapes = [(*a, k) for a, k in zip(around, last, strict=True)]
+        _check_tables(given, "unseen", shapes, below=_MOST_LOG)
     for i, pair in given.mapping("without_empty").items():
         sound = type(i) is int and 0 <= i < len(cards) and type(pair) is tuple and len(pair) == 2
         given.require("without_empty", sound, "must be pairs of tables by attribute")
         held = tuple(max(1, r) for r in around[i])
         both = Fields(given.kind, {"log_table": pair[0], "unseen": pair[1]})
-        both.array("log_table", "float64", *held, int(cards[i]), last[i])
-        both.array("unseen", "float64", *held, last[i])
+        both.array("log_table", "float64", *held, int(cards[i]), last[i], below=_MOST_LOG)
+        both.array("unseen", "float64", *held, last[i], below=_MOST_LOG)
 
 
 def _check_star_tables(given: Fields) -> None:
@@ -207,14 +209,14 @@ def _check_star_tables(given: Fields) -> None:
     for name, expected in (("leaf_start", starts[:-1]), ("table_start", places[:-1])):
         found = given.array(name, "int64", d)
         given.require(name, found.tolist() == expected, "must be where tables begin")
-    given.array("centres", "float64", starts[-1] * n_classes)
-    given.array("leaves", "float64", places[-1])
+    given.array("centres", "float64", starts[-1] * n_classes, below=_MOST_LOG)
+    given.array("leaves", "float64", places[-1], below=_MOST_LOG)
 
 
 def _check_stars(given: Fields) -> None:
     cards = given.array("cards", "int64", None)
     n_classes = given.integer("n_classes", least=1)
-    given.array("log_prior", "float64", n_classes)
+    given.array("log_prior", "float64", n_classes, below=_MOST_LOG)
     given.flag("unseen")
     tables = given.instance("tables", "StarTables")
     same = tables.n_classes == n_classes and np.array_equal(tables.cards, cards)

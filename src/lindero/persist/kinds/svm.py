@@ -14,16 +14,20 @@ from lindero.persist.registry import Kind, of_lindero
 from lindero.problems.formulation import Task
 from lindero.solvers.solution import Certificate, Status
 from lindero.svm.fitting import export_state, import_state
+from lindero.validation import require_computable
 
 #: Largest power of a polynomial kernel: it is computed by repeated squaring.
 _MOST_DEGREE = 2**31
 
+#: What no coefficient is above, so that sums of them times kernel values are finite.
+_MOST_COEFFICIENT = 1e290
+
 
 def check_kernel_function(given: Fields) -> None:
     given.text("name", (*NAMED_KERNELS, "callable"))
-    given.number("gamma", least=0.0)
+    given.number("gamma", least=0.0, finite=True)
     given.integer("degree", most=_MOST_DEGREE)
-    given.number("coef0")
+    given.number("coef0", finite=True)
     given.require("call", given.any("call") is None, "must be null: files hold no functions")
     given.require("name", given.any("name") != "callable", "must be that of a known kernel")
 
@@ -31,9 +35,11 @@ def check_kernel_function(given: Fields) -> None:
 def check_certificate(given: Fields) -> None:
     for name in ("kkt_gap", "primal", "dual", "infeasibility", "seconds"):
         given.number(name)
+    given.where_given(("accuracy",), given.number)
     given.integer("n_iter")
     given.text("status")
     given.items("parts", tuple, None, Certificate)
+    given.where_given(("accuracy",), given.number)
 
 
 def _task_state(task: Task) -> dict[str, Any]:
@@ -46,26 +52,26 @@ def _task(kind: Any, values: dict[str, Any]) -> Task:
 
 def check_task(given: Fields) -> None:
     given.array("rows", ("int32", "int64"), "n", least=0)
-    given.array("signs", "float64", "n")
+    given.array("signs", "float64", "n", finite=True)
     given.flag("in_order")
 
 
 def check_solution(given: Fields) -> None:
-    given.array("a", "float64", "n")
-    given.array("f", ("float32", "float64"), None)
+    given.array("a", "float64", "n", finite=True)
+    given.array("f", ("float32", "float64"), None, finite=True)
     if isinstance(given.any("bias"), np.ndarray):
-        given.array("bias", "float64", None)
+        given.array("bias", "float64", None, finite=True)
     else:
-        given.number("bias")
+        given.number("bias", finite=True)
     given.require("status", isinstance(given.any("status"), Status), "must be a status")
     given.integer("n_iter")
     given.number("seconds")
     if given.any("interior") is not None:
         theta, share, pair = given.items("interior", tuple, 3)
         parts = Fields(given.kind, {"theta": theta, "share": share, "pair": pair})
-        parts.array("theta", "float64", None)
-        parts.array("share", "float64", given.size("n"))
-        parts.array("pair", "float64", 2, given.size("n"))
+        parts.array("theta", "float64", None, finite=True)
+        parts.array("share", "float64", given.size("n"), finite=True)
+        parts.array("pair", "float64", 2, given.size("n"), finite=True)
     given.mapping("statistics")
 
 
@@ -105,10 +111,19 @@ def check_vectors(given: Fields, width: int, n_rows: int) -> KernelFunction:
     if precomputed:
         given.array("support_vectors_", "float64", 0, 0)
     else:
-        given.rows("support_vectors_", "vectors", width)
+        vectors = given.rows("support_vectors_", "vectors", width)
+        check_computable(given, "support_vectors_", vectors)
     parts = ("bounded_support_", "free_support_")
     given.where_given(parts, given.array, "int32", None, least=0, below=max(n_rows, 1))
     return function
+
+
+def check_computable(given: Fields, name: str, vectors: Any) -> None:
+    """Refuse vectors whose kernel values overflow."""
+    try:
+        require_computable(vectors, given.any("_function"))
+    except ValueError:
+        given.refuse(name, "have kernel values that are too large")
 
 
 def check_machines(given: Fields, n_rows_of_coefficients: int, n_machines: int) -> None:
@@ -121,9 +136,18 @@ def check_machines(given: Fields, n_rows_of_coefficients: int, n_machines: int) 
     sparse = sp.issparse(given.any("support_vectors_"))
     coefficients = given.rows("dual_coef_", n_rows_of_coefficients, "vectors")
     given.require("dual_coef_", sp.issparse(coefficients) == sparse, "is not as the vectors are")
-    given.array("intercept_", "float64", n_machines)
+    held = coefficients.data if sparse else coefficients
+    _require_moderate(given, "dual_coef_", held)
+    given.array("intercept_", "float64", n_machines, finite=True)
     if function.name == "linear":
-        given.array("_weights", "float64", n_machines, width)
+        weights = given.array("_weights", "float64", n_machines, width, finite=True)
+        _require_moderate(given, "_weights", weights)
+
+
+def _require_moderate(given: Fields, name: str, values: Any) -> None:
+    """Refuse coefficients that times kernel values overflow."""
+    largest = float(np.abs(values).max(initial=0.0))
+    given.require(name, largest <= _MOST_COEFFICIENT, "must hold smaller numbers")
 
 
 # -- classifiers ----------------------------------------------------------------------------------
@@ -140,8 +164,8 @@ def check_classifier(given: Fields) -> None:
     of_classes = given.array("_n_support", ("int32", "int64"), n_classes, least=0)
     total = int(of_classes.sum(dtype=np.float64))
     given.require("_n_support", total == given.size("vectors"), "must add up to all vectors")
-    given.where_given(("class_weight_", "margins_"), given.array, "float64", n_classes)
-    given.where_given(("rho_",), given.array, "float64", n_machines)
+    given.where_given(("class_weight_", "margins_"), given.array, "float64", n_classes, finite=True)
+    given.where_given(("rho_",), given.array, "float64", n_machines, finite=True)
     given.where_given(("n_iter_",), given.array, "int32", n_machines)
     if "_last_solutions" in given and given.any("_last_solutions") is not None:
         for pair in given.items("_last_solutions", list, n_machines, tuple):
@@ -155,7 +179,7 @@ def check_classifier(given: Fields) -> None:
 
 def check_single(given: Fields) -> None:
     check_machines(given, 1, 1)
-    given.where_given(("epsilon_",), given.number)
+    given.where_given(("epsilon_",), given.number, finite=True)
     given.where_given(("n_iter_",), given.integer)
     if "_last_solution" in given:
         given.optional("_last_solution", given.instance, "Solution")
@@ -163,7 +187,7 @@ def check_single(given: Fields) -> None:
 
 def check_one_class(given: Fields) -> None:
     check_single(given)
-    given.number("offset_")
+    given.number("offset_", finite=True)
 
 
 def check_ranking(given: Fields) -> None:
@@ -173,10 +197,11 @@ def check_ranking(given: Fields) -> None:
     given.integer("n_iter_")
     function: KernelFunction = given.instance("_function", "KernelFunction")
     if function.name == "linear":
-        given.array("coef_", "float64", width)
+        _require_moderate(given, "coef_", given.array("coef_", "float64", width, finite=True))
     else:
         check_vectors(given, width, 1)
-        given.array("dual_coef_", "float64", 1, "vectors")
+        coefficients = given.array("dual_coef_", "float64", 1, "vectors", finite=True)
+        _require_moderate(given, "dual_coef_", coefficients)
 
 
 # -- searches -------------------------------------------------------------------------------------
