@@ -150,3 +150,10 @@ def test_labels_of_a_fitted_model_may_come_in_another_array():
     )
     with pytest.raises(ValueError, match="y has no label in row 3"):
         encode_known_labels(WITH_A_GAP["series"], classes)
+
+
+def test_dates_and_numbers_are_not_mixed():
+    X, dates = np.arange(4.0)[:, None], np.array(["2024-01-01"] * 4, dtype="datetime64[s]")
+    machine = IncrementalSVC().partial_fit(X, dates)
+    with pytest.raises(ValueError, match="numbers and dates cannot be mixed"):
+        machine.partial_fit(X, [0, 1, 0, 1])

@@ -1,7 +1,8 @@
 """From anything a user may pass to clean arrays, or to an error that says what to do.
 
 scikit-learn's own checks are used wherever they exist, so that messages and behaviour match what
-its users know; this layer is the lowest that imports it.
+its users know; this layer is the lowest that imports it. Rows, labels, weights and kernels are
+checked in one file, because what is asked of one depends on the others.
 """
 
 from __future__ import annotations
@@ -109,6 +110,8 @@ def read_new_table(estimator: Any, X: Any) -> Any:
 
 def _check_table(estimator: Any, X: Any, **options: Any) -> Any:
     """scikit-learn's check, which says where the first value is that is NaN or infinite."""
+    if sp.issparse(X):
+        require_sound_sparse(X)
     sparse = False if estimator.kernel == "precomputed" else "csr"
     try:
         return validate_data(estimator, X, accept_sparse=sparse, dtype="numeric", **options)
@@ -123,6 +126,21 @@ def _check_table(estimator: Any, X: Any, **options: Any) -> Any:
         raise ValueError(
             f"{said} The first such value is in row {row}, column {column!r}. Leave such rows out, "
             "or fill them in first (sklearn.impute.SimpleImputer)."
+        ) from None
+
+
+def require_sound_sparse(X: Any) -> None:
+    """Refuse sparse arrays whose indices lead out of them: compiled loops follow them blindly, and
+    SciPy checks neither files nor arrays put together by hand."""
+    try:
+        if X.format == "coo":
+            X._check()
+        elif hasattr(X, "check_format"):
+            X.check_format(full_check=True)
+    except (ValueError, TypeError, IndexError) as error:
+        raise ValueError(
+            f"X is a sparse array whose indices do not fit its shape {X.shape}: {error}. Build it "
+            "again from its rows, columns and values."
         ) from None
 
 
@@ -290,11 +308,14 @@ def make_plain_labels(labels: Array) -> Array:
 
 
 def require_same_kind(labels: Array, known: Array, advice: str) -> None:
-    """Refuse text where classes are numbers, and the other way round; both are plain."""
-    if (labels.dtype.kind in "US") != (known.dtype.kind in "US"):
+    """Refuse text, dates or durations where classes are of another kind; both are plain."""
+    kinds = {"U": "text", "S": "text", "M": "dates", "m": "durations"}
+    given, wanted = (kinds.get(some.dtype.kind, "numbers") for some in (labels, known))
+    if given != wanted:
+        pair = " and ".join(sorted([given, wanted], reverse=True))
         raise ValueError(
             f"y holds labels like {labels.tolist()[0]!r}, but those known are like "
-            f"{known.tolist()[0]!r}: text and numbers cannot be mixed. {advice}"
+            f"{known.tolist()[0]!r}: {pair} cannot be mixed. {advice}"
         )
 
 
@@ -442,8 +463,48 @@ def make_kernel_function(estimator: Any, X: Any, weights: Array) -> KernelFuncti
             f"gamma={estimator.gamma!r} gives {gamma}: the values of X are too small or too large "
             "for it. Scale X first (sklearn.preprocessing.StandardScaler), or give gamma a number."
         )
-    return KernelFunction(
+    function = KernelFunction(
         estimator.kernel, float(gamma), int(estimator.degree), float(estimator.coef0)
+    )
+    require_computable(X, function)
+    return function
+
+
+def require_computable(X: Any, function: KernelFunction) -> None:
+    """Refuse tables whose kernel values would be too large to compute with."""
+    from lindero.kernels.operator import LARGEST_VALUE
+
+    values = X.data if sp.issparse(X) else X
+    if values.size == 0:
+        return
+    largest = max(float(values.max()), -float(values.min()))
+    size, most = np.float64(largest), LARGEST_VALUE
+    if function.name != "precomputed":
+        with np.errstate(over="ignore", invalid="ignore"):
+            size = square = size**2 * X.shape[1]
+            if function.name == "poly":
+                powered = (function.gamma * square + abs(function.coef0)) ** function.degree
+                size = np.maximum(square, powered)
+    if function.name == "rbf":
+        most = LARGEST_VALUE**2  # of squares alone: values are at most 1
+    if size <= most:
+        return
+    raise ValueError(_too_large(X, function, largest))
+
+
+def _too_large(X: Any, function: KernelFunction, largest: float) -> str:
+    if function.name == "precomputed":
+        return f"The kernel matrix holds values up to {largest:.0e}: divide it by a constant."
+    if sp.issparse(X):
+        columns = np.asarray(abs(X).max(axis=0).todense()).ravel()
+    else:
+        columns = np.maximum(np.abs(X.max(axis=0)), np.abs(X.min(axis=0)))
+    advice = "Scale the features first (sklearn.preprocessing.StandardScaler)"
+    if function.name == "poly":
+        advice += ", or lower degree or gamma"
+    return (
+        f"Kernel values of these data are too large to compute with: column {columns.argmax()} "
+        f"holds values up to {largest:.1e}. {advice}."
     )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lindero.problems.dual_qp import centred_gap
-from lindero.solvers.smo import LANES, add_rows, heights, smo_block
+from lindero.solvers.smo import LANES, add_rows, heights, longest_step, smo_block
 from tests.naive import smo as naive
 
 
@@ -38,6 +38,7 @@ def run(padded, K, z, lower, upper, v, tol, max_iter, share=0.0, group_of=None):
         dtype(tol),
         dtype(share),
         dtype(1e-12),
+        longest_step(float(np.abs(K).max())),
         max_iter,
     )
 

@@ -18,9 +18,12 @@ TILE_BYTES = 2 * 2**20
 _PROBE_ROWS = 512
 
 
-def tile_bounds(n_columns: int, n_rows: int, itemsize: int) -> list[tuple[int, int]]:
-    """Column ranges of tiles of `n_rows` rows: some TILE_BYTES each, not fewer than 128 columns."""
-    width = max(128, min(4096, TILE_BYTES // (max(1, n_rows) * itemsize) // 64 * 64))
+def tile_bounds(
+    n_columns: int, n_rows: int, itemsize: int, converted: int = 0
+) -> list[tuple[int, int]]:
+    """Column ranges of tiles of `n_rows` rows: some TILE_BYTES each, with the `converted` bytes of
+    each column, and not fewer than 128 columns."""
+    width = max(128, min(4096, TILE_BYTES // (max(1, n_rows) * itemsize + converted) // 64 * 64))
     return [(start, min(start + width, n_columns)) for start in range(0, n_columns, width)]
 
 
@@ -63,8 +66,10 @@ def kernel_product(kernel: KernelOperator, z: Array, threads: TileThreads) -> Ar
     """K z over all samples, touching only the rows where z is not zero."""
     total = np.zeros(kernel.n_samples)
     support = np.flatnonzero(z)
-    for first in range(0, len(support), _PROBE_ROWS):
-        rows = support[first : first + _PROBE_ROWS]
+    itemsize, converted = kernel.dtype.itemsize, kernel.converted_bytes()
+    height = max(64, min(_PROBE_ROWS, TILE_BYTES // max(1, converted)))
+    for first in range(0, len(support), height):
+        rows = support[first : first + height]
         probe = kernel.probe(rows)
         coefficients = z[rows].astype(kernel.dtype)
 
@@ -72,7 +77,7 @@ def kernel_product(kernel: KernelOperator, z: Array, threads: TileThreads) -> Ar
             start, stop = bounds
             total[start:stop] += c @ kernel_tile(kernel, probe, start, stop)
 
-        threads.map(add, tile_bounds(kernel.n_samples, len(rows), kernel.dtype.itemsize))
+        threads.map(add, tile_bounds(kernel.n_samples, len(rows), itemsize, converted))
     return total
 
 

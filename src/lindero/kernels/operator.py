@@ -8,11 +8,14 @@ squared norms), so a block of kernel values costs one matrix product and one pas
     rbf        exp(−γ (‖x_i‖² + ‖z_j‖² − 2 G_ij))
     sigmoid    tanh(γ G + τ)
 
-This is the one place that knows whether a kernel is dense, sparse, precomputed or a callable.
+This is the one place that knows whether a kernel is dense, sparse, precomputed or a callable, and
+so one file.
 Solvers and models see only these verbs:
 
     diagonal()                   k(x_i, x_i)
+    largest()                    the largest |k(x, z)|
     rounding()                   the largest value that is rounded on the way to k(x, z)
+    error()                      what rounding does to k(x, z) in float64, at the most
     probe(rows)                  remember chosen training rows
     probe_of(Z)                  remember rows of new data
     block(probe, start, stop)    K(probe, samples start..stop), into a caller's buffer
@@ -37,17 +40,31 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 
 from lindero.errors import KernelError
 from lindero.kernels.products import DenseProducts, Probe, SparseProducts
-from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT, FINITE
+from lindero.runtime.arrays import Array, dense
+from lindero.runtime.compilation import EXACT, FINITE, compiled
 
 NAMED_KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
+#: Kernel values beyond this are refused: products of two of them must be finite.
+LARGEST_VALUE = 1e150
+
 #: The matrix over at most this many samples is computed once for all their subsets.
 SHARED_SAMPLES = 400
+
+#: What rounding in float64 may do to a kernel value, as a share of what is rounded on the way.
+ROUNDING_UNITS = 16 * 2.0**-53
+
+#: The same in extended precision, where the machine has one.
+EXTENDED_UNITS = 16 * float(np.finfo(np.longdouble).eps)
+
+#: Gaussian kernels whose exponents γ‖x‖² reach this take distances of near rows from differences.
+FINE_FROM = 1e5
+
+#: Work (rows × support vectors × features) up to which sums in extended precision are affordable.
+EXTENDED_WORK = 3e7
 
 _LOG2_E = 1.4426950408889634
 _LN_2 = 0.6931471805599453
@@ -102,7 +119,7 @@ def integer_power(values: Array, degree: int) -> None:
             base *= base
 
 
-@njit(cache=True, nogil=True, fastmath=FINITE, error_model="numpy")
+@compiled(FINITE, error_model="numpy")
 def gaussian_single(G, left, right, gamma, exponent):  # type: ignore[no-untyped-def]
     """G ← exp(−γ(left_i + right_j − 2 G_ij)) in float32; `exponent` is scratch, a row long."""
     one = np.float32(1.0)
@@ -130,7 +147,7 @@ def gaussian_single(G, left, right, gamma, exponent):  # type: ignore[no-untyped
             bits[j] += np.int32(exponent[j]) << np.int32(23)
 
 
-@njit(cache=True, nogil=True, fastmath=FINITE, error_model="numpy")
+@compiled(FINITE, error_model="numpy")
 def gaussian_double(G, left, right, gamma, exponent):  # type: ignore[no-untyped-def]
     """The same in float64."""
     scale = gamma * _LOG2_E
@@ -163,6 +180,23 @@ def gaussian_double(G, left, right, gamma, exponent):  # type: ignore[no-untyped
             bits[j] += np.int64(exponent[j]) << 52
 
 
+@compiled(EXACT, error_model="numpy")
+def put_distances(G, X, Z, left, right, gamma):  # type: ignore[no-untyped-def]
+    """G ← −½‖x_i − z_j‖², in which products of rows with squares of zero have all digits. Only
+    distances that make exp(−γ‖x_i − z_j‖²) more than nothing are computed from differences."""
+    for i in range(G.shape[0]):
+        for j in range(G.shape[1]):
+            both = left[i] + right[j]
+            distance = both - 2.0 * G[i, j]
+            # exp(−800) is nothing, also with what rounding may hide.
+            if gamma * (distance - 1e-14 * both) < 800.0:
+                distance = 0.0
+                for k in range(X.shape[1]):
+                    apart = X[i, k] - Z[j, k]
+                    distance += apart * apart
+            G[i, j] = -0.5 * distance
+
+
 # -- operators -------------------------------------------------------------------------------------
 
 
@@ -180,8 +214,24 @@ class KernelOperator(Protocol):
     def subset(self, rows: Array) -> KernelOperator: ...
     def astype(self, dtype: Any) -> KernelOperator: ...
 
-    def rounding(self) -> float:
+    def largest(self) -> float:
+        # Of positive semi-definite kernels, which most are, it is on the diagonal.
         return float(np.max(np.abs(self.diagonal()), initial=0.0))
+
+    def rounding(self) -> float:
+        return self.largest()
+
+    def error(self) -> float:
+        return ROUNDING_UNITS * self.largest()
+
+    def converted_bytes(self) -> int:
+        """Bytes into which each sample of a tile is converted first."""
+        return 0
+
+    def extended_sums(self, z: Array) -> tuple[Array, float] | None:
+        """K z in extended precision, from the data as they were given, and the error of one kernel
+        value in it; None where that is not to be had."""
+        return None
 
     def columns(self, probe: Probe, start: int, stop: int, out: Array) -> None:
         self.block(probe, start, stop, out.T)
@@ -245,13 +295,66 @@ class ProductKernel(KernelOperator):
             return np.ones(self.n_samples)
         return self.function.diagonal(self.products.squares.astype(np.float64))
 
+    @cached_property
+    def _exponent(self) -> float:
+        """γ‖x‖² of the longest row."""
+        return self.function.gamma * float(self.products.squares.max(initial=0.0))
+
+    @cached_property
+    def _fine(self) -> bool:
+        """Whether ‖x‖² + ‖z‖² − 2⟨x,z⟩ would lose digits that matter to exp(−γ‖x − z‖²)."""
+        dense = isinstance(self.products, DenseProducts) and self.dtype == np.float64
+        return self.function.name == "rbf" and dense and not self._exponent < FINE_FROM
+
     def rounding(self) -> float:
         if self.function.name != "rbf":
             return super().rounding()
         # The exponent is a difference of squares: what is lost there is lost in the value. Up to
         # eight, this is within the errors that the solvers reckon with anyway.
-        largest = float(self.products.squares.max(initial=0.0))
-        return max(1.0, self.function.gamma * largest / 8)
+        return max(1.0, self._exponent / 8)
+
+    def error(self) -> float:
+        function, shift = self.function, getattr(self.products, "shift", None)
+        # Rows relative to the origin have lost the digits that the origin has before theirs.
+        moved = 0.0 if shift is None else float(np.sqrt(shift @ shift))
+        longest = float(np.sqrt(self.products.squares.max(initial=0.0)))
+        if function.name == "linear":
+            return ROUNDING_UNITS * longest * (longest + moved)
+        if function.name == "rbf":
+            lost = np.sqrt(self._exponent) if self._fine else self._exponent
+            return ROUNDING_UNITS * float(1.0 + lost + np.sqrt(function.gamma) * moved)
+        inner = abs(function.gamma) * longest**2 + abs(function.coef0)
+        if function.name == "sigmoid":
+            return ROUNDING_UNITS * (1.0 + inner)
+        return float(ROUNDING_UNITS * max(1, function.degree) * inner**function.degree)
+
+    def extended_sums(self, z: Array) -> tuple[Array, float] | None:
+        rows, function = self.products.given(), self.function
+        support = np.flatnonzero(z)
+        work = float(self.n_samples) * max(1, len(support)) * rows.shape[1]
+        if work > EXTENDED_WORK or function.name == "sigmoid" or EXTENDED_UNITS >= ROUNDING_UNITS:
+            return None
+        X = dense(rows).astype(np.longdouble)
+        shift = getattr(self.products, "shift", None)
+        if shift is not None:
+            X -= shift
+        Z, c = X[support], z[support].astype(np.longdouble)
+        gamma, coef0 = np.longdouble(function.gamma), np.longdouble(function.coef0)
+        if function.name == "rbf":
+            total = np.zeros(self.n_samples, dtype=np.longdouble)
+            for x, weight in zip(Z, c, strict=True):
+                apart = X - x
+                total += weight * np.exp(-gamma * np.einsum("ij,ij->i", apart, apart))
+            return total, EXTENDED_UNITS
+        longest = np.einsum("ij,ij->i", X, X).max(initial=0.0)
+        if function.name == "linear":
+            return X @ (c @ Z), EXTENDED_UNITS * float(longest)
+        largest = float((abs(gamma) * longest + abs(coef0)) ** function.degree)
+        error = EXTENDED_UNITS * max(1, function.degree) * largest
+        return (gamma * (X @ Z.T) + coef0) ** function.degree @ c, error
+
+    def converted_bytes(self) -> int:
+        return self.products.converted_bytes()
 
     def probe(self, rows: Array) -> Probe:
         return self.products.probe(rows)
@@ -261,16 +364,33 @@ class ProductKernel(KernelOperator):
 
     def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
         self.products.block(probe, start, stop, out)
-        self.function.apply(out, probe.squares, self.products.squares[start:stop])
+        self._apply(out, probe, self._tile_probe(start, stop))
 
     def columns(self, probe: Probe, start: int, stop: int, out: Array) -> None:
         self.products.columns(probe, start, stop, out)
-        self.function.apply(out, self.products.squares[start:stop], probe.squares)
+        self._apply(out, self._tile_probe(start, stop), probe)
 
     def cross(self, probe: Probe, other: Probe) -> Array:
         values = self.products.cross(probe, other)
-        self.function.apply(values, probe.squares, other.squares)
+        self._apply(values, probe, other)
         return values
+
+    def _tile_probe(self, start: int, stop: int) -> Probe:
+        rows = None
+        if self._fine:
+            assert isinstance(self.products, DenseProducts)
+            rows = self.products.tile(start, stop)
+        return Probe(rows, self.products.squares[start:stop])
+
+    def _apply(self, products: Array, left: Probe, right: Probe) -> None:
+        """Turn inner products into kernel values, in place."""
+        if not self._fine:
+            self.function.apply(products, left.squares, right.squares)
+            return
+        gamma = self.function.gamma
+        put_distances(products, left.rows, right.rows, left.squares, right.squares, gamma)
+        nothing = np.zeros_like(left.squares), np.zeros_like(right.squares)
+        self.function.apply(products, *nothing)
 
     def matrix(self, rows: Array, width: int) -> Array:
         if self.whole is not None:
@@ -309,6 +429,20 @@ class PrecomputedKernel(KernelOperator):
     def diagonal(self) -> Array:
         diagonal: Array = self.given.diagonal()[self._original(slice(None))]
         return diagonal.astype(np.float64)
+
+    def largest(self) -> float:
+        # It need not be positive semi-definite.
+        return max(float(self.given.max(initial=0.0)), -float(self.given.min(initial=0.0)))
+
+    def error(self) -> float:
+        return 2.0**-53 * self.largest()  # of products with z alone
+
+    def extended_sums(self, z: Array) -> tuple[Array, float] | None:
+        if self.n_samples**2 > EXTENDED_WORK:
+            return None
+        all_rows = np.arange(self.n_samples)
+        matrix: Array = self.given[self._original(all_rows)[:, None], self._original(all_rows)]
+        return matrix.astype(np.longdouble) @ z.astype(np.longdouble), 0.0
 
     def probe(self, rows: Array) -> Probe:
         return Probe((self.given, self._original(rows)), np.zeros(len(rows), self.dtype))
@@ -359,8 +493,11 @@ class CallableKernel(KernelOperator):
                 f"The callable given as kernel returned values of type {values.dtype}; it must "
                 "return real numbers."
             )
-        if not np.isfinite(values).all():
-            raise KernelError("The callable given as kernel returned NaN or infinite values.")
+        if not np.abs(values).max(initial=0.0) <= LARGEST_VALUE:
+            raise KernelError(
+                "The callable given as kernel returned NaN, infinite values or values beyond "
+                f"{LARGEST_VALUE:.0e}."
+            )
         return values
 
     def diagonal(self) -> Array:
@@ -389,7 +526,7 @@ class CallableKernel(KernelOperator):
         return CallableKernel(self.X, self.function, dtype)
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def take_among(matrix, rows, width):  # type: ignore[no-untyped-def]
     """matrix[rows][:, rows], its columns padded with zeros to `width`."""
     block = np.zeros((rows.size, width), dtype=matrix.dtype)

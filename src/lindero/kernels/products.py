@@ -17,19 +17,26 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT, FAST
+from lindero.runtime.compilation import EXACT, FAST, compiled
 
 #: Converted copies up to this size are kept for the length of a fit; larger data are converted
 #: tile by tile (measured: 3 to 8 % slower with 50 features, a third with 400).
 COPY_LIMIT_BYTES = 96 * 2**20
 
+#: The same for copies of more than four times the size of the data.
+SWELLING_LIMIT_BYTES = 8 * 2**20
+
 #: Above this many features a dense probe of sparse data would not stay in the CPU's cache.
 DENSE_PROBE_FEATURES = 4096
 
-_TILE_ROWS = 4096
+#: SciPy's products take memory for every column. Above this many, those without an entry are left
+#: out first, where they are most of all.
+_MOST_COLUMNS = 2**21
+
+#: Numbers converted at once where only their squares are wanted.
+_TILE_NUMBERS = 2**20
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,10 @@ class DenseProducts:
         as_given = self.rows is None and self.shift is None and X.dtype == self.dtype
         if as_given and X.flags.c_contiguous:
             return X
-        fits = self.n_samples * self.n_features * self.dtype.itemsize <= COPY_LIMIT_BYTES
+        size = self.n_samples * self.n_features * self.dtype.itemsize
+        # Few bytes a number are to stay few; only sums from scratch would need more of many rows.
+        swells = self.dtype.itemsize > 4 * X.dtype.itemsize and size > SWELLING_LIMIT_BYTES
+        fits = size <= COPY_LIMIT_BYTES and not swells
         return self._convert(X if self.rows is None else X[self.rows]) if fits else None
 
     def _convert(self, rows: Any) -> Array:
@@ -88,10 +98,19 @@ class DenseProducts:
         """Rows as they were given, counted within the subset."""
         return self.source[rows if self.rows is None else self.rows[rows]]
 
-    def _tile(self, start: int, stop: int) -> Array:
+    def tile(self, start: int, stop: int) -> Array:
+        """Some rows, shifted and in the precision of the computation."""
         if self._ready is not None:
             return self._ready[start:stop]
         return self._convert(self._gather(slice(start, stop)))
+
+    def converted_bytes(self) -> int:
+        """Bytes that each row of a tile takes, where rows are converted a tile at a time."""
+        return 0 if self._ready is not None else self.n_features * self.dtype.itemsize
+
+    def given(self) -> Any:
+        """All rows as they were given."""
+        return self._gather(slice(None))
 
     @cached_property
     def squares(self) -> Array:
@@ -99,9 +118,10 @@ class DenseProducts:
         if self.whole is not None and self.whole._ready is not None:
             return np.asarray(self.whole.squares[self.rows])
         squares = np.empty(self.n_samples, dtype=self.dtype)
-        for start in range(0, self.n_samples, _TILE_ROWS):
-            tile = self._tile(start, start + _TILE_ROWS)
-            np.einsum("ij,ij->i", tile, tile, out=squares[start : start + _TILE_ROWS])
+        height = max(64, _TILE_NUMBERS // self.n_features)
+        for start in range(0, self.n_samples, height):
+            tile = self.tile(start, start + height)
+            np.einsum("ij,ij->i", tile, tile, out=squares[start : start + height])
         return squares
 
     def probe(self, rows: Array) -> Probe:
@@ -114,30 +134,30 @@ class DenseProducts:
         return Probe(rows, np.einsum("ij,ij->i", rows, rows))
 
     def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
-        np.dot(probe.rows, self._tile(start, stop).T, out=out)
+        np.dot(probe.rows, self.tile(start, stop).T, out=out)
 
     def columns(self, probe: Probe, start: int, stop: int, out: Array) -> None:
         """The block transposed."""
-        np.dot(self._tile(start, stop), probe.rows.T, out=out)
+        np.dot(self.tile(start, stop), probe.rows.T, out=out)
 
     def cross(self, probe: Probe, other: Probe) -> Array:
         return np.asarray(np.dot(probe.rows, other.rows.T))
 
     def fill_rows(self, out: Array) -> None:
         """out = all rows."""
-        out[...] = self._tile(0, self.n_samples)
+        out[...] = self.tile(0, self.n_samples)
 
     def times(self, theta: Array, start: int, stop: int, out: Array) -> None:
         """out = X[start:stop] θ."""
-        np.dot(self._tile(start, stop), theta, out=out)
+        np.dot(self.tile(start, stop), theta, out=out)
 
     def transposed_times(self, c: Array, start: int, stop: int, out: Array) -> None:
         """out = X[start:stop]ᵀ c, with c over these rows."""
-        np.dot(c, self._tile(start, stop), out=out)
+        np.dot(c, self.tile(start, stop), out=out)
 
     def add_weighted_gram(self, weights: Array, start: int, stop: int, out: Array) -> None:
         """out += Σ weights_i x̃_i x̃_iᵀ over these rows, x̃ = (x, 1); the lower triangle counts."""
-        rows = self._tile(start, stop)
+        rows = self.tile(start, stop)
         weighted = rows * weights[:, None]
         out[:-1, :-1] += rows.T @ weighted
         out[-1, :-1] += weighted.sum(axis=0)
@@ -146,6 +166,11 @@ class DenseProducts:
     def subset(self, rows: Array) -> DenseProducts:
         inner = rows if self.rows is None else self.rows[rows]
         return DenseProducts(self.source, self.dtype, self.shift, self.whole or self, inner)
+
+    def scale(self, factor: float) -> DenseProducts:
+        """Products between (shifted) rows times `factor`, in float64."""
+        exact = self.astype(np.float64)
+        return DenseProducts(exact.tile(0, self.n_samples) * factor, np.float64)
 
     def astype(self, dtype: Any) -> DenseProducts:
         """The same in another precision; made once, and for subsets shared with the whole."""
@@ -190,10 +215,34 @@ class SparseProducts:
         return more_data, more_indices, filled
 
     @cached_property
+    def _columns(self) -> Array | None:
+        """The columns that have entries, where most have none and there are very many."""
+        if self.n_features <= max(_MOST_COLUMNS, 8 * len(self.source.data)):
+            return None
+        return np.unique(self._arrays[1])
+
+    @cached_property
     def _matrix(self) -> sp.csr_array:
-        data, indices, _ = self._arrays
-        pointers = self.source.indptr.astype(np.int32 if len(data) < 2**31 else np.int64)
-        return sp.csr_array((data, indices, pointers), shape=self.source.shape)
+        return self._restrict(self, self._columns)
+
+    def _restrict(self, rows: SparseProducts, columns: Array | None) -> sp.csr_array:
+        """Rows without the entries in other columns than these, which are all where None."""
+        data, indices, pointers = rows._arrays
+        width = self.n_features
+        if columns is not None:
+            width = len(columns)
+            places = np.searchsorted(columns, indices)
+            kept = np.append(columns, -1)[places] == indices
+            ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(kept)])
+            data, indices, pointers = data[kept], places[kept].astype(np.int32), ends[pointers]
+        pointers = pointers.astype(np.int32 if len(data) < 2**31 else np.int64)
+        return sp.csr_array((data, indices, pointers), shape=(rows.n_samples, width))
+
+    def converted_bytes(self) -> int:
+        return 0
+
+    def given(self) -> Any:
+        return self.source
 
     @cached_property
     def squares(self) -> Array:
@@ -211,7 +260,7 @@ class SparseProducts:
     def probe_of(self, Z: Any) -> Probe:
         rows = SparseProducts(Z if sp.issparse(Z) else sp.csr_array(Z), self.dtype)
         if not self._dense_probe:
-            return Probe(rows._matrix, rows.squares)
+            return Probe(self._restrict(rows, self._columns), rows.squares)
         return rows.probe(np.arange(rows.n_samples))
 
     def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
@@ -254,6 +303,9 @@ class SparseProducts:
     def subset(self, rows: Array) -> SparseProducts:
         return SparseProducts(self.source[rows], self.dtype)
 
+    def scale(self, factor: float) -> SparseProducts:
+        return SparseProducts(self.source.astype(np.float64) * factor, np.float64)
+
     def astype(self, dtype: Any) -> SparseProducts:
         return self if dtype == self.dtype else SparseProducts(self.source, dtype)
 
@@ -264,7 +316,7 @@ def _working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float32) if small or dtype == np.float32 else np.dtype(np.float64)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def sparse_squares(data, indices, indptr, out):  # type: ignore[no-untyped-def]
     """out_i = Σ_k x_ik²."""
     for i in range(out.size):
@@ -274,7 +326,7 @@ def sparse_squares(data, indices, indptr, out):  # type: ignore[no-untyped-def]
         out[i] = total
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def spread_rows(data, indices, indptr, rows, out):  # type: ignore[no-untyped-def]
     """out[k, r] = entry k of row rows_r; `out` comes filled with zeros."""
     for r in range(rows.size):
@@ -282,7 +334,7 @@ def spread_rows(data, indices, indptr, rows, out):  # type: ignore[no-untyped-de
             out[indices[k], r] = data[k]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def sparse_products(data, indices, indptr, start, stop, probe, out):  # type: ignore[no-untyped-def]
     """out[r, j − start] = Σ_k x_jk · probe[k, r] for samples j of a CSR matrix.
 
@@ -326,7 +378,7 @@ def sparse_products(data, indices, indptr, start, stop, probe, out):  # type: ig
                 out[r, at + g] = group[g, r]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def sparse_columns(data, indices, indptr, start, stop, probe, out):  # type: ignore[no-untyped-def]
     """out[j − start, r] = Σ_k x_jk · probe[k, r], for rows of a multiple of four entries."""
     width = probe.shape[1]
@@ -358,7 +410,7 @@ def sparse_columns(data, indices, indptr, start, stop, probe, out):  # type: ign
                 total[r] += a * p[r] + b * q[r] + c * s[r] + d * t[r]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def sparse_times(data, indices, indptr, start, stop, theta, out):  # type: ignore[no-untyped-def]
     """out_i = Σ_k x_ik θ_k."""
     for i in range(start, stop):
@@ -368,7 +420,7 @@ def sparse_times(data, indices, indptr, start, stop, theta, out):  # type: ignor
         out[i - start] = total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def sparse_transposed_times(data, indices, indptr, start, stop, c, out):  # type: ignore[no-untyped-def]
     """out_k += Σ_i c_i x_ik."""
     for i in range(start, stop):
@@ -376,7 +428,7 @@ def sparse_transposed_times(data, indices, indptr, start, stop, c, out):  # type
             out[indices[k]] += c[i - start] * data[k]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def sparse_weighted_gram(data, indices, indptr, start, stop, weights, out):  # type: ignore[no-untyped-def]
     """Lower triangle of out += Σ_i weights_i x̃_i x̃_iᵀ, x̃ = (x, 1)."""
     last = out.shape[0] - 1

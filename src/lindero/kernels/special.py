@@ -1,4 +1,4 @@
-"""Kernels over things derived from samples: matrices at hand, and pairs of samples.
+"""Kernels over things derived from samples: matrices at hand, pairs of samples, other units.
 
 A search over kernels and folds asks for the kernel matrix of the same rows again and again. With
 G_ij = ⟨x_i, x_j⟩ of all rows kept (`RowMatrix`), that of a fold is a gather and one pass
@@ -19,7 +19,6 @@ import threading
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from lindero.kernels.blocks import kernel_tile, tile_bounds
 from lindero.kernels.operator import (
@@ -33,7 +32,7 @@ from lindero.kernels.operator import (
 )
 from lindero.kernels.products import Probe
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT
+from lindero.runtime.compilation import EXACT, compiled
 from lindero.runtime.threads import TileThreads
 
 # -- matrices at hand ------------------------------------------------------------------------------
@@ -130,7 +129,7 @@ class MatrixKernel(KernelOperator):
         return self._in_other_precision
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def gather_tile(matrix, rows, start, out):  # type: ignore[no-untyped-def]
     """out = matrix[rows, start : start + width of out]."""
     for i in range(rows.size):
@@ -139,7 +138,7 @@ def gather_tile(matrix, rows, start, out):  # type: ignore[no-untyped-def]
             out[i, j] = source[start + j]
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def gather(matrix, rows, columns, out):  # type: ignore[no-untyped-def]
     """out = matrix[rows][:, columns]."""
     for i in range(rows.size):
@@ -155,6 +154,65 @@ def side_by_side(n_rows: int, n_training_rows: int, megabytes: float, at_most: i
     # Its matrix, that in single precision, and a system of (nearly) all its variables.
     each = 3 * _NUMBER_BYTES * n_training_rows**2
     return max(0, min(at_most, int(left // each)))
+
+
+# -- other units -----------------------------------------------------------------------------------
+
+
+class ScaledKernel(KernelOperator):
+    """`base` divided by `unit`. Always in float64, which holds what `base` has."""
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, base: KernelOperator, unit: float) -> None:
+        self.base = base.astype(np.float64)
+        self.unit = unit
+        self.n_samples = base.n_samples
+
+    def diagonal(self) -> Array:
+        return self.base.diagonal() / self.unit
+
+    def largest(self) -> float:
+        return self.base.largest() / self.unit
+
+    def rounding(self) -> float:
+        return np.inf  # in float32: there it is not to be had
+
+    def error(self) -> float:
+        return self.base.error() / self.unit
+
+    def extended_sums(self, z: Array) -> tuple[Array, float] | None:
+        known = self.base.extended_sums(z)
+        return None if known is None else (known[0] / self.unit, known[1] / self.unit)
+
+    def probe(self, rows: Array) -> Probe:
+        return self.base.probe(rows)
+
+    def probe_of(self, Z: Any) -> Probe:
+        return self.base.probe_of(Z)
+
+    def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
+        self.base.block(probe, start, stop, out)
+        out /= self.unit
+
+    def cross(self, probe: Probe, other: Probe) -> Array:
+        return self.base.cross(probe, other) / self.unit
+
+    def matrix(self, rows: Array, width: int) -> Array:
+        return self.base.matrix(rows, width) / self.unit
+
+    def subset(self, rows: Array) -> ScaledKernel:
+        return ScaledKernel(self.base.subset(rows), self.unit)
+
+    def astype(self, dtype: Any) -> ScaledKernel:
+        return self
+
+
+def scale_kernel(kernel: KernelOperator, unit: float) -> KernelOperator:
+    """The kernel divided by `unit`, a power of 4. Linear ones stay linear."""
+    if isinstance(kernel, ProductKernel) and kernel.function.name == "linear":
+        return ProductKernel(kernel.products.scale(1.0 / np.sqrt(unit)), kernel.function)
+    return ScaledKernel(kernel, unit)
 
 
 # -- pairs of samples ------------------------------------------------------------------------------
@@ -249,7 +307,7 @@ class PairKernel(KernelOperator):
         return self if base is self.base else PairKernel(base, self.left, self.right)
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def column_differences(over, left, right, out):  # type: ignore[no-untyped-def]
     """out[r, c] = over[r, left_c] − over[r, right_c]."""
     for r in range(over.shape[0]):

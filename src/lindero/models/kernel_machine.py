@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from lindero.kernels.operator import KernelOperator
+from lindero.kernels.products import Probe
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
 
@@ -48,15 +49,15 @@ class KernelMachine:
             height = max(1, min(most, -(-n_rows // threads.n_threads)))
 
             def work(start: int) -> None:
-                chunk = Z[start : start + height]
-                values[start : start + height] = self._evaluate(chunk) + self.intercepts
+                probe = self.kernel.probe_of(Z[start : start + height])
+                _require_finite(probe, start)
+                values[start : start + height] = self._evaluate(probe) + self.intercepts
 
             threads.map(work, range(0, n_rows, height))
         return values
 
-    def _evaluate(self, chunk: Any) -> Array:
+    def _evaluate(self, probe: Probe) -> Array:
         """Σ_j c_kj k(·, x_j) over each group of support vectors, then put together."""
-        probe = self.kernel.probe_of(chunk)
         width = max(256, _TILE_VALUES // max(1, len(probe)))
         sums = []
         for first, last in groups_of(self.kernel.n_samples, self.group_sizes):
@@ -68,6 +69,16 @@ class KernelMachine:
                 total += self.coefficients[:, start:stop] @ tile
             sums.append(total.T)
         return outputs_of(sums)
+
+
+def _require_finite(probe: Probe, start: int) -> None:
+    """Refuse rows whose squared norms overflow; `start` is the number of the first."""
+    overflowing = np.flatnonzero(~np.isfinite(probe.squares))
+    if len(overflowing):
+        raise ValueError(
+            f"Row {start + overflowing[0]} holds values too large to compute a kernel with: their "
+            "squares overflow. Scale the features as those of the training data."
+        )
 
 
 def groups_of(n_vectors: int, group_sizes: tuple[int, ...] | None) -> list[tuple[int, int]]:
@@ -89,3 +100,17 @@ def linear_weights(vectors: Any, coefficients: Array, group_sizes: tuple[int, ..
     groups = groups_of(vectors.shape[0], group_sizes)
     sums = [vectors[a:b].T.astype(np.float64) @ coefficients[:, a:b].T for a, b in groups]
     return np.ascontiguousarray(outputs_of(sums).T)
+
+
+def linear_values(Z: Any, weights: Array, intercepts: Array) -> Array:
+    """w_k·z + b_k for each row of Z: (n_rows, n_outputs)."""
+    values = np.empty((Z.shape[0], len(intercepts)))
+    height = max(1, _TILE_VALUES // max(1, Z.shape[1]))
+    with TileThreads(1 if Z.shape[0] <= height else None) as threads:
+
+        def work(start: int) -> None:
+            rows = slice(start, start + height)
+            values[rows] = Z[rows] @ weights.T + intercepts
+
+        threads.map(work, range(0, Z.shape[0], height))
+    return values

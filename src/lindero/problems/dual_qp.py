@@ -22,28 +22,38 @@ The duality gap is Σ a_i r_i + u_i max(0, −r_i), a sum of non-negative terms.
 a violated constraint would cost an infinite primal; there the model is first scaled up by the least
 t ≥ 1 that meets all of them.
 
+Units. With K' = K/κ, u' = κu and δ' = κδ, z' = κz has the same v, so solvers may have kernel
+values of any size they like (`in_units`). Objective values are then κ times as large.
+
+Rounding. A kernel value is known to `kernel.error()`, so each v to Σ|z_j| times that. Where it is
+not small beside what is asked, the gap is computed once more in extended precision; where that
+cannot be done, the gap is only known to that accuracy, and the judgement says so.
+
 Nothing here knows how a solution was found: the judge is not the player.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from lindero.errors import SolverError
 from lindero.kernels.blocks import kernel_product
 from lindero.kernels.operator import KernelOperator
+from lindero.kernels.special import scale_kernel
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT
+from lindero.runtime.compilation import EXACT, compiled
 from lindero.runtime.threads import TileThreads
 
 #: Share of its upper bound by which a coefficient may miss it, and share of the largest
 #: coefficient below which one is nothing.
 ROUNDING = 1e-12
 NOTHING = 1e-15
+
+#: The largest finite bound in other units.
+_LARGEST_BOUND = 1e60
 
 
 @dataclass(frozen=True)
@@ -54,6 +64,8 @@ class Judgement:
     primal: float
     dual: float
     infeasibility: float
+    #: What rounding of kernel values may add to the KKT gap, at the most.
+    accuracy: float = 0.0
 
     @property
     def duality_gap(self) -> float:
@@ -182,6 +194,30 @@ class DualQP:
         u = self.u
         return bool(self.starts_at_zero and u.min(initial=1.0) > 0 and u.max(initial=0.0) < np.inf)
 
+    def in_units(self, unit: float) -> DualQP:
+        """The problem with the kernel divided by `unit`, and z multiplied by it."""
+        u, delta = self.u * unit, np.asarray(self.delta) * unit
+        if self.starts_at_zero:
+            # Finite bounds stay finite: nothing in double precision reaches them.
+            u = np.where(np.isinf(self.u), np.inf, np.minimum(u, _LARGEST_BOUND))
+        kernel = scale_kernel(self.kernel, unit)
+        return replace(self, kernel=kernel, u=u, delta=delta if self.group_sizes else float(delta))
+
+    def certify(self, a: Array, bias: Any, wanted: float, f: Array | None = None) -> Judgement:
+        """The judgement of `a` and `bias` as they are, to an accuracy of a tenth of the gap that is
+        `wanted` wherever that can be had. `f` is K z, where that was computed from scratch."""
+        z = self.at_samples(self.s * a)
+        size = float(np.abs(z).sum())
+        accuracy = 2.0 * size * float(self.kernel.error()) if size else 0.0
+        extended = self.kernel.extended_sums(z) if accuracy > 0.1 * wanted else None
+        if extended is None:
+            return replace(self.judge(a, f, bias), accuracy=accuracy)
+        sums, error = extended
+        middle = sums.mean()
+        moved = np.asarray(sums - middle, dtype=np.float64)
+        judgement = self._judge(float(z @ sums), self.scores(moved), a, bias + float(middle))
+        return replace(judgement, accuracy=2.0 * size * error)
+
     def judge(self, a: Array, f: Array | None = None, bias: Any = None) -> Judgement:
         """Objective values, gaps and feasibility of `a`; f = K z is recomputed unless given."""
         if f is None:
@@ -189,7 +225,9 @@ class DualQP:
         if bias is None:
             bias = self.bias(a, f)
         quadratic = float(self.at_samples(self.s * a) @ f)
-        v = self.scores(f)
+        return self._judge(quadratic, self.scores(f), a, bias)
+
+    def _judge(self, quadratic: float, v: Array, a: Array, bias: Any) -> Judgement:
         if self.group_sizes is None:
             return Judgement(
                 *judge_point(quadratic, v, a, self.s, self.p, self.u, self.delta, bias)
@@ -243,7 +281,7 @@ def upper_bounds(C: float, weights: Array) -> Array:
 # -- the conditions, compiled: small problems are judged by the thousand --------------------------
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT)
+@compiled(EXACT)
 def gap_between(least, most):  # type: ignore[no-untyped-def]
     """The KKT gap; infinite where values are not numbers, so that no comparison takes it for 0."""
     gap = most - least
@@ -252,7 +290,7 @@ def gap_between(least, most):  # type: ignore[no-untyped-def]
     return max(0.0, gap)
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def centred_gap(v, z, lower, upper, group_of, middles):  # type: ignore[no-untyped-def]
     """The largest KKT gap of a group; `middles` receives the middle between the extremes of each,
     which is what its v is to be compared with."""
@@ -281,7 +319,7 @@ def centred_gap(v, z, lower, upper, group_of, middles):  # type: ignore[no-untyp
     return gap
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def snap_to_bounds(a, u):  # type: ignore[no-untyped-def]
     """`a` with coefficients within rounding of a bound put exactly on it."""
     most = 0.0
@@ -296,7 +334,7 @@ def snap_to_bounds(a, u):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def bias_at(v, a, s, u):  # type: ignore[no-untyped-def]
     """−mean of v over the free variables; without any, the middle of what KKT leaves open."""
     total, n_free = 0.0, 0
@@ -316,7 +354,7 @@ def bias_at(v, a, s, u):  # type: ignore[no-untyped-def]
     return -least if np.isinf(most) else -0.5 * (least + most)
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def primal_value(quadratic, v, s, p, u, delta, bias):  # type: ignore[no-untyped-def]
     """½ zᵀKz + bδ + losses, of the model scaled up until it meets all constraints of infinite u."""
     scale = 1.0
@@ -335,7 +373,7 @@ def primal_value(quadratic, v, s, p, u, delta, bias):  # type: ignore[no-untyped
     return 0.5 * scale**2 * quadratic + scale * bias * delta + losses
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def judge_point(quadratic, v, a, s, p, u, delta, bias):  # type: ignore[no-untyped-def]
     """KKT gap, primal and dual objective, and infeasibility."""
     least, most = np.inf, -np.inf

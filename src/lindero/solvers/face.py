@@ -24,9 +24,8 @@ Compiled as a whole: for some dozen variables a library call would take longer t
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from lindero.runtime.compilation import EXACT, FAST
+from lindero.runtime.compilation import EXACT, FAST, compiled
 
 #: Cuts before the point reached is taken as it is.
 MOST_CUTS = 50
@@ -35,7 +34,7 @@ MOST_CUTS = 50
 SINGULAR = 1e-12
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False, error_model="numpy")
+@compiled(FAST, error_model="numpy")
 def solve_on_face(K, z, v, lower, upper, group_of, n_groups):  # type: ignore[no-untyped-def]
     """Move z, in place, to the optimum of its face or of a smaller one met on the way.
 
@@ -89,7 +88,7 @@ def solve_on_face(K, z, v, lower, upper, group_of, n_groups):  # type: ignore[no
             return
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False, error_model="numpy")
+@compiled(FAST, error_model="numpy")
 def move_dependent(  # type: ignore[no-untyped-def]
     U, ordered, rank, z, v, lower, upper, group_of, n_groups
 ):
@@ -139,7 +138,7 @@ def move_dependent(  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def keep_sums(w, ordered, rank, group_of, own, n_groups):  # type: ignore[no-untyped-def]
     """Make w sum to 1 over the group `own` and to 0 over others. It does so to a share of SINGULAR
     only, which long moves would make felt: sums that are fixed would change."""
@@ -154,7 +153,7 @@ def keep_sums(w, ordered, rank, group_of, own, n_groups):  # type: ignore[no-unt
                 w[k] -= excess / members
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def inside(z, lower, upper):  # type: ignore[no-untyped-def]
     """Positions of the free variables. (Plain loops compile in a fraction of the time of NumPy's
     functions, and the time to the first fit is a feature.)"""
@@ -167,7 +166,7 @@ def inside(z, lower, upper):  # type: ignore[no-untyped-def]
     return found[:count]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False, error_model="numpy")
+@compiled(FAST, error_model="numpy")
 def face_step(U, moving, v, group_of, n_groups):  # type: ignore[no-untyped-def]
     """Δz of the system above, for the variables of the factor U."""
     rank = moving.size
@@ -197,7 +196,7 @@ def face_step(U, moving, v, group_of, n_groups):  # type: ignore[no-untyped-def]
     return right
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False, error_model="numpy")
+@compiled(EXACT, error_model="numpy")
 def eliminate(system):  # type: ignore[no-untyped-def]
     """x of A x = b with system = [A b], A positive semi-definite; 0 where a row of A is nothing
     (a group without free variables)."""
@@ -219,7 +218,7 @@ def eliminate(system):  # type: ignore[no-untyped-def]
     return x
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False, error_model="numpy")
+@compiled(FAST, error_model="numpy")
 def pivoted_cholesky(U, least_pivot):  # type: ignore[no-untyped-def]
     """Overwrite the upper triangle of a matrix A with U, UᵀU = A[order][:, order], up to its rank.
 
@@ -256,7 +255,7 @@ def pivoted_cholesky(U, least_pivot):  # type: ignore[no-untyped-def]
     return order, m
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False, error_model="numpy")
+@compiled(FAST, error_model="numpy")
 def triangular_solve(U, b):  # type: ignore[no-untyped-def]
     """b ← (UᵀU)⁻¹ b, with the leading part of U that has the size of b."""
     m = b.size

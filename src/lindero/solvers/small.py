@@ -21,17 +21,16 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import njit
 from scipy.linalg import lapack
 
 from lindero.kernels.operator import KernelFunction, KernelOperator, ProductKernel
 from lindero.kernels.products import DenseProducts
 from lindero.problems.dual_qp import DualQP, centred_gap
-from lindero.runtime.compilation import EXACT, FAST
+from lindero.runtime.compilation import EXACT, FAST, compiled
 from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.face import inside, solve_on_face
 from lindero.solvers.interior_point import InteriorPointSolver
-from lindero.solvers.smo import LANES, smo_block
+from lindero.solvers.smo import LANES, LARGEST_SCORE, longest_step, smo_block
 from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
 
 #: Problems up to this size are taken as small.
@@ -45,6 +44,12 @@ _MOST_NUMBERS = 3_000
 
 #: Rounds after the gap is within tol, in each of which it must be halved to go on.
 _POLISHING_ROUNDS = 10
+
+#: Steps of SMO after which a problem of this size is given up.
+MOST_STEPS = 10_000_000
+
+#: Calls without a smaller gap after which it is given up where rounding hides the objective.
+_IDLE_CALLS = 20
 
 #: Rounds between two looks at the clock.
 _ROUNDS_AT_ONCE = 5
@@ -139,9 +144,10 @@ class OneBlockSolver(Solver):
         rows = np.arange(len(z)) if problem.sample_of is None else problem.sample_of
         with single_threaded_blas:
             K = problem.kernel.astype(np.float64).matrix(rows, -(-len(z) // LANES) * LANES)
-        group_of = problem.group_of
+        group_of, most = problem.group_of, problem.kernel.largest()
         n_iter, status, blurred = 0, None, False
-        gap = np.inf
+        gap = best = np.inf
+        idle = 0
         if limits.callback is not None:  # the only one who would look at it
             gap = problem.judge(problem.s * z).kkt_gap
         try:
@@ -151,16 +157,20 @@ class OneBlockSolver(Solver):
                 if status is None:
                     taken, gap, settled, blurred = descend(
                         K, problem.q, z, problem.lower, problem.upper, group_of,
-                        problem.n_groups, self.tol, self.rounds or _ROUNDS_AT_ONCE,
+                        problem.n_groups, self.tol, most, self.rounds or _ROUNDS_AT_ONCE,
                         limits.steps_left(n_iter, 2**30),
                     )  # fmt: skip
                     n_iter += taken
+                    idle = 0 if gap < 0.9 * best else idle + 1
+                    best = min(best, gap)
                     if gap <= self.tol:
                         status = Status.OPTIMAL
                     elif settled:
                         status = Status.PRECISION
                     elif self.rounds:
                         status = Status.ITERATION_LIMIT
+                    elif n_iter >= MOST_STEPS or (blurred and idle >= _IDLE_CALLS):
+                        status = Status.STALLED
         except KeyboardInterrupt:
             limits.interrupt()
             status = Status.INTERRUPTED
@@ -175,12 +185,14 @@ class OneBlockSolver(Solver):
         return Solution(a, f, bias, status, n_iter, time.perf_counter() - begun)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False, error_model="numpy")
-def descend(K, q, z, lower, upper, group_of, n_groups, tol, rounds, steps_left):  # type: ignore[no-untyped-def]
+@compiled(FAST, error_model="numpy")
+def descend(  # type: ignore[no-untyped-def]
+    K, q, z, lower, upper, group_of, n_groups, tol, most, rounds, steps_left
+):
     """Rounds of SMO steps and faces on z, in place, until it is exact or rounds or steps run out.
 
-    Returns the SMO steps taken, the KKT gap, whether nothing more can be gained, and whether sums
-    K z were too large to tell.
+    `most` is the largest |K_ij|. Returns the SMO steps taken, the KKT gap, whether nothing more can
+    be gained, and whether sums K z were too large to tell.
     """
     n = z.size
     diagonal = np.empty(n)
@@ -207,10 +219,11 @@ def descend(K, q, z, lower, upper, group_of, n_groups, tol, rounds, steps_left):
         burst = min(max(100, 2 * n, n_free * n_free // 8), steps_left - steps)
         scores = np.empty(n)
         for i in range(n):
-            scores[i] = v[i] - middles[group_of[i]]
+            centred = v[i] - middles[group_of[i]]
+            scores[i] = min(max(centred, -LARGEST_SCORE), LARGEST_SCORE)
         taken = smo_block(
             K, diagonal, z, lower, upper, group_of, n_groups, scores, min(0.5 * tol, 0.1 * gap),
-            0.0, floor, burst,
+            0.0, floor, longest_step(most), burst,
         )  # fmt: skip
         steps += taken
         before = value
@@ -251,7 +264,7 @@ def descend(K, q, z, lower, upper, group_of, n_groups, tol, rounds, steps_left):
     return steps, gap, settled or first - value <= 1e-14 * abs(value), blurred
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def noise_of(z, largest):  # type: ignore[no-untyped-def]
     """What rounding does to a sum K z, at the most."""
     size = 0.0
@@ -260,14 +273,14 @@ def noise_of(z, largest):  # type: ignore[no-untyped-def]
     return 1e-15 * (1.0 + largest * size)
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def put(source, target):  # type: ignore[no-untyped-def]
     """target ← source."""
     for i in range(source.size):
         target[i] = source[i]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def block_scores(K, q, z):  # type: ignore[no-untyped-def]
     """v = K z + q, for a symmetric K with padded columns."""
     v = q.copy()
@@ -280,7 +293,7 @@ def block_scores(K, q, z):  # type: ignore[no-untyped-def]
     return v
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def objective(z, v, q):  # type: ignore[no-untyped-def]
     """½ zᵀK z + qᵀz, from v = K z + q."""
     total = 0.0

@@ -12,37 +12,61 @@ largest guaranteed gain (v_j − v_i)²/η (second-order choice of Fan, Chen and
 Where variables lie in groups with a sum each, both are of one group, and the groups take turns.
 
 Each step is two passes over the block: one updates v and finds i, one finds j. Blocked variables
-carry a penalty of ±BARRIER instead of a branch. Arrays are padded to whole lanes and seen as
+carry a penalty of ±∞ instead of a branch. Arrays are padded to whole lanes and seen as
 (blocks) × LANES, and the best value so far is kept per lane: LLVM turns that into vector code where
 it leaves a plain search for a minimum scalar. The position is looked up in the best lane only.
+
+Every position found is a block times LANES plus a lane, so it lies in the padded arrays whatever
+the numbers are; whether it is one of the n variables is checked before it is used. Numbers stay
+finite, too: kernel values of at most 2^60 (`Solver.solve` scales others), scores of at most
+`LARGEST_SCORE`, and no step that could add more than that to a score.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from lindero.runtime.compilation import EXACT, FAST, FINITE
+from lindero.runtime.compilation import EXACT, FAST, FINITE, compiled
 
-#: Added to v of a variable that cannot move: larger than any v, small enough for float32.
-BARRIER = 1e30
+#: Scores v beyond this are not believed; float32 holds the sum of many of them.
+LARGEST_SCORE = 1e30
 
 #: Columns of the kernel block are padded to a multiple of this.
 LANES = 64
 
 
-@njit(cache=True, nogil=True, fastmath=FINITE, boundscheck=False, error_model="numpy")
+@compiled(EXACT, error_model="numpy")
+def longest_step(largest):  # type: ignore[no-untyped-def]
+    """The longest step that is taken where `largest` is the largest |K_ij|: ten thousand such add
+    no more than LARGEST_SCORE to a score."""
+    return 5e-5 * LARGEST_SCORE / max(largest, 1e-300)
+
+
+@compiled(FINITE, error_model="numpy")
 def smo_block(  # type: ignore[no-untyped-def]
-    K, diagonal, z, lower, upper, group_of, n_groups, scores, tol, shrink_to, floor, max_iter
+    K,
+    diagonal,
+    z,
+    lower,
+    upper,
+    group_of,
+    n_groups,
+    scores,
+    tol,
+    shrink_to,
+    floor,
+    longest,
+    max_iter,
 ):
     """Optimise the block in place until its own gaps are max(tol, shrink_to · first gap).
 
-    Returns the number of steps taken. `floor` is the least curvature η that is believed. K (with
-    padded columns), `diagonal` and `scores` share one precision; z and its bounds are always
-    float64, so that Σ z does not drift.
+    Returns the number of steps taken. `floor` is the least curvature η that is believed, `longest`
+    the longest step: where a longer one is due, the block is left as it is. K (with padded
+    columns), `diagonal` and `scores` share one precision; z and its bounds are always float64, so
+    that Σ z does not drift.
     """
     real = scores.dtype.type
-    barrier, zero, two = real(BARRIER), real(0.0), real(2.0)
+    barrier, zero, two = real(np.inf), real(0.0), real(2.0)
     n = z.size
     blocks = K.shape[1] // LANES
     K = K.reshape(K.shape[0], blocks, LANES)
@@ -115,7 +139,7 @@ def smo_block(  # type: ignore[no-untyped-def]
                 lane = k
             most = max(most, lane_most[k])
         gap = most - least
-        if iteration < n_groups:
+        if iteration < n_groups and gap > zero:
             target = max(target, shrink_to * gap)
         if gap <= target:
             step = zero
@@ -127,7 +151,7 @@ def smo_block(  # type: ignore[no-untyped-def]
             continue
         satisfied = 0
         at = 0
-        best = -barrier
+        best = zero
         for b in range(blocks):
             excess = max(v[b, lane] + fall[b, lane] - least, zero)
             gain = excess * excess / max(Kii + d[b, lane] - two * Ki[b, lane], floor)
@@ -136,11 +160,17 @@ def smo_block(  # type: ignore[no-untyped-def]
                 at = b
         j = at * LANES + lane
 
+        if j >= n:  # no gain anywhere: numbers beyond what floats hold
+            j, step, steps = i, zero, iteration
+            break
         # the step, cut at the box; a variable that reaches its bound is put exactly on it
         curvature = max(Kii + d[at, lane] - two * Ki[at, lane], floor)
         room_i = upper[i] - z[i]
         room_j = z[j] - lower[j]
         length = min(np.float64((v[at, lane] - least) / curvature), min(room_i, room_j))
+        if not length <= longest:
+            step, steps = zero, iteration
+            break
         z[i] = upper[i] if length >= room_i else z[i] + length
         z[j] = lower[j] if length >= room_j else z[j] - length
         step = real(length)
@@ -157,7 +187,7 @@ def smo_block(  # type: ignore[no-untyped-def]
     return steps
 
 
-@njit(cache=True, nogil=True, fastmath=EXACT, boundscheck=False)
+@compiled(EXACT)
 def heights(v, z, lower, upper, group_of, middles, rising, falling):  # type: ignore[no-untyped-def]
     """Fill v − middle where z can rise (else +∞) and middle − v where it can fall (else +∞), with
     the middle of its group for each: the least of either violate optimality most."""
@@ -167,7 +197,7 @@ def heights(v, z, lower, upper, group_of, middles, rising, falling):  # type: ig
         falling[t] = -value if z[t] > lower[t] else np.inf
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, boundscheck=False)
+@compiled(FAST)
 def add_rows(values, rows, coefficients, start, stop, total):  # type: ignore[no-untyped-def]
     """total += Σ_r coefficients_r · values[rows_r, start:stop], summed in float64: errors of rows
     in float32 average out, those of long sums in float32 would not."""

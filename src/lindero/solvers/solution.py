@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -23,7 +24,23 @@ class Status(Enum):
     INTERRUPTED = "Interrupted before the KKT gap was within tol."
     CALLBACK = "Stopped by the callback before the KKT gap was within tol."
     PRECISION = "Stopped where rounding in double precision hides any further progress."
+    STALLED = "Stopped after many steps without progress before the KKT gap was within tol."
+    UNPROVEN = (
+        "The KKT gap is within tol as far as double precision tells, but kernel values are rounded "
+        "by more than that."
+    )
 
+    def certify(self, judgement: Judgement, tol: float) -> Status:
+        """The status that a judgement leaves of one that a solver found."""
+        if self not in (Status.OPTIMAL, Status.PRECISION, Status.STALLED):
+            return self
+        if not judgement.kkt_gap <= tol:
+            return Status.PRECISION if self is Status.OPTIMAL else self
+        return Status.OPTIMAL if judgement.accuracy <= tol else Status.UNPROVEN
+
+
+#: Kernels whose largest value is between these are solved as they are.
+LEAST_KERNEL, MOST_KERNEL = 2.0**-60, 2.0**60
 
 _UNFINISHED = tuple(status.value for status in Status if status is not Status.OPTIMAL)
 
@@ -96,6 +113,12 @@ class Limits:
         rest.max_iter = None if self.max_iter is None else self.max_iter - spent
         return rest
 
+    @property
+    def expired(self) -> bool:
+        """Whether the time is up."""
+        spent = time.perf_counter() - self._started
+        return self.time_limit is not None and spent > self.time_limit
+
     def steps_left(self, n_iter: int, at_most: int) -> int:
         return at_most if self.max_iter is None else max(0, min(at_most, self.max_iter - n_iter))
 
@@ -107,7 +130,7 @@ class Limits:
                     self._stop.reason = Status.CALLBACK
         if self._stop.reason is not None:
             return self._stop.reason
-        if self.time_limit is not None and time.perf_counter() - self._started > self.time_limit:
+        if self.expired:
             return Status.TIME_LIMIT
         if self.max_iter is not None and report.n_iter >= self.max_iter:
             return Status.ITERATION_LIMIT
@@ -158,8 +181,16 @@ class Solver:
         number: int = 0,
     ) -> Solution:
         """The solution. `start` is an earlier one to go on from, `number` the problem's place among
-        those of a fit, for progress reports."""
-        return self._solve(problem, start, limits or Limits(), number)
+        those of a fit, for progress reports. Kernels of extreme size are solved in other units."""
+        limits = limits or Limits()
+        largest = problem.kernel.largest()
+        if largest == 0.0 or LEAST_KERNEL <= largest <= MOST_KERNEL:
+            return self._solve(problem, start, limits, number)
+        unit = 4.0 ** math.floor(math.log(largest, 4.0))
+        if start is not None:
+            start = replace(start, a=start.a * unit, interior=None)
+        solution = self._solve(problem.in_units(unit), start, limits, number)
+        return replace(solution, a=solution.a / unit, interior=None)
 
     def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         raise NotImplementedError
@@ -188,6 +219,8 @@ class Certificate:
         Why the solver stopped, in words.
     parts : tuple of Certificate
         One per problem, empty when there is only one.
+    accuracy : float
+        What rounding of kernel values may add to `kkt_gap`, at the most.
     """
 
     kkt_gap: float
@@ -198,6 +231,7 @@ class Certificate:
     seconds: float
     status: str
     parts: tuple[Certificate, ...] = field(default=(), repr=False)
+    accuracy: float = 0.0
 
     @property
     def duality_gap(self) -> float:
@@ -206,7 +240,7 @@ class Certificate:
     def __str__(self) -> str:
         lines = [
             self.status,
-            f"KKT gap      {self.kkt_gap:.3g}",
+            f"KKT gap      {self.kkt_gap:.3g}" + self._rounding(),
             f"objective    between {self.dual:.9g} (dual) and {self.primal:.9g} (primal)",
             f"duality gap  {self.duality_gap:.3g}",
             f"steps        {self.n_iter} in {self.seconds:.3g} s",
@@ -214,6 +248,10 @@ class Certificate:
         if self.parts:
             lines.append(f"problems     {len(self.parts)}, one certificate each in parts")
         return "\n".join(lines)
+
+    def _rounding(self) -> str:
+        known = self.accuracy <= 0.1 * self.kkt_gap or self.accuracy < 1e-9
+        return "" if known else f" (rounding may add {self.accuracy:.1g})"
 
     @classmethod
     def of(cls, judgement: Judgement, n_iter: int, seconds: float, status: str) -> Certificate:
@@ -224,10 +262,12 @@ class Certificate:
         """One certificate for several problems; its status is that of the worst of them."""
         if len(parts) == 1:
             return replace(parts[0], seconds=seconds)
-        worst = max(parts, key=lambda part: (part.infeasibility > 1e-6, part.kkt_gap))
+        worst = max(
+            parts, key=lambda part: (part.infeasibility > 1e-6, part.kkt_gap + part.accuracy)
+        )
         unfinished = [part for part in parts if part.status in _UNFINISHED]
         return cls(
-            kkt_gap=worst.kkt_gap,
+            kkt_gap=max(part.kkt_gap for part in parts),
             primal=sum(part.primal for part in parts),
             dual=sum(part.dual for part in parts),
             infeasibility=max(part.infeasibility for part in parts),
@@ -235,4 +275,5 @@ class Certificate:
             seconds=seconds,
             status=unfinished[0].status if unfinished else worst.status,
             parts=tuple(parts),
+            accuracy=max(part.accuracy for part in parts),
         )

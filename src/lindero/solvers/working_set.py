@@ -34,7 +34,7 @@ from lindero.kernels.operator import KernelOperator
 from lindero.problems.dual_qp import DualQP, centred_gap
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
-from lindero.solvers.smo import LANES, add_rows, heights, smo_block
+from lindero.solvers.smo import LANES, LARGEST_SCORE, add_rows, heights, longest_step, smo_block
 from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
 
 #: From this size on kernel rows are computed in float32.
@@ -52,6 +52,9 @@ SINGLE_ROUNDING = 8 * 2.0**-24
 
 #: Above this, one coefficient of 1 blurs the gap by as much as it matters: rows in float64 then.
 MOST_BLUR = 1e-2
+
+#: Steps over which the objective must fall.
+MOST_STEPS = 10_000_000
 
 #: Samples of the problem that finds a start; none is looked for in less than four times as many.
 COARSE_SAMPLES = 1_000
@@ -105,6 +108,7 @@ class _Descent:
         self.state = (np.zeros(problem.n_variables), np.zeros(problem.kernel.n_samples))
         self._moved = 0.0  # Σ‖Δz‖² since f was last exact
         self._exact_gap = np.inf
+        self._looked_at, self._objective = 0, np.inf  # n_iter at the last look, and what was seen
         self._use(np.float32 if problem.n_variables > SINGLE_PRECISION_FROM else np.float64)
         if self._single and not SINGLE_ROUNDING * self._rounded <= MOST_BLUR:
             self._use(np.float64)
@@ -126,9 +130,10 @@ class _Descent:
 
     def run(self, limits: Limits, number: int, begun: float) -> Status:
         """Improve until the gap is within tol or a limit is reached; z and f stay consistent."""
+        problem = self.problem
         try:
             while True:
-                v = self.problem.scores(self.f)
+                v = problem.scores(self.f)
                 gap = self._look_at(v)
                 # What float32 may have done to f since it was last exact.
                 rounding = SINGLE_ROUNDING * self._rounded * self._moved**0.5
@@ -136,7 +141,14 @@ class _Descent:
                     self._sharpen(gap)
                     continue
                 if gap <= self.tol - rounding:
-                    return Status.OPTIMAL
+                    if self._moved == 0.0:
+                        return Status.OPTIMAL
+                    # The last word has a sum computed from scratch, of the point as it will be.
+                    self.state = (problem.s * problem.snap(problem.s * self.z), self.f)
+                    self._refresh()
+                    continue
+                if self._is_stalled(v):
+                    return Status.STALLED
                 seconds = time.perf_counter() - begun
                 reason = limits.check(Progress(self.n_iter, gap, self.tol, seconds, number))
                 if reason is not None:
@@ -148,6 +160,14 @@ class _Descent:
         except KeyboardInterrupt:
             limits.interrupt()
             return Status.INTERRUPTED
+
+    def _is_stalled(self, v: Array) -> bool:
+        """Whether the objective has not fallen over the last MOST_STEPS."""
+        if self.n_iter < self._looked_at + MOST_STEPS:
+            return False
+        before, self._looked_at = self._objective, self.n_iter
+        self._objective = 0.5 * float(self.z @ (v + self.problem.q))
+        return not self._objective < before - 1e-10 * abs(before)
 
     def _look_at(self, v: Array) -> float:
         """The KKT gap; who violates optimality how much is left in `_rising` and `_falling`."""
@@ -174,13 +194,14 @@ class _Descent:
         """Compute kernel rows in this precision from now on."""
         self.kernel: KernelOperator = self.problem.kernel.astype(dtype)
         diagonal = self.kernel.diagonal()
-        self._largest = float(np.max(np.abs(diagonal), initial=0.0))
+        largest = self.kernel.largest()
+        self._longest = longest_step(largest)
         self._rounded = self.kernel.rounding() if dtype == np.float32 else 0.0
         if self.problem.sample_of is not None:
             diagonal = diagonal[self.problem.sample_of]
         self._diagonal = diagonal.astype(dtype)
         believed = 2.0**-20 if dtype == np.float32 else 1e-14
-        self._floor = dtype(max(believed * self._largest, np.finfo(dtype).tiny))
+        self._floor = dtype(max(believed * largest, np.finfo(dtype).tiny))
         self._cache = RowCache(self.kernel.n_samples, dtype, self.cache_size)
         self._set = np.empty(0, dtype=np.int64)
         self._block = np.empty((0, 0), dtype=dtype)
@@ -193,7 +214,8 @@ class _Descent:
         after = before.copy()
         # Scores are small near the optimum once centred, where float32 has bits to spare.
         groups = self._group_of[chosen]
-        scores = (v[chosen] - self._middles[groups]).astype(dtype)
+        centred = v[chosen] - self._middles[groups]
+        scores = np.clip(centred, -LARGEST_SCORE, LARGEST_SCORE).astype(dtype)
         self.n_iter += smo_block(
             self._block,
             self._diagonal[chosen],
@@ -206,6 +228,7 @@ class _Descent:
             dtype(0.5 * self.tol),
             dtype(INNER_SHARE),
             self._floor,
+            self._longest,
             limits.steps_left(self.n_iter, INNER_STEPS),
         )
         self.statistics["outer"] += 1

@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lindero.errors import NotSeparableError, warn_user
 from lindero.kernels.operator import KernelFunction, KernelOperator, kernel_operator, origin
-from lindero.models.kernel_machine import KernelMachine, linear_weights
+from lindero.models.kernel_machine import KernelMachine, linear_values, linear_weights
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.formulation import Formulation, KernelExpansion, Task
 from lindero.runtime.arrays import Array, dense
@@ -66,8 +66,9 @@ _CHECKED_VECTORS = 200
 #: Solutions without a sample start so near to their ends that `tol` itself would be met at once.
 _SHARE_OF_TOL = 1e-3
 
-#: The problem and the solution of each task, and the function it stands for.
-Solved = list[tuple[DualQP, Solution]]
+#: The problem and the solution of each task, and the function it stands for. There is no problem
+#: where time was up before its turn came: stating those of very many classes takes long by itself.
+Solved = list[tuple[DualQP | None, Solution]]
 Functions = list[KernelExpansion]
 
 
@@ -183,14 +184,18 @@ def fit_machines(
     turns: TaskTurns | None = None,
 ) -> list[Solved]:
     """Solve each task at each point of a path, stated only when its turn comes: for a plain fit
-    there is one point, for a search one for each C. After an interruption the tasks left get the
-    zero solution, so that what was solved is not lost."""
+    there is one point, for a search one for each C. After an interruption, or when time is up,
+    the tasks left get the zero solution, so that what was solved is not lost."""
     first, tasks = path[0], path[0].tasks
     kernels = (turns.kernels if turns else None) or first.kernels()
     solved: list[Solved] = [[] for _ in tasks]
 
     def work(number: int, n_threads: int | None, share: float) -> None:
-        task, kernel, steps = tasks[number], kernels(tasks[number]), solved[number]
+        task, steps = tasks[number], solved[number]
+        if limits.expired and not turns:
+            steps.append((None, _UNTRIED))
+            return
+        kernel = kernels(task)
         solver = make_solver(tol=tol, cache_size=cache_size * share, n_threads=n_threads)
         for training in path:
             problem = training.state(kernel, task)
@@ -243,12 +248,13 @@ def fit_machines(
 
 
 def _go_on(
-    problem: DualQP, old: DualQP, solution: Solution, solver: Solver, limits: Limits
+    problem: DualQP, old: DualQP | None, solution: Solution, solver: Solver, limits: Limits
 ) -> Solution:
     """From the solution of one problem of a path to that of the next, whose bounds are larger.
     Coefficients at their bound are put to the new one, as most rows inside the margin stay there;
     the free ones then restore the sum. Where no bound acts, the solution is one for all larger
     bounds, with the same bias and the same gap: the rest of the path costs nothing, exactly."""
+    assert old is not None
     at_bound = (solution.a >= old.u) & (old.u > 0)
     if solution.status is Status.OPTIMAL and not at_bound.any():
         return replace(solution, n_iter=0, seconds=0.0)
@@ -262,34 +268,49 @@ def _nothing(problem: DualQP) -> Solution:
     return Solution(a, f, bias, Status.INTERRUPTED, 0, 0.0)
 
 
+_UNTRIED = Solution(np.empty(0), np.empty(0), 0.0, Status.TIME_LIMIT, 0, 0.0)
+
+
 # -- certificates ---------------------------------------------------------------------------------
 
 
-def certify_solutions(solved: Solved, seconds: float) -> Certificate:
-    """What the problems of a fit say of their solutions, from the solvers' final states."""
+def certify_solutions(solved: Solved, tol: float) -> tuple[Solved, list[Certificate]]:
+    """What the problems of a fit say of their solutions; and these, with the statuses that are left
+    of those that solvers found."""
+    certified: Solved = []
     parts = []
     for problem, solution in solved:
-        judgement = problem.judge(solution.a, solution.f, solution.bias)
+        if problem is None:
+            parts.append(_UNKNOWN)
+            certified.append((problem, solution))
+            continue
+        judgement = problem.certify(solution.a, solution.bias, tol, solution.f)
         # Of a problem never begun, whose zeros are not feasible, the gap is not known.
         if not problem.starts_at_zero and not solution.a.any():
             judgement = replace(judgement, kkt_gap=float("inf"))
-        n_iter, status = solution.n_iter, solution.status.value
-        parts.append(Certificate.of(judgement, n_iter, solution.seconds, status))
-    return Certificate.join(parts, seconds)
+        status = solution.status.certify(judgement, tol)
+        parts.append(Certificate.of(judgement, solution.n_iter, solution.seconds, status.value))
+        certified.append((problem, replace(solution, status=status)))
+    return certified, parts
+
+
+_UNKNOWN = Certificate(np.inf, np.inf, -np.inf, 0.0, 0, 0.0, Status.TIME_LIMIT.value)
 
 
 def certify_from_scratch(
     problem: DualQP, a: Array, bias: Any, n_iter: int, tol: float
 ) -> Certificate:
-    """What a problem says of dual variables and a bias, in double precision."""
-    judgement = problem.judge(a, bias=bias)
+    """What a problem says of dual variables and a bias."""
+    judgement = problem.certify(a, bias, tol)
     if judgement.infeasibility > 1e-6 * max(1.0, float(a.max(initial=0.0))):
         found = "the coefficients break a constraint."
     elif judgement.kkt_gap > tol:
         found = "the KKT gap is above tol (are these the rows, labels and weights given to fit?)."
+    elif judgement.accuracy > tol:
+        found = "the KKT gap is within tol, but kernel values are rounded by more than that."
     else:
         found = "the KKT gap is within tol."
-    return Certificate.of(judgement, n_iter, 0.0, "Recomputed in double precision: " + found)
+    return Certificate.of(judgement, n_iter, 0.0, "Recomputed from scratch: " + found)
 
 
 # -- estimators -----------------------------------------------------------------------------------
@@ -404,8 +425,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         with self._reporting() as callback:
             limits = self._limits(callback, len(training.tasks))
             [solved] = fit_machines([training], make_solver, tol, self.cache_size, limits, starts)
+        solved, parts = certify_solutions(solved, tol)
         functions = adopt_solutions(self, training, solved)
-        self.certificate_ = certify_solutions(solved, time.perf_counter() - begun)
+        self.certificate_ = Certificate.join(parts, time.perf_counter() - begun)
         n_unfinished = sum(solution.status is not Status.OPTIMAL for _, solution in solved)
         if n_unfinished and not limits.interrupted:
             self._warn_unfinished(training, n_unfinished)
@@ -428,7 +450,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     def _warn_unfinished(self, training: TrainingSet, n_unfinished: int) -> None:
         certificate, n_machines = self.certificate_, len(training.tasks)
         which = f" ({n_unfinished} of {n_machines} machines)" if n_machines > 1 else ""
-        if certificate.status == Status.PRECISION.value:
+        if certificate.status in (Status.PRECISION.value, Status.UNPROVEN.value):
             scale_free = training.formulation.scale_free  # and so without a C
             advice = "Raise tol." if scale_free else "Lower C, or raise tol."
         else:
@@ -451,7 +473,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             return machines.known[1]
         X = read_new_table(self, X)
         if machines.weights is not None:
-            return np.asarray(X @ machines.weights.T + self.intercept_, dtype=np.float64)
+            return linear_values(X, machines.weights, self.intercept_)
         vectors, function = self.support_vectors_, machines.function
         if function.name == "precomputed":
             X = vectors = X[:, self.support_]
@@ -693,8 +715,13 @@ def leave_one_out(self: KernelEstimator, X: Any, y: Any, sample_weight: Any = No
 def adopt_solutions(estimator: KernelEstimator, training: TrainingSet, solved: Solved) -> Functions:
     """Set the attributes that solutions of all tasks determine; the functions they stand for."""
     formulation = training.formulation
-    functions = [formulation.recover(*pair, estimator.tol) for pair in solved]
     X, tasks, codes = training.X, training.tasks, training.codes
+    functions = [
+        KernelExpansion(np.zeros(len(task.rows)), 0.0)
+        if problem is None
+        else formulation.recover(problem, solution, estimator.tol)
+        for task, (problem, solution) in zip(tasks, solved, strict=True)
+    ]
     n_support = None
     if len(tasks) == 1:
         coefficients = functions[0].coefficients
@@ -729,6 +756,8 @@ def adopt_solutions(estimator: KernelEstimator, training: TrainingSet, solved: S
     estimator.fit_status_ = int(any(s.status is not Status.OPTIMAL for _, s in solved))
     bounded = np.zeros(X.shape[0], dtype=bool)
     for task, (problem, solution) in zip(tasks, solved, strict=True):
+        if problem is None:
+            continue
         at_bound = solution.a >= problem.u  # u > 0 for the rows of a task
         if problem.sample_of is not None:
             at_bound = problem.sample_of[at_bound]
@@ -757,7 +786,9 @@ def adopt_machines(
     estimator.support_vectors_ = np.empty((0, 0)) if precomputed else vectors
     estimator.dual_coef_ = sp.csr_array(coefficients) if sp.issparse(vectors) else coefficients
     if machines.function.name == "linear":
-        weights = linear_weights(vectors, coefficients, machines.group_sizes)
+        # Coefficients sum to zero, so the origin does not matter but for rounding.
+        around = vectors if shift is None else vectors - shift
+        weights = linear_weights(around, coefficients, machines.group_sizes)
         machines = replace(machines, weights=weights)
         intercepts = intercepts - machines.shift_biases(shift)
     estimator.intercept_ = intercepts
@@ -868,6 +899,6 @@ def import_state(estimator: KernelEstimator, state: dict[str, Any]) -> None:
 
 
 def find_kernel(estimator: Any) -> KernelFunction | None:
-    """The kernel of a fitted machine, with the numbers of its fit; None if it is not of lindero."""
+    """The kernel of a fitted machine of lindero, with the numbers of its fit; else None."""
     kernel = getattr(estimator, "__lindero_kernel__", None)
-    return None if kernel is None else kernel()
+    return None if kernel is None or not hasattr(estimator, "n_features_in_") else kernel()

@@ -7,7 +7,7 @@ class is positive, as in scikit-learn.)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -57,8 +57,9 @@ def join_machines(
     place = np.empty(len(codes), dtype=np.intp)
     place[support] = np.arange(len(support))
     joined = np.zeros((n_classes - 1 if scheme == "ovo" else len(tasks), len(support)))
+    lines_of = _find_lines(n_classes, scheme)
     for k, (task, inside) in enumerate(zip(tasks, held, strict=True)):
-        lines = _lines(k, task.targets[inside], n_classes, scheme)
+        lines = lines_of(k, task.targets[inside])
         joined[lines, place[task.rows[inside]]] = expansions[k][inside]
     return support, joined
 
@@ -75,23 +76,30 @@ def take_apart(
     place = np.full(n_rows, -1)
     place[support] = np.arange(len(support))
     expansions = []
+    lines_of = _find_lines(n_classes, scheme)
     for k, task in enumerate(tasks):
         columns = place[task.rows]
         held = columns >= 0
         coefficients = np.zeros(len(task.rows))
-        lines = _lines(k, task.targets[held], n_classes, scheme)
+        lines = lines_of(k, task.targets[held])
         coefficients[held] = joined[lines, columns[held]]
         expansions.append(coefficients)
     return expansions
 
 
-def _lines(machine: int, signs: Array, n_classes: int, scheme: str) -> Array | int:
-    """The row of the joined coefficients where samples of these signs have that of a machine."""
+def _find_lines(n_classes: int, scheme: str) -> Callable[[int, Array], Array | int]:
+    """A function that gives the row of the joined coefficients where samples of these signs have
+    that of a machine."""
     if scheme == "ovr":
-        return machine
-    i, j = list(combinations(range(n_classes), 2))[machine]
-    # a sample of class i keeps its coefficient against j in row j − 1, and j's in row i
-    return np.where(signs > 0, j - 1, i)
+        return lambda machine, signs: machine
+    pairs = list(combinations(range(n_classes), 2))
+
+    def find(machine: int, signs: Array) -> Array:
+        i, j = pairs[machine]
+        # a sample of class i keeps its coefficient against j in row j − 1, and j's in row i
+        return np.where(signs > 0, j - 1, i)
+
+    return find
 
 
 def shape_decisions(values: Array, n_classes: int, scheme: str, shape: str) -> Array:

@@ -202,6 +202,8 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         self.rho_ = np.array([f.width for f in functions]) * _mean_weight(training.weights)
         unknown = 0
         for problem, solution in solved:
+            if problem is None:
+                continue
             bias, rho = margin_of(solution.bias)
             gap = problem.judge(solution.a, solution.f, solution.bias).kkt_gap
             least = max(gap, _NO_MARGIN * (1.0 + abs(bias)))

@@ -31,7 +31,7 @@ from lindero.problems.formulation import Formulation, Task
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import available_threads, single_threaded_blas
 from lindero.solvers.choose import GeneralSolver
-from lindero.solvers.solution import Limits
+from lindero.solvers.solution import Certificate, Limits
 from lindero.solvers.wrappers import PathSolver
 from lindero.svm.fitting import (
     SIDE_BY_SIDE_ROWS,
@@ -148,8 +148,9 @@ def fit_path(
     for C, point, machines in zip(Cs, path, solved, strict=True):
         model = set_point(fold.template, C, gamma)
         model.__dict__.update(fold.attributes, n_features_in_=fold.X_train.shape[1])
+        machines, parts = certify_solutions(machines, settings.tol)
         functions = adopt_solutions(model, point, machines)
-        model.certificate_ = certify_solutions(machines, sum(s.seconds for _, s in machines))
+        model.certificate_ = Certificate.join(parts, sum(part.seconds for part in parts))
         if matrix is not None:
             z = np.zeros((len(fold.train), len(functions)))
             for k, (task, function) in enumerate(zip(point.tasks, functions, strict=True)):
