@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo pictures test test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-bayes bench-tm bench-clustering bench-data clean clean-compiled
+.PHONY: help demo pictures test test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-bayes bench-tm bench-clustering bench-data fuzz clean clean-compiled
 
 help:
 	@echo "make demo   install, then lindero demo: compare, follow, forget; a page in demo/"
@@ -12,6 +12,7 @@ help:
 	@echo "make test   install, run the tests"
 	@echo "make lint   ruff, mypy, import-linter"
 	@echo "make test-lowest  the same with the lowest versions that pyproject.toml promises"
+	@echo "make fuzz   play cases that nobody would make on purpose, for an hour or ARGS=\"--minutes 5\""
 	@echo "make dist   build wheel and sdist, check them, try the wheel"
 	@echo "make bench  measure SVC against scikit-learn, LIBSVM and scikit-learn-intelex"
 	@echo "            (bench-family, -ranking, -search, -incremental, -adaptive, -bayes, -tm,"
@@ -43,6 +44,9 @@ test-lowest:
 	$(VENV)-lowest/bin/uv pip compile -q --resolution lowest-direct --extra plot pyproject.toml -o $(VENV)-lowest/lowest.txt
 	$(VENV)-lowest/bin/uv pip install -q --python $(VENV)-lowest/bin/python -c $(VENV)-lowest/lowest.txt -e ".[plot,test]"
 	$(VENV)-lowest/bin/python -m pytest -n 2 --dist worksteal $(ARGS)
+
+fuzz: $(VENV)/made-plot+test
+	$(BIN)/python -m tests.fuzz $(or $(ARGS),--minutes 60)
 
 lint: $(VENV)/made-plot+test lint-types lint-imports
 	$(BIN)/ruff check .

@@ -24,6 +24,9 @@ import lindero
 
 PACKAGE = Path(lindero.__file__).parent
 
+#: Left out of walks: which call of a function compiles it is not for a reader to follow.
+COMPILATION = str(PACKAGE / "runtime" / "compilation.py")
+
 
 # -- files and importers --------------------------------------------------------------------------
 
@@ -76,7 +79,7 @@ def trace(call):
 
     def watch(frame, event, _):
         code = frame.f_code
-        inside = code.co_filename.startswith(str(PACKAGE))
+        inside = code.co_filename.startswith(str(PACKAGE)) and code.co_filename != COMPILATION
         if event == "call" and inside and code.co_name != "<module>":
             entered.setdefault(code.co_filename, code.co_qualname)
 

@@ -1,6 +1,7 @@
 """Every public estimator can be saved, and every attribute it has is checked when it is loaded."""
 
 import inspect
+import rlcompleter
 
 import pytest
 from sklearn.base import BaseEstimator
@@ -75,3 +76,14 @@ def test_every_machine_by_name_can_be_saved(name, tmp_path):
     machine = lindero.evaluation.make_machine(name, {})
     save(machine, tmp_path / "model.lin")
     assert repr(load(tmp_path / "model.lin")) == repr(machine)
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+def test_every_name_of_a_fitted_estimator_can_be_asked_for(case):
+    """Tab completion asks for all that `dir` lists, and takes an AttributeError for an answer."""
+    estimator = case.made()
+    names = [*dir(estimator), *(name for kind in type(estimator).__mro__ for name in vars(kind))]
+    for name in names:
+        getattr(estimator, name, None)
+    completer = rlcompleter.Completer({"estimator": estimator})
+    assert completer.complete("estimator.fi", 0).startswith("estimator.fit")
