@@ -496,14 +496,14 @@ def _too_large(X: Any, function: KernelFunction, largest: float) -> str:
     if function.name == "precomputed":
         return f"The kernel matrix holds values up to {largest:.0e}: divide it by a constant."
     if sp.issparse(X):
-        columns = np.asarray(abs(X).max(axis=0).todense()).ravel()
+        column = int(X.tocsr().indices[np.abs(X.tocsr().data).argmax()])
     else:
-        columns = np.maximum(np.abs(X.max(axis=0)), np.abs(X.min(axis=0)))
+        column = int(np.maximum(np.abs(X.max(axis=0)), np.abs(X.min(axis=0))).argmax())
     advice = "Scale the features first (sklearn.preprocessing.StandardScaler)"
     if function.name == "poly":
         advice += ", or lower degree or gamma"
     return (
-        f"Kernel values of these data are too large to compute with: column {columns.argmax()} "
+        f"Kernel values of these data are too large to compute with: column {column} "
         f"holds values up to {largest:.1e}. {advice}."
     )
 

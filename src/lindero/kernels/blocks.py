@@ -81,6 +81,17 @@ def kernel_product(kernel: KernelOperator, z: Array, threads: TileThreads) -> Ar
     return total
 
 
+def exact_sums(kernel: KernelOperator, z: Array, rows: Array) -> Array:
+    """K z at some rows."""
+    support = np.flatnonzero(z)
+    probe, total = kernel.probe(rows), np.zeros(len(rows))
+    height = max(64, min(_PROBE_ROWS, TILE_BYTES // max(1, kernel.converted_bytes())))
+    for first in range(0, len(support), height):
+        others = support[first : first + height]
+        total += kernel.cross(probe, kernel.probe(others)) @ z[others]
+    return total
+
+
 class RowCache:
     """Slots for at most `megabytes` of rows of a kernel; the least recently used go first. Memory
     is reserved, not touched: the operating system hands pages out as rows are written."""

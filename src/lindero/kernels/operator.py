@@ -205,6 +205,7 @@ class KernelOperator(Protocol):
 
     n_samples: int
     dtype: np.dtype[Any]
+    _known_largest: float | None = None
 
     def diagonal(self) -> Array: ...
     def probe(self, rows: Array) -> Probe: ...
@@ -215,6 +216,12 @@ class KernelOperator(Protocol):
     def astype(self, dtype: Any) -> KernelOperator: ...
 
     def largest(self) -> float:
+        # Kept: every solver that hands a problem on asks for it.
+        if self._known_largest is None:
+            self._known_largest = self._find_largest()
+        return self._known_largest
+
+    def _find_largest(self) -> float:
         # Of positive semi-definite kernels, which most are, it is on the diagonal.
         return float(np.max(np.abs(self.diagonal()), initial=0.0))
 
@@ -295,6 +302,9 @@ class ProductKernel(KernelOperator):
             return np.ones(self.n_samples)
         return self.function.diagonal(self.products.squares.astype(np.float64))
 
+    def _find_largest(self) -> float:
+        return 1.0 if self.function.name in ("rbf", "sigmoid") else super()._find_largest()
+
     @cached_property
     def _exponent(self) -> float:
         """γ‖x‖² of the longest row."""
@@ -314,6 +324,10 @@ class ProductKernel(KernelOperator):
         return max(1.0, self._exponent / 8)
 
     def error(self) -> float:
+        return self._error
+
+    @cached_property
+    def _error(self) -> float:
         function, shift = self.function, getattr(self.products, "shift", None)
         # Rows relative to the origin have lost the digits that the origin has before theirs.
         moved = 0.0 if shift is None else float(np.sqrt(shift @ shift))
@@ -417,9 +431,16 @@ class ProductKernel(KernelOperator):
 class PrecomputedKernel(KernelOperator):
     """A kernel given as its matrix; `samples` are the rows and columns in use (None: all)."""
 
-    def __init__(self, matrix: Array, dtype: Any, samples: Array | None = None) -> None:
+    def __init__(
+        self,
+        matrix: Array,
+        dtype: Any,
+        samples: Array | None = None,
+        whole: PrecomputedKernel | None = None,
+    ) -> None:
         self.given = matrix
         self.samples = samples
+        self.whole = whole
         self.n_samples = matrix.shape[1] if samples is None else len(samples)
         self.dtype = np.dtype(dtype)
 
@@ -430,8 +451,10 @@ class PrecomputedKernel(KernelOperator):
         diagonal: Array = self.given.diagonal()[self._original(slice(None))]
         return diagonal.astype(np.float64)
 
-    def largest(self) -> float:
-        # It need not be positive semi-definite.
+    def _find_largest(self) -> float:
+        # It need not be positive semi-definite. Subsets ask the whole, which looks once.
+        if self.whole is not None:
+            return self.whole.largest()
         return max(float(self.given.max(initial=0.0)), -float(self.given.min(initial=0.0)))
 
     def error(self) -> float:
@@ -461,10 +484,10 @@ class PrecomputedKernel(KernelOperator):
         return np.ascontiguousarray(matrix[rows[:, None], columns], dtype=self.dtype)
 
     def subset(self, rows: Array) -> PrecomputedKernel:
-        return PrecomputedKernel(self.given, self.dtype, self._original(rows))
+        return PrecomputedKernel(self.given, self.dtype, self._original(rows), self.whole or self)
 
     def astype(self, dtype: Any) -> PrecomputedKernel:
-        return PrecomputedKernel(self.given, dtype, self.samples)
+        return PrecomputedKernel(self.given, dtype, self.samples, self.whole or self)
 
 
 class CallableKernel(KernelOperator):

@@ -118,7 +118,7 @@ class DenseProducts:
         if self.whole is not None and self.whole._ready is not None:
             return np.asarray(self.whole.squares[self.rows])
         squares = np.empty(self.n_samples, dtype=self.dtype)
-        height = max(64, _TILE_NUMBERS // self.n_features)
+        height = max(64, _TILE_NUMBERS // max(1, self.n_features))
         for start in range(0, self.n_samples, height):
             tile = self.tile(start, start + height)
             np.einsum("ij,ij->i", tile, tile, out=squares[start : start + height])

@@ -172,7 +172,7 @@ class ScaledKernel(KernelOperator):
     def diagonal(self) -> Array:
         return self.base.diagonal() / self.unit
 
-    def largest(self) -> float:
+    def _find_largest(self) -> float:
         return self.base.largest() / self.unit
 
     def rounding(self) -> float:

@@ -24,6 +24,9 @@ from lindero.runtime.threads import TileThreads
 #: Kernel values computed at once by each thread: some 2 MB, which stay in cache.
 _TILE_VALUES = 2**18
 
+#: Products of fewer numbers are not worth a second thread, to BLAS itself neither.
+_ONE_THREAD_NUMBERS = 4096
+
 #: Rows evaluated at once. Sparse ones are spread out first, side by side: not a power of two of
 #: them, since values 4096 bytes apart get in each other's way in the CPU's cache.
 _MOST_ROWS = 256
@@ -104,6 +107,8 @@ def linear_weights(vectors: Any, coefficients: Array, group_sizes: tuple[int, ..
 
 def linear_values(Z: Any, weights: Array, intercepts: Array) -> Array:
     """w_k·z + b_k for each row of Z: (n_rows, n_outputs)."""
+    if Z.shape[0] * Z.shape[1] < _ONE_THREAD_NUMBERS:
+        return np.asarray(Z @ weights.T + intercepts, dtype=np.float64)
     values = np.empty((Z.shape[0], len(intercepts)))
     height = max(1, _TILE_VALUES // max(1, Z.shape[1]))
     with TileThreads(1 if Z.shape[0] <= height else None) as threads:

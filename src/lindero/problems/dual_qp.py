@@ -203,45 +203,53 @@ class DualQP:
         kernel = scale_kernel(self.kernel, unit)
         return replace(self, kernel=kernel, u=u, delta=delta if self.group_sizes else float(delta))
 
-    def certify(self, a: Array, bias: Any, wanted: float, f: Array | None = None) -> Judgement:
+    def certify(
+        self, a: Array, bias: Any, wanted: float, f: Array | None = None, blur: float = 0.0
+    ) -> Judgement:
         """The judgement of `a` and `bias` as they are, to an accuracy of a tenth of the gap that is
-        `wanted` wherever that can be had. `f` is K z, where that was computed from scratch."""
-        z = self.at_samples(self.s * a)
-        size = float(np.abs(z).sum())
-        accuracy = 2.0 * size * float(self.kernel.error()) if size else 0.0
-        extended = self.kernel.extended_sums(z) if accuracy > 0.1 * wanted else None
+        `wanted` wherever that can be had. `f` is K z, off by no more than `blur` as far as known,
+        and computed from scratch if not given."""
+        size = float(a.sum())
+        accuracy = 2.0 * size * self.kernel.error() if size else 0.0
+        z = extended = None
+        if accuracy > 0.1 * wanted:
+            z = self.at_samples(self.s * a)
+            extended = self.kernel.extended_sums(z)
         if extended is None:
-            return replace(self.judge(a, f, bias), accuracy=accuracy)
+            return self.judge(a, f, bias, accuracy + 2.0 * blur)
         sums, error = extended
         middle = sums.mean()
         moved = np.asarray(sums - middle, dtype=np.float64)
-        judgement = self._judge(float(z @ sums), self.scores(moved), a, bias + float(middle))
-        return replace(judgement, accuracy=2.0 * size * error)
+        accuracy, shifted = 2.0 * size * error, bias + float(middle)
+        return self._judge(float(z @ sums), self.scores(moved), a, shifted, accuracy)
 
-    def judge(self, a: Array, f: Array | None = None, bias: Any = None) -> Judgement:
+    def judge(
+        self, a: Array, f: Array | None = None, bias: Any = None, accuracy: float = 0.0
+    ) -> Judgement:
         """Objective values, gaps and feasibility of `a`; f = K z is recomputed unless given."""
         if f is None:
             f = self.kernel_sums(a)
         if bias is None:
             bias = self.bias(a, f)
         quadratic = float(self.at_samples(self.s * a) @ f)
-        return self._judge(quadratic, self.scores(f), a, bias)
+        return self._judge(quadratic, self.scores(f), a, bias, accuracy)
 
-    def _judge(self, quadratic: float, v: Array, a: Array, bias: Any) -> Judgement:
+    def _judge(self, quadratic: float, v: Array, a: Array, bias: Any, accuracy: float) -> Judgement:
         if self.group_sizes is None:
-            return Judgement(
-                *judge_point(quadratic, v, a, self.s, self.p, self.u, self.delta, bias)
-            )
+            found = judge_point(quadratic, v, a, self.s, self.p, self.u, self.delta, bias)
+            gap, primal, dual, outside = found
+            return Judgement(gap, primal, dual, outside, accuracy)
         parts = [
             judge_point(0.0, v[m], a[m], self.s[m], self.p[m], self.u[m], delta, bias[g])
             for g, (m, delta) in enumerate(self.groups)
         ]
-        gaps, primals, duals, outside = zip(*parts, strict=True)
+        gaps, primals, duals, sides = zip(*parts, strict=True)
         return Judgement(
             kkt_gap=max(gaps),
             primal=0.5 * quadratic + sum(primals),
             dual=-0.5 * quadratic + sum(duals),
-            infeasibility=max(outside),
+            infeasibility=max(sides),
+            accuracy=accuracy,
         )
 
 

@@ -71,7 +71,12 @@ class SmallSolver(Solver):
         if not stuck or limits.steps_left(first.n_iter, 1) == 0:
             return first
         rest = limits.deduct(first.n_iter)
-        linear = problem if n_features else replace(problem, kernel=kernel_features(kernel)[0])
+        linear = problem
+        if not n_features:
+            features, rank = kernel_features(kernel)
+            if rank == 0:  # no kernel value is positive
+                return first
+            linear = replace(problem, kernel=features)
         inner = InteriorPointSolver(self.tol, n_threads=1).solve(linear, start, rest, number)
         second = _polish(problem, inner, rest, self.tol, number)
         best = _choose_better(problem, first, second, self.tol)

@@ -150,6 +150,7 @@ class Solution:
     n_iter: int
     seconds: float
     interior: tuple[Array, ...] | None = None
+    blur: float = 0.0
     statistics: dict[str, Any] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:

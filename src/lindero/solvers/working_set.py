@@ -29,7 +29,14 @@ from typing import Any
 
 import numpy as np
 
-from lindero.kernels.blocks import RowCache, kernel_among, kernel_product, kernel_tile, tile_bounds
+from lindero.kernels.blocks import (
+    RowCache,
+    exact_sums,
+    kernel_among,
+    kernel_product,
+    kernel_tile,
+    tile_bounds,
+)
 from lindero.kernels.operator import KernelOperator
 from lindero.problems.dual_qp import DualQP, centred_gap
 from lindero.runtime.arrays import Array
@@ -52,6 +59,12 @@ SINGLE_ROUNDING = 8 * 2.0**-24
 
 #: Above this, one coefficient of 1 blurs the gap by as much as it matters: rows in float64 then.
 MOST_BLUR = 1e-2
+
+#: Rows at either end of v, and in between, at which f is verified.
+_VERIFIED = 64
+
+#: What f may be off in float64, as a share of tol.
+_DRIFT = 1e-3
 
 #: Steps over which the objective must fall.
 MOST_STEPS = 10_000_000
@@ -84,7 +97,8 @@ class WorkingSetSolver(Solver):
         a, f = problem.snap(problem.s * descent.z), descent.f
         bias, seconds = problem.bias(a, f), time.perf_counter() - begun
         counted = descent.statistics
-        return Solution(a, f, bias, status, descent.n_iter, seconds, statistics=counted)
+        blur = descent.blur
+        return Solution(a, f, bias, status, descent.n_iter, seconds, blur=blur, statistics=counted)
 
 
 class _Descent:
@@ -107,6 +121,7 @@ class _Descent:
         # leaves a consistent pair.
         self.state = (np.zeros(problem.n_variables), np.zeros(problem.kernel.n_samples))
         self._moved = 0.0  # Σ‖Δz‖² since f was last exact
+        self.blur = 0.0  # what f was found to be off, when it was last looked at
         self._exact_gap = np.inf
         self._looked_at, self._objective = 0, np.inf  # n_iter at the last look, and what was seen
         self._use(np.float32 if problem.n_variables > SINGLE_PRECISION_FROM else np.float64)
@@ -143,8 +158,8 @@ class _Descent:
                 if gap <= self.tol - rounding:
                     if self._moved == 0.0:
                         return Status.OPTIMAL
-                    # The last word has a sum computed from scratch, of the point as it will be.
-                    self.state = (problem.s * problem.snap(problem.s * self.z), self.f)
+                    if self._verify(v, rounding):
+                        continue
                     self._refresh()
                     continue
                 if self._is_stalled(v):
@@ -183,11 +198,29 @@ class _Descent:
         self._exact_gap = gap
         self._refresh()
 
+    def _verify(self, v: Array, rounding: float) -> bool:
+        """Whether f is what it should be: recomputed from z in float64 where v is extreme, which
+        is where the gap comes from, and at some rows in between. Those are then exact."""
+        problem, z = self.problem, self.z
+        ends = np.concatenate([_least(self._rising, _VERIFIED), _least(self._falling, _VERIFIED)])
+        spread = np.linspace(0, problem.kernel.n_samples - 1, _VERIFIED).astype(np.intp)
+        rows = np.unique(np.concatenate([self._samples(ends), spread]))
+        exact = problem.kernel.astype(np.float64)
+        sums = exact_sums(exact, problem.at_samples(z), rows)
+        self.blur = float(np.abs(sums - self.f[rows]).max(initial=0.0))
+        if not self.blur <= max(rounding, _DRIFT * self.tol):
+            return False
+        f = self.f.copy()
+        f[rows] = sums
+        self.state = (z, f)
+        self._moved = 0.0
+        return True
+
     def _refresh(self) -> None:
         exact = self.problem.kernel.astype(np.float64)
         f = kernel_product(exact, self.problem.at_samples(self.z), self.threads)
         self.state = (self.z, f)
-        self._moved = 0.0
+        self._moved = self.blur = 0.0
         self.statistics["refreshed"] += 1
 
     def _use(self, dtype: Any) -> None:

@@ -268,6 +268,12 @@ def _nothing(problem: DualQP) -> Solution:
     return Solution(a, f, bias, Status.INTERRUPTED, 0, 0.0)
 
 
+def _zero_start(task: Task, formulation: Formulation) -> Solution:
+    """Where a warm start begins with a task that was not begun before."""
+    n = len(task.rows)
+    return replace(_UNTRIED, a=np.zeros(n * formulation.per_sample), f=np.zeros(n))
+
+
 _UNTRIED = Solution(np.empty(0), np.empty(0), 0.0, Status.TIME_LIMIT, 0, 0.0)
 
 
@@ -284,13 +290,16 @@ def certify_solutions(solved: Solved, tol: float) -> tuple[Solved, list[Certific
             parts.append(_UNKNOWN)
             certified.append((problem, solution))
             continue
-        judgement = problem.certify(solution.a, solution.bias, tol, solution.f)
+        point = (solution.a, solution.bias, tol, solution.f, solution.blur)
+        judgement = problem.certify(*point)
         # Of a problem never begun, whose zeros are not feasible, the gap is not known.
         if not problem.starts_at_zero and not solution.a.any():
             judgement = replace(judgement, kkt_gap=float("inf"))
         status = solution.status.certify(judgement, tol)
         parts.append(Certificate.of(judgement, solution.n_iter, solution.seconds, status.value))
-        certified.append((problem, replace(solution, status=status)))
+        if status is not solution.status:
+            solution = replace(solution, status=status)
+        certified.append((problem, solution))
     return certified, parts
 
 
@@ -739,7 +748,10 @@ def adopt_solutions(estimator: KernelEstimator, training: TrainingSet, solved: S
         )  # fmt: skip
     if codes is not None:
         n_support = np.bincount(codes[support], minlength=training.n_classes).astype(np.int32)
-    warm = [(task, s) for task, (_, s) in zip(tasks, solved, strict=True)]
+    warm = [
+        (task, _zero_start(task, formulation) if problem is None else solution)
+        for task, (problem, solution) in zip(tasks, solved, strict=True)
+    ]
     machines = FittedMachines(
         training.function, formulation, None, n_support, training.scheme,
         warm if estimator.warm_start else None,

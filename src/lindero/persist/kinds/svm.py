@@ -35,7 +35,6 @@ def check_kernel_function(given: Fields) -> None:
 def check_certificate(given: Fields) -> None:
     for name in ("kkt_gap", "primal", "dual", "infeasibility", "seconds"):
         given.number(name)
-    given.where_given(("accuracy",), given.number)
     given.integer("n_iter")
     given.text("status")
     given.items("parts", tuple, None, Certificate)
@@ -73,6 +72,7 @@ def check_solution(given: Fields) -> None:
         parts.array("share", "float64", given.size("n"), finite=True)
         parts.array("pair", "float64", 2, given.size("n"), finite=True)
     given.mapping("statistics")
+    given.where_given(("blur",), given.number)
 
 
 # -- what machines share --------------------------------------------------------------------------

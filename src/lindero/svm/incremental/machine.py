@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 from lindero.errors import NotSeparableError, warn_user
 from lindero.kernels.growing import GrowingKernel, with_room
 from lindero.kernels.operator import KernelFunction, kernel_operator, origin
-from lindero.models.kernel_machine import KernelMachine, linear_weights
+from lindero.models.kernel_machine import KernelMachine, linear_values, linear_weights
 from lindero.problems.dual_qp import Judgement, bias_at
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import single_threaded_blas
@@ -200,7 +201,7 @@ class HeldSamples:
         names = read_names(ids)
         if len(names) != n_rows:
             raise ValueError(f"ids has {len(names)} values, but X has {n_rows} rows.")
-        kinds = {type(name) for name in [*names, *list(self._numbers)[:1]]}
+        kinds = {type(name) for name in [*names, *islice(self._numbers, 1)]}
         if len(kinds) > 1:
             raise ValueError("ids must be integers, or strings, but not both.")
         seen: set[int | str] = set()
@@ -424,9 +425,7 @@ class HeldModel:
     def decision_values(self, X: Any) -> Array:
         """The output for each row of X."""
         if self.weights is not None:
-            with single_threaded_blas:
-                values: Array = np.asarray(X @ self.weights.T + self.intercept, dtype=np.float64)
-            return values[:, 0]
+            return linear_values(X, self.weights, np.array([self.intercept]))[:, 0]
         return self._machine.decision_values(X)[:, 0]
 
 
