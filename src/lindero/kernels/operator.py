@@ -307,7 +307,9 @@ class ProductKernel(KernelOperator):
 
     @cached_property
     def _exponent(self) -> float:
-        """γ‖x‖² of the longest row."""
+        """γ‖x‖² of the longest row; of a subset, that of the whole, which is known."""
+        if self.whole is not None:
+            return self.whole._exponent
         return self.function.gamma * float(self.products.squares.max(initial=0.0))
 
     @cached_property
@@ -328,6 +330,8 @@ class ProductKernel(KernelOperator):
 
     @cached_property
     def _error(self) -> float:
+        if self.whole is not None:
+            return self.whole._error
         function, shift = self.function, getattr(self.products, "shift", None)
         # Rows relative to the origin have lost the digits that the origin has before theirs.
         moved = 0.0 if shift is None else float(np.sqrt(shift @ shift))
