@@ -7,6 +7,7 @@ from sklearn.datasets import load_breast_cancer
 from tests.naive import extended
 
 from lindero import svm
+from lindero.persist import load, save
 
 
 def two_clouds(n=60, d=3, seed=0):
@@ -182,3 +183,34 @@ def test_sparse_arrays_whose_indices_lead_out_of_them_are_refused(kind):
     ):
         with pytest.raises(ValueError, match=r"indices do not fit its shape \(50, 6\)"):
             call(broken_sparse(kind))
+
+
+@pytest.mark.parametrize("name", ["SVC", "NuSVC"])
+@pytest.mark.filterwarnings("ignore")
+def test_a_fit_out_of_time_can_be_saved_and_gone_on_with(name, tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 3)), np.arange(120) % 6
+    options = {"nu": 0.3} if name == "NuSVC" else {}
+    model = getattr(svm, name)(time_limit=1e-9, warm_start=True, **options).fit(X, y)
+    save(model, tmp_path / "model.lin")
+    again = load(tmp_path / "model.lin").set_params(time_limit=None).fit(X, y)
+    model.set_params(time_limit=None).fit(X, y)
+    assert is_optimal(model)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("C", [1.0, 1e40])
+@pytest.mark.filterwarnings("ignore")
+def test_kernels_without_a_positive_value(C):
+    X, y = two_clouds()
+    distances = -np.abs(X[:, :1] - X[:, :1].T)
+    model = svm.SVC(kernel="precomputed", C=C).fit(distances, y)
+    assert np.isfinite(model.decision_function(distances)).all()
+    np.fill_diagonal(distances, -1.0)
+    assert np.isfinite(svm.SVC(kernel="precomputed", C=C).fit(distances, y).intercept_).all()
+
+
+def test_the_column_of_a_sparse_value_that_overflows():
+    X = sp.csr_array((np.array([1e200, 1.0]), np.array([7, 3]), np.array([0, 1, 2])), (2, 2**30))
+    with pytest.raises(ValueError, match="column 7 holds"):
+        svm.SVC(kernel="linear").fit(X, [0, 1])
