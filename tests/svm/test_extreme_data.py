@@ -214,3 +214,24 @@ def test_the_column_of_a_sparse_value_that_overflows():
     X = sp.csr_array((np.array([1e200, 1.0]), np.array([7, 3]), np.array([0, 1, 2])), (2, 2**30))
     with pytest.raises(ValueError, match="column 7 holds"):
         svm.SVC(kernel="linear").fit(X, [0, 1])
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.filterwarnings("ignore")
+def test_indefinite_kernels_are_judged_by_themselves(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 6))
+    y = (X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=30) > 0).astype(int)
+    model = svm.SVC(kernel="sigmoid", gamma=0.1, coef0=-1.0, C=1000.0).fit(X, y)
+    assert is_optimal(model) == (model.certify(X, y).kkt_gap <= model.tol)
+
+
+@pytest.mark.parametrize("name", ["SVC", "SVR", "IncrementalSVC"])
+@pytest.mark.filterwarnings("ignore")
+def test_few_rows_of_a_million_sparse_columns(name):
+    rng = np.random.default_rng(0)
+    places = (np.repeat(np.arange(20), 20), rng.integers(0, 2**20, 400))
+    X = sp.csr_array((rng.normal(size=400), places), shape=(20, 2**20))
+    y = np.arange(20) % 2
+    model = getattr(svm, name)(kernel="linear").fit(X, y)
+    assert np.isfinite(model.predict(X)).all()

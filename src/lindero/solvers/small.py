@@ -42,6 +42,9 @@ _FIRST_ROUNDS = 8
 #: Linear problems of more numbers than this go straight to interior points, whose steps are small.
 _MOST_NUMBERS = 3_000
 
+#: Linear problems of more features are solved by the features of their kernel matrix.
+_WIDEST = 1_000
+
 #: Rounds after the gap is within tol, in each of which it must be halved to go on.
 _POLISHING_ROUNDS = 10
 
@@ -63,6 +66,8 @@ class SmallSolver(Solver):
         if not problem.has_interior:
             return OneBlockSolver(self.tol).solve(problem, start, limits, number)
         n_features = linear_features(kernel)
+        if n_features > _WIDEST:
+            n_features = 0  # a Newton step of so many would not fit into memory; its factor does
         if kernel.n_samples * n_features > _MOST_NUMBERS:
             polished = PolishedInteriorPointSolver(self.tol, n_threads=1)
             return polished.solve(problem, start, limits, number)
@@ -78,6 +83,8 @@ class SmallSolver(Solver):
                 return first
             linear = replace(problem, kernel=features)
         inner = InteriorPointSolver(self.tol, n_threads=1).solve(linear, start, rest, number)
+        if linear is not problem:
+            inner = judge_anew(problem, inner)
         second = _polish(problem, inner, rest, self.tol, number)
         best = _choose_better(problem, first, second, self.tol)
         return replace(best, n_iter=first.n_iter + second.n_iter)
@@ -125,6 +132,13 @@ def _choose_better(problem: DualQP, one: Solution, other: Solution, tol: float) 
         z = (problem.s * each.a).astype(np.longdouble)
         values.append(z @ (K @ z) / 2 + problem.q @ z)
     return replace(one if values[0] <= values[1] else other, status=Status.PRECISION)
+
+
+def judge_anew(problem: DualQP, solution: Solution) -> Solution:
+    """A solution found with features in the place of the kernel, as the kernel has it: features of
+    one that is not positive semi-definite are those of another."""
+    f = problem.kernel_sums(solution.a)
+    return replace(solution, f=f, bias=problem.bias(solution.a, f))
 
 
 def kernel_features(kernel: KernelOperator) -> tuple[ProductKernel, int]:

@@ -66,6 +66,9 @@ _VERIFIED = 64
 #: What f may be off in float64, as a share of tol.
 _DRIFT = 1e-3
 
+#: Sums from scratch without a smaller gap, after which it is given up.
+MOST_IDLE = 30
+
 #: Steps over which the objective must fall.
 MOST_STEPS = 10_000_000
 
@@ -123,6 +126,7 @@ class _Descent:
         self._moved = 0.0  # Σ‖Δz‖² since f was last exact
         self.blur = 0.0  # what f was found to be off, when it was last looked at
         self._exact_gap = np.inf
+        self._least_gap, self._idle = np.inf, 0  # of sums from scratch, and how often without less
         self._looked_at, self._objective = 0, np.inf  # n_iter at the last look, and what was seen
         self._use(np.float32 if problem.n_variables > SINGLE_PRECISION_FROM else np.float64)
         if self._single and not SINGLE_ROUNDING * self._rounded <= MOST_BLUR:
@@ -162,7 +166,7 @@ class _Descent:
                         continue
                     self._refresh()
                     continue
-                if self._is_stalled(v):
+                if self._is_stalled(v) or self._goes_round(gap):
                     return Status.STALLED
                 seconds = time.perf_counter() - begun
                 reason = limits.check(Progress(self.n_iter, gap, self.tol, seconds, number))
@@ -183,6 +187,13 @@ class _Descent:
         before, self._looked_at = self._objective, self.n_iter
         self._objective = 0.5 * float(self.z @ (v + self.problem.q))
         return not self._objective < before - 1e-10 * abs(before)
+
+    def _goes_round(self, gap: float) -> bool:
+        """Whether sums from scratch have shown a gap again and again that does not fall."""
+        if self._moved == 0.0:
+            self._idle = 0 if gap < 0.9 * self._least_gap else self._idle + 1
+            self._least_gap = min(self._least_gap, gap)
+        return self._idle > MOST_IDLE
 
     def _look_at(self, v: Array) -> float:
         """The KKT gap; who violates optimality how much is left in `_rising` and `_falling`."""

@@ -54,7 +54,7 @@ from lindero.runtime.arrays import Array
 from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.choose import GeneralSolver
 from lindero.solvers.interior_point import InteriorPointSolver
-from lindero.solvers.small import kernel_features, linear_features
+from lindero.solvers.small import judge_anew, kernel_features, linear_features
 from lindero.solvers.solution import Limits, Solution, Solver, Start, Status
 
 # -- hard margins ----------------------------------------------------------------------------------
@@ -101,14 +101,14 @@ class HardMarginSolver(Solver):
             below = bool(solution.a.max() < 0.999 * u[0])
             unsettled = solution.status is Status.OPTIMAL and not below
             if not unsettled and solution.status is not Status.PRECISION:
-                return solution
+                return judge_anew(problem, solution)
         if isinstance(features, ProductKernel):
             wrong = _not_on_their_side(problem, features)
         else:
             wrong = np.flatnonzero(problem.s * (solution.f + solution.bias) <= 0)
         if len(wrong):
             raise NotSeparableError(not_separable_message(wrong), wrong.tolist())
-        return replace(solution, status=Status.PRECISION)
+        return replace(judge_anew(problem, solution), status=Status.PRECISION)
 
 
 def _not_on_their_side(problem: DualQP, features: ProductKernel) -> Array:
