@@ -35,7 +35,7 @@ def play(kind, cases, **environment):
 def test_nothing_that_must_not_happen_happens(kind):
     outcomes = play(kind, CASES[kind])
     # Not all of them refused: that would be no test.
-    assert sum(n for how, n in outcomes.items() if "refused" not in how) > CASES[kind] // 4
+    assert sum(n for how, n in outcomes.items() if "refused" not in how) > CASES[kind] // 10
 
 
 def test_no_index_leaves_its_array(tmp_path):
