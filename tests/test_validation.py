@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 from lindero.kernels.operator import KernelFunction
 from lindero.svm import SVC
@@ -231,3 +232,14 @@ def test_a_single_class_is_named():
 def test_continuous_labels_are_refused():
     with pytest.raises(ValueError, match="continuous"):
         find_classes(np.array([0.1, 0.2, 0.3]))
+
+
+def test_parameters_found_good_are_not_confused_with_others_that_are_equal():
+    """1 and True are equal, but only one of them says whether."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+    model = SVC(shrinking=True).fit(X, y)
+    for bad in ({"shrinking": 1}, {"C": -1.0}, {"degree": 1.5}):
+        for _ in range(2):
+            with pytest.raises(ValueError, match=next(iter(bad))):
+                clone(model).set_params(**bad).fit(X, y)

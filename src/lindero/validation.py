@@ -7,11 +7,14 @@ checked in one file, because what is asked of one depends on the others.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, column_or_1d, validate_data
@@ -185,9 +188,28 @@ def keep_parameters(estimator: Any, given: dict[str, Any]) -> None:
             setattr(estimator, name, value)
 
 
-def require_sound_parameters(estimator: Any) -> None:
-    """Refuse parameters that the class of the estimator does not take, before any fit."""
-    estimator._validate_params()
+#: Parameters of these types are as good as others that are equal to them.
+_PLAIN_TYPES = frozenset({bool, int, float, str, type(None)})
+
+
+def validate_parameters(estimator: Any) -> None:
+    """Refuse parameters that the class of the estimator does not take. scikit-learn's check takes
+    a third of the time of a small fit, so it is made once for the same values."""
+    given = estimator.get_params(deep=False)
+    types = tuple(map(type, given.values()))
+    if _PLAIN_TYPES.issuperset(types):
+        make: Callable[..., Any] = type(estimator)
+        _validate_once(make, tuple(given.items()), types)
+    else:
+        BaseEstimator._validate_params(estimator)
+
+
+@lru_cache(maxsize=512)
+def _validate_once(
+    make: Callable[..., Any], given: tuple[tuple[str, Any], ...], types: tuple[type, ...]
+) -> None:
+    """`types` tells 1, 1.0 and True apart."""
+    BaseEstimator._validate_params(make(**dict(given)))
 
 
 def require_numeric_columns(X: Any) -> None:

@@ -56,6 +56,7 @@ from lindero.bayes.tables.schema import Table, UserTable
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import one_at_a_time
 from lindero.transaction import changing_aside, fitting_aside, sharing_state
+from lindero.validation import validate_parameters
 
 BAYES_CONSTRAINTS: dict[str, list[Any]] = {
     "alpha": [Interval(Real, 0.0, None, closed="left")],
@@ -122,6 +123,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     #: What samples that are kept make for now.
     _provisional: Evidence | None
     _estimate: Estimate | None
+
+    _validate_params = validate_parameters
 
     # -- strategies ---------------------------------------------------------------------------
 

@@ -86,7 +86,9 @@ def _require_finite(probe: Probe, start: int) -> None:
 
 def groups_of(n_vectors: int, group_sizes: tuple[int, ...] | None) -> list[tuple[int, int]]:
     """First and last support vector of each group; one group without `group_sizes`."""
-    ends = np.cumsum(group_sizes if group_sizes is not None else [n_vectors])
+    if group_sizes is None:
+        return [(0, n_vectors)]
+    ends = np.cumsum(group_sizes)
     return [(int(first), int(last)) for first, last in zip([0, *ends[:-1]], ends, strict=True)]
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from lindero.errors import ModelFileError
 from lindero.persist.fields import Fields
 from lindero.renamed import current_names
-from lindero.validation import require_sound_parameters
+from lindero.validation import validate_parameters
 
 #: Modules of `lindero.persist.kinds`.
 _MODULES = ("svm", "sklearn", "counts", "bayes", "incremental", "adaptive")
@@ -121,7 +121,7 @@ class EstimatorKind(Kind):
             )
         estimator = self.type(**parameters)
         try:
-            require_sound_parameters(estimator)
+            validate_parameters(estimator)
         except ValueError as error:
             raise ModelFileError(f"{self.name}: {str(error)[:300]}") from None
         given = Fields(self.name, values, estimator)

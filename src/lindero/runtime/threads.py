@@ -37,10 +37,14 @@ def _blas_libraries() -> list[LibController]:
 def _set_number(library: LibController, number: int) -> None:
     """Set the threads of a library, from whichever thread: threadpoolctl listens to the first that
     ever set a limit, and silently to no other, until that one lets go."""
-    let_go = getattr(library, "clear_controlling_thread", None)
-    if let_go is not None:
-        let_go(force=True)
     library.set_num_threads(number)
+    if library.get_num_threads() != number:
+        _let_go(library)
+        library.set_num_threads(number)
+
+
+def _let_go(library: LibController) -> None:
+    let_go = getattr(library, "clear_controlling_thread", None)
     if let_go is not None:
         let_go(force=True)
 
@@ -76,6 +80,8 @@ class _SingleThreadedBlas:
             self._own.depth -= 1
             if self._inside == 0:
                 self._set(self._allowed)
+                for library in _blas_libraries():
+                    _let_go(library)
 
     def _set(self, numbers: list[int]) -> None:
         for library, number in zip(_blas_libraries(), numbers, strict=True):

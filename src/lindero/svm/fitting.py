@@ -55,6 +55,7 @@ from lindero.validation import (
     read_sample_weights,
     read_training_table,
     require_every_class,
+    validate_parameters,
 )
 
 #: Tasks of at most this many rows run side by side, one thread each; larger ones one by one.
@@ -380,6 +381,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     #: The formulation that it solves.
     _formulation: ClassVar[type[Formulation]]
 
+    _validate_params = validate_parameters
+
     # -- fitting ------------------------------------------------------------------------------
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
@@ -476,7 +479,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _values(self, X: Any) -> Array:
         """The output of each machine for each row of X: (n_rows, n_machines)."""
-        check_is_fitted(self)
+        if not hasattr(self, "_machines_"):  # the check itself takes as long as a few rows
+            check_is_fitted(self)
         machines = self._machines_
         if machines.known is not None and X is machines.known[0]:
             return machines.known[1]

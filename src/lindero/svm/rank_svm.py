@@ -31,6 +31,7 @@ from lindero.validation import (
     make_kernel_function,
     read_new_table,
     read_training_table,
+    validate_parameters,
 )
 
 #: How far down the list `score` looks.
@@ -136,6 +137,8 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
             if name not in ("shrinking", "warm_start")
         },
     }
+
+    _validate_params = validate_parameters
 
     def __init__(
         self,

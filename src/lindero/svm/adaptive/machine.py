@@ -34,6 +34,7 @@ from lindero.validation import (
     read_row_factors,
     read_sample_weights,
     require_computable,
+    validate_parameters,
 )
 
 #: Numbers that no kernel's check need look at: their squares stay far from overflow.
@@ -50,6 +51,8 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     """Abstract. Subclasses read targets and say which problems their machines solve."""
 
     _path: CoupledPath
+
+    _validate_params = validate_parameters
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{

@@ -32,7 +32,12 @@ from lindero.solvers.active_set import BREAKDOWNS, ActiveSet
 from lindero.solvers.solution import Certificate
 from lindero.svm.incremental.machine import HeldModel, IncrementalMachine
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.validation import make_kernel_function, read_new_table, read_row_factors
+from lindero.validation import (
+    make_kernel_function,
+    read_new_table,
+    read_row_factors,
+    validate_parameters,
+)
 
 #: Variables looked at when single samples are left out, at first.
 _FEWEST_NEAR, _SHARE_NEAR = 64, 16
@@ -57,6 +62,8 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
 
     _machine: IncrementalMachine
     _function: KernelFunction
+
+    _validate_params = validate_parameters
 
     def __lindero_kernel__(self) -> KernelFunction:
         return self._function
