@@ -121,19 +121,24 @@ def _read_bounded(file: parquet.ParquetFile, content: Content) -> pa.Table:
     """
     about, schema = file.metadata, file.schema_arrow
     groups = [about.row_group(k) for k in range(about.num_row_groups)]
-    size, n_values, texts = 0, 0, {}
+    size, n_values, most, texts = 0, 0, 0, {}
     for place, (name, kind) in enumerate(zip(schema.names, schema.types, strict=True)):
-        # What is read is what the parts of a column declare, whatever the file says of its rows.
         parts = [group.column(place) for group in groups]
-        n_declared = sum(max(0, part.num_values) for part in parts)
-        n_values += n_declared
-        size += n_declared * _count_value_bytes(kind)
         if _is_text(_get_value_type(kind)):
-            size += sum(max(0, part.total_uncompressed_size) for part in parts)
             texts[name] = parts
+        for part in parts:
+            # What is read is what a part declares, whatever the file says of its rows.
+            n_declared, n_stored = max(0, part.num_values), max(0, part.total_uncompressed_size)
+            n_values += n_declared
+            size += n_declared * _count_value_bytes(kind)
+            if name in texts:
+                size += n_stored
+                most += n_declared * n_stored  # if each value were all that is stored
     content.require_room(size, f"declares {n_values} values in {len(content.data)} bytes")
+    if size + most <= content.allowed:
+        return file.read()
     lengths = _find_lengths(texts, content)
-    of_text = sum(lengths[name] * part.num_values for name in texts for part in texts[name])
+    of_text = sum(lengths[name] * max(0, part.num_values) for name in texts for part in texts[name])
     if size + of_text <= content.allowed:
         return file.read()
     step = max(1, min(_MOST_ROWS, content.allowed // max(1, 4 * sum(lengths.values()))))
