@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo pictures test test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-bayes bench-tm bench-clustering bench-data fuzz clean clean-compiled
+.PHONY: help demo pictures test test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-bayes bench-tm bench-clustering bench-data fuzz bounds clean clean-compiled
 
 help:
 	@echo "make demo   install, then lindero demo: compare, follow, forget; a page in demo/"
@@ -13,6 +13,7 @@ help:
 	@echo "make lint   ruff, mypy, import-linter"
 	@echo "make test-lowest  the same with the lowest versions that pyproject.toml promises"
 	@echo "make fuzz   play cases that nobody would make on purpose, for an hour or ARGS=\"--minutes 5\""
+	@echo "make bounds the same, some cases of every kind, with every index of compiled loops checked"
 	@echo "make dist   build wheel and sdist, check them, try the wheel"
 	@echo "make bench  measure SVC against scikit-learn, LIBSVM and scikit-learn-intelex"
 	@echo "            (bench-family, -ranking, -search, -incremental, -adaptive, -bayes, -tm,"
@@ -37,16 +38,23 @@ pictures: $(VENV)/made-plot
 test: $(VENV)/made-plot+test
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
-# Runtime dependencies at their lowest, tools of the tests as they come.
+# Runtime dependencies at their lowest, tools of the tests as they come; river, which needs a later
+# SciPy, is left out, and its tests skip themselves.
 test-lowest:
 	$(PYTHON) -m venv --clear $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip --disable-pip-version-check -q install uv
 	$(VENV)-lowest/bin/uv pip compile -q --resolution lowest-direct --extra plot pyproject.toml -o $(VENV)-lowest/lowest.txt
-	$(VENV)-lowest/bin/uv pip install -q --python $(VENV)-lowest/bin/python -c $(VENV)-lowest/lowest.txt -e ".[plot,test]"
+	echo 'river; python_version < "3"' > $(VENV)-lowest/left-out.txt
+	$(VENV)-lowest/bin/uv pip install -q --python $(VENV)-lowest/bin/python -c $(VENV)-lowest/lowest.txt --override $(VENV)-lowest/left-out.txt -e ".[plot,test]"
 	$(VENV)-lowest/bin/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 fuzz: $(VENV)/made-plot+test
 	$(BIN)/python -m tests.fuzz $(or $(ARGS),--minutes 60)
+
+# What checks its indices is kept apart from what does not.
+BOUNDS := $(CURDIR)/$(VENV)/bounds
+bounds: $(VENV)/made-plot+test
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(BOUNDS) $(BIN)/python -m tests.fuzz $(or $(ARGS),--cases 60 --processes 1 --longest 600)
 
 lint: $(VENV)/made-plot+test lint-types lint-imports
 	$(BIN)/ruff check .
@@ -80,6 +88,7 @@ bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-b
 
 clean-compiled:
 	find src -name '*.nb[ic]' -delete
+	rm -rf $(BOUNDS)
 
 clean:
 	rm -rf $(VENV) $(VENV)-lowest demo build dist .pytest_cache .mypy_cache .ruff_cache

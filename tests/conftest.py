@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,15 @@ settings.register_profile(
 settings.load_profile("lindero")
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def hasty_threads():
+    """Threads that take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
 
 
 @pytest.fixture(scope="session")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pickle
-import sys
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 from lindero.bayes import AODE, KDB, TAN, NaiveBayes
+from tests.threads import look_while, run_together
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
@@ -21,15 +21,6 @@ MODELS = [
     AODE(warm_up=10**6),
     KDB(warm_up=60),
 ]
-
-
-@pytest.fixture
-def hasty_threads():
-    """Threads that take turns as often as they can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
 
 
 def make_rows(rng, n):
@@ -61,27 +52,19 @@ def test_predictions_are_those_of_one_model(model):
         change(alone, step)
         allowed.add(alone.predict_proba(asked).tobytes())
     together = clone(model).partial_fit(X[:40], y[:40])
-    found, failures, done = [], [], threading.Event()
+    found = []
 
     def look():
-        try:
-            while not done.is_set():
-                found.append(together.predict_proba(asked).tobytes())
-                assert together.explain(asked[:2]).log_odds.shape[0] == 2
-                together.predict(asked)
-                pickle.loads(pickle.dumps(together)).predict(asked)
-        except Exception as error:
-            failures.append(error)
+        found.append(together.predict_proba(asked).tobytes())
+        assert together.explain(asked[:2]).log_odds.shape[0] == 2
+        together.predict(asked)
+        pickle.loads(pickle.dumps(together)).predict(asked)
 
-    threads = [threading.Thread(target=look) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for step in range(60):
-        change(together, step)
-    done.set()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    def learn():
+        for step in range(60):
+            change(together, step)
+
+    assert look_while(learn, look, look, look) == []
     assert set(found) <= allowed
     assert together.predict_proba(asked).tobytes() == alone.predict_proba(asked).tobytes()
 
@@ -96,9 +79,5 @@ def test_no_row_is_lost_when_several_threads_teach():
         for row in range(first, 300, 3):
             model.partial_fit(X[row : row + 1], y[row : row + 1])
 
-    threads = [threading.Thread(target=teach, args=(first,)) for first in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert run_together(*(partial(teach, first) for first in range(3))) == []
     assert model.class_count_.sum() == 302

@@ -8,6 +8,7 @@ import pytest
 import lindero.data
 import lindero.persist
 from lindero.data.csv_files import guard_formula, is_number
+from lindero.svm import SVC
 from tests.cli.conftest import flower_rows
 
 
@@ -113,6 +114,21 @@ def test_json_has_a_row_for_each_prediction(here, flowers, bayes):
     assert told["rows"] == len(told["predictions"]) == 60
     assert set(told["predictions"][0]) == {"prediction", "P(lily)", "P(rose)"}
     assert set(told["scores"]) == {"accuracy", "log_loss"}
+
+
+def test_rows_as_wide_as_the_model_need_no_leave(here):
+    """The model says how many columns there are; only those beyond it ask for room."""
+    wide = 2_000_000
+    here.write("wide.svm", f"1 1:1 {wide}:1\n-1 1:-1\n" * 4)
+    assert "--max-megabytes" in here.refused("train", "wide.svm", "-m", "svc")
+    data = lindero.data.load("wide.svm", max_megabytes=300)
+    lindero.persist.save(SVC(kernel="linear").fit(data.X, data.y), "model.lin")
+    result = here.run("predict", "model.lin", "wide.svm")
+    assert result.stdout.split() == ["prediction", *["1", "-1"] * 4]
+    here.write("wider.svm", f"1 1:1 {wide + 9}:1\n-1 1:-1\n")
+    assert "left out" in here.run("predict", "model.lin", "wider.svm").stderr
+    here.write("widest.svm", f"1 1:1 {2 * wide}:1\n-1 1:-1\n")
+    assert "--max-megabytes" in here.refused("predict", "model.lin", "widest.svm")
 
 
 def test_models_of_libsvm_are_applied_to_svmlight_rows(here):

@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import gzip
+import resource
 
 import numpy as np
 import pyarrow as pa
@@ -144,6 +145,68 @@ def test_a_small_parquet_file_that_announces_too_many_values(tmp_path, monkeypat
     pq.write_table(table, tmp_path / "t")
     with pytest.raises(DataError, match="declares 200000 values in"):
         load(tmp_path / "t")
+
+
+@pytest.mark.parametrize(
+    ("values", "most", "fewest"),
+    [
+        (np.zeros(50_000, np.int8), 60_000, 40_000),
+        (np.zeros(50_000, bool), 60_000, 40_000),
+        (np.zeros(50_000, np.float32), 210_000, 190_000),
+        (np.zeros(50_000, np.int64), 410_000, 390_000),
+        (np.array(["same"] * 50_000), 450_000, 390_000),
+    ],
+    ids=["int8", "bool", "float32", "int64", "text"],
+)
+def test_values_count_as_much_as_they_take(tmp_path, values, most, fewest):
+    pq.write_table(pa.table({"a": values}), tmp_path / "t")
+    assert load(tmp_path / "t", target=False, max_megabytes=most / 2**20).n_rows == 50_000
+    with pytest.raises(DataError, match=r"values in|bytes and more"):
+        load(tmp_path / "t", target=False, max_megabytes=fewest / 2**20)
+
+
+_LONG = "x" * 100_000
+_DELTA = {"use_dictionary": False, "column_encoding": {"a.b": "DELTA_BYTE_ARRAY"}}
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "options"),
+    [
+        (50_000, {"store_schema": False}),
+        (50_000, {"store_schema": False, "row_group_size": 20_000}),
+        (50_000, {}),
+        (50_000, _DELTA),
+        (5000, {"use_dictionary": False, "compression": "zstd"}),
+    ],
+    ids=["dictionary", "groups", "categories", "prefixes", "compressed"],
+)
+def test_text_that_is_repeated_does_not_ask_for_gigabytes(tmp_path, n_rows, options):
+    codes = pa.array(np.arange(n_rows, dtype=np.int32) % 2)
+    texts = pa.DictionaryArray.from_arrays(codes, pa.array([_LONG, "short"]))
+    if "column_encoding" in options:
+        n_rows, texts = 5000, pa.array([_LONG] * 5000)
+    pq.write_table(pa.table({"a.b": texts, "y": np.arange(n_rows)}), tmp_path / "t", **options)
+    assert (tmp_path / "t").stat().st_size < 10**6
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(DataError, match=r"(values in|bytes and more).*max_megabytes="):
+        load(tmp_path / "t")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500 * 1024
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary()], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"row_group_size": 100}, {"use_dictionary": False}, _DELTA],
+    ids=["dictionary", "groups", "plain", "prefixes"],
+)
+def test_text_read_a_few_rows_at_a_time_is_the_same(tmp_path, kind, options):
+    words = [None if k % 11 == 3 else f"{k % 3}" + "x" * (k % 50) for k in range(1000)]
+    table = pa.table({"a.b": pa.array(words).cast(kind), "n": np.arange(1000)})
+    pq.write_table(table, tmp_path / "t", **options)
+    whole = load(tmp_path / "t", target=False)
+    # Room for what there is, but not for as many of the longest.
+    few = load(tmp_path / "t", target=False, max_megabytes=0.05)
+    assert columns_of(whole) == columns_of(few) == {"a.b": words, "n": [*range(1000)]}
 
 
 def test_real_files(real_data):

@@ -1,11 +1,14 @@
 """The coupled kernel of a chain against inverses of dense matrices."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.errors import KernelError
+from lindero.kernels import coupled
 from lindero.kernels.coupled import CoupledKernel
 from lindero.kernels.operator import KernelFunction, kernel_operator
 from tests.naive.coupled import coupled_kernel
@@ -142,6 +145,31 @@ def test_entries_along_a_long_chain_are_those_of_its_closed_form():
     root = (1 + 2 * coupling - np.sqrt(1 + 4 * coupling)) / (2 * coupling)
     expected = n * root ** np.arange(40) / np.sqrt(1 + 4 * coupling)
     assert_allclose((values[0] - flat)[2000:2040], expected, atol=1e-9 * n)
+
+
+def test_sums_in_extended_precision_are_those_of_the_matrix(case, monkeypatch):
+    kernel, expected = case
+    z = np.array([0.5, 0.0, -2.0, 1.0, 0.0, 0.3, -0.7, 0.9, 0.0])
+    monkeypatch.setattr(coupled, "_EXTENDED_VALUES", 14)  # two rows at a time
+    # Of each part of the chain, the second part of the kernel is known up to what sums to zero.
+    component = kernel.component
+    z -= (np.bincount(component, z) / np.bincount(component))[component]
+    sums, error = kernel.extended_sums(z)
+    assert sums.dtype == np.longdouble
+    assert error < 1e-9
+    assert_allclose(sums.astype(float), expected @ z, atol=1e-9)
+
+
+def test_sums_in_extended_precision_take_little_room():
+    n = 1500
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    kernel = CoupledKernel(kernel_operator(X, KernelFunction("rbf", 0.5)), np.ones(n - 1), 3.0)
+    kernel.extended_sums(np.ones(n))
+    tracemalloc.start()
+    kernel.extended_sums(np.ones(n))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < n * n * 16  # what the matrix alone would take
 
 
 def test_samples_and_nodes_that_do_not_match_are_refused():

@@ -1,12 +1,13 @@
 """Model files of incremental machines: a state that its rows do not have is refused."""
 
 import contextlib
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from lindero.errors import ModelFileError
-from lindero.persist import load
+from lindero.persist import load, save
 from lindero.persist.container import pack
 from lindero.svm import IncrementalOneClassSVM, IncrementalSVC, IncrementalSVR
 from tests.persist.test_hostile_model_files import fields_of, refusal, taken_apart
@@ -100,6 +101,20 @@ def test_a_factor_of_other_rows(path):
     document, arrays = taken_apart(learned(), path)
     array_of(document, arrays, "ActiveSet", "factor")[...] *= 2.0
     assert "factor" in refusal(path, document, arrays)
+
+
+def test_a_large_state_is_tried_in_little_room(path):
+    rows = np.random.default_rng(0).normal(size=(900, 3))
+    machine = IncrementalSVR(gamma=5.0, epsilon=0.0, C=1e6).fit(rows, rows[:, 0])
+    save(machine, path)
+    size = path.stat().st_size
+    load(path)
+    tracemalloc.start()
+    load(path)
+    held, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert size > 8 * 900**2  # the factor alone
+    assert peak - held < size
 
 
 @pytest.mark.parametrize("seed", range(150))

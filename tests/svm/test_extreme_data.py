@@ -235,3 +235,17 @@ def test_few_rows_of_a_million_sparse_columns(name):
     y = np.arange(20) % 2
     model = getattr(svm, name)(kernel="linear").fit(X, y)
     assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.parametrize("C", [1e150, 1e205, 1e300])
+@pytest.mark.filterwarnings("ignore")
+def test_bounds_whose_objective_overflows_come_to_an_end(C):
+    """½ zᵀK z is then neither more nor less than it was, and no step is taken."""
+    X = 1e4 + np.random.default_rng(0).normal(size=(8, 5))
+    y = np.array([0.3, -0.9, -0.4, 0.2, -0.2, 0.3, 0.9, 0.3])
+    try:
+        model = svm.NuSVR(kernel="linear", C=C, nu=0.64).fit(X, y)
+    except ValueError:
+        return  # said to be too large is as good
+    assert np.isfinite(model.predict(X)).all()
+    assert model.certificate_.kkt_gap <= model.tol or model.fit_status_ == 1

@@ -82,6 +82,7 @@ class SavedModel:
 
         options = dict(data.options)
         content = read_content(data.path, options.pop("max_megabytes"))
+        options["known_width"] = self._width
         feature = options["id"] if options["id"] in (self.names or ()) else None
         if feature is not None:  # row names that are also a feature of the model
             options["id"] = None

@@ -151,7 +151,13 @@ def load(
     target 'class': a 2, b 2"
     >>> folder.cleanup()
     """
-    columns = {"target": target, "time": time, "qid": qid, "weight": weight, "id": id}
+    columns: dict[str, Any] = {
+        "target": target,
+        "time": time,
+        "qid": qid,
+        "weight": weight,
+        "id": id,
+    }
     chosen = None if format is None else parse_format(format)
     content = read_content(path, max_megabytes)
     try:
@@ -165,9 +171,11 @@ def load_content(
     format: str | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
+    known_width: int = 0,
     **columns: Any,
 ) -> Dataset:
-    """The data set in a file whose bytes were read, with the options of `load`."""
+    """The data set in a file whose bytes were read, with the options of `load`. As many columns of
+    an svmlight file as a model knows already (`known_width`) ask for no room."""
     roles = Roles(**columns)
     kind = detect_format(content) if format is None else parse_format(format)
     if kind not in ("csv", "tsv") and not (header is None and delimiter is None):
@@ -177,7 +185,7 @@ def load_content(
     refuse_other_formats(content)
     content = content.as_text()
     if kind == "svmlight":
-        return _load_svmlight(content, roles)
+        return _load_svmlight(content, roles, known_width)
     if kind in ("arff", "keel"):
         return build_dataset(read_declared(content), roles, content)
     if kind == "tsv" and delimiter is None:
@@ -185,14 +193,14 @@ def load_content(
     return build_dataset(read_csv(content, delimiter, header), roles, content)
 
 
-def _load_svmlight(content: Content, roles: Roles) -> Dataset:
+def _load_svmlight(content: Content, roles: Roles, known_width: int) -> Dataset:
     if unfit := roles.list_given():
         part = next(iter(unfit))
         raise content.error(
             f"{part}={unfit[part]!r} was given, but columns of svmlight files have no names: the "
             "target comes first in each row, then qid:."
         )
-    X, y, queries = read_svmlight(content)
+    X, y, queries = read_svmlight(content, known_width)
     if roles.target is False:
         return Dataset(X, None, None, {}, content.source, qid=queries)
     return Dataset(X, read_number_targets(y), "label", {}, content.source, qid=queries)
@@ -356,7 +364,7 @@ def _is_label(word: bytes) -> bool:
 # -- svmlight -------------------------------------------------------------------------------------
 
 
-def read_svmlight(content: Content) -> tuple[Any, Array, Array | None]:
+def read_svmlight(content: Content, known_width: int = 0) -> tuple[Any, Array, Array | None]:
     """Features (CSR), labels, and queries where rows name them."""
     from sklearn.datasets import load_svmlight_file
 
@@ -368,7 +376,8 @@ def read_svmlight(content: Content) -> tuple[Any, Array, Array | None]:
     if X.shape[1] > LARGEST_INDEX or X.shape[0] == 0 or not np.isfinite(y).all():
         raise find_fault(content) or content.error("has no rows.")
     content.require_room(
-        _COLUMN_BYTES * X.shape[1], f"has an index of {X.shape[1]}, and rows as wide as that"
+        _COLUMN_BYTES * max(0, X.shape[1] - known_width),
+        f"has an index of {X.shape[1]}, and rows as wide as that",
     )
     if has_queries and len(queries[0]) != len(y):
         raise content.error("has rows with a qid and rows without. Give each row one.")

@@ -8,9 +8,11 @@ whether they are times.
 from __future__ import annotations
 
 import datetime
+import itertools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +24,9 @@ from lindero.runtime.arrays import Array
 
 #: Integers are classes if there are at most this many different ones.
 MOST_CLASSES = 20
+
+#: Rows of Parquet that are read at once where text may be longer than it looks.
+_MOST_ROWS = 2**16
 
 
 @dataclass(frozen=True)
@@ -54,31 +59,47 @@ def simplify_column(column: pa.ChunkedArray, name: str, content: Content) -> pa.
     kind = column.type
     if types.is_dictionary(kind):
         return simplify_column(column.cast(kind.value_type), name, content)
-    if types.is_integer(kind) or types.is_boolean(kind) or types.is_null(kind):
-        return column
-    if kind in (pa.float32(), pa.float64(), pa.string()) or types.is_temporal(kind):
-        return column
     if types.is_floating(kind) or types.is_decimal(kind):
-        return column.cast(pa.float64())
+        return column if kind in (pa.float32(), pa.float64()) else column.cast(pa.float64())
     try:
-        if types.is_large_string(kind) or types.is_binary(kind) or types.is_string_view(kind):
-            return column.cast(pa.string())
+        return column.cast(pa.string()) if _is_text(kind) else column
     except pa.ArrowInvalid:
-        pass
-    raise content.error(
+        raise _refuse_kind(kind, name, content) from None
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    return bool(is_text or types.is_binary(kind))
+
+
+def _require_readable(kind: pa.DataType, name: str, content: Content) -> None:
+    """Refuse a column that cannot become one of the five types above, or dates."""
+    kind = _get_value_type(kind)
+    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    is_plain = types.is_boolean(kind) or types.is_null(kind) or types.is_temporal(kind)
+    if not (is_number or is_plain or _is_text(kind)):
+        raise _refuse_kind(kind, name, content)
+
+
+def _refuse_kind(kind: pa.DataType, name: str, content: Content) -> Exception:
+    return content.error(
         f"column {name!r} holds {kind}, neither numbers nor text. Convert the column, or save the "
         "table without it."
     )
+
+
+# -- Parquet ---------------------------------------------------------------------------------------
 
 
 def read_parquet(content: Content) -> SourceTable:
     """The table in a Parquet file."""
     try:
         file = parquet.ParquetFile(pa.BufferReader(content.data))
-        size = max(0, file.metadata.num_rows) * file.metadata.num_columns
-        # Repeated values take almost no space, so a few bytes may declare any number of rows.
-        content.require_room(8 * size, f"declares {size} values in {len(content.data)} bytes")
-        table = file.read()
+        names = [str(name) for name in file.schema_arrow.names]
+        for name, kind in zip(names, file.schema_arrow.types, strict=True):
+            _require_readable(kind, name, content)
+        require_distinct(names, content)
+        table = _read_bounded(file, content)
         table.validate(full=True)
     except (pa.ArrowException, OSError) as error:
         reason = str(error).partition("\n")[0][:200].rstrip(".")
@@ -87,11 +108,88 @@ def read_parquet(content: Content) -> SourceTable:
         ) from None
     if table.num_rows == 0:
         raise content.error("has columns, but no rows.")
-    names = [str(name) for name in table.column_names]
-    require_distinct(names, content)
     named = zip(names, table.columns, strict=True)
     plain = pa.table({name: simplify_column(column, name, content) for name, column in named})
     return SourceTable(plain, lambda name: plain[name].cast(pa.string()))
+
+
+def _read_bounded(file: parquet.ParquetFile, content: Content) -> pa.Table:
+    """The columns, unless they take too much.
+
+    Repeated values take almost no space, so a few bytes may declare any number of rows, each with
+    the same long text. Where all may be as long as the longest, rows are read a few at a time.
+    """
+    about, schema = file.metadata, file.schema_arrow
+    groups = [about.row_group(k) for k in range(about.num_row_groups)]
+    size, n_values, most, texts = 0, 0, 0, {}
+    for place, (name, kind) in enumerate(zip(schema.names, schema.types, strict=True)):
+        parts = [group.column(place) for group in groups]
+        if _is_text(_get_value_type(kind)):
+            texts[name] = parts
+        for part in parts:
+            # What is read is what a part declares, whatever the file says of its rows.
+            n_declared, n_stored = max(0, part.num_values), max(0, part.total_uncompressed_size)
+            n_values += n_declared
+            size += n_declared * _count_value_bytes(kind)
+            if name in texts:
+                size += n_stored
+                most += n_declared * n_stored  # if each value were all that is stored
+    content.require_room(size, f"declares {n_values} values in {len(content.data)} bytes")
+    if size + most <= content.allowed:
+        return file.read()
+    lengths = _find_lengths(texts, content)
+    of_text = sum(lengths[name] * max(0, part.num_values) for name in texts for part in texts[name])
+    if size + of_text <= content.allowed:
+        return file.read()
+    step = max(1, min(_MOST_ROWS, content.allowed // max(1, 4 * sum(lengths.values()))))
+    taken, batches = 0, []
+    for batch in file.iter_batches(batch_size=step):
+        taken += batch.nbytes + sum(map(_count_coded_text, batch.columns))
+        content.require_room(taken, f"holds {taken} bytes and more, of text that is repeated")
+        batches.append(batch)
+    return pa.Table.from_batches(batches, batches[0].schema if batches else schema)
+
+
+def _find_lengths(texts: dict[str, list[Any]], content: Content) -> dict[str, int]:
+    """For each column of text, bytes that no value takes more than, beside what is stored for it
+    alone; `texts` are the parts of the columns."""
+    lengths, coded = dict.fromkeys(texts, 0), []
+    for name, parts in texts.items():
+        # Of each value, what it shares with the one before is left out.
+        shared = [part for part in parts if "DELTA_BYTE_ARRAY" in part.encodings]
+        lengths[name] = max((part.total_uncompressed_size for part in shared), default=0)
+        if any(how.endswith("DICTIONARY") for part in parts for how in part.encodings):
+            coded.append(name)
+    if coded:
+        file = parquet.ParquetFile(pa.BufferReader(content.data), read_dictionary=coded)
+        for group in range(file.metadata.num_row_groups):
+            # Whatever row is read, all texts of its group come with it.
+            rows = file.iter_batches(batch_size=1, row_groups=[group], columns=coded)
+            for row in itertools.islice(rows, 1):
+                for name, column in zip(row.schema.names, row.columns, strict=True):
+                    longest = pc.max(pc.binary_length(column.dictionary)).as_py() or 0
+                    lengths[name] = max(lengths[name], longest)
+    return lengths
+
+
+def _get_value_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if types.is_dictionary(kind) else kind
+
+
+def _count_value_bytes(kind: pa.DataType) -> int:
+    """The bytes that a value takes in memory, beside those of text itself."""
+    if types.is_dictionary(kind):
+        return 4 + _count_value_bytes(kind.value_type)
+    if _is_text(kind):
+        return 4
+    return 1 if types.is_null(kind) else max(1, int(kind.bit_width) // 8)
+
+
+def _count_coded_text(column: pa.Array) -> int:
+    """The bytes of the text that stands once for many values in a column."""
+    if not types.is_dictionary(column.type) or not _is_text(column.type.value_type):
+        return 0
+    return pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0
 
 
 # -- columns as arrays -----------------------------------------------------------------------------

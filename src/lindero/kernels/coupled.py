@@ -38,6 +38,9 @@ from lindero.kernels.products import Probe
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT, FAST, compiled
 
+#: Values that are held at once in extended precision, in several temporary arrays.
+_EXTENDED_VALUES = 2**18
+
 
 @dataclass(frozen=True)
 class ChainVectors:
@@ -130,13 +133,21 @@ class CoupledKernel(KernelOperator):
     def extended_sums(self, z: Array) -> tuple[Array, float] | None:
         if self.n_samples**2 > EXTENDED_WORK or EXTENDED_UNITS >= ROUNDING_UNITS:
             return None
-        v, nodes, rows = self.vectors, self.nodes, np.arange(self.n_samples)
-        values = self.base.astype(np.float64).matrix(rows, self.n_samples).astype(np.longdouble)
-        first, last = np.minimum.outer(nodes, nodes), np.maximum.outer(nodes, nodes)
+        v, nodes, base = self.vectors, self.nodes, self.base.astype(np.float64)
+        support = np.flatnonzero(z)
+        others, probe = nodes[support], base.probe(support)
+        weights = z[support].astype(np.longdouble)
         way = v.log_way.astype(np.longdouble)
-        values *= np.exp(v.log_own[first] + (way[last] - way[first]))
-        values[v.component[first] != v.component[last]] = 0.0
-        sums = values @ z.astype(np.longdouble) + self._extended_offsets(z)[nodes]
+        sums = self._extended_offsets(z)[nodes]
+        step = max(1, _EXTENDED_VALUES // max(1, len(support)))
+        for start in range(0, self.n_samples, step):
+            rows = np.arange(start, min(start + step, self.n_samples))
+            own = nodes[rows][:, None]
+            first, last = np.minimum(own, others), np.maximum(own, others)
+            values = base.cross(base.probe(rows), probe).astype(np.longdouble)
+            values *= np.exp(v.log_own[first] + (way[last] - way[first]))
+            values[v.component[first] != v.component[last]] = 0.0
+            sums[rows] += values @ weights
         share = float(np.exp(v.log_own.max(initial=-np.inf)))
         steep = 1.0 + float(np.abs(v.log_way).max(initial=0.0))
         error = share * (self.base.error() + ROUNDING_UNITS * steep * self.base.largest())

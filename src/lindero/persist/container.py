@@ -60,10 +60,12 @@ class Contents:
 def pack(document: dict[str, Any], arrays: list[Array]) -> bytes:
     """The file of a document and the arrays it refers to, all of them contiguous."""
     text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
-    if len(text) > MOST_DOCUMENT_BYTES or _count(text) > MOST_VALUES or len(arrays) > MOST_ARRAYS:
+    n_values = _count(text)
+    if len(text) > MOST_DOCUMENT_BYTES or n_values > MOST_VALUES or len(arrays) > MOST_ARRAYS:
         raise ValueError(
-            f"The model takes {len(text)} bytes of text and {len(arrays)} arrays, but a model file "
-            f"has at most {MOST_DOCUMENT_BYTES} and {MOST_ARRAYS}. Has it far too many categories?"
+            f"The model takes {len(text)} bytes of text with {n_values} values, and {len(arrays)} "
+            f"arrays, but a model file has at most {MOST_DOCUMENT_BYTES}, {MOST_VALUES} and "
+            f"{MOST_ARRAYS}. Has it far too many categories, or columns that are encoded?"
         )
     owner = {"format_version": FORMAT_VERSION, "sha256": _seal(text, arrays)}
     tensors = {str(number): array for number, array in enumerate(arrays)}

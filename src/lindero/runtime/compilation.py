@@ -31,8 +31,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
+from numba.core import caching
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
+
+# Private in numba 0.61, and public later.
+_Locator: Any = getattr(caching, "UserProvidedCacheLocator", None)
+if _Locator is None:
+    _Locator = caching._UserProvidedCacheLocator
 
 #: Sums and products may be rearranged; infinities and NaN keep their meaning.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
@@ -58,7 +64,7 @@ def compiled(fastmath: Any, error_model: str = "python") -> Callable[[Any], Any]
     return compile_function
 
 
-class _TemporaryFolder(UserProvidedCacheLocator):  # type: ignore[misc]
+class _TemporaryFolder(_Locator):  # type: ignore[misc]
     """A folder among temporary files that only this user can write to: what is in it is run."""
 
     def __init__(self, function: Any, file: str) -> None:

@@ -51,7 +51,8 @@ _POLISHING_ROUNDS = 10
 #: Steps of SMO after which a problem of this size is given up.
 MOST_STEPS = 10_000_000
 
-#: Calls without a smaller gap after which it is given up where rounding hides the objective.
+#: Calls without a smaller gap after which it is given up where rounding hides the objective, or no
+#: step is taken.
 _IDLE_CALLS = 20
 
 #: Rounds between two looks at the clock.
@@ -188,7 +189,7 @@ class OneBlockSolver(Solver):
                         status = Status.PRECISION
                     elif self.rounds:
                         status = Status.ITERATION_LIMIT
-                    elif n_iter >= MOST_STEPS or (blurred and idle >= _IDLE_CALLS):
+                    elif n_iter >= MOST_STEPS or (idle >= _IDLE_CALLS and (blurred or taken == 0)):
                         status = Status.STALLED
         except KeyboardInterrupt:
             limits.interrupt()

@@ -162,7 +162,7 @@ class _Descent:
                 if gap <= self.tol - rounding:
                     if self._moved == 0.0:
                         return Status.OPTIMAL
-                    if self._verify(v, rounding):
+                    if self._verify(rounding):
                         continue
                     self._refresh()
                     continue
@@ -209,8 +209,8 @@ class _Descent:
         self._exact_gap = gap
         self._refresh()
 
-    def _verify(self, v: Array, rounding: float) -> bool:
-        """Whether f is what it should be: recomputed from z in float64 where v is extreme, which
+    def _verify(self, rounding: float) -> bool:
+        """Whether f is what it should be: recomputed from z in float64 where it is extreme, which
         is where the gap comes from, and at some rows in between. Those are then exact."""
         problem, z = self.problem, self.z
         ends = np.concatenate([_least(self._rising, _VERIFIED), _least(self._falling, _VERIFIED)])

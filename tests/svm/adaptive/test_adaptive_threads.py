@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import pickle
-import sys
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
+from tests.threads import look_while, run_together
 
 from lindero.svm import AdaptiveSVC, AdaptiveSVR
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-
-@pytest.fixture
-def hasty_threads():
-    """Threads that take turns as often as they can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
 
 
 @pytest.mark.usefixtures("hasty_threads")
@@ -40,28 +31,20 @@ def test_predictions_are_those_of_one_model(machine):
         alone.partial_fit(X[row : row + 1], y[row : row + 1])
         allowed.add(ask(alone).tobytes())
     model = machine(coupling=10.0).fit(X[:40], y[:40])
-    found, sizes, failures, done = [], [], [], threading.Event()
+    found, sizes = [], []
 
     def look():
-        try:
-            while not done.is_set():
-                found.append(ask(model).tobytes())
-                sizes.append(len(pickle.loads(pickle.dumps(model)).coef_))
-                assert len(model.coef_)
-                assert model.fit_status_ in (0, 1)
-                assert np.isfinite(model.certificate_.primal)
-        except Exception as error:
-            failures.append(error)
+        found.append(ask(model).tobytes())
+        sizes.append(len(pickle.loads(pickle.dumps(model)).coef_))
+        assert len(model.coef_)
+        assert model.fit_status_ in (0, 1)
+        assert np.isfinite(model.certificate_.primal)
 
-    threads = [threading.Thread(target=look) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for row in range(40, 120):
-        model.partial_fit(X[row : row + 1], y[row : row + 1])
-    done.set()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    def learn():
+        for row in range(40, 120):
+            model.partial_fit(X[row : row + 1], y[row : row + 1])
+
+    assert look_while(learn, look, look, look) == []
     assert set(found) <= allowed
     assert ask(model).tobytes() == ask(alone).tobytes()
     assert all(40 <= size <= 120 for size in sizes)
@@ -77,9 +60,5 @@ def test_no_row_is_lost_when_several_threads_teach():
         for row in range(first, first + 40):
             model.partial_fit(X[row : row + 1], y[row : row + 1])
 
-    threads = [threading.Thread(target=teach, args=(first,)) for first in (40, 80, 120)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert run_together(*(partial(teach, first) for first in (40, 80, 120))) == []
     assert model.shape_fit_ == (160, 2)

@@ -1,10 +1,10 @@
 """Threads: predicting while another learns, and the same bits alone and in company."""
 
 import pickle
-import threading
 
 import numpy as np
 import pytest
+from tests.threads import look_while, run_together
 
 from lindero.persist import load, save
 from lindero.svm import IncrementalOneClassSVM, IncrementalSVC, IncrementalSVR
@@ -12,24 +12,6 @@ from lindero.svm import IncrementalOneClassSVM, IncrementalSVC, IncrementalSVR
 random = np.random.default_rng(1)
 X = random.normal(size=(700, 6))
 Y = (X[:, 0] + 0.4 * random.normal(size=700) > 0).astype(int)
-
-
-def run_together(*works):
-    """Run all; the errors."""
-    errors = []
-
-    def guarded(work):
-        try:
-            work()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(work,)) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return errors
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
@@ -53,44 +35,35 @@ def test_who_predicts_sees_the_model_before_or_after(machine, kernel):
     play(alone, note)
 
     model = machine(kernel=kernel, window=105).fit(X[:100], *targets(slice(100)))
-    seen, done = set(), threading.Event()
+    seen = set()
 
     def look():
-        while not done.is_set():
-            seen.add(getattr(model, decide)(X[:5]).tobytes())
+        seen.add(getattr(model, decide)(X[:5]).tobytes())
 
     def learn():
-        try:
-            play(model, lambda: None)
-        finally:
-            done.set()
+        play(model, lambda: None)
 
-    assert run_together(learn, look, look, look, look) == []
+    assert look_while(learn, look, look, look, look) == []
     assert seen <= known
     assert getattr(model, decide)(X[:5]).tobytes() == getattr(alone, decide)(X[:5]).tobytes()
 
 
 def test_copies_that_are_made_while_another_learns_are_whole(tmp_path):
     model = IncrementalSVC().fit(X[:300], Y[:300])
-    done = threading.Event()
     copies = []
 
     def learn():
-        try:
-            for i in range(300, 420):
-                model.partial_fit(X[i : i + 1], Y[i : i + 1])
-                model.forget(i - 300)
-        finally:
-            done.set()
+        for i in range(300, 420):
+            model.partial_fit(X[i : i + 1], Y[i : i + 1])
+            model.forget(i - 300)
 
     def copy():
-        while not done.is_set():
-            copies.append(pickle.loads(pickle.dumps(model)))
-            save(model, tmp_path / "model.lin")
-            copies.append(load(tmp_path / "model.lin"))
-            model.certificate_.kkt_gap, model.n_support_, model.bounded_support_  # noqa: B018
+        copies.append(pickle.loads(pickle.dumps(model)))
+        save(model, tmp_path / "model.lin")
+        copies.append(load(tmp_path / "model.lin"))
+        model.certificate_.kkt_gap, model.n_support_, model.bounded_support_  # noqa: B018
 
-    assert run_together(learn, copy) == []
+    assert look_while(learn, copy) == []
     for one in copies:
         assert one.certificate_.status.startswith("Optimal")
 

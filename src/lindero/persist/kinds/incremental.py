@@ -37,6 +37,9 @@ _BLURRED = 1e-6
 #: Kernel values that are computed again, times features: saved sums of more are tried in places.
 _TRIED = 1e8
 
+#: Kernel values that are held at once.
+_VALUES_AT_ONCE = 2**20
+
 
 # -- rows -----------------------------------------------------------------------------------------
 
@@ -153,8 +156,10 @@ def _require_values(given: Fields, kernel: Any, factor: Array) -> None:
         given.require("_root", bool(close.all()), "must be of the kernel values")
         sums = np.zeros(len(places))
         if len(support):
-            values = operator.cross(operator.probe(places), operator.probe(support))
-            sums = values @ z[support]
+            others, step = operator.probe(support), max(1, _VALUES_AT_ONCE // len(support))
+            for start in range(0, len(places), step):
+                some = operator.probe(places[start : start + step])
+                sums[start : start + step] = operator.cross(some, others) @ z[support]
         missed = np.abs(sums - given.any("_f")[places])
         # Coefficients of one sample may cancel; what was rounded on the way does not.
         total = float(given.any("_a").sum())
@@ -164,10 +169,11 @@ def _require_values(given: Fields, kernel: Any, factor: Array) -> None:
         if len(free):
             constant = given.any("_constant")
             given.require("_constant", constant > 0.0, "must be positive")
-            R = np.triu(factor)
+            above = (factor[: k + 1, k] for k in range(len(factor)))
+            squared = np.array([column @ column for column in above])
             of_free = np.abs(diagonal[np.searchsorted(places, free // per)] + constant)
-            close = np.abs((R**2).sum(axis=0) - of_free) <= _BLURRED * of_free
-            sound = bool(close.all() and (R.diagonal() > 0.0).all())
+            close = np.abs(squared - of_free) <= _BLURRED * of_free
+            sound = bool(close.all() and (factor.diagonal() > 0.0).all())
             given.require("factor", sound, "must be of the free ones")
 
 
