@@ -64,6 +64,9 @@ def kernel_among(
 
 def kernel_product(kernel: KernelOperator, z: Array, threads: TileThreads) -> Array:
     """K z over all samples, touching only the rows where z is not zero."""
+    known = kernel.times(z)
+    if known is not None:
+        return known
     total = np.zeros(kernel.n_samples)
     support = np.flatnonzero(z)
     itemsize, converted = kernel.dtype.itemsize, kernel.converted_bytes()

@@ -141,16 +141,17 @@ class GrowingDenseRows:
 
     def wipe(self, rows: Array) -> None:
         """Overwrite rows."""
-        for array in self._arrays:
-            for row in rows.tolist():
-                array[row] = 0.0
+        for row in rows.tolist():
+            self._given[row] = self._squares[row] = 0.0
+            if self.shift is not None:
+                self._X[row] = 0.0
 
     def is_origin(self, rows: Array, kept: Array) -> bool:
         """Whether the shift has a value of these rows, other than 0, that no row kept has."""
         if self.shift is None:
             return False
         same = self._given[rows] == self.shift
-        if not same.any():
+        if not np.count_nonzero(same):
             return False
         columns = np.flatnonzero(same.any(axis=0) & (self.shift != 0.0))
         others = self._given[: self.n_rows][kept][:, columns]
@@ -428,9 +429,9 @@ class GrowingKernel:
     def wipe(self, samples: Array) -> None:
         """Overwrite all that is known of samples whose slots are to be empty."""
         for sample in samples.tolist():  # one, as a rule
-            slot = int(self._slot_of[sample])
+            slot = self._slot_of[sample]
             if slot >= 0:
-                self._give_up(np.array([slot]))
+                self._clear(slot)
             self._values[:, sample] = 0.0
         self.rows.wipe(samples)
         self._operator = None
@@ -579,8 +580,11 @@ class GrowingKernel:
         return oldest
 
     def _give_up(self, slots: Array) -> None:
-        if len(slots) == 0:
-            return
+        if len(slots):
+            self._clear(slots)
+
+    def _clear(self, slots: Any) -> None:
+        """Overwrite the columns in one slot, or in several."""
         self._owners = None
         self._values[slots] = 0.0
         self._slot_of[self._owner[slots]] = -1

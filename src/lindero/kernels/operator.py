@@ -240,6 +240,10 @@ class KernelOperator(Protocol):
         value in it; None where that is not to be had."""
         return None
 
+    def times(self, z: Array) -> Array | None:
+        """K z, where the matrix is at hand; else None."""
+        return None
+
     def columns(self, probe: Probe, start: int, stop: int, out: Array) -> None:
         self.block(probe, start, stop, out.T)
 

@@ -92,6 +92,7 @@ class MatrixKernel(KernelOperator):
         self.n_samples = len(matrix)
         self.dtype = matrix.dtype
         self._in_other_precision: MatrixKernel | None = None
+        self._padded: Array | None = None
 
     def diagonal(self) -> Array:
         return self._matrix.diagonal().astype(np.float64)
@@ -111,7 +112,13 @@ class MatrixKernel(KernelOperator):
         return values
 
     def matrix(self, rows: Array, width: int) -> Array:
-        return np.asarray(take_among(self._matrix, rows, width))
+        """The whole matrix is the same array for all who ask: nobody may write into it."""
+        if len(rows) != self.n_samples or (rows != np.arange(len(rows))).any():
+            return np.asarray(take_among(self._matrix, rows, width))
+        known = self._matrix if self._padded is None else self._padded
+        if known.shape[1] != width:
+            known = self._padded = take_among(self._matrix, rows, width)
+        return known
 
     def times(self, z: Array) -> Array:
         """K z."""

@@ -259,7 +259,7 @@ class _Descent:
         # Scores are small near the optimum once centred, where float32 has bits to spare.
         groups = self._group_of[chosen]
         centred = v[chosen] - self._middles[groups]
-        scores = np.clip(centred, -LARGEST_SCORE, LARGEST_SCORE).astype(dtype)
+        scores = np.minimum(np.maximum(centred, -LARGEST_SCORE), LARGEST_SCORE).astype(dtype)
         self.n_iter += smo_block(
             self._block,
             self._diagonal[chosen],

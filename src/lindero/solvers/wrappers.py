@@ -260,9 +260,8 @@ def _solve_free(
     # Σz_F is known, so a constant may be added to K: it moves b only. It makes K definite where
     # the centred matrix is.
     constant = float(K.diagonal().max())
-    K += constant
     try:
-        factor = np.linalg.cholesky(K)
+        factor = np.linalg.cholesky(K + constant)
     except np.linalg.LinAlgError:
         return None
     sides = np.column_stack([-v, np.ones(len(free))])

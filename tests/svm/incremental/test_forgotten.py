@@ -169,3 +169,17 @@ def test_kernels_of_the_users_own_never_see_a_row_that_is_gone():
     model.partial_fit(X[60:61], y[60:61])
     assert model.certificate_.status.startswith("Optimal")
     assert X[3, 0].tobytes() not in pickle.dumps(model._machine.kernel.rows)
+
+
+def test_nothing_of_removed_rows_is_left_beside_the_factor():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(160, 2))
+    y = np.where(X[:, 0] + rng.normal(size=160) > 0, 1, 0)
+    model = IncrementalSVC(C=3.0, gamma=2.0).fit(X[:60], y[:60])
+    for row in range(60, 160):
+        model.partial_fit(X[row : row + 1], y[row : row + 1])
+        if row % 7 == 0:
+            model.forget(rng.choice(model.sample_ids_, 3, replace=False))
+            factor = model._machine.active_set.point.factor
+            assert not factor.R[:, factor.size :].any()
+            assert not np.tril(factor.R, -1).any()

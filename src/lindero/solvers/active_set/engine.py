@@ -179,7 +179,8 @@ class ActiveSet:
         point = self.point
         self._begin_change()
         self._move_bounds(variables, np.zeros(len(variables)), delta)
-        self._drop(np.isin(point.free, variables), AT_ZERO)
+        if np.count_nonzero(point.sides[variables] == FREE):
+            self._drop(np.isin(point.free, variables), AT_ZERO)
         point.a[variables] = 0.0
         point.sides[variables] = AT_ZERO
         point.known_support = None
@@ -227,9 +228,11 @@ class ActiveSet:
         point = self.point
         point.u[moving] = bounds
         on_bound = moving[point.sides[moving] == AT_BOUND]
+        if len(on_bound) == 0:
+            return
         changes = point.s[on_bound] * (point.u[on_bound] - point.a[on_bound])
         point.a[on_bound] = point.u[on_bound]
-        if not changes.any():
+        if not np.count_nonzero(changes):
             return
         samples = on_bound // point.per_sample
         blur = float(np.abs(changes) @ point.root[samples])

@@ -21,17 +21,15 @@ from lindero.runtime.compilation import FAST, compiled
 #: Rows that there is room for beyond those held, for compiled code that appends some itself.
 SPARE = 64
 
-#: Rows that an update removes, as a rule.
-_REMOVED = 4
-
 _NO_VECTORS = np.empty((0, 0))
 
 
 class GrowingFactor:
-    """R of a positive definite matrix of `size` rows."""
+    """R of a positive definite matrix of `size` rows. Columns up to `touched` were written to, also
+    those right of R that rows which were removed have left behind."""
 
     def __init__(self) -> None:
-        self.size = 0
+        self.size = self.touched = 0
         self.R = np.zeros((SPARE, SPARE))
 
     def make_room(self, size: int) -> None:
@@ -39,11 +37,12 @@ class GrowingFactor:
         if size + SPARE > len(self.R):
             larger = np.zeros((max(2 * len(self.R), size + SPARE),) * 2)
             larger[: self.size, : self.size] = self.R[: self.size, : self.size]
-            self.R = larger
+            self.R, self.touched = larger, self.size
 
     def append(self, column: Array, diagonal: float, least: float) -> float:
         """One more row and column, unless d ≤ `least`; returns d."""
         self.make_room(self.size + 1)
+        self.touched = max(self.touched, self.size + 1)
         distance = float(append_column(self.R, self.size, column, diagonal))
         if distance > least:
             self.R[self.size, self.size] = np.sqrt(distance)
@@ -62,9 +61,10 @@ class GrowingFactor:
         return x
 
     def wipe(self) -> None:
-        """Overwrite what rows that were removed last have left behind."""
-        m = self.size
-        self.R[: m + _REMOVED, m : m + _REMOVED] = 0.0
+        """Overwrite what rows that were removed have left behind."""
+        m, touched = self.size, self.touched
+        self.R[:touched, m:touched] = 0.0
+        self.touched = m
 
     def __getstate__(self) -> dict[str, Any]:
         return {"R": self.known}
@@ -84,7 +84,7 @@ class GrowingFactor:
         self.size = 0
         self.make_room(m)
         self.R[:m, :m] = R
-        self.size = m
+        self.size, self.touched = m, max(m, self.touched)
 
 
 # Loops below run from 0 over slices: indices that may be negative are not turned into vector code.

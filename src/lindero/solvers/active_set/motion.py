@@ -355,20 +355,24 @@ class Motion:
         free = np.concatenate([point.free, np.zeros(SPARE, dtype=np.int64)])
         rows, places = np.arange(len(free)), np.full(len(free), -1)
         n_near, next_row, f_near = around.n_near, m, around.f.copy()
-        if len(point.factor.R) < m + SPARE:
-            point.factor.make_room(m)
+        factor = point.factor
+        if len(factor.R) < m + SPARE:
+            factor.make_room(m)
         a, t = point.a.copy(), 0.0
         while True:
             values, slot_of = kernel.columns
+            # Unless it comes back, all of the factor may be written to.
+            begun, touched, factor.touched = m, factor.touched, len(factor.R)
             why, variable, m, n_near, next_row, bias, gone, *rest = run(
                 per, point.sides, point.s, point.p, point.u, point.u_rate, point.a, self.moving,
-                free, m, point.factor.R, point.constant, point.root, values, slot_of,
+                free, m, factor.R, point.constant, point.root, values, slot_of,
                 around.near, n_near, f_near, around.block, rows, places, next_row,
                 self.drive, self.drive_total, self.n_drivers,
                 self.delta_rate, self.pace, self.sums, point.bias, t_end - t,
                 last - point.steps, _MOST_STANDSTILLS, _ROUNDING, _DEPENDENT, _LAST_BIT,
             )  # fmt: skip
             self.drive_total, self.n_drivers, steps, changes, blur = rest
+            factor.touched = max(touched, begun + changes + 1)
             point.bias = float(bias)
             point.steps += steps
             point.changes += changes
@@ -377,7 +381,7 @@ class Motion:
             missing = why == _TO_JOIN and slot_of[variable // per] < 0
             if not (missing and m and kernel.fetch(np.append(free[:m], variable) // per)):
                 break
-        point.free, point.factor.size = free[:m].copy(), m
+        point.free, factor.size = free[:m].copy(), m
         z_changes = point.sum_by_sample(point.s * (point.a - a))
         changed = np.flatnonzero(z_changes)
         kernel.add_columns(changed, z_changes[changed], point.f)

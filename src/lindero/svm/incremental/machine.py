@@ -548,9 +548,9 @@ class IncrementalMachine:
         try:
             with single_threaded_blas, np.errstate(over="ignore", invalid="ignore"):
                 yield
-                released = self.samples.released
-                if released:
-                    self._move_origin_from(np.array(released))
+                released = np.array(self.samples.released, dtype=np.int64)
+                if len(released):
+                    self._move_origin_from(released)
         except BaseException as error:
             self.active_set.undo()
             self.samples.undo()
@@ -562,10 +562,11 @@ class IncrementalMachine:
                     "allow errors, or a richer kernel."
                 ) from None
             raise
-        if released:
-            self._wipe(np.array(released))
+        if len(released):
+            self._wipe(released)
         # Only now: callers know samples by their slots.
-        if self.samples.has_many_gaps or (released and self.kernel.function.call is not None):
+        by_call = self.kernel.function.call is not None
+        if self.samples.has_many_gaps or (by_call and len(released)):
             self.active_set.point.close_gaps(self.samples.alive)
             self.samples.close_gaps()
         self.active_set.remember()
