@@ -457,15 +457,18 @@ class CoupledPath:
         problem = self.state_problem(machine)
         if limits.interrupted:
             theta[:], a[:] = 0.0, 0.0
-            return problem.judge(theta, a), 0, 0.0, Status.INTERRUPTED
+            judgement = problem.judge(theta, a)
+            within = problem.relative_gap(judgement) <= effort.tol
+            return judgement, 0, 0.0, Status.OPTIMAL if within else Status.INTERRUPTED
         solution = CoupledInteriorPointSolver(effort.tol).solve(problem, limits, number)
         theta[:], a[:] = solution.theta, solution.a
-        judgement, status = solution.judgement, solution.status
-        if _is_unbalanced(judgement, a):  # judged as `judge` does
-            judgement = problem.judge(theta, problem.nearest_feasible(a))
-            if status in (Status.OPTIMAL, Status.PRECISION):
-                within = problem.relative_gap(judgement) <= effort.tol
-                status = Status.OPTIMAL if within else Status.PRECISION
+        # The solver has judged this very point, as `judge` would: it need not be done again.
+        judgement = _balance(problem, solution.judgement, theta, a)
+        status = solution.status
+        if problem.relative_gap(judgement) <= effort.tol:
+            status = Status.OPTIMAL
+        elif status is Status.OPTIMAL:
+            status = Status.PRECISION
         return judgement, solution.n_iter, solution.seconds, status
 
     def _solve_kernel(
@@ -613,10 +616,7 @@ class CoupledPath:
         for machine, (theta, a) in enumerate(zip(self.theta, self.a, strict=True)):
             problem = self.state_problem(machine, start)
             a = np.clip(a[:, start:], 0.0, problem.u)
-            judgement = problem.judge(theta[start:], a)
-            if _is_unbalanced(judgement, a):
-                # Multipliers that were followed along: those near them that sum to zero prove it.
-                judgement = problem.judge(theta[start:], problem.nearest_feasible(a))
+            judgement = _balance(problem, problem.judge(theta[start:], a), theta[start:], a)
             within = problem.relative_gap(judgement) <= tol
             status = f"Recomputed: the duality gap is {'within' if within else 'above'} tol."
             parts.append(Certificate.of(judgement, 0, 0.0, status))
@@ -725,8 +725,12 @@ def decide(values: Array) -> Array:
     return codes
 
 
-def _is_unbalanced(judgement: Judgement, a: Array) -> bool:
-    return judgement.infeasibility > _BALANCED * float(a.sum())
+def _balance(problem: CoupledProblem, judgement: Judgement, theta: Array, a: Array) -> Judgement:
+    """A judgement of a point, by multipliers near its own that sum to zero if those do not: they
+    prove it, and multipliers that were followed along for long are a little off."""
+    if judgement.infeasibility <= _BALANCED * float(a.sum()):
+        return judgement
+    return problem.judge(theta, problem.nearest_feasible(a))
 
 
 def _name_duality_gap(status: str) -> str:
