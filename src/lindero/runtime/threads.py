@@ -209,16 +209,21 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_locks)
 
 
+def lock_of(thing: Any) -> threading.RLock:
+    """The lock of an object, which may be acquired again by the thread that has it."""
+    lock = _locks.get(thing)
+    if lock is None:
+        with _making:
+            lock = _locks.setdefault(thing, threading.RLock())
+    return lock
+
+
 def one_at_a_time(method: Method) -> Method:
     """A method that waits while another thread is in such a method of the same object."""
 
     @wraps(method)
     def waiting(self: Any, *args: Any, **options: Any) -> Any:
-        lock = _locks.get(self)
-        if lock is None:
-            with _making:
-                lock = _locks.setdefault(self, threading.RLock())
-        with lock:
+        with lock_of(self):
             return method(self, *args, **options)
 
     return cast(Method, waiting)

@@ -92,6 +92,24 @@ def test_graphs_of_weights_of_any_size(seed):
     assert np.isfinite(model.predict(X)).all()
 
 
-@pytest.mark.parametrize("seed", [0, 9, 43, 50, 75, 90, 95, 121, 147, 191, 223, *range(500, 530)])
+@pytest.mark.parametrize(
+    "seed", [0, 9, 43, 50, 75, 90, 95, 121, 147, 191, 223, *range(500, 530), 500838]
+)
 def test_cases_of_the_fuzzer(seed):
     adaptive.play(seed)
+
+
+@pytest.mark.parametrize("graph", ["time", "space"])
+@pytest.mark.parametrize("max_iter", [1, 3, 5, 6, 7, 8, 9, 10, 11, 12, -1])
+def test_the_certificate_of_a_fit_says_what_certify_says(max_iter, graph):
+    """Where a limit stops a fit whose point is good enough all the same, it is said to be."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    for y in (np.sign(X[:, 0] + 0.3 * rng.normal(size=60)), rng.integers(0, 3, 60)):
+        model = AdaptiveSVC(coupling=10.0, graph=graph, max_iter=max_iter)
+        model.fit(X, y)
+        said, found = model.certificate_, model.certify()
+        optimal = found.status.endswith("is within tol.")
+        assert said.status.startswith("Optimal") == optimal
+        assert model.fit_status_ == int(not optimal)
+        assert (said.primal, said.dual) == (found.primal, found.dual)

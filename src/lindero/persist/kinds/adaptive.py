@@ -86,7 +86,7 @@ def _check_graph(given: Fields) -> None:
 def _state(estimator: Any) -> dict[str, Any]:
     state = estimator_state(estimator)
     path = state.pop("_path", None)
-    return state if path is None else {**state, **path.state()}
+    return state if path is None else {**state, **path.keep().state()}
 
 
 def _adopt(estimator: Any, values: dict[str, Any]) -> None:

@@ -155,7 +155,10 @@ class _HyperplanePath:
                 if reason is not None:
                     self._conclude()
                     return reason
-                length = self._step(f, products / rows.n_products)
+                try:
+                    length = self._step(f, products / rows.n_products)
+                except ZeroDivisionError:  # what is inside its bounds was rounded to one of them
+                    break
                 self.n_iter += 1
                 if not length > _LEAST_LENGTH:
                     break
@@ -274,9 +277,12 @@ class InteriorRows:
         """Prepare the predictor; Σ a t + β ξ, Σ losses, and Σ a r + losses, the duality gap if θ
         were the one that belongs to a. Not finite where a bound has been met."""
         rows, state = self._rows, self.state
-        products, losses, gap = self._map(
-            lambda i, j: look(rows, state, f, i, j, self._sigma, self.weights, self.pull)
-        ).sum(axis=0)
+        try:
+            products, losses, gap = self._map(
+                lambda i, j: look(rows, state, f, i, j, self._sigma, self.weights, self.pull)
+            ).sum(axis=0)
+        except ZeroDivisionError:
+            return np.nan, np.nan, np.nan
         return float(products), float(losses), float(gap)
 
     def correct(self, f: Array, df: Array, mu: float) -> None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
+
 from lindero.problems.coupled import CoupledProblem
 from lindero.runtime.arrays import Array
 from lindero.solvers.coupled.follower import SPACING, ChainFollower, FollowStatus
@@ -61,53 +63,23 @@ class Trail:
 
 
 class Extension:
-    """One call that makes a path longer, in `n_steps` steps, and what to put back if it fails."""
+    """One call that makes a path longer, in steps. What a step finds is kept aside until its
+    `end`."""
 
     def __init__(
-        self,
-        path: GrowingPath,
-        trail: Trail,
-        limits: Limits,
-        tol: float,
-        lag_tol: float,
-        n_steps: int,
+        self, path: GrowingPath, trail: Trail, limits: Limits, tol: float, lag_tol: float
     ) -> None:
         self._path, self._trail, self._limits = path, trail, limits
         # A gap of tol leaves hyperplanes √tol from where they belong.
         self._tol = min(tol, _GAP * (lag_tol * lag_tol))
         self._little = _SHARE * lag_tol
-        self._n_nodes = path.n_nodes
-        self._before = Trail(trail.n_scaled, trail.touched)
-        self._kept: list[tuple[int, slice, Array, Array]] = []
-        # One step keeps what it changes; several would keep the same again and again.
-        self._whole = (path.theta.copy(), path.a.copy()) if n_steps > 1 else None
+        self._found: dict[int, tuple[int, Array, Array]] = {}
 
-    # -- undoing ----------------------------------------------------------------------------------
-
-    def _keep(self, machine: int, start: int) -> None:
-        """Remember those of a machine from node `start` on, before they are changed."""
-        nodes = slice(start, self._path.n_nodes)
-        theta, a = self._path.theta[machine, nodes], self._path.a[machine, :, nodes]
-        self._kept.append((machine, nodes, theta.copy(), a.copy()))
-
-    def _put_back(self) -> None:
-        """Put back what was kept last."""
-        machine, nodes, theta, a = self._kept.pop()
-        self._path.theta[machine, nodes], self._path.a[machine, :, nodes] = theta, a
-
-    def end_step(self) -> None:
-        """The step is done: it stays, unless the whole call fails."""
-        if self._whole is not None:
-            self._kept.clear()
-
-    def undo(self) -> None:
-        """Put everything back. Followers are made anew from the multipliers."""
-        while self._kept:
-            self._put_back()
-        if self._whole is not None:
-            known = slice(self._n_nodes)
-            self._path.theta[:, known], self._path.a[:, :, known] = self._whole
-        vars(self._trail).update(vars(self._before))
+    def end(self) -> dict[int, tuple[int, Array, Array]]:
+        """What the step has found: of each machine the first node, and hyperplanes and multipliers
+        from it on. It is to be written to the path before the next step."""
+        found, self._found = self._found, {}
+        return found
 
     # -- following --------------------------------------------------------------------------------
 
@@ -128,9 +100,8 @@ class Extension:
         solution = CoupledInteriorPointSolver(self._tol).solve(problem, self._limits, machine)
         if self._limits.interrupted:
             raise KeyboardInterrupt("Learning was interrupted. Nothing was changed.")
-        self._keep(machine, start)
-        path, trail = self._path, self._trail
-        path.theta[machine, start:], path.a[machine, :, start:] = solution.theta, solution.a
+        self._found[machine] = start, solution.theta, solution.a
+        trail = self._trail
         trail.touched = min(trail.touched, start)
         self._resume(machine, start, int(trail.depths[machine]))
         return solution.status
@@ -141,7 +112,11 @@ class Extension:
         follower = self._trail.followers[machine]
         start = follower.place_for(start)
         problem = self._path.state_problem(machine, start, held=False)
-        follower.restart(problem, self._path.a[machine, :, start:], start, length)
+        a = self._path.a[machine, :, start:]
+        if machine in self._found:
+            first, _, found = self._found[machine]
+            a = np.concatenate([a[:, : first - start], found], axis=1)
+        follower.restart(problem, a, start, length)
 
     def follow(self, machine: int, known: int, earliest: int) -> Status:
         """Settle a machine after samples came to `known` nodes; none before `earliest` moves."""
@@ -150,19 +125,18 @@ class Extension:
         while True:
             start = follower.start
             problem = path.state_problem(machine, start, held=False)
-            self._keep(machine, start)
-            theta, a = path.theta[machine, start:], path.a[machine, :, start:]
+            theta, a = path.theta[machine, start:].copy(), path.a[machine, :, start:].copy()
             least = max(0, earliest - start)
             status, reached = follower.follow(problem, theta, a, known - start, least, self._little)
             too_short = status is FollowStatus.TOO_SHORT
             if status is FollowStatus.SETTLED or (too_short and start <= earliest):
                 break
-            self._put_back()
             if not too_short:
                 stretch = max(_STRETCH, int(_STRETCH_DEPTHS * depth))
                 return self.solve(machine, max(earliest, path.n_nodes - stretch, 0))
             longer = 2 * (path.n_nodes - start)
             self._resume(machine, max(0, path.n_nodes - longer), longer)
+        self._found[machine] = start, theta, a
         trail.touched = min(trail.touched, start + reached)
         depth = max(_FADING * depth, float(path.n_nodes - start - reached))
         trail.depths[machine] = depth

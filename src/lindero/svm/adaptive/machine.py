@@ -1,15 +1,14 @@
 """What both adaptive estimators share: parameters, and what they say of the path they hold.
 
 The work is done by the `CoupledPath` in `_path`. A fit is done on a copy, which the estimator
-becomes at the end: a call that fails changes nothing. `partial_fit` changes the path in place:
-threads that ask meanwhile wait for its end.
+becomes at the end: a call that fails changes nothing. `partial_fit` changes the path at its end.
+Threads that learn wait for each other; those that ask meanwhile have the model as it was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from copy import deepcopy
 from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -28,7 +27,7 @@ from lindero.svm.adaptive.coupling import COUPLINGS, CouplingTrials
 from lindero.svm.adaptive.path import CoupledPath, Effort, PathParameters
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import reporting
-from lindero.transaction import fitting_aside
+from lindero.transaction import fitting_aside, sharing_state
 from lindero.validation import (
     read_new_table,
     read_row_factors,
@@ -43,7 +42,12 @@ _SURELY_COMPUTABLE = 1e60
 
 def _find_on_path(name: str, meaning: str) -> Any:
     """A property that is an attribute of the path of a fitted machine."""
-    find = one_at_a_time(lambda machine: getattr(machine._fitted_path(), name))
+
+    def find(machine: AdaptiveMachine) -> Any:
+        path = machine._fitted_path()
+        with path.held():
+            return getattr(path, name)
+
     return property(find, doc=meaning)
 
 
@@ -209,29 +213,30 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
 
     def _outputs(self, X: Any, times: Any) -> Array:
         """The output of each machine for each row of X: (n_rows, n_machines)."""
-        check_is_fitted(self)
-        return self._path.values(read_new_table(self, X), times)
+        known = sharing_state(self)
+        check_is_fitted(known)
+        return known._path.values(read_new_table(known, X), times)
 
     @property
-    @one_at_a_time
     def coef_(self) -> Array:
         """Weights of the features at each row, for the linear kernel only."""
         path = self._fitted_path("coef_", linear=True)
-        return path.samples.by_row(_one_or_all(path.theta[:, :, :-1]), -2)
+        with path.held():
+            return path.samples.by_row(_one_or_all(path.theta[:, :, :-1]), -2)
 
     @property
-    @one_at_a_time
     def intercept_(self) -> Array:
         """Constant of the decision function at each row."""
         path = self._fitted_path()
-        return path.samples.by_row(_one_or_all(path.theta[:, :, -1]), -1)
+        with path.held():
+            return path.samples.by_row(_one_or_all(path.theta[:, :, -1]), -1)
 
     @property
-    @one_at_a_time
     def times_(self) -> Array:
         """The time of each row."""
-        samples = self._fitted_path("times_", time=True).samples
-        return samples.by_row(samples.given, 0)
+        path = self._fitted_path("times_", time=True)
+        with path.held():
+            return path.samples.by_row(path.samples.given, 0)
 
     coupling_ = _find_on_path("coupling", "The coupling used.")
     n_scale_ = _find_on_path("n_scale", "n of the penalty, as it was used.")
@@ -241,7 +246,6 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     )
 
     @property
-    @one_at_a_time
     def fit_status_(self) -> int:
         """0 if the optimum was reached, 1 otherwise."""
         return self._fitted_path().find_status(self.tol)
@@ -249,30 +253,30 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     shape_fit_ = _find_on_path("shape", "Number of samples held, and of features.")
 
     @property
-    @one_at_a_time
     def support_vectors_(self) -> Any:
         """The support vectors."""
         path = self._fitted_path()
         if path.vectors is not None:
             return path.vectors
-        return path.samples.by_row(path.samples.X, 0)[path.support]
+        with path.held():
+            return path.samples.by_row(path.samples.X, 0)[path.support]
 
     @property
-    @one_at_a_time
     def dual_coef_(self) -> Array:
         """Multipliers of the support vectors, with their signs."""
-        return self._fitted_path().dual_coefficients()
+        path = self._fitted_path()
+        with path.held():
+            return path.dual_coefficients()
 
     # -- drift --------------------------------------------------------------------------------
 
     @property
-    @one_at_a_time
     def drift_(self) -> Array:
         """How far the hyperplane of each row is from that of the instant before."""
         path = self._fitted_path("drift_", linear=True, time=True)
-        return path.samples.by_row(_find_drift(path.theta), 0)
+        with path.held():
+            return path.samples.by_row(_find_drift(path.theta), 0)
 
-    @one_at_a_time
     def changepoints(self, k: int = 1, separation: int | None = None) -> Array:
         """The rows at which hyperplanes changed most.
 
@@ -295,7 +299,8 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
             far apart.
         """
         path = self._fitted_path("changepoints", linear=True, time=True)
-        n_nodes, theta = path.n_nodes, path.theta
+        with path.held():
+            n_nodes, theta, row_of = path.n_nodes, path.theta.copy(), path.samples.rows.copy()
         if not isinstance(k, Integral) or not 1 <= k < n_nodes:
             raise ValueError(
                 f"k={k!r} must be a whole number between 1 and {n_nodes - 1}, one less than the "
@@ -318,18 +323,16 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
             first = max(1, at - half + 1)
             found.append(first + int(np.argmax(drift[first : at + half])))
             moved[max(0, at - apart + 1) : at + apart] = -1.0
-        rows: Array = path.samples.rows[np.unique(found)]
+        rows: Array = row_of[np.unique(found)]
         return rows
 
     # -- judging ------------------------------------------------------------------------------
 
     @property
-    @one_at_a_time
     def certificate_(self) -> Certificate:
         """How near the model is to the optimum; after `partial_fit`, of the last window."""
         return self._fitted_path().certificate(self.tol)
 
-    @one_at_a_time
     def certify(self) -> Certificate:
         """Judge all hyperplanes from scratch, by nothing but the samples held and multipliers.
 
@@ -340,7 +343,9 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         -------
         certificate : Certificate
         """
-        return self._fitted_path("certify", linear=True).judge(0, self.tol)
+        path = self._fitted_path("certify", linear=True)
+        with path.held():
+            return path.judge(0, self.tol)
 
     # -- for scikit-learn ---------------------------------------------------------------------
 
@@ -350,12 +355,10 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         """Names of the parameters, read from the signature once."""
         return super()._get_param_names()
 
-    @one_at_a_time
     def __getstate__(self) -> Any:
-        # Copied while no other thread changes it: a path changes in place.
-        state = super().__getstate__()
+        state = dict(super().__getstate__())  # which is the very dict of the estimator
         if "_path" in state:
-            state["_path"] = deepcopy(state["_path"])
+            state["_path"] = state["_path"].keep()
         return state
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -19,13 +19,20 @@ brought up to date whenever the number of samples has doubled, together with the
 gaps are measured in. Everything is solved for then, which costs each sample no more than being
 solved for twice.
 
+Appending works on a path of its own, which shares the arrays of this one up to their ends. What it
+finds is adopted at once, under a lock that whatever reads the path takes: other threads, and the
+callback, see the path as it was before or as it is after, and never wait for a solver.
+
 The engine is one class, and so one file, longer than most.
 """
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -42,6 +49,7 @@ from lindero.models.coupled_machine import CoupledKernelMachine, HyperplaneField
 from lindero.problems.coupled import Anchor, CoupledMargin, CoupledProblem, CoupledTube
 from lindero.problems.dual_qp import Judgement, upper_bounds
 from lindero.runtime.arrays import Array, dense
+from lindero.runtime.threads import lock_of
 from lindero.solvers.choose import SMALL_FIT_ROWS, GeneralSolver
 from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
 from lindero.solvers.coupled.trail import Extension, Trail
@@ -123,7 +131,12 @@ class PathSamples:
     Node i is row `rows[i]` as the user counts them. Its time is a number in `times`, and as it was
     given, of the dtype `times` of the constructor, in `given`. Arrays grow by doubling, so that
     appending single samples costs no more than the samples do.
+
+    `found` are hyperplanes and multipliers of a machine from some node on that are to be written to
+    the arrays before anything is read from there: an interrupt cannot leave half of them.
     """
+
+    found: dict[int, tuple[int, Array, Array]] | None = None
 
     def __init__(self, n_features: int, n_machines: int, n_sides: int, times: Any) -> None:
         self.n_nodes = 0
@@ -142,11 +155,32 @@ class PathSamples:
 
     def __getstate__(self) -> dict[str, Any]:
         # Room that is not used need not travel.
+        self._write_found()
         used = {name: (axis, self._used(name).copy()) for name, (axis, _) in self._arrays.items()}
         return {**self.__dict__, "_arrays": used}
 
+    def branch(self, apart: bool) -> PathSamples:
+        """The same samples, to which others can be appended while these stay as they are. Arrays
+        are shared, unless `apart`, where hyperplanes and multipliers are copied."""
+        self._write_found()
+        other = PathSamples.__new__(PathSamples)
+        other.__dict__ = {**self.__dict__, "_arrays": dict(self._arrays)}
+        if apart:
+            for name in ("theta", "a"):
+                other._arrays[name] = (self._arrays[name][0], self._used(name).copy())
+        return other
+
+    def _write_found(self) -> None:
+        """Write what was found to the arrays; interrupted, it is done again by the next reader."""
+        if self.found is not None:
+            theta, a = self._used("theta"), self._used("a")
+            for machine, (start, found_theta, found_a) in self.found.items():
+                theta[machine, start:], a[machine, :, start:] = found_theta, found_a
+            self.found = None
+
     def state(self) -> dict[str, Any]:
         """What is saved."""
+        self._write_found()
         return {"in_order": self.in_order, **{name: self._used(name) for name in self._arrays}}
 
     @classmethod
@@ -169,13 +203,22 @@ class PathSamples:
     times = property(lambda self: self._used("times"))
     given = property(lambda self: self._used("given"))
     rows = property(lambda self: self._used("rows"))
-    theta = property(lambda self: self._used("theta"))
-    a = property(lambda self: self._used("a"))
+
+    @property
+    def theta(self) -> Array:
+        self._write_found()
+        return self._used("theta")
+
+    @property
+    def a(self) -> Array:
+        self._write_found()
+        return self._used("a")
 
     def extend(
         self, rows: Array, X: Array, targets: Array, factors: Array, times: Array, given: Array
     ) -> None:
         """More samples, last in the graph; `rows` are their places in the table they came in."""
+        self._write_found()
         n_new = len(targets)
         new = {"X": X, "targets": targets, "factors": factors, "times": times, "given": given}
         new["rows"] = self.n_nodes + rows
@@ -212,6 +255,9 @@ class CoupledPath:
     `losses` has one item for each machine: a margin for each class, or a tube. `trail` is where
     following the end stands, once a path of hyperplanes along time is solved. `vectors` are the
     rows of a kernel: all of them at first, the support vectors once it is solved.
+
+    Only a path with a `trail` ever changes, in `extend`. Who reads it in several steps does so
+    while it is `held`.
     """
 
     losses: tuple[CoupledMargin | CoupledTube, ...]
@@ -219,6 +265,9 @@ class CoupledPath:
     n_iter: Array
     fit_status: int
     _certificate: Certificate | None
+
+    #: The thread that is appending samples.
+    _learner: int | None = None
 
     def __init__(
         self,
@@ -269,10 +318,44 @@ class CoupledPath:
             return link_neighbours(self.samples.X, parameters.n_neighbors)
         return read_graph(parameters.graph, self.n_nodes)
 
+    # -- what threads share -----------------------------------------------------------------------
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """While inside, no other thread changes the path."""
+        with lock_of(self):
+            yield
+
+    def keep(self) -> CoupledPath:
+        """The path as it is now, which nothing changes any more. Taken while samples are appended,
+        it has no followers: they are made anew from its multipliers."""
+        if self.trail is None:
+            return self
+        kept = CoupledPath.__new__(CoupledPath)
+        with lock_of(self):
+            kept.__dict__ = dict(self.__dict__, _learner=None)
+            kept.samples, kept.trail = copy(self.samples), deepcopy(self.trail)
+        return kept
+
+    def _branch(self, apart: bool) -> CoupledPath:
+        """A path to append samples to. It has the followers until it is adopted."""
+        ahead = CoupledPath.__new__(CoupledPath)
+        with lock_of(self):
+            trail = self.trail
+            assert trail is not None
+            ahead.__dict__ = dict(self.__dict__)
+            ahead.samples = self.samples.branch(apart)
+            self.trail, self._learner = Trail(trail.n_scaled, trail.touched), threading.get_ident()
+        return ahead
+
+    def _adopt(self, ahead: CoupledPath) -> None:
+        with lock_of(self):
+            self.__dict__ = ahead.__dict__
+
     # -- what is saved ----------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """What is saved, by the names that model files have for it."""
+        """What is saved, by the names that model files have for it, of a path that was kept."""
         state = {stored: getattr(self, name) for name, stored in _STORED.items()}
         state["shape_fit_"] = self.shape
         if isinstance(self.losses[0], CoupledTube):
@@ -374,15 +457,18 @@ class CoupledPath:
         problem = self.state_problem(machine)
         if limits.interrupted:
             theta[:], a[:] = 0.0, 0.0
-            return problem.judge(theta, a), 0, 0.0, Status.INTERRUPTED
+            judgement = problem.judge(theta, a)
+            within = problem.relative_gap(judgement) <= effort.tol
+            return judgement, 0, 0.0, Status.OPTIMAL if within else Status.INTERRUPTED
         solution = CoupledInteriorPointSolver(effort.tol).solve(problem, limits, number)
         theta[:], a[:] = solution.theta, solution.a
-        judgement, status = solution.judgement, solution.status
-        if _is_unbalanced(judgement, a):  # judged as `judge` does
-            judgement = problem.judge(theta, problem.nearest_feasible(a))
-            if status in (Status.OPTIMAL, Status.PRECISION):
-                within = problem.relative_gap(judgement) <= effort.tol
-                status = Status.OPTIMAL if within else Status.PRECISION
+        # The solver has judged this very point, as `judge` would: it need not be done again.
+        judgement = _balance(problem, solution.judgement, theta, a)
+        status = solution.status
+        if problem.relative_gap(judgement) <= effort.tol:
+            status = Status.OPTIMAL
+        elif status is Status.OPTIMAL:
+            status = Status.PRECISION
         return judgement, solution.n_iter, solution.seconds, status
 
     def _solve_kernel(
@@ -432,8 +518,12 @@ class CoupledPath:
         self, X: Array, targets: Array, factors: Array, times: Any, limits: Limits, effort: Effort
     ) -> None:
         """Append samples at the end of time, and find their hyperplanes. All or nothing."""
-        samples, trail, n_new = self.samples, self.trail, X.shape[0]
-        assert trail is not None
+        if self._learner == threading.get_ident():
+            raise ValueError(
+                "partial_fit was called within the callback of another partial_fit of the same "
+                "machine. Call it when that one has ended."
+            )
+        samples, n_new = self.samples, X.shape[0]
         numbers, given = self.axis.read(times, n_new, samples.n_nodes)
         if numbers.min() < samples.times[-1]:
             row = int(np.argmin(numbers))
@@ -445,28 +535,36 @@ class CoupledPath:
         order = np.argsort(numbers, kind="stable")
         new = [values[order] for values in (X, targets, factors, numbers, given)]
         at_once = n_new if n_new > samples.n_nodes else _AT_ONCE
-        steps = Extension(self, trail, limits, effort.tol, effort.lag_tol, -(-n_new // at_once))
-        before = samples.n_nodes, samples.in_order, self.n_scale, self.unit
-        worst = Status.OPTIMAL
         try:
-            for first in range(0, n_new, at_once):
-                part, known = slice(first, first + at_once), samples.n_nodes
-                steps.take_up()
-                samples.extend(order[part] - first, *(values[part] for values in new))
-                status = self._settle(steps, trail, known, effort.horizon)
-                worst = worst if status is Status.OPTIMAL else status
-                steps.end_step()
-            # A warning may be an error to the user: then nothing was changed either.
-            if worst is not Status.OPTIMAL:
-                warn_user(
-                    f"{worst.value.replace('KKT', 'duality')} Raise max_iter, time_limit or tol."
-                    + advise_scaling(samples.X, self.function),
-                    ConvergenceWarning,
-                )
-        except BaseException:
-            steps.undo()
-            samples.n_nodes, samples.in_order, self.n_scale, self.unit = before
-            raise
+            ahead = self._branch(apart=n_new > at_once)
+            ahead._append(order, new, at_once, limits, effort)
+            self._adopt(ahead)
+        finally:
+            self._learner = None
+
+    def _append(
+        self, order: Array, new: Sequence[Array], at_once: int, limits: Limits, effort: Effort
+    ) -> None:
+        """Append samples, so many at a time. What the last of them changes is in `samples.found`:
+        until the path is adopted another one has the same arrays."""
+        samples, trail = self.samples, self.trail
+        assert trail is not None
+        steps = Extension(self, trail, limits, effort.tol, effort.lag_tol)
+        worst = Status.OPTIMAL
+        for first in range(0, len(order), at_once):
+            part, known = slice(first, first + at_once), samples.n_nodes
+            steps.take_up()
+            samples.extend(order[part] - first, *(values[part] for values in new))
+            status = self._settle(steps, trail, known, effort.horizon)
+            worst = worst if status is Status.OPTIMAL else status
+            samples.found = steps.end()
+        # A warning may be an error to the user: then nothing was changed either.
+        if worst is not Status.OPTIMAL:
+            warn_user(
+                f"{worst.value.replace('KKT', 'duality')} Raise max_iter, time_limit or tol."
+                + advise_scaling(samples.X, self.function),
+                ConvergenceWarning,
+            )
         self._certificate = None
         self.fit_status = int(worst is not Status.OPTIMAL)
 
@@ -498,17 +596,19 @@ class CoupledPath:
 
     def certificate(self, tol: float) -> Certificate:
         """How near the path is to the optimum; after `extend`, of the nodes touched last."""
-        if self._certificate is None:
-            assert self.trail is not None
-            self._certificate = self.judge(self.trail.touched, tol)
-            if not self._certificate.status.endswith("within tol."):
-                self.fit_status = 1
-        return self._certificate
+        with lock_of(self):
+            if self._certificate is None:
+                assert self.trail is not None
+                self._certificate = self.judge(self.trail.touched, tol)
+                if not self._certificate.status.endswith("within tol."):
+                    self.fit_status = 1
+            return self._certificate
 
     def find_status(self, tol: float) -> int:
         """0 if the optimum was reached, as the certificate says, 1 otherwise."""
-        self.certificate(tol)
-        return self.fit_status
+        with lock_of(self):
+            self.certificate(tol)
+            return self.fit_status
 
     def judge(self, start: int, tol: float) -> Certificate:
         """The certificate of nodes from `start` on, by nothing but samples and multipliers."""
@@ -516,10 +616,7 @@ class CoupledPath:
         for machine, (theta, a) in enumerate(zip(self.theta, self.a, strict=True)):
             problem = self.state_problem(machine, start)
             a = np.clip(a[:, start:], 0.0, problem.u)
-            judgement = problem.judge(theta[start:], a)
-            if _is_unbalanced(judgement, a):
-                # Multipliers that were followed along: those near them that sum to zero prove it.
-                judgement = problem.judge(theta[start:], problem.nearest_feasible(a))
+            judgement = _balance(problem, problem.judge(theta[start:], a), theta[start:], a)
             within = problem.relative_gap(judgement) <= tol
             status = f"Recomputed: the duality gap is {'within' if within else 'above'} tol."
             parts.append(Certificate.of(judgement, 0, 0.0, status))
@@ -551,27 +648,28 @@ class CoupledPath:
             if times is not None:
                 raise ValueError("times are for graph='time' only: leave them out.")
             return self._blend(dense(X))
-        theta = self.theta
+        n_rows = X.shape[0]
+        numbers = None if times is None else self.axis.numbers(times, n_rows, one_for_all=True)
         if not self.linear:
-            return self._kernel_values(X, self._positions(times, X.shape[0]))
+            return self._kernel_values(X, self._positions(numbers, n_rows))
         X = dense(X)
-        if times is None:
+        if numbers is None:
+            with lock_of(self):
+                theta = self.theta[:, -1:].copy()
             values: Array = X @ theta[:, -1, :-1].T + theta[:, -1, -1]
             return values
-        positions = self._positions(times, X.shape[0])
-        return np.stack(
-            [HyperplaneField(t[:, :-1], t[:, -1]).decision_values(X, positions) for t in theta],
-            axis=1,
-        )
+        with lock_of(self):
+            theta, positions = self.theta, self._positions(numbers, n_rows)
+            fields = [HyperplaneField(t[:, :-1], t[:, -1]) for t in theta]
+            return np.stack([field.decision_values(X, positions) for field in fields], axis=1)
 
-    def _positions(self, times: Any, n_rows: int) -> Array:
+    def _positions(self, numbers: Array | None, n_rows: int) -> Array:
         """Where along the chain times are: at a node, or so far on the way to the next. A time of
         several samples is at the last of them, no time is the end."""
         held = self.samples.times
         last = len(held) - 1
-        if times is None:
+        if numbers is None:
             return np.full(n_rows, float(last))
-        numbers = self.axis.numbers(times, n_rows, one_for_all=True)
         before = np.searchsorted(held, numbers, side="right") - 1
         inside = (before >= 0) & (before < last)
         positions: Array = np.clip(before, 0, last).astype(np.float64)
@@ -627,8 +725,12 @@ def decide(values: Array) -> Array:
     return codes
 
 
-def _is_unbalanced(judgement: Judgement, a: Array) -> bool:
-    return judgement.infeasibility > _BALANCED * float(a.sum())
+def _balance(problem: CoupledProblem, judgement: Judgement, theta: Array, a: Array) -> Judgement:
+    """A judgement of a point, by multipliers near its own that sum to zero if those do not: they
+    prove it, and multipliers that were followed along for long are a little off."""
+    if judgement.infeasibility <= _BALANCED * float(a.sum()):
+        return judgement
+    return problem.judge(theta, problem.nearest_feasible(a))
 
 
 def _name_duality_gap(status: str) -> str:

@@ -12,10 +12,10 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from lindero.problems.coupled import CoupledMargin
 from lindero.runtime.arrays import Array
-from lindero.runtime.threads import one_at_a_time
 from lindero.solvers.solution import Callback
 from lindero.svm.adaptive.machine import AdaptiveMachine
 from lindero.svm.adaptive.path import decide, make_margins
+from lindero.transaction import sharing_state
 from lindero.validation import (
     encode_labels,
     find_classes,
@@ -246,6 +246,9 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         return self._extend_path(X, y, times, sample_weight, classes)
 
     def _require_same(self, classes: Any) -> None:
+        known = self.classes_.tolist()
+        if isinstance(classes, list) and classes == known:
+            return  # as a stream gives them with every row: the rest takes longer than learning it
         given = read_declared_classes(classes)
         if not np.array_equal(given, self.classes_):
             raise ValueError(
@@ -285,7 +288,6 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
 
     # -- decisions ----------------------------------------------------------------------------
 
-    @one_at_a_time
     def decision_function(self, X: Any, times: Any = None) -> Array:
         """How far each row is on a class's side, by the hyperplane of its instant or place.
 
@@ -305,7 +307,6 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         values = self._outputs(X, times)
         return values[:, 0] if values.shape[1] == 1 else values
 
-    @one_at_a_time
     def predict(self, X: Any, times: Any = None) -> Array:
         """The class of each row, by the hyperplane of its instant or place.
 
@@ -321,8 +322,9 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         -------
         labels : ndarray of shape (n_samples,)
         """
-        codes = decide(self._outputs(X, times))
-        labels: Array = self.classes_[codes]
+        known = sharing_state(self)
+        codes = decide(known._outputs(X, times))
+        labels: Array = known.classes_[codes]
         return labels
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, times: Any = None) -> float:
@@ -348,9 +350,10 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         return float(accuracy_score(y, self.predict(X, times), sample_weight=sample_weight))
 
     @property
-    @one_at_a_time
     def n_support_(self) -> Array:
         """Number of support vectors of each class."""
-        path = self._fitted_path()
-        codes = path.samples.targets[(path.a > 0.0).any(axis=(0, 1))]
-        return np.bincount(codes.astype(np.intp), minlength=len(self.classes_))
+        known = sharing_state(self)
+        path = known._fitted_path()
+        with path.held():
+            codes = path.samples.targets[(path.a > 0.0).any(axis=(0, 1))]
+        return np.bincount(codes.astype(np.intp), minlength=len(known.classes_))

@@ -12,7 +12,6 @@ from sklearn.utils.metaestimators import available_if
 
 from lindero.problems.coupled import CoupledTube
 from lindero.runtime.arrays import Array
-from lindero.runtime.threads import one_at_a_time
 from lindero.solvers.solution import Callback
 from lindero.svm.adaptive.machine import AdaptiveMachine
 from lindero.validation import keep_parameters, read_further_table, read_training_table
@@ -240,7 +239,6 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
 
     # -- predictions --------------------------------------------------------------------------
 
-    @one_at_a_time
     def predict(self, X: Any, times: Any = None) -> Array:
         """The value at each row, by the hyperplane of its instant or place.
 
