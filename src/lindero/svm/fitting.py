@@ -552,10 +552,12 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     # -- judging ------------------------------------------------------------------------------
 
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
-        """Recompute the certificate from scratch, in float64, from the coefficients alone.
+        """Recompute the certificate from scratch, from the coefficients alone.
 
         Nothing of the solver's state is used: the problem is stated again from the training data
-        and judges the fitted coefficients.
+        and judges the fitted coefficients. Kernel sums are in float64 or, where its rounding could
+        matter to `tol`, in extended precision; where that cannot be had (see
+        ``docs/reliability.md``), `accuracy` of the certificate says what rounding may add.
 
         Parameters
         ----------
