@@ -57,8 +57,8 @@ NOTHING = 1e-15
 _LARGEST_BOUND = 1e60
 _LARGEST_COEFFICIENT = 1e280
 
-#: The largest sum δ times kernel values.
-_LARGEST_SUM = 1e120
+#: The largest sum δ times kernel values: its square is finite.
+_LARGEST_SUM = 1e153
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class DualQP:
                 return self
             return replace(self, u=np.where(np.isinf(self.u), np.inf, np.minimum(self.u, most)))
         total = float(np.abs(self.delta).max())
-        if not total * largest <= _LARGEST_SUM or total > _LARGEST_COEFFICIENT:
+        if total > _LARGEST_COEFFICIENT or not total * largest <= _LARGEST_SUM:
             raise ValueError(
                 f"The weights of the rows (sample_weight, times C where there is one) sum to "
                 f"{total:.1e} or more, and kernel values are up to {largest:.1e}: their products "

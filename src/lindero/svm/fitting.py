@@ -569,9 +569,10 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         certificate : Certificate
         """
         begun = time.perf_counter()
-        _, restated = self._restate(*self._read_again(X, y, sample_weight))
+        training, restated = self._restate(*self._read_again(X, y, sample_weight))
+        tol = self.tol * training.formulation.unit
         parts = [
-            certify_from_scratch(problem, a, bias, int(n_iter), self.tol)
+            certify_from_scratch(problem, a, bias, int(n_iter), tol)
             for (_, problem, a, bias), n_iter in zip(
                 restated, np.atleast_1d(self.n_iter_), strict=True
             )
