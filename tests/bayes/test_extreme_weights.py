@@ -18,7 +18,7 @@ def test_weights_that_count_nothing_sensible_are_refused(name, weight):
     weights = np.ones(60)
     weights[7] = weight
     model = getattr(bayes, name)()
-    with pytest.raises(ValueError, match="sample_weight is .* in row 7, but weights count rows"):
+    with pytest.raises(ValueError, match=r"sample_weight is .* in row 7, but weights count rows"):
         model.fit(X, Y, sample_weight=weights)
     assert not hasattr(model, "classes_")
 

@@ -104,9 +104,12 @@ def make_matrix(rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
     elif way == 2:
         matrix = nearness(own, own)
     if rng.random() < 0.5:
-        matrix = matrix * 10.0 ** (rng.uniform(-140, 140) if rng.random() < 0.2 else
-                                   rng.uniform(-6, 6))
-    return matrix.astype(np.float32) if rng.random() < 0.2 and np.abs(matrix).max() < 1e30 else matrix
+        matrix = matrix * 10.0 ** (
+            rng.uniform(-140, 140) if rng.random() < 0.2 else rng.uniform(-6, 6)
+        )
+    return (
+        matrix.astype(np.float32) if rng.random() < 0.2 and np.abs(matrix).max() < 1e30 else matrix
+    )
 
 
 def make_weights(rng: np.random.Generator, n: int) -> np.ndarray | None:

@@ -28,7 +28,7 @@ def gap(v, z, lower, upper):
 
 
 def classification_gap(K, y, C, z):
-    """Of an SVC with labels y = ±1 and signed coefficients z; C is a number, or one for each row."""
+    """Of an SVC with labels y = ±1 and signed coefficients z; C may be one for each row."""
     v = K @ z.astype(REAL) - y
     return gap(v, z, np.minimum(0.0, C * y), np.maximum(0.0, C * y))
 
@@ -53,8 +53,10 @@ def classifier_machines(codes, n_classes, scheme, support, joined, weights):
     whole[:, support] = joined
     taking_part = weights > 0
     if n_classes == 2:
-        yield np.flatnonzero(taking_part), np.where(codes == 1, 1.0, -1.0)[taking_part], (
-            whole[0, taking_part]
+        yield (
+            np.flatnonzero(taking_part),
+            np.where(codes == 1, 1.0, -1.0)[taking_part],
+            (whole[0, taking_part]),
         )
     elif scheme == "ovr":
         for c in range(n_classes):

@@ -42,10 +42,13 @@ MACHINES = {
 def test_what_fits_can_be_saved(name, weights, kernel, tmp_path):
     make, y = MACHINES[name]
     model, data = make(kernel=kernel), (X,) if y is None else (X, y)
+    refused = None
     try:
         model.fit(*data, sample_weight=WEIGHTS[weights])
-    except ValueError as refused:
-        assert "weight" in str(refused)
+    except ValueError as error:
+        refused = str(error)
+    if refused is not None:
+        assert "weight" in refused
         assert not hasattr(model, "n_features_in_")
         return
     answers = model.predict(X)

@@ -147,12 +147,12 @@ def _read_rows_with_weight(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Arr
 def read_count_weights(sample_weight: Any, n_rows: int) -> Array:
     """Weights that count rows, none negative; products and ratios of counts are finite."""
     weights = read_row_factors(sample_weight, n_rows, "sample_weight")
-    beyond = np.flatnonzero((weights > 0) & ~((weights >= _LEAST_WEIGHT) & (weights <= _MOST_WEIGHT)))
+    beyond = np.flatnonzero((weights > 0) & ((weights < _LEAST_WEIGHT) | (weights > _MOST_WEIGHT)))
     if len(beyond):
         row = int(beyond[0])
         raise ValueError(
-            f"sample_weight is {weights[row]:g} in row {row}, but weights count rows: positive ones "
-            f"must lie between {_LEAST_WEIGHT:g} and {_MOST_WEIGHT:g}. Divide all of them by a "
+            f"sample_weight is {weights[row]:g} in row {row}, but weights count rows: positive "
+            f"ones must lie between {_LEAST_WEIGHT:g} and {_MOST_WEIGHT:g}. Divide all of them by a "
             "constant, or leave such rows out."
         )
     return weights
