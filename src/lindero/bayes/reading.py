@@ -152,7 +152,7 @@ def read_count_weights(sample_weight: Any, n_rows: int) -> Array:
         row = int(beyond[0])
         raise ValueError(
             f"sample_weight is {weights[row]:g} in row {row}, but weights count rows: positive "
-            f"ones must lie between {_LEAST_WEIGHT:g} and {_MOST_WEIGHT:g}. Divide all of them by a "
+            f"ones lie between {_LEAST_WEIGHT:g} and {_MOST_WEIGHT:g}. Divide all of them by a "
             "constant, or leave such rows out."
         )
     return weights
