@@ -92,6 +92,12 @@ def test_margins_in_units_of_weights_that_overflow_are_refused():
         svm.NuSVC(nu=0.5, kernel="linear").fit(1e6 * X, separable, sample_weight=weights)
 
 
+def test_a_class_that_weighs_nothing_beside_the_other_is_refused():
+    weights = np.where(LABELS == 1, 1e300, 1e-300)
+    with pytest.raises(ValueError, match="The largest feasible nu is 0; "):
+        svm.NuSVC().fit(X, LABELS, sample_weight=weights)
+
+
 @pytest.mark.parametrize("name", ["SVC", "NuSVC", "NuSVR", "OneClassSVM"])
 @pytest.mark.filterwarnings("ignore")
 def test_what_was_stopped_and_goes_on_can_be_saved(name, tmp_path):

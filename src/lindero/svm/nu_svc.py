@@ -258,5 +258,7 @@ def _mean_weight(weights: Array) -> float:
 
 def _round_down(limit: float) -> str:
     """Six digits, none of which is more than the limit."""
+    if not limit > 1e-300:  # weights of one class are nothing beside those of the other
+        return "0"
     unit = 10.0 ** (math.floor(math.log10(limit)) - 5)
     return f"{math.floor(limit / unit) * unit:.6g}"
