@@ -268,6 +268,10 @@ def check_gap(
         shift = estimator._machine.kernel.shift
         rows = X.astype(extended.REAL) - (0.0 if shift is None else shift)
         found = min(found, find_gap(estimator, name, rows @ rows.T, y, factors, z, middle))
+    elif estimator.kernel == "linear" and name != "OneClassSVM":
+        # The same of those whose origin was not moved.
+        rows = X.astype(extended.REAL)
+        found = min(found, find_gap(estimator, name, rows @ rows.T, y, factors, z, 0.0 * middle))
     promised = SLACK * promised_gap(estimator, y)
     if estimator.kernel not in ("linear", "rbf", "poly"):
         # Sums in extended precision are not to be had there: rounding is said besides.

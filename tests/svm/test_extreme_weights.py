@@ -92,6 +92,14 @@ def test_margins_in_units_of_weights_that_overflow_are_refused():
         svm.NuSVC(nu=0.5, kernel="linear").fit(1e6 * X, separable, sample_weight=weights)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_rankings_with_a_penalty_out_of_reach_can_be_saved(tmp_path):
+    for kernel in ("linear", "rbf"):
+        model = svm.RankSVM(C=1e299, kernel=kernel).fit(X, LABELS)
+        save(model, tmp_path / "model.lin")
+        np.testing.assert_array_equal(load(tmp_path / "model.lin").predict(X), model.predict(X))
+
+
 def test_a_class_that_weighs_nothing_beside_the_other_is_refused():
     weights = np.where(LABELS == 1, 1e300, 1e-300)
     with pytest.raises(ValueError, match="The largest feasible nu is 0; "):

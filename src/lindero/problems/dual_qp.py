@@ -213,7 +213,7 @@ class DualQP:
         variables is given, bounds are not free to choose: one that is too large is refused."""
         largest = self.kernel.largest()
         if self.starts_at_zero:
-            most = min(_LARGEST_BOUND / max(largest, 1e-300), _LARGEST_COEFFICIENT)
+            most = find_reach(largest)
             if not self.u.max(initial=0.0) > most:
                 return self
             return replace(self, u=np.where(np.isinf(self.u), np.inf, np.minimum(self.u, most)))
@@ -294,6 +294,11 @@ def _balance(a: Array, s: Array, u: Array, delta: float) -> Array | None:
             return moved
     # Everything is at its bound: fine if only rounding is missing.
     return a if abs(excess) <= ROUNDING * float(a.sum()) else None
+
+
+def find_reach(largest: float) -> float:
+    """The largest bound that makes a difference with kernel values up to `largest`."""
+    return min(_LARGEST_BOUND / max(largest, 1e-300), _LARGEST_COEFFICIENT)
 
 
 def upper_bounds(C: float, weights: Array) -> Array:
