@@ -28,7 +28,7 @@ class Stream:
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
         self.name = str(rng.choice(NAMES))
-        self.X = np.asarray(fits.make_table(rng), dtype=np.float64)
+        self.X = np.asarray(fits.make_table(rng)[:700], dtype=np.float64)
         self.y = fits.make_targets(rng, self.name, self.X)
         self.model = fits.make_estimator(rng, self.name)
         if rng.random() < 0.3:

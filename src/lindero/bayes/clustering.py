@@ -29,11 +29,11 @@ from lindero.bayes.latent.em import ClusteringCallback, ClusteringReports
 from lindero.bayes.latent.mixture import LatentRows, gather_moments
 from lindero.bayes.networks.inference import find_most_probable, to_log_posterior, to_posterior
 from lindero.bayes.networks.network import Network
-from lindero.bayes.reading import read_new_rows, warn_of_text
+from lindero.bayes.reading import read_count_weights, read_new_rows, warn_of_text
 from lindero.bayes.tables.schema import Schema, Table, UserTable, find_free_name
 from lindero.runtime.arrays import Array
 from lindero.transaction import fitting_aside
-from lindero.validation import keep_parameters, read_row_factors
+from lindero.validation import keep_parameters
 
 
 class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -243,7 +243,7 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         whole = counted = UserTable.of(X)
         weights = None
         if sample_weight is not None:
-            weights = read_row_factors(sample_weight, _num_samples(X), "sample_weight")
+            weights = read_count_weights(sample_weight, _num_samples(X))
             places = np.flatnonzero(weights > 0.0)
             if len(places) == 0:
                 raise ValueError("sample_weight is zero everywhere: there is nothing to cluster.")

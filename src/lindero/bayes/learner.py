@@ -39,6 +39,9 @@ from lindero.runtime.arrays import Array
 #: Iterations without improvement after which early stopping ends learning.
 _PATIENCE = 5
 
+#: Numbers times iterations: as much takes a minute or so.
+_MUCH_WORK = 1e9
+
 
 class StructureLearner(ABC):
     """Abstract. Which attributes depend on which, and what has to be counted to know."""
@@ -189,6 +192,7 @@ class DiscriminativeParameters:
     ) -> tuple[Estimate, Convergence | None]:
         """The estimate that predicts best from what `fit` has counted, and how it was found."""
         families = learner.structure.find_families(evidence.counts, evidence.attributes)
+        self._warn_of_work(families)
         mean, sd = estimate_normals(evidence.moments)
         # Columns that do not vary have nothing to learn from, and are left as they are.
         varying = evidence.moments.varying
@@ -225,6 +229,20 @@ class DiscriminativeParameters:
         if not convergence.is_converged:
             warn_user(convergence.status, ConvergenceWarning)
         return (network, mean, sd), convergence
+
+    def _warn_of_work(self, families: FamilyCounts) -> None:
+        """Say so before tables are learned that take minutes."""
+        n_numbers = sum(table.size for table in families.tables)
+        if n_numbers * self.max_iter <= _MUCH_WORK:
+            return
+        again = ", and that 31 times for penalty='auto'" if self.penalty == "auto" else ""
+        warn_user(
+            f"The tables of this network hold {n_numbers:.1e} numbers. Discriminative learning "
+            f"changes all of them up to max_iter={self.max_iter} times, which may take minutes"
+            f"{again}. Fewer parents, fewer values of columns (n_bins), or a lower max_iter make "
+            "it shorter.",
+            UserWarning,
+        )
 
     @property
     def _solver(self) -> str:

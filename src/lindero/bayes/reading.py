@@ -28,6 +28,9 @@ from lindero.validation import (
     require_labels,
 )
 
+#: Positive weights lie between these: counts are multiplied and divided by each other.
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-60, 1e60
+
 
 def read_first_sample(
     classifier: Any,
@@ -131,7 +134,7 @@ def _read_rows_with_weight(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Arr
             check_consistent_length(X, y)
     if sample_weight is None:
         return X, y, None
-    weights = read_row_factors(sample_weight, _num_samples(X), "sample_weight")
+    weights = read_count_weights(sample_weight, _num_samples(X))
     kept = np.flatnonzero(weights > 0.0)
     if len(kept) == 0:
         raise ValueError("sample_weight is zero everywhere: there is nothing to learn from.")
@@ -139,6 +142,20 @@ def _read_rows_with_weight(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Arr
         # Rows that do not count bring no categories either.
         X, y, weights = _safe_indexing(X, kept), y[kept], weights[kept]
     return X, y, weights
+
+
+def read_count_weights(sample_weight: Any, n_rows: int) -> Array:
+    """Weights that count rows, none negative; products and ratios of counts are finite."""
+    weights = read_row_factors(sample_weight, n_rows, "sample_weight")
+    beyond = np.flatnonzero((weights > 0) & ((weights < _LEAST_WEIGHT) | (weights > _MOST_WEIGHT)))
+    if len(beyond):
+        row = int(beyond[0])
+        raise ValueError(
+            f"sample_weight is {weights[row]:g} in row {row}, but weights count rows: positive "
+            f"ones lie between {_LEAST_WEIGHT:g} and {_MOST_WEIGHT:g}. Divide all of them by a "
+            "constant, or leave such rows out."
+        )
+    return weights
 
 
 def choose_prior(given: Any, fit_prior: bool, n_classes: int) -> Array | None:

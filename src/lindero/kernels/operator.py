@@ -66,6 +66,9 @@ FINE_FROM = 1e5
 #: Work (rows × support vectors × features) up to which sums in extended precision are affordable.
 EXTENDED_WORK = 3e7
 
+#: Squares and factors between these are computed with in float32 without over- or underflow.
+_LEAST_SINGLE, _MOST_SINGLE = 1e-30, 1e30
+
 _LOG2_E = 1.4426950408889634
 _LN_2 = 0.6931471805599453
 
@@ -323,7 +326,17 @@ class ProductKernel(KernelOperator):
         return self.function.name == "rbf" and dense and not self._exponent < FINE_FROM
 
     def rounding(self) -> float:
-        if self.function.name != "rbf":
+        function = self.function
+        if self.dtype == np.float32:
+            longest = float(self.products.squares.max(initial=0.0))
+            sizes = [longest] if function.name == "linear" else [longest, function.gamma]
+            if abs(function.coef0) > _MOST_SINGLE or not all(
+                _LEAST_SINGLE <= size <= _MOST_SINGLE for size in sizes
+            ):
+                return np.inf
+        if function.name == "sigmoid":
+            return max(1.0, (self._exponent + abs(function.coef0)) / 8)
+        if function.name != "rbf":
             return super().rounding()
         # The exponent is a difference of squares: what is lost there is lost in the value. Up to
         # eight, this is within the errors that the solvers reckon with anyway.

@@ -52,8 +52,13 @@ from lindero.runtime.threads import TileThreads
 ROUNDING = 1e-12
 NOTHING = 1e-15
 
-#: The largest finite bound in other units.
+#: The largest finite bound times kernel values, and the largest bound of all: beyond the first a
+#: sum K z has no digit left of what it is compared with, beyond the second sums overflow.
 _LARGEST_BOUND = 1e60
+_LARGEST_COEFFICIENT = 1e280
+
+#: The largest sum δ times kernel values: its square is finite.
+_LARGEST_SUM = 1e153
 
 
 @dataclass(frozen=True)
@@ -203,6 +208,24 @@ class DualQP:
         kernel = scale_kernel(self.kernel, unit)
         return replace(self, kernel=kernel, u=u, delta=delta if self.group_sizes else float(delta))
 
+    def within_reach(self) -> DualQP:
+        """The problem with finite bounds that steps in double precision can get to. Where a sum of
+        variables is given, bounds are not free to choose: one that is too large is refused."""
+        largest = self.kernel.largest()
+        if self.starts_at_zero:
+            most = find_reach(largest)
+            if not self.u.max(initial=0.0) > most:
+                return self
+            return replace(self, u=np.where(np.isinf(self.u), np.inf, np.minimum(self.u, most)))
+        total = float(np.abs(self.delta).max())
+        if total > _LARGEST_COEFFICIENT or not total * largest <= _LARGEST_SUM:
+            raise ValueError(
+                f"The weights of the rows (sample_weight, times C where there is one) sum to "
+                f"{total:.1e} or more, and kernel values are up to {largest:.1e}: their products "
+                "are too large to compute with. Divide sample_weight, or C, by a constant."
+            )
+        return self
+
     def certify(
         self, a: Array, bias: Any, wanted: float, f: Array | None = None, blur: float = 0.0
     ) -> Judgement:
@@ -271,6 +294,11 @@ def _balance(a: Array, s: Array, u: Array, delta: float) -> Array | None:
             return moved
     # Everything is at its bound: fine if only rounding is missing.
     return a if abs(excess) <= ROUNDING * float(a.sum()) else None
+
+
+def find_reach(largest: float) -> float:
+    """The largest bound that makes a difference with kernel values up to `largest`."""
+    return min(_LARGEST_BOUND / max(largest, 1e-300), _LARGEST_COEFFICIENT)
 
 
 def upper_bounds(C: float, weights: Array) -> Array:

@@ -63,7 +63,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from lindero.kernels.operator import KernelOperator
-from lindero.problems.dual_qp import Judgement
+from lindero.problems.dual_qp import Judgement, find_reach
 from lindero.problems.pair_sums import half_laplacian_rows, laplacian_times
 from lindero.problems.ranking import (
     LinearRanking,
@@ -475,7 +475,7 @@ class RankingPairsSolver:
     ) -> RankingSolution:
         """Newton steps over the features Z of a kernel."""
         solver = RankingNewtonSolver(0.5 * self.tol, most_direct=Z.shape[1])
-        solution = solver.solve(Z, queries, C, limits=limits)
+        solution = solver.solve(Z, queries, min(C, find_reach(kernel.largest())), limits=limits)
         kkt_gap, dual = solution.judgement.kkt_gap, solution.judgement.dual
         # The dual objective of the multipliers, whose sum it tells.
         with np.errstate(over="ignore", invalid="ignore"):

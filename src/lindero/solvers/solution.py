@@ -184,7 +184,7 @@ class Solver:
         """The solution. `start` is an earlier one to go on from, `number` the problem's place among
         those of a fit, for progress reports. Kernels of extreme size are solved in other units."""
         limits = limits or Limits()
-        largest = problem.kernel.largest()
+        largest, problem = problem.kernel.largest(), problem.within_reach()
         if largest == 0.0 or LEAST_KERNEL <= largest <= MOST_KERNEL:
             return self._solve(problem, start, limits, number)
         unit = 4.0 ** math.floor(math.log(largest, 4.0))

@@ -249,7 +249,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     def certify(
         self, X: Any, y: Any = None, sample_weight: Any = None, sample_cost: Any = None
     ) -> Certificate:
-        """Recompute the certificate from scratch, in float64, from the coefficients alone.
+        """Recompute the certificate from scratch, from the coefficients, as `SVC` does.
 
         Parameters
         ----------

@@ -556,10 +556,12 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     # -- judging ------------------------------------------------------------------------------
 
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
-        """Recompute the certificate from scratch, in float64, from the coefficients alone.
+        """Recompute the certificate from scratch, from the coefficients alone.
 
         Nothing of the solver's state is used: the problem is stated again from the training data
-        and judges the fitted coefficients.
+        and judges the fitted coefficients. Kernel sums are in float64 or, where its rounding could
+        matter to `tol`, in extended precision; where that cannot be had (see
+        ``docs/reliability.md``), `accuracy` of the certificate says what rounding may add.
 
         Parameters
         ----------
@@ -571,9 +573,10 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         certificate : Certificate
         """
         begun = time.perf_counter()
-        _, restated = self._restate(*self._read_again(X, y, sample_weight))
+        training, restated = self._restate(*self._read_again(X, y, sample_weight))
+        tol = self.tol * training.formulation.unit
         parts = [
-            certify_from_scratch(problem, a, bias, int(n_iter), self.tol)
+            certify_from_scratch(problem, a, bias, int(n_iter), tol)
             for (_, problem, a, bias), n_iter in zip(
                 restated, np.atleast_1d(self.n_iter_), strict=True
             )

@@ -199,7 +199,15 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         return MachineOptions(decision_function_shape=shape, break_ties=self.break_ties)
 
     def _finish(self, functions: Functions, training: TrainingSet, solved: Solved) -> None:
-        self.rho_ = np.array([f.width for f in functions]) * _mean_weight(training.weights)
+        widths, mean = np.array([f.width for f in functions]), _mean_weight(training.weights)
+        with np.errstate(over="ignore", under="ignore"):
+            self.rho_ = widths * mean
+            kept = np.allclose(self.rho_ / mean, widths, rtol=1e-9, atol=0.0)
+        if not kept:
+            raise ValueError(
+                f"Margins are in units of sample_weight, whose mean is {mean:.1e}: too large or "
+                "too small to compute with. Divide the weights by it: nothing else depends on it."
+            )
         unknown = 0
         for problem, solution in solved:
             if problem is None:
@@ -250,5 +258,7 @@ def _mean_weight(weights: Array) -> float:
 
 def _round_down(limit: float) -> str:
     """Six digits, none of which is more than the limit."""
+    if not limit > 1e-300:  # weights of one class are nothing beside those of the other
+        return "0"
     unit = 10.0 ** (math.floor(math.log10(limit)) - 5)
     return f"{math.floor(limit / unit) * unit:.6g}"

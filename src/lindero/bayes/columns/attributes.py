@@ -437,6 +437,8 @@ def _best_cut(starts, ends, y, weights, n_classes):  # type: ignore[no-untyped-d
             n_left += left[c]
             sum_left += left_terms[c]
             sum_right += right_terms[c]
+        if not 0.0 < n_left < n:  # beside larger weights, a side may weigh nothing
+            continue
         on_left, on_right = _h(n_left) - sum_left, _h(n - n_left) - sum_right
         if on_left + on_right < least - margin:
             best, least = block, on_left + on_right

@@ -321,7 +321,7 @@ def _find_length(steepest: Any) -> float:
 # -- passes over the rows, compiled ---------------------------------------------------------------
 
 
-@compiled(EXACT)
+@compiled(EXACT, error_model="numpy")
 def look(rows, state, f, start, stop, sigma, weights, pull):  # type: ignore[no-untyped-def]
     """σ of rows and its sum over nodes, what the predictor pulls nodes with, and Σ a t + β ξ,
     Σ losses, Σ a r + losses. The last three are not finite where the iterate has met a bound."""
@@ -349,7 +349,7 @@ def look(rows, state, f, start, stop, sigma, weights, pull):  # type: ignore[no-
     return products, losses, gap
 
 
-@compiled(EXACT)
+@compiled(EXACT, error_model="numpy")
 def predict(rows, state, f, df, start, stop, sigma):  # type: ignore[no-untyped-def]
     """The predictor's steepest approach to a bound, and Σ da dt + dβ dξ."""
     s, p, u = rows
@@ -367,7 +367,7 @@ def predict(rows, state, f, df, start, stop, sigma):  # type: ignore[no-untyped-
     return steepest, cross
 
 
-@compiled(EXACT)
+@compiled(EXACT, error_model="numpy")
 def correct(rows, state, f, df, target, start, stop, sigma, moves, pull):  # type: ignore[no-untyped-def]
     """What the corrector pulls nodes with; `moves` receives −p − s f − λ/β + κ/a, κ/a and λ/β."""
     s, p, u = rows
@@ -391,7 +391,7 @@ def correct(rows, state, f, df, target, start, stop, sigma, moves, pull):  # typ
             pull[i] += s[side, i] * (a[side, i] + sigma[side, i] * r)
 
 
-@compiled(EXACT)
+@compiled(EXACT, error_model="numpy")
 def conclude(rows, state, df, start, stop, sigma, moves):  # type: ignore[no-untyped-def]
     """The corrector's moves, in place of what `correct` left, and their steepest approach."""
     s, _, u = rows
@@ -412,7 +412,7 @@ def conclude(rows, state, df, start, stop, sigma, moves):  # type: ignore[no-unt
     return steepest
 
 
-@compiled(EXACT)
+@compiled(EXACT, error_model="numpy")
 def advance(state, moves, length, start, stop):  # type: ignore[no-untyped-def]
     """Go `length` of the way."""
     a, b, t, x = state
