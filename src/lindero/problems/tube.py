@@ -22,7 +22,6 @@ from lindero.problems.dual_qp import DualQP, upper_bounds
 from lindero.problems.formulation import DualPoint, Formulation, KernelExpansion
 from lindero.runtime.arrays import Array
 
-
 #: Share of a sum of variables that rounding may have lost.
 _ROUNDED = 1e-6
 
