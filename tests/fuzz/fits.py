@@ -247,7 +247,8 @@ def check_gap(
     if name in (*JUDGED, "CostSensitiveSVC"):
         told = estimator.certify(*data, sample_weight=weights)
         agreed = told.status.endswith("the KKT gap is within tol.")
-        if optimal != agreed and not (limited and agreed):
+        pulled_both_ways = name == "NuSVR" and estimator.epsilon_ <= estimator.tol
+        if optimal != agreed and not (limited and agreed) and not pulled_both_ways:
             raise Broken(f"{name}: {estimator.certificate_} but certify says {told}")
     if name not in (*JUDGED, "IncrementalSVC", "IncrementalSVR") or not optimal:
         return

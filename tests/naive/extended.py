@@ -95,7 +95,7 @@ def nu_regression_gap(K, y, u, nu, z, intercept):
     f = K @ z.astype(REAL) - y
     up, down = np.maximum(z, 0.0), np.minimum(z, 0.0)
     missing = half - up.sum()
-    if missing > 1e-12 * half:
+    if missing > 1e-6 * half:  # more than rounding
         for i in np.argsort(np.abs(f + intercept), kind="stable"):
             more = min(missing, u[i] - up[i], u[i] + down[i])
             up[i], down[i], missing = up[i] + more, down[i] - more, missing - more

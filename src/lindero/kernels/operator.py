@@ -551,6 +551,12 @@ class CallableKernel(KernelOperator):
         ]
         return np.concatenate(chunks).astype(np.float64)
 
+    def _find_largest(self) -> float:
+        # It need not be positive semi-definite: some of its rows are looked at.
+        some = self.X[:: max(1, self.n_samples // 64)]
+        among = np.abs(self._call(some, some)).max(initial=0.0)
+        return max(super()._find_largest(), float(among))
+
     def probe(self, rows: Array) -> Probe:
         return self.probe_of(self.X[rows])
 

@@ -18,9 +18,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lindero.kernels.operator import KernelOperator
-from lindero.problems.dual_qp import ROUNDING, DualQP, upper_bounds
+from lindero.problems.dual_qp import DualQP, upper_bounds
 from lindero.problems.formulation import DualPoint, Formulation, KernelExpansion
 from lindero.runtime.arrays import Array
+
+#: Share of a sum of variables that rounding may have lost.
+_ROUNDED = 1e-6
 
 
 def tube_terms(y: Array, bounds: Array, epsilon: float) -> tuple[Array, Array, Array]:
@@ -86,7 +89,7 @@ class NuTube(Formulation):
         n = len(a) // 2
         biases, total = np.array([b + epsilon, b - epsilon]), float(problem.delta[0])
         missing = total - float(a[:n].sum())
-        if missing <= ROUNDING * total:  # else rounding would pull some row both ways
+        if missing <= _ROUNDED * total:  # else rounding would pull some row both ways
             return a, biases
         room = np.minimum(problem.u - a, np.roll(problem.u - a, n))[:n]
         v = problem.scores(problem.kernel_sums(a))

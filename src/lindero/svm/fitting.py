@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from lindero.errors import NotSeparableError, warn_user
 from lindero.kernels.operator import KernelFunction, KernelOperator, kernel_operator, origin
 from lindero.models.kernel_machine import KernelMachine, linear_values, linear_weights
-from lindero.problems.dual_qp import DualQP
+from lindero.problems.dual_qp import DualQP, Judgement
 from lindero.problems.formulation import Formulation, KernelExpansion, Task
 from lindero.runtime.arrays import Array, dense
 from lindero.runtime.threads import TileThreads, single_threaded_blas
@@ -297,6 +297,8 @@ def certify_solutions(solved: Solved, tol: float) -> tuple[Solved, list[Certific
         if not problem.starts_at_zero and not solution.a.any():
             judgement = replace(judgement, kkt_gap=float("inf"))
         status = solution.status.certify(judgement, tol)
+        if status is Status.OPTIMAL and _breaks_constraint(judgement, solution.a):
+            status = Status.PRECISION
         parts.append(Certificate.of(judgement, solution.n_iter, solution.seconds, status.value))
         if status is not solution.status:
             solution = replace(solution, status=status)
@@ -307,12 +309,16 @@ def certify_solutions(solved: Solved, tol: float) -> tuple[Solved, list[Certific
 _UNKNOWN = Certificate(np.inf, np.inf, -np.inf, 0.0, 0, 0.0, Status.TIME_LIMIT.value)
 
 
+def _breaks_constraint(judgement: Judgement, a: Array) -> bool:
+    return judgement.infeasibility > 1e-6 * max(1.0, float(a.max(initial=0.0)))
+
+
 def certify_from_scratch(
     problem: DualQP, a: Array, bias: Any, n_iter: int, tol: float
 ) -> Certificate:
     """What a problem says of dual variables and a bias."""
     judgement = problem.certify(a, bias, tol)
-    if judgement.infeasibility > 1e-6 * max(1.0, float(a.max(initial=0.0))):
+    if _breaks_constraint(judgement, a):
         found = "the coefficients break a constraint."
     elif judgement.kkt_gap > tol:
         found = "the KKT gap is above tol (are these the rows, labels and weights given to fit?)."
