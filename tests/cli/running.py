@@ -6,11 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 
 from click.testing import CliRunner
 
 from lindero.cli.main import cli
+
+#: Before click 8.2, both streams are one unless asked for.
+_APART = {"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {}
 
 
 class Here:
@@ -35,7 +39,7 @@ class Here:
 
     def run(self, *arguments, stdin=None):
         """The result of a command: exit_code, stdout, stderr."""
-        return CliRunner().invoke(cli, list(arguments), input=stdin, prog_name="lindero")
+        return CliRunner(**_APART).invoke(cli, list(arguments), input=stdin, prog_name="lindero")
 
     def json(self, *arguments):
         """What a command that succeeds prints with --json."""
