@@ -249,3 +249,9 @@ def test_bounds_whose_objective_overflows_come_to_an_end(C):
         return  # said to be too large is as good
     assert np.isfinite(model.predict(X)).all()
     assert model.certificate_.kkt_gap <= model.tol or model.fit_status_ == 1
+
+
+def test_rows_so_small_that_coefficients_overflow_are_refused():
+    X, y = two_clouds()
+    with pytest.raises(ValueError, match="Coefficients up to .* Scale the features first"):
+        svm.NuSVC(kernel="linear", nu=0.3).fit(X * 3e-151, y)

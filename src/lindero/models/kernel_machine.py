@@ -24,6 +24,9 @@ from lindero.runtime.threads import TileThreads
 #: Kernel values computed at once by each thread: some 2 MB, which stay in cache.
 _TILE_VALUES = 2**18
 
+#: Sums of such coefficients times kernel values are still finite.
+LARGEST_COEFFICIENT = 1e290
+
 #: Products of fewer numbers are not worth a second thread, to BLAS itself neither.
 _ONE_THREAD_NUMBERS = 4096
 

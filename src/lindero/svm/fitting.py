@@ -27,7 +27,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from lindero.errors import NotSeparableError, warn_user
 from lindero.kernels.operator import KernelFunction, KernelOperator, kernel_operator, origin
-from lindero.models.kernel_machine import KernelMachine, linear_values, linear_weights
+from lindero.models.kernel_machine import (
+    LARGEST_COEFFICIENT,
+    KernelMachine,
+    linear_values,
+    linear_weights,
+)
 from lindero.problems.dual_qp import DualQP, Judgement
 from lindero.problems.formulation import Formulation, KernelExpansion, Task
 from lindero.runtime.arrays import Array, dense
@@ -805,6 +810,12 @@ def adopt_machines(
     """Set the attributes that predictions need: `coefficients` (a row per machine, or one-vs-one
     as in `models.kernel_machine`) of `vectors`, which are the rows `support` of training data of
     `shape`. `shift` is the origin they were trained with."""
+    largest = float(np.abs(coefficients).max(initial=0.0))
+    if not largest <= LARGEST_COEFFICIENT:
+        raise ValueError(
+            f"Coefficients up to {largest:.0e} are too large to predict with: values of X are too "
+            "small for this model. Scale the features first (sklearn.preprocessing.StandardScaler)."
+        )
     estimator.shape_fit_ = shape
     estimator.support_ = support.astype(np.int32)
     precomputed = machines.function.name == "precomputed"

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from lindero.kernels.operator import NAMED_KERNELS, KernelFunction
+from lindero.models.kernel_machine import LARGEST_COEFFICIENT
 from lindero.persist.fields import LABELS, MOST, Fields
 from lindero.persist.registry import Kind, of_lindero
 from lindero.problems.formulation import Task
@@ -18,9 +19,6 @@ from lindero.validation import require_computable
 
 #: Largest power of a polynomial kernel: it is computed by repeated squaring.
 _MOST_DEGREE = 2**31
-
-#: What no coefficient is above, so that sums of them times kernel values are finite.
-_MOST_COEFFICIENT = 1e290
 
 
 def check_kernel_function(given: Fields) -> None:
@@ -147,7 +145,7 @@ def check_machines(given: Fields, n_rows_of_coefficients: int, n_machines: int) 
 def _require_moderate(given: Fields, name: str, values: Any) -> None:
     """Refuse coefficients that times kernel values overflow."""
     largest = float(np.abs(values).max(initial=0.0))
-    given.require(name, largest <= _MOST_COEFFICIENT, "must hold smaller numbers")
+    given.require(name, largest <= LARGEST_COEFFICIENT, "must hold smaller numbers")
 
 
 # -- classifiers ----------------------------------------------------------------------------------
