@@ -253,5 +253,5 @@ def test_bounds_whose_objective_overflows_come_to_an_end(C):
 
 def test_rows_so_small_that_coefficients_overflow_are_refused():
     X, y = two_clouds()
-    with pytest.raises(ValueError, match="Coefficients up to .* Scale the features first"):
+    with pytest.raises(ValueError, match=r"Coefficients up to .* Scale the features first"):
         svm.NuSVC(kernel="linear", nu=0.3).fit(X * 3e-151, y)
