@@ -94,7 +94,7 @@ def test_many_pairs_in_single_precision_and_newton_steps_agree():
 def test_where_patience_ends_newton_steps_over_documents_give_the_same_machine(kernel):
     rng = np.random.default_rng(6)
     X, y = rng.standard_normal((60, 3)), rng.integers(0, 4, 60)
-    queries = Queries.of(y, np.array([0, 25, 60]))
+    queries = Queries.of(y, np.arange(0, 61, 4))  # few pairs, which are the variables then
     operator = kernel_operator(X, KernelFunction(kernel, gamma=0.3, degree=2, coef0=1.0))
     patient = RankingPairsSolver(1e-7).solve(operator, queries, 0.5)
     impatient = RankingPairsSolver(1e-7, patience=0).solve(operator, queries, 0.5)
@@ -103,6 +103,25 @@ def test_where_patience_ends_newton_steps_over_documents_give_the_same_machine(k
     assert impatient.judgement.primal == pytest.approx(patient.judgement.primal, rel=2e-7)
     K = operator.matrix(np.arange(60), 60)
     assert_allclose(K @ impatient.c, K @ patient.c, atol=2e-3)
+
+
+@pytest.mark.parametrize("C", [0.5, 100.0])
+def test_many_pairs_are_solved_over_documents_and_their_multipliers_are_the_model(C):
+    """At C = 100 the weights are near the optimum long before the multipliers are."""
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((350, 5))
+    y = X[:, 0] + rng.standard_normal(350)
+    queries = Queries.of(y, np.array([0, 350]))
+    operator = kernel_operator(X, KernelFunction("rbf", gamma=0.2))
+    found = RankingPairsSolver(1e-4).solve(operator, queries, C)
+    assert found.status is Status.OPTIMAL
+    assert found.n_iter < 500  # steps over 61 075 pairs would be a million
+    K = operator.matrix(np.arange(350), 350)
+    f = (K @ found.c)[np.argsort(-y)]
+    hinge = np.triu(np.maximum(0.0, 1.0 - (f[:, None] - f[None, :])), 1).sum()
+    primal = 0.5 * found.c @ K @ found.c + C * hinge
+    assert primal == pytest.approx(found.judgement.primal, rel=1e-6)
+    assert found.judgement.duality_gap <= 1e-4 * primal
 
 
 def test_a_kernel_that_is_not_positive_semi_definite_has_no_factor():

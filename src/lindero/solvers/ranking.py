@@ -38,15 +38,17 @@ over the documents j of lower level in the band of i, and D the degrees,
 so that the symmetric part of Xᵀ(DX − 2S) is all that is needed: one sweep of n log n vectors and
 one matrix product. Products A v alone, for conjugate gradients, take n log n numbers.
 
-Any kernel (`RankingPairsSolver`): decomposition over pairs, or Newton steps over documents.
-`GeneralSolver` stops by the KKT gap, which bounds the duality gap by C times the gap for each
-pair that is not settled. Ranking is asked for a share of the objective instead, so the KKT gap is
-lowered, each time from the last solution, until that is met; most often the first one does.
+Any kernel (`RankingPairsSolver`): Newton steps over documents, or decomposition over pairs.
+With K = ZZᵀ over documents any kernel is linear in the features Z, if K is small enough to be
+factored, and positive semi-definite. The model is then the one of the multipliers, c = Σ ±a, with
+weights v = Zᵀc. Where pairs are many this is far faster: 1 000 documents of one query have half a
+million pairs.
 
-Its steps grow without limit where the kernel is badly conditioned. Documents are fewer than pairs,
-though: with K = ZZᵀ over documents any kernel is linear in the features Z, and Newton's steps do
-not mind conditioning. They take over where decomposition needs too many steps, if K is small enough
-to be factored. The model is then the one of the multipliers, c = Σ ±a, with weights v = Zᵀc.
+Otherwise pairs are the variables. `GeneralSolver` stops by the KKT gap, which bounds the duality
+gap by C times the gap for each pair that is not settled. Ranking is asked for a share of the
+objective instead, so the KKT gap is lowered, each time from the last solution, until that is met;
+most often the first one does. Its steps grow without limit where the kernel is badly conditioned,
+which Newton's do not mind: they take over where decomposition needs too many.
 
 Each is the other's way out, so that both are in one file.
 """
@@ -97,6 +99,9 @@ _CONTENT = 0.2
 #: converge quadratically there, so that one or two are the rule.
 _FINISHING_STEPS = 3
 
+#: The same where the multipliers are the model: a dozen are seldom needed.
+_FINISHING_DIRECTLY = 100
+
 #: Newton steps in a row without progress, and those altogether, after which μ shrinks.
 _PATIENT, _MOST_STEPS = 20, 500
 
@@ -139,6 +144,7 @@ class RankingNewtonSolver:
     tol: float = 1e-4
     n_threads: int | None = None
     most_direct: int = MOST_DIRECT
+    finishing: int = _FINISHING_STEPS
 
     def solve(
         self,
@@ -152,7 +158,7 @@ class RankingNewtonSolver:
         begun = time.perf_counter()
         with TileThreads(1 if len(queries.level) < _THREADS_FROM else self.n_threads) as threads:
             problem = LinearRanking(X, queries, C, threads, shift)
-            descent = _RankingDescent(problem, self.most_direct)
+            descent = _RankingDescent(problem, self.most_direct, self.finishing)
             with np.errstate(over="ignore", invalid="ignore"):  # such points are found out
                 status = descent.run(self.tol, limits or Limits(), begun)
                 point = descent.best
@@ -165,9 +171,10 @@ class RankingNewtonSolver:
 class _RankingDescent:
     """The iterate, the best weights so far and the best dual objective so far."""
 
-    def __init__(self, problem: LinearRanking, most_direct: int) -> None:
+    def __init__(self, problem: LinearRanking, most_direct: int, finishing: int) -> None:
         self.problem = problem
         self.most_direct = most_direct
+        self.finishing = finishing
         self.n_iter = 0
         w, t = np.zeros(problem.n_features), np.zeros(problem.queries.n_documents)
         # At w = 0 every pair costs 1, and no multipliers at all are worth 0.
@@ -177,7 +184,7 @@ class _RankingDescent:
 
     def run(self, tol: float, limits: Limits, begun: float) -> Status:
         """Improve until the gap is within tol or a limit is reached."""
-        problem, finishing, progress = self.problem, _FINISHING_STEPS, _StepProgress()
+        problem, finishing, progress = self.problem, self.finishing, _StepProgress()
         try:
             point = problem.point(self.best.w, self.best.t, _FIRST_WIDTH)
             while True:
@@ -408,6 +415,12 @@ _LEAST = 1e-12
 #: Steps of decomposition for each pair after which Newton's take over: a few are the rule.
 _PATIENCE = 50
 
+#: Pairs for each document up to which they are the variables.
+_FEW_PAIRS = 2
+
+#: Pairs that are tried where documents end in rounding.
+_MOST_PAIRS = 20_000
+
 #: Kernel matrices over at most this many documents are factored.
 _MOST_DOCUMENTS = 2_000
 
@@ -425,15 +438,26 @@ class RankingPairsSolver:
     ) -> RankingSolution:
         """The solution of the method that gets there."""
         limits = limits or Limits()
-        factored = kernel.n_samples <= _MOST_DOCUMENTS
-        first = self._by_pairs(kernel, queries, C, limits, self.patience if factored else None)
-        if first.status is not Status.ITERATION_LIMIT or limits.steps_left(first.n_iter, 1) == 0:
-            return first
+        n_documents = kernel.n_samples
+        if n_documents > _MOST_DOCUMENTS:
+            return self._by_pairs(kernel, queries, C, limits, None)
+        first = None
+        if queries.n_pairs <= _FEW_PAIRS * n_documents:
+            first = self._by_pairs(kernel, queries, C, limits, self.patience)
+            if not _needs_more(first, limits):
+                return first
         Z = exact_factor(kernel)
         if Z is None:
             return self._by_pairs(kernel, queries, C, limits, None)
-        second = self._by_documents(kernel, Z, queries, C, limits.deduct(first.n_iter))
-        return replace(second, n_iter=first.n_iter + second.n_iter)
+        spent = 0 if first is None else first.n_iter
+        second = self._by_documents(kernel, Z, queries, C, limits.deduct(spent))
+        second = replace(second, n_iter=spent + second.n_iter)
+        # Pairs may get beyond rounding; more of them would take minutes.
+        if first is None and second.status is Status.PRECISION and queries.n_pairs <= _MOST_PAIRS:
+            third = self._by_pairs(kernel, queries, C, limits.deduct(second.n_iter), self.patience)
+            if third.judgement.duality_gap < second.judgement.duality_gap:
+                return replace(third, n_iter=second.n_iter + third.n_iter)
+        return second
 
     def _by_pairs(
         self,
@@ -473,17 +497,30 @@ class RankingPairsSolver:
     def _by_documents(
         self, kernel: KernelOperator, Z: Array, queries: Queries, C: float, limits: Limits
     ) -> RankingSolution:
-        """Newton steps over the features Z of a kernel."""
-        solver = RankingNewtonSolver(0.5 * self.tol, most_direct=Z.shape[1])
-        solution = solver.solve(Z, queries, min(C, find_reach(kernel.largest())), limits=limits)
-        kkt_gap, dual = solution.judgement.kkt_gap, solution.judgement.dual
-        # The dual objective of the multipliers, whose sum it tells.
-        with np.errstate(over="ignore", invalid="ignore"):
-            v = Z.T @ solution.c
-            total = dual + 0.5 * float(v @ v)
-            judgement = certify_documents(kernel, queries, C, solution.c, total, kkt_gap)
-        status = _certify(solution.status, judgement, self.tol)
-        return RankingSolution(solution.c, judgement, status, solution.n_iter)
+        """Newton steps over the features Z of a kernel: cheap ones first; then, where their
+        multipliers are not near enough to the weights, exact ones until they are."""
+        C_within, spent = min(C, find_reach(kernel.largest())), 0
+        ways = [(MOST_DIRECT, _FINISHING_STEPS), (Z.shape[1], _FINISHING_DIRECTLY)]
+        for most_direct, finishing in ways[Z.shape[1] <= MOST_DIRECT :]:
+            solver = RankingNewtonSolver(0.5 * self.tol, None, most_direct, finishing)
+            found = solver.solve(Z, queries, C_within, limits=limits.deduct(spent))
+            spent += found.n_iter
+            # The dual objective of the multipliers, whose sum it tells.
+            with np.errstate(over="ignore", invalid="ignore"):
+                v = Z.T @ found.c
+                total = found.judgement.dual + 0.5 * float(v @ v)
+                kkt_gap = found.judgement.kkt_gap
+                judgement = certify_documents(kernel, queries, C, found.c, total, kkt_gap)
+            status = _certify(found.status, judgement, self.tol)
+            if status is not Status.PRECISION:
+                break
+        return RankingSolution(found.c, judgement, status, spent)
+
+
+def _needs_more(solution: RankingSolution, limits: Limits) -> bool:
+    """Whether patience with decomposition has ended, and nothing else."""
+    ended = solution.status is Status.ITERATION_LIMIT
+    return ended and limits.steps_left(solution.n_iter, 1) > 0
 
 
 def _meets(judgement: Judgement, tol: float) -> bool:
