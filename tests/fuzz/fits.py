@@ -186,7 +186,7 @@ def play(seed: int) -> str:
     name = str(rng.choice(MACHINES))
     X = make_table(rng)
     if name == "RankSVM":  # whose pairs are as many as squares of rows
-        X = X[:700]
+        X = X[:1000]
     estimator = make_estimator(rng, name)
     y = make_targets(rng, name, X)
     kernel = getattr(estimator, "kernel", None)
