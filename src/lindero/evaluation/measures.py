@@ -579,7 +579,8 @@ def choose_threshold(
     -----
     The threshold is the median of those that are best on 64 bootstrap resamples of the rows, which
     is steadier than the best one of the rows themselves. It is taken where it is better than the
-    usual one by more than a standard error of the difference.
+    usual one by more than a standard error of the difference; with costs, also by more than one
+    more error of the dearest kind would take away.
 
     References
     ----------
@@ -642,7 +643,9 @@ def choose_threshold(
     both = np.array([now, then])
     gains = np.array([-np.diff(evaluate(drawn, both))[0] for drawn in draws])
     before, after = evaluate(mass, both)
-    if not before - after > np.std(gains[np.isfinite(gains)]):
+    # Costs are known: an error of the dearest kind, had it been seen, must not undo the gain.
+    dearest = 0.0 if matrix is None else float(matrix.max()) / len(own)
+    if not before - after > np.std(gains[np.isfinite(gains)]) + dearest:
         return fallback
     return tuned
 
