@@ -288,7 +288,8 @@ def choose_others(measure: str, task: str, y: Any, costs: Any = None, weights: A
         usual = ["log_loss", "roc_auc", "average_precision"]
     else:
         usual = ["error", "log_loss", "roc_auc"]
-    return (measure, *[name for name in usual if name != measure][:2])
+    same = {"error", "accuracy"} if measure in ("error", "accuracy") else {measure}
+    return (measure, *[name for name in usual if name not in same][:2])
 
 
 # -- scores of predictions ------------------------------------------------------------------------

@@ -339,6 +339,12 @@ class Comparison:
         tests = compare_with_best(scores[0], scores[1:], self.test_to_train, rows)
         return {machine.name: test for machine, test in zip(others, tests, strict=True)}
 
+    @property
+    def test_name(self) -> str:
+        """The test that machines are held against the best by."""
+        names = dict.fromkeys(test.test for test in self.against_best.values())
+        return " or ".join(names) or "no test"
+
     def _has_score(self, machine: MachineResult) -> bool:
         return bool(np.any(~np.isnan(machine.scores[self.measure][self._common])))
 
