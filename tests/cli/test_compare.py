@@ -133,6 +133,10 @@ def test_numbers_are_a_regression(here):
     data = here.json("compare", "numbers.csv", "-m", "svr-linear", "--folds", "2")
     assert data["measure"] == "rmse"
     assert data["machines"][0]["mean"]["rmse"] < data["baseline"]
+    options = ["-m", "svr-linear", "--folds", "2", "--measure", "pinball@0.9"]
+    result = here.run("compare", "numbers.csv", *options, "--report", "r.html")
+    assert "pinball loss at 0.9" in result.stdout.splitlines()[3]
+    assert "pinball loss at 0.9" in here.read("r.html")
 
 
 def test_the_page_escapes_what_the_table_holds(here):

@@ -278,7 +278,9 @@ def choose_measure(task: str, y: Any, costs: Any = None, weights: Any = None) ->
     return "error", "Ranked by error, the share of wrong answers, as no class is rare."
 
 
-def choose_others(measure: str, task: str, y: Any, costs: Any = None, weights: Any = None) -> Any:
+def choose_others(
+    measure: str, task: str, y: Any, costs: Any = None, weights: Any = None
+) -> tuple[str, ...]:
     """Names of the measure and of two others that are shown beside it."""
     if task != CLASSIFICATION:
         usual = ["rmse", "mae", "r2"]

@@ -253,10 +253,7 @@ class Comparison:
     @cached_property
     def measures(self) -> tuple[str, ...]:
         """What is shown: the measure of the ranking first, and two others."""
-        shown: tuple[str, ...] = choose_others(
-            self.measure, self.task, self.truth, self.costs, self.weights
-        )
-        return shown
+        return choose_others(self.measure, self.task, self.truth, self.costs, self.weights)
 
     @property
     def test_to_train(self) -> float:
