@@ -81,13 +81,6 @@ class SearchFold:
         return TrainingSet.of(self.formulation, X, function, self.weights, *targets)
 
 
-def cut_rows(X: Any, train: Array, test: Array, kernel: Any) -> tuple[Any, Any]:
-    """Training and validation rows; of a kernel matrix only the columns of training rows."""
-    if isinstance(kernel, str) and kernel == "precomputed":
-        return X[np.ix_(train, train)], X[np.ix_(test, train)]
-    return X[train], X[test]
-
-
 def set_point(template: KernelEstimator, C: float, gamma: Any) -> KernelEstimator:
     """A copy of an unfitted estimator at a point of the grid, without the checks of `set_params`:
     a search makes thousands."""

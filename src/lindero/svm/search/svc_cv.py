@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from lindero.problems.margin import Margin
 from lindero.runtime.arrays import Array
-from lindero.svm.fitting import read_classes, require_consistent
+from lindero.svm.fitting import BREAK_TIES, cut_rows, read_classes
 from lindero.svm.progress import SearchCallback
-from lindero.svm.search.folds import SearchFold, Split, cut_rows
+from lindero.svm.search.folds import SearchFold, Split
 from lindero.svm.search.kernel_search import SEARCH_CONSTRAINTS, KernelSearch, has_model
 from lindero.svm.svc import SVC
 from lindero.validation import keep_parameters, require_every_class, weigh_classes
@@ -179,7 +179,8 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.best_estimator_.decision_function(X))
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        require_consistent(False, self.break_ties, self.decision_function_shape)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError(BREAK_TIES)
         X, y, _, weights = read_classes(self, X, y, sample_weight)
         return X, y, weights
 

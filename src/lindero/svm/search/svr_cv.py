@@ -10,8 +10,9 @@ from sklearn.utils._param_validation import Interval
 
 from lindero.problems.tube import Tube
 from lindero.runtime.arrays import Array
+from lindero.svm.fitting import cut_rows
 from lindero.svm.progress import SearchCallback
-from lindero.svm.search.folds import SearchFold, Split, cut_rows
+from lindero.svm.search.folds import SearchFold, Split
 from lindero.svm.search.kernel_search import SEARCH_CONSTRAINTS, KernelSearch
 from lindero.svm.svr import SVR
 from lindero.validation import keep_parameters, read_sample_weights, read_training_table
