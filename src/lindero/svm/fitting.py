@@ -141,7 +141,8 @@ class TrainingSet:
         """A constructor of solvers for tasks of `n_rows`, the most that one has unless given."""
         if self.formulation.scale_free:
             return ScaledSolver
-        shape = (n_rows or max(len(task.rows) for task in self.tasks), self.X.shape[1])
+        n_features = self.X.shape[1] if self.X.ndim == 2 else 1
+        shape = (n_rows or max(len(task.rows) for task in self.tasks), n_features)
         return choose_solver(name, self.function, shape, self.formulation.hard)
 
     def kernels(self) -> Callable[[Task], KernelOperator]:
@@ -389,6 +390,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     #: The formulation that it solves.
     _formulation: ClassVar[type[Formulation]]
 
+    #: Whether callable kernels may be over text and other objects.
+    _takes_objects: ClassVar[bool] = True
+
     #: Private names that only some fits set.
     _fitted_state: ClassVar[tuple[str, ...]] = ("_probA", "_probB")
 
@@ -527,8 +531,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             advice = (
                 "Raise max_iter or time_limit (warm_start=True goes on from here), or raise tol."
             )
+        # The words that filters of warnings look for.
+        first = ""
+        if certificate.status == Status.ITERATION_LIMIT.value:
+            first = (
+                f"Solver terminated early (max_iter={self.max_iter}).  Consider pre-processing "
+                "your data with StandardScaler or MinMaxScaler. "
+            )
         warn_user(
-            f"{certificate.status}{which} The gap left is {certificate.kkt_gap:.3g}, tol is "
+            f"{first}{certificate.status}{which} The gap left is {certificate.kkt_gap:.3g}, tol is "
             f"{self.tol:.3g}. {advice}" + advise_scaling(training.X, training.function),
             ConvergenceWarning,
         )

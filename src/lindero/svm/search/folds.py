@@ -140,7 +140,9 @@ def fit_path(
     models = []
     for C, point, machines in zip(Cs, path, solved, strict=True):
         model = set_point(fold.template, C, gamma)
-        model.__dict__.update(fold.attributes, n_features_in_=fold.X_train.shape[1])
+        model.__dict__.update(fold.attributes)
+        if fold.X_train.ndim == 2:
+            model.n_features_in_ = fold.X_train.shape[1]
         machines, parts = certify_solutions(machines, settings.tol)
         functions = adopt_solutions(model, point, machines)
         model.certificate_ = Certificate.join(parts, sum(part.seconds for part in parts))

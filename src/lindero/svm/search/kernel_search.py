@@ -87,6 +87,8 @@ class KernelSearch:
     verbose: bool
     callback: SearchCallback | None
 
+    _takes_objects: ClassVar[bool] = True
+
     #: The estimator that folds are fitted with, and that is refitted.
     _kind: ClassVar[type[KernelEstimator]]
 
