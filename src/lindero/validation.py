@@ -510,8 +510,8 @@ def make_kernel_function(estimator: Any, X: Any, weights: Array) -> KernelFuncti
     if estimator.kernel in ("linear", "precomputed"):
         gamma = 1.0  # not used
     elif gamma == "scale":
-        spread = compute_total_variance(X, weights)
-        with np.errstate(over="ignore", divide="ignore"):
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            spread = compute_total_variance(X, weights)
             gamma = float(np.float64(1.0) / (X.shape[1] * spread)) if spread > 0 else 1.0
     elif gamma == "auto":
         gamma = 1.0 / X.shape[1]

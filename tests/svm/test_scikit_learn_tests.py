@@ -16,8 +16,37 @@ import lindero.svm
 
 OURS = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
 
+_NEGATIVE = "Negative weights of rows are an error here, and not rows left out."
+_SMALL = "Six rows are solved exactly, within any limit of iterations."
+
 #: Test (with the values it is run with, where only some fail), and why it differs.
 DIFFERENCES = {
+    "test_svm_svr_errors": "A kernel that returns a block of the wrong shape is refused by fit.",
+    "test_svm_tweak_params": "Writes to scikit-learn's private copy of the coefficients.",
+    "test_svm_svc_raises_error_internal_representation": "Writes to a private attribute.",
+    **dict.fromkeys(
+        [
+            f"test_svm_negative_sample_weights_mask_all_samples[weights-are-negative-{kind}]"
+            for kind in OURS
+        ]
+        + ["test_svm_negative_weights_svc_leave_just_one_label"]
+        + [
+            f"test_svm_{test}[partial-mask-label-1-{kind}]"
+            for test, kinds in (
+                ("negative_weights_svc_leave_two_labels", ("SVC", "NuSVC")),
+                ("negative_weight_equal_coeffs", ("SVC", "NuSVC", "NuSVR")),
+            )
+            for kind in kinds
+        ],
+        _NEGATIVE,
+    ),
+    "test_svm_bad_input": "Sparse rows may be predicted by a machine that was fitted to dense ones.",
+    "test_svm_libsvm_convergence_warnings": _SMALL,
+    "test_sparse_timeout": _SMALL,
+    "test_svm_custom_kernel_not_array_input": (
+        "Its kernel is right only between a list and itself; predictions here ask for values "
+        "between new rows and support vectors, not all training rows."
+    ),
 }
 
 #: Tests that enter none of our classes.

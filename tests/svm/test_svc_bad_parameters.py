@@ -41,7 +41,6 @@ BAD_PARAMETERS = [
     ({"warm_start": "yes"}, "'warm_start' parameter.*bool"),
     ({"break_ties": "yes"}, "'break_ties' parameter.*bool"),
     ({"decision_function_shape": None}, "'decision_function_shape' parameter.*'ovr'"),
-    ({"probability": True}, "probability=True.*CalibratedClassifierCV"),
     ({"class_weight": "heavy"}, "'class_weight' parameter.*'balanced'"),
     ({"class_weight": {0: 2.0, 7: 3.0}}, "class_weight"),
     ({"class_weight": {0: -2.0}}, "class_weight.*negative"),

@@ -223,7 +223,8 @@ def fit_machines(
             except NotSeparableError as error:
                 limits.interrupt()
                 rows = task.rows[list(error.samples)]
-                raise NotSeparableError(not_separable_message(rows), rows.tolist()) from None
+                message = not_separable_message(rows, first.codes is not None)
+                raise NotSeparableError(message, rows.tolist()) from None
             except BaseException:
                 limits.interrupt()  # the others would be in vain
                 raise

@@ -167,6 +167,8 @@ def check_classifier(given: Fields) -> None:
     given.where_given(("class_weight_", "margins_"), given.array, "float64", n_classes, finite=True)
     given.where_given(("rho_",), given.array, "float64", n_machines, finite=True)
     given.where_given(("n_iter_",), given.array, "int32", n_machines)
+    given.where_given(("_probA", "_probB"), given.array, "float64", n_machines, finite=True)
+    given.require("_probB", ("_probA" in given) == ("_probB" in given), "must come with _probA")
     if "_last_solutions" in given and given.any("_last_solutions") is not None:
         for pair in given.items("_last_solutions", list, n_machines, tuple):
             names = [type(part).__name__ for part in pair]
