@@ -3,7 +3,8 @@ It is one file, since each of these is what the next one starts from.
 
 Values that the user gives are all tried. An axis that is left to us (`Axis`) is searched from coarse
 to fine: a few points far apart; further ones outwards as long as the best lies on the edge; then
-its neighbours. C and gamma are powers of two, C in units of the deviation of a regression's targets
+neighbours of the best while they are better. Of many rows the coarse points see a sample only, and
+scores are those of the fine ones. C and gamma are powers of two, C in units of the deviation of a regression's targets
 and gamma in units of "scale", 1 / (n_features * X.var()).
 
 The features are standardised first: by their deviations, or sparse ones by their largest values.
@@ -46,7 +47,7 @@ from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Limits
 from lindero.svm.calibration import CALIBRATION
-from lindero.svm.fitting import KernelEstimator
+from lindero.svm.fitting import KernelEstimator, cut_rows
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import SearchCallback
 from lindero.svm.search.folds import (
@@ -62,11 +63,16 @@ from lindero.validation import make_kernel_function, read_new_table
 
 #: Exponents of C and of gamma tried first, how far they are apart, and the least and the most.
 C_EXPONENTS, C_STEP, C_RANGE = (-2, 1, 4, 7), 3, (-11, 16)
-GAMMA_EXPONENTS, GAMMA_STEP, GAMMA_RANGE = (-6, -4, -2, 0, 2), 2, (-16, 12)
+GAMMA_EXPONENTS, GAMMA_STEP, GAMMA_RANGE = (-4, -2, 0, 2), 2, (-16, 12)
 
 #: Rounds outwards, and rounds of neighbours.
 _MOST_WIDENINGS = 6
-_MOST_REFINEMENTS = 2
+_MOST_REFINEMENTS = 4
+
+#: Rows, and rows of each class, that coarse points are tried on where there are twice as many.
+_SAMPLE_ROWS = 1000
+_SAMPLE_OF_CLASS = 40
+_SAMPLE_FOLDS = 3
 
 #: Ranges of features that differ by no more than this factor may be in one unit.
 _ONE_UNIT = 100.0
@@ -184,18 +190,23 @@ class KernelSearch:
         limits = Limits(None if self.max_iter < 0 else self.max_iter)
         outcome, begun = SearchOutcome(), time.perf_counter()
 
-        def open_search(scaler: Any) -> GridSearch:
-            rows = table if scaler is None else scaler.transform(table)
-            folds = [self._fold(template, rows, targets, weights, split) for split in splits]
+        def open_search(scaler: Any, part: Sample | None) -> GridSearch:
+            rows = table if part is None else part.take(table, self.kernel)
+            y, counts, parts = targets, weights, splits
+            if part is not None:
+                y, counts, parts = targets[part.rows], weights[part.rows], part.splits
+            if scaler is not None:
+                rows = scaler.transform(rows)
+            folds = [self._fold(template, rows, y, counts, split) for split in parts]
 
             def score(model: Any, k: int) -> float:
-                test = splits[k][2]
-                more = {"sample_weight": weights[test]} if weighted else {}
-                return _number(scorer(model, folds[k].X_test, targets[test], **more))
+                test = parts[k][2]
+                more = {"sample_weight": counts[test]} if weighted else {}
+                return _number(scorer(model, folds[k].X_test, y[test], **more))
 
             @cache
             def number(gamma: Any) -> float:
-                return make_kernel_function(set_point(template, 1.0, gamma), rows, weights).gamma
+                return make_kernel_function(set_point(template, 1.0, gamma), rows, counts).gamma
 
             axes = make_axes(self.Cs, self.gammas, self.kernel, self._unit_of_C(), number)
             search = Search(
@@ -204,15 +215,25 @@ class KernelSearch:
             )  # fmt: skip
             return GridSearch(*axes, search.try_points, outcome, number)
 
+        part = None
+        if self.Cs is None or (self.gammas is None and self.kernel == "rbf"):
+            codes = targets if is_classifier(self) else None
+            part = draw_sample(codes, splits, weights, table.shape[0])
         scaler = self._make_scaler(table, weights)
-        search = open_search(scaler)
+        search = open_search(scaler, part)
         search.try_first()
         if scaler is not None and self.standardize == "auto" and may_be_in_one_unit(table):
-            as_given = open_search(None)
+            as_given = open_search(None, part)
             as_given.try_around(search.find_best())
             if as_given.is_better(search):
                 scaler, search = None, as_given
-        search.go_on()
+        search.widen()
+        place = search.find_best()
+        if part is not None and place is not None and not outcome.stopped:
+            search = open_search(scaler, None)
+            search.refine(place)
+        else:
+            search.refine()
         self._warn_unfinished(outcome)
         self.n_splits_ = len(splits)
         self.center_, self.scale_ = (
@@ -357,6 +378,43 @@ def _number(score: Any) -> float:
     return float(score)
 
 
+@dataclass(frozen=True)
+class Sample:
+    """Some rows of a table, and folds of them."""
+
+    rows: Array
+    splits: list[Split]
+
+    def take(self, X: Any, kernel: Any) -> Any:
+        return cut_rows(X, self.rows, self.rows, kernel)[0]
+
+
+def draw_sample(y: Array | None, splits: list[Split], weights: Array, n_rows: int) -> Sample | None:
+    """Rows for coarse points, each class with its share, or a few rows more; None where all rows are
+    to be used. The draw is always the same."""
+    codes = np.zeros(n_rows, dtype=np.intp)
+    if y is not None:
+        codes = np.unique(y, return_inverse=True)[1]
+    members = [np.flatnonzero((codes == c) & (weights > 0)) for c in range(codes.max() + 1)]
+    share, random = _SAMPLE_ROWS / n_rows, np.random.default_rng(0)
+    sizes = [max(round(share * len(m)), min(_SAMPLE_OF_CLASS, len(m))) for m in members]
+    if 2 * sum(sizes) > n_rows:
+        return None
+    rows = np.sort(np.concatenate([
+        random.choice(m, size, replace=False) for m, size in zip(members, sizes, strict=True)
+    ]))  # fmt: skip
+    place = np.full(n_rows, -1)
+    place[rows] = np.arange(len(rows))
+    kept = []
+    for number, train, test in splits[:_SAMPLE_FOLDS]:
+        train, test = place[train], place[test]
+        train, test = train[train >= 0], test[test >= 0]
+        if len(test) == 0 or len(np.unique(codes[rows[train]])) < len(members):
+            return None
+        kept.append((number, train, test))
+    return Sample(rows, kept)
+
+
 # -- scales ---------------------------------------------------------------------------------------
 
 
@@ -488,20 +546,28 @@ class GridSearch:
             Cs, gammas = self.Cs, self.gammas
             self.ask(product(Cs.around(place[0], Cs.step), gammas.around(place[1], gammas.step)))
 
-    def go_on(self) -> None:
-        """Outwards while the best is on the edge of an axis left to us, then to its neighbours."""
+    def widen(self) -> None:
+        """Outwards while the best is on the edge of an axis left to us."""
         for _ in range(_MOST_WIDENINGS):
             if not self.ask(self._outside()):
                 break
+
+    def refine(self, place: Place | None = None) -> None:
+        """From a place, or the best one, to better neighbours."""
+        highest = -math.inf
         for _ in range(_MOST_REFINEMENTS):
-            best = self.find_best()
-            if best is None or not (self.Cs.step or self.gammas.step):
+            place = place or self.find_best()
+            if place is None or not (self.Cs.step or self.gammas.step):
                 break
-            near = product(*(
-                axis.around(place, 1) if axis.step else [place]
-                for axis, place in zip((self.Cs, self.gammas), best, strict=True)
-            ))  # fmt: skip
-            if not self.ask(near):
+            if place in self.tried:
+                mean = _mean(self.tried[place].scores)
+                if not mean > highest:
+                    break
+                highest = mean
+            (C, gamma), place = place, None
+            beside = self.Cs.around(C, 1) if self.Cs.step else [C]
+            across = self.gammas.around(gamma, 1) if self.gammas.step else [gamma]
+            if not self.ask([*product(beside, [gamma]), *product([C], across)]):
                 break
 
     def _outside(self) -> list[Place]:
