@@ -122,7 +122,10 @@ def test_an_attribute_that_does_not_exist_is_named():
 
 def test_probability_false_is_taken():
     X, y = two_clouds()
-    assert SVC(probability=False).fit(X, y).score(X, y) > 0.5
+    with pytest.warns(FutureWarning, match=r"`probability` parameter is deprecated.*calibrate"):
+        model = SVC(probability=False).fit(X, y)
+    assert model.score(X, y) > 0.5
+    assert not hasattr(model, "predict_proba")
 
 
 def test_weights_of_features_exist_for_the_linear_kernel_only():
