@@ -25,8 +25,8 @@ class LinderoError(Exception):
 
 
 class NotSeparableError(LinderoError, ValueError):
-    """A hard margin was asked for (``C=inf``), and no boundary of that kernel separates the classes;
-    of a regression, no function of that kernel is within epsilon of all targets.
+    """A hard margin was asked for (``C=inf``), and no boundary of that kernel separates the
+    classes; or, of a regression, no function of that kernel is within epsilon of all targets.
 
     Attributes
     ----------

@@ -162,7 +162,10 @@ def _check_table(estimator: Any, X: Any, **options: Any) -> Any:
     """scikit-learn's check, which says where the first value is that is NaN or infinite."""
     if sp.issparse(X):
         if estimator.kernel == "precomputed":
-            raise TypeError("Sparse precomputed kernels are not supported: pass X.toarray().")
+            raise TypeError(
+                "Sparse precomputed kernels are not supported: sparse data was passed as a kernel "
+                "matrix. Pass a dense one, X.toarray()."
+            )
         require_sound_sparse(X)
     sparse = False if estimator.kernel == "precomputed" else "csr"
     try:

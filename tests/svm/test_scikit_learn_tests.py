@@ -1,8 +1,8 @@
 """scikit-learn's own tests of its support vector machines, run with lindero's in their place.
 
-The files are read where scikit-learn is installed; nothing of them is copied. Tests of other classes
-(LinearSVC, LinearSVR) are left out. What differs on purpose is listed below, each with its reason,
-and is expected to fail: a difference that goes away has to leave the list, too.
+The files are read where scikit-learn is installed; nothing of them is copied. Tests of other
+classes (LinearSVC, LinearSVR) are left out. What differs on purpose is listed below, each with its
+reason, and is expected to fail: a difference that goes away has to leave the list, too.
 """
 
 import importlib.util
@@ -40,7 +40,7 @@ DIFFERENCES = {
         ],
         _NEGATIVE,
     ),
-    "test_svm_bad_input": "Sparse rows may be predicted by a machine that was fitted to dense ones.",
+    "test_svm_bad_input": "A machine that was fitted to dense rows may predict sparse ones.",
     "test_svm_libsvm_convergence_warnings": _SMALL,
     "test_sparse_timeout": _SMALL,
     "test_svm_custom_kernel_not_array_input": (

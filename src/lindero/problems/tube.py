@@ -43,7 +43,7 @@ class Tube(Formulation):
     per_sample: ClassVar[int] = 2
 
     @property
-    def hard(self) -> bool:  # type: ignore[override]
+    def hard(self) -> bool:
         return bool(np.isinf(self.C))
 
     def bounds(self, weights: Array) -> Array:

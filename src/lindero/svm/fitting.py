@@ -616,9 +616,10 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         weights = self._machines_.weights
         assert weights is not None
-        coef = sp.csr_array(weights) if sp.issparse(self.dual_coef_) else weights.view()
-        # Predictions would not follow what is written here.
-        (coef.data if sp.issparse(coef) else coef).flags.writeable = False
+        if sp.issparse(self.dual_coef_):
+            return sp.csr_array(weights)
+        coef = weights.view()
+        coef.flags.writeable = False  # predictions would not follow what is written here
         return coef
 
     @property
@@ -796,14 +797,14 @@ def predict_log_proba(self: KernelEstimator, X: Any) -> Array:
     log_probabilities : ndarray of shape (n_samples, n_classes)
         In the order of `classes_`.
     """
-    return np.log(predict_proba.function(self, X))
+    return np.asarray(np.log(predict_proba.function(self, X)))
 
 
 def _get_curve_part(self: KernelEstimator, name: str) -> Array:
     """What scikit-learn deprecates together with `probability`."""
     check_is_fitted(self)
     warn_user(f"Attribute `{name}` was deprecated with `probability`. {CALIBRATION}", FutureWarning)
-    return vars(self).get(f"_{name.rstrip('_')}", np.empty(0))
+    return np.asarray(getattr(self, f"_{name.rstrip('_')}", np.empty(0)))
 
 
 def _get_prob_a(self: KernelEstimator) -> Array:

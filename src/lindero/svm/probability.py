@@ -5,8 +5,8 @@ The values f of a machine become probabilities by Platt's curve,
     P(y = +1 | f) = 1 / (1 + exp(A f + B)),    A ≤ 0
 
 fitted by maximum likelihood to values of rows left out: five folds, each judged by machines that
-have not seen it. Targets are (n₊ + 1)/(n₊ + 2) and 1/(n₋ + 2) instead of 1 and 0, so that few rows do
-not make it too sure (Platt, 1999; the Newton steps are those of Lin, Lin and Weng, 2007).
+have not seen it. Targets are (n₊ + 1)/(n₊ + 2) and 1/(n₋ + 2) instead of 1 and 0, so that few rows
+do not make it too sure (Platt, 1999; Newton steps as by Lin, Lin and Weng, 2007).
 
 With several classes the machines of pairs say r_ij = P(i | i or j), and p minimises
 Σ_{i<j} (r_ji p_i − r_ij p_j)² with Σp = 1: a linear system for each row (Wu, Lin and Weng, 2004).
@@ -170,7 +170,7 @@ def couple_pairs(pairs: Array, n_classes: int) -> Array:
         wanted[:, K] = 1.0
         coupled[start : start + height] = np.linalg.solve(system, wanted)[:, :K, 0]
     coupled = np.maximum(coupled, np.exp(-_MOST_ODDS))  # they are positive but for rounding
-    return coupled / coupled.sum(axis=1, keepdims=True)
+    return np.asarray(coupled / coupled.sum(axis=1, keepdims=True))
 
 
 def put_first(probabilities: Array, codes: Array) -> Array:

@@ -249,14 +249,14 @@ def _search_state(search: Any) -> dict[str, Any]:
 
 
 def _adopt_search(search: Any, state: dict[str, Any]) -> None:
-    from lindero.svm.search.kernel_search import make_scaler, put_together  # loaded with its class
+    from lindero.svm.search.tables import make_scaler, put_together  # loaded with its class
 
     search.__dict__.update(state)
     if state and "scale_" not in state:  # a file of a former version
         search.center_ = search.scale_ = None
     if state.get("scale_") is not None and "best_estimator_" in state:
-        scaler = make_scaler(search.center_, search.scale_, state.get("feature_names_in_"))
-        search.best_estimator_ = put_together(scaler, state["best_estimator_"])
+        scaler, names = make_scaler(search.center_, search.scale_), state.get("feature_names_in_")
+        search.best_estimator_ = put_together(scaler, state["best_estimator_"], names)
 
 
 def check_class_search(given: Fields) -> None:

@@ -1,15 +1,11 @@
-"""What every search over C and gamma does, whatever it fits: scales, the grid, its scores, the refit.
-It is one file, since each of these is what the next one starts from.
+"""What every search over C and gamma does, whatever it fits: the grid, its scores, the refit. It is
+one file, since each of these is what the next one starts from.
 
-Values that the user gives are all tried. An axis that is left to us (`Axis`) is searched from coarse
-to fine: a few points far apart; further ones outwards as long as the best lies on the edge; then
-neighbours of the best while they are better. Of many rows the coarse points see a sample only, and
-scores are those of the fine ones. C and gamma are powers of two, C in units of the deviation of a regression's targets
-and gamma in units of "scale", 1 / (n_features * X.var()).
-
-The features are standardised first: by their deviations, or sparse ones by their largest values.
-Features that have much the same range, as pixels have, may all be in one unit, which that would
-hide: then the table is tried as it is, too, and the better one is taken.
+Values that the user gives are all tried. An axis that is left to us (`Axis`) is searched from
+coarse to fine: a few points far apart; further ones outwards as long as the best lies on the edge;
+then neighbours of the best while they are better. Of many rows the coarse points see a sample only
+(`tables`), and scores are those of the fine ones. C and gamma are powers of two, C in units of the
+deviation of a regression's targets and gamma in units of "scale", 1 / (n_features * X.var()).
 
 Points are laid out as scikit-learn's ``ParameterGrid`` does: C outside, gamma inside. Where points
 have the same mean score, the smaller C wins (the stronger regularisation), then the smaller gamma
@@ -30,7 +26,6 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.stats import rankdata
 from sklearn import get_config
 from sklearn.base import _fit_context, is_classifier
@@ -47,7 +42,7 @@ from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Limits
 from lindero.svm.calibration import CALIBRATION
-from lindero.svm.fitting import KernelEstimator, cut_rows
+from lindero.svm.fitting import KernelEstimator
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import SearchCallback
 from lindero.svm.search.folds import (
@@ -57,6 +52,14 @@ from lindero.svm.search.folds import (
     SearchOutcome,
     Split,
     set_point,
+)
+from lindero.svm.search.tables import (
+    Sample,
+    draw_sample,
+    find_scales,
+    make_scaler,
+    may_be_in_one_unit,
+    put_together,
 )
 from lindero.transaction import fitting_aside
 from lindero.validation import make_kernel_function, read_new_table
@@ -68,14 +71,6 @@ GAMMA_EXPONENTS, GAMMA_STEP, GAMMA_RANGE = (-4, -2, 0, 2), 2, (-16, 12)
 #: Rounds outwards, and rounds of neighbours.
 _MOST_WIDENINGS = 6
 _MOST_REFINEMENTS = 4
-
-#: Rows, and rows of each class, that coarse points are tried on where there are twice as many.
-_SAMPLE_ROWS = 1000
-_SAMPLE_OF_CLASS = 40
-_SAMPLE_FOLDS = 3
-
-#: Ranges of features that differ by no more than this factor may be in one unit.
-_ONE_UNIT = 100.0
 
 SEARCH_CONSTRAINTS: dict[str, list[Any]] = {
     "Cs": ["array-like", None],
@@ -181,12 +176,6 @@ class KernelSearch:
         splitter = check_cv(self.cv, targets, classifier=is_classifier(self))
         splits = _splits(splitter, table, targets, groups)
         weighted = sample_weight is not None and _takes_weights(scorer)
-        for number, _, test in splits if weighted else ():
-            if not weights[test].any():
-                raise ValueError(
-                    f"sample_weight is zero for all validation rows of fold {number} of cv, so "
-                    "they cannot be scored. Use other folds, or leave rows of weight zero out."
-                )
         limits = Limits(None if self.max_iter < 0 else self.max_iter)
         outcome, begun = SearchOutcome(), time.perf_counter()
 
@@ -221,6 +210,12 @@ class KernelSearch:
             part = draw_sample(codes, splits, weights, table.shape[0])
         scaler = self._make_scaler(table, weights)
         search = open_search(scaler, part)
+        for number, _, test in splits if weighted else ():
+            if not weights[test].any():
+                raise ValueError(
+                    f"sample_weight is zero for all validation rows of fold {number} of cv, so "
+                    "they cannot be scored. Use other folds, or leave rows of weight zero out."
+                )
         search.try_first()
         if scaler is not None and self.standardize == "auto" and may_be_in_one_unit(table):
             as_given = open_search(None, part)
@@ -246,7 +241,8 @@ class KernelSearch:
                 self.best_estimator_ = best.fit(X, y, sample_weight)
             else:
                 best.fit(scaler.transform(table), targets, sample_weight)
-                self.best_estimator_ = put_together(scaler, best)
+                names = getattr(self, "feature_names_in_", None)
+                self.best_estimator_ = put_together(scaler, best, names)
             self.n_iter_, self.certificate_ = best.n_iter_, best.certificate_
 
     def _adopt(self, search: GridSearch) -> None:
@@ -274,10 +270,10 @@ class KernelSearch:
     def _make_scaler(self, X: Any, weights: Array) -> Any:
         """A fitted StandardScaler, or None where features are to stay as they are."""
         has_features = not callable(self.kernel) and self.kernel != "precomputed"
-        wanted = self.gammas is None if self.standardize == "auto" else self.standardize
-        if not wanted or not has_features:
-            return None
-        return make_scaler(*find_scales(X, weights), getattr(self, "feature_names_in_", None))
+        wanted = self.standardize
+        if wanted == "auto":
+            wanted = self.gammas is None and (self.Cs is None or self.kernel == "rbf")
+        return make_scaler(*find_scales(X, weights)) if wanted and has_features else None
 
     def _scorer(self, template: Any) -> Any:
         scorer = check_scoring(template, scoring=self.scoring)
@@ -378,95 +374,6 @@ def _number(score: Any) -> float:
     return float(score)
 
 
-@dataclass(frozen=True)
-class Sample:
-    """Some rows of a table, and folds of them."""
-
-    rows: Array
-    splits: list[Split]
-
-    def take(self, X: Any, kernel: Any) -> Any:
-        return cut_rows(X, self.rows, self.rows, kernel)[0]
-
-
-def draw_sample(y: Array | None, splits: list[Split], weights: Array, n_rows: int) -> Sample | None:
-    """Rows for coarse points, each class with its share, or a few rows more; None where all rows are
-    to be used. The draw is always the same."""
-    codes = np.zeros(n_rows, dtype=np.intp)
-    if y is not None:
-        codes = np.unique(y, return_inverse=True)[1]
-    members = [np.flatnonzero((codes == c) & (weights > 0)) for c in range(codes.max() + 1)]
-    share, random = _SAMPLE_ROWS / n_rows, np.random.default_rng(0)
-    sizes = [max(round(share * len(m)), min(_SAMPLE_OF_CLASS, len(m))) for m in members]
-    if 2 * sum(sizes) > n_rows:
-        return None
-    rows = np.sort(np.concatenate([
-        random.choice(m, size, replace=False) for m, size in zip(members, sizes, strict=True)
-    ]))  # fmt: skip
-    place = np.full(n_rows, -1)
-    place[rows] = np.arange(len(rows))
-    kept = []
-    for number, train, test in splits[:_SAMPLE_FOLDS]:
-        train, test = place[train], place[test]
-        train, test = train[train >= 0], test[test >= 0]
-        if len(test) == 0 or len(np.unique(codes[rows[train]])) < len(members):
-            return None
-        kept.append((number, train, test))
-    return Sample(rows, kept)
-
-
-# -- scales ---------------------------------------------------------------------------------------
-
-
-def find_scales(X: Any, weights: Array) -> tuple[Array | None, Array]:
-    """What to subtract from each feature (None: nothing) and what to divide it by: mean and
-    deviation of the rows, counted by weight; of sparse rows the largest absolute value."""
-    rows = weights > 0
-    if sp.issparse(X):
-        largest = np.asarray(abs(X[rows]).max(axis=0).todense(), dtype=np.float64).ravel()
-        return None, np.where(largest > 0, largest, 1.0)
-    X, weights = X[rows].astype(np.float64), weights[rows] / weights.sum()
-    with np.errstate(over="ignore", invalid="ignore"):
-        center = weights @ X
-        X -= center
-        largest = np.abs(X).max(axis=0)
-        # A column that is constant but for rounding stays as it is.
-        varies = np.isfinite(largest) & (largest > 1e-12 * np.abs(center))
-        unit = np.where(varies, largest, 1.0)
-        deviation = unit * np.sqrt(weights @ (X / unit) ** 2)
-    return np.where(np.isfinite(center), center, 0.0), np.where(varies, deviation, 1.0)
-
-
-def make_scaler(center: Array | None, scale: Array, names: Any = None) -> Any:
-    """A StandardScaler that knows these numbers."""
-    from sklearn.preprocessing import StandardScaler  # slow to import
-
-    scaler = StandardScaler(with_mean=center is not None)
-    scaler.mean_, scaler.scale_, scaler.var_ = center, scale, scale**2
-    scaler.n_features_in_, scaler.n_samples_seen_ = len(scale), 1
-    if names is not None:
-        scaler.feature_names_in_ = names
-    return scaler
-
-
-def put_together(scaler: Any, machine: Any) -> Any:
-    """A fitted pipeline of the two."""
-    from sklearn.pipeline import Pipeline
-
-    return Pipeline([("scaler", scaler), (type(machine).__name__.lower(), machine)])
-
-
-def may_be_in_one_unit(X: Any) -> bool:
-    """Whether the ranges of all features that vary are much the same."""
-    if sp.issparse(X):
-        ranges = np.asarray(abs(X).max(axis=0).todense(), dtype=np.float64).ravel()
-    else:
-        with np.errstate(over="ignore"):
-            ranges = X.max(axis=0).astype(np.float64) - X.min(axis=0).astype(np.float64)
-    ranges = ranges[ranges > 0]
-    return len(ranges) > 1 and bool(ranges.max() <= _ONE_UNIT * ranges.min())
-
-
 # -- the grid -------------------------------------------------------------------------------------
 
 
@@ -507,8 +414,8 @@ Place = tuple[int, int]
 
 
 class GridSearch:
-    """Points that were tried, and which to try next. `try_points` scores points (C, gamma), `number`
-    says what a gamma is."""
+    """Points that were tried, and which to try next. `try_points` scores points (C, gamma), and
+    `number` says what a gamma is."""
 
     def __init__(
         self,
@@ -602,7 +509,9 @@ class GridSearch:
             return None
         highest = max(known.values())
         tied = [place for place, mean in known.items() if mean == highest]
-        return min(tied, key=lambda place: (self.value(place)[0], self.number(self.value(place)[1])))
+        return min(
+            tied, key=lambda place: (self.value(place)[0], self.number(self.value(place)[1]))
+        )
 
     def is_better(self, other: GridSearch) -> bool:
         mine, theirs = self.find_best(), other.find_best()
@@ -614,11 +523,9 @@ class GridSearch:
     def grid(self) -> SearchGrid:
         """What was tried, by values."""
         tried = {self.value(place): found for place, found in self.tried.items()}
-        axes = [
-            tuple(axis.value(p) for p in sorted({place[k] for place in self.tried}))
-            for k, axis in enumerate((self.Cs, self.gammas))
-        ]
-        return SearchGrid(*axes, tried)
+        Cs = [self.Cs.value(p) for p in sorted({place[0] for place in self.tried})]
+        gammas = [self.gammas.value(p) for p in sorted({place[1] for place in self.tried})]
+        return SearchGrid(tuple(Cs), tuple(gammas), tried)
 
 
 @dataclass(frozen=True)

@@ -34,14 +34,14 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     Cs : array-like of float or None, default=None
-        Values of C, finite and above zero, all of which are tried. None searches powers of two, from
-        coarse to fine: 2**-2, 2**1, 2**4 and 2**7, farther ones while the best is on the edge, then
-        the neighbours of the best.
+        Values of C, finite and above zero, all of which are tried. None searches powers of two,
+        from coarse to fine: 2**-2, 2**1, 2**4 and 2**7, farther ones while the best is on the
+        edge, then neighbours of the best.
     gammas : array-like of float, "scale" or "auto", or None, default=None
         Values of gamma, all of which are tried. None searches powers of two in units of ``"scale"``
-        with the rbf kernel, in the same way, and takes ``"scale"`` alone with poly and sigmoid. Must
-        be None with kernels that have no gamma (linear, precomputed, callables), where only C is
-        chosen.
+        with the rbf kernel, in the same way, and takes ``"scale"`` alone with poly and sigmoid.
+        Must be None with kernels that have no gamma (linear, precomputed, callables), where only C
+        is chosen.
     cv : int, splitter, iterable of (train, test) or None, default=None
         How to split; None is 5 folds, an int that many, with equal shares of the classes.
     scoring : str, callable or None, default=None
@@ -50,9 +50,10 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     standardize : bool or "auto", default="auto"
         Whether features are standardised first, in the search, the refit and predictions: by mean
         and deviation, or sparse ones by their largest absolute values. ``"auto"`` does so unless
-        `gammas` are given, which are then in units of the features as they are; and where features
-        differ in range by a factor of 100 at the most, as pixels do, it tries the table as it is,
-        too, and takes the better one. Scales know nothing of the target, and are those of all rows.
+        `gammas` are given (`Cs`, with other kernels than rbf), which are then in units of the
+        features as they are; and where features differ in range by a factor of 100 at the most, as
+        pixels do, it tries the table as it is, too, and takes the better one. Scales know nothing
+        of the target, and are those of all rows.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
         As in :class:`~lindero.svm.SVC`.
     degree : int, default=3

@@ -18,7 +18,6 @@ from lindero.svm.search.kernel_search import SEARCH_CONSTRAINTS, KernelSearch
 from lindero.svm.svr import SVR
 from lindero.validation import keep_parameters, read_sample_weights, read_training_table
 
-
 #: Half-width of the tube in units of the targets' deviation.
 _SHARE = 0.1
 
@@ -33,15 +32,14 @@ class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     Cs : array-like of float or None, default=None
-        Values of C, finite and above zero, all of which are tried. None searches powers of two in units of the
-        targets' deviation, from
-        coarse to fine: 2**-2, 2**1, 2**4 and 2**7, farther ones while the best is on the edge, then
-        the neighbours of the best.
+        Values of C, finite and above zero, all of which are tried. None searches powers of two,
+        times the targets' deviation, from coarse to fine: 2**-2, 2**1, 2**4 and 2**7, farther ones
+        while the best is on the edge, then neighbours of the best.
     gammas : array-like of float, "scale" or "auto", or None, default=None
         Values of gamma, all of which are tried. None searches powers of two in units of ``"scale"``
-        with the rbf kernel, in the same way, and takes ``"scale"`` alone with poly and sigmoid. Must
-        be None with kernels that have no gamma (linear, precomputed, callables), where only C is
-        chosen.
+        with the rbf kernel, in the same way, and takes ``"scale"`` alone with poly and sigmoid.
+        Must be None with kernels that have no gamma (linear, precomputed, callables), where only C
+        is chosen.
     epsilon : float or None, default=None
         Half-width of the tube, within which errors cost nothing. None is a tenth of the targets'
         standard deviation.
@@ -52,9 +50,10 @@ class SVRCV(KernelSearch, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     standardize : bool or "auto", default="auto"
         Whether features are standardised first, in the search, the refit and predictions: by mean
         and deviation, or sparse ones by their largest absolute values. ``"auto"`` does so unless
-        `gammas` are given, which are then in units of the features as they are; and where features
-        differ in range by a factor of 100 at the most, as pixels do, it tries the table as it is,
-        too, and takes the better one. Scales know nothing of the target, and are those of all rows.
+        `gammas` are given (`Cs`, with other kernels than rbf), which are then in units of the
+        features as they are; and where features differ in range by a factor of 100 at the most, as
+        pixels do, it tries the table as it is, too, and takes the better one. Scales know nothing
+        of the target, and are those of all rows.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
         As in :class:`~lindero.svm.SVR`.
     degree : int, default=3
