@@ -54,7 +54,7 @@ from lindero.svm.search.folds import (
     set_point,
 )
 from lindero.svm.search.tables import (
-    Sample,
+    RowSample,
     draw_sample,
     find_scales,
     make_scaler,
@@ -179,7 +179,7 @@ class KernelSearch:
         limits = Limits(None if self.max_iter < 0 else self.max_iter)
         outcome, begun = SearchOutcome(), time.perf_counter()
 
-        def open_search(scaler: Any, part: Sample | None) -> GridSearch:
+        def open_search(scaler: Any, part: RowSample | None) -> GridSearch:
             rows = table if part is None else part.take(table, self.kernel)
             y, counts, parts = targets, weights, splits
             if part is not None:

@@ -82,7 +82,7 @@ def may_be_in_one_unit(X: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Sample:
+class RowSample:
     """Some rows of a table, and folds of them."""
 
     rows: Array
@@ -92,7 +92,9 @@ class Sample:
         return cut_rows(X, self.rows, self.rows, kernel)[0]
 
 
-def draw_sample(y: Array | None, splits: list[Split], weights: Array, n_rows: int) -> Sample | None:
+def draw_sample(
+    y: Array | None, splits: list[Split], weights: Array, n_rows: int
+) -> RowSample | None:
     """Rows for coarse points, each class with its share, or a few rows more; None where all rows
     are to be used. The draw is always the same."""
     codes = np.zeros(n_rows, dtype=np.intp)
@@ -115,4 +117,4 @@ def draw_sample(y: Array | None, splits: list[Split], weights: Array, n_rows: in
         if len(test) == 0 or len(np.unique(codes[rows[train]])) < len(members):
             return None
         kept.append((number, train, test))
-    return Sample(rows, kept)
+    return RowSample(rows, kept)
