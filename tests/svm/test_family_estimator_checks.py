@@ -14,7 +14,6 @@ from lindero.svm import SVR, NuSVC, NuSVR, OneClassSVM
         NuSVC(nu=0.2),
         NuSVC(nu=0.1, multiclass="ovr"),
         NuSVC(nu=0.2, break_ties=True),
-        NuSVC(nu=0.1, probability=True),
         SVR(),
         SVR(kernel="linear"),
         SVR(kernel="linear", solver="interior_point"),

@@ -12,11 +12,26 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from lindero.svm import SVC, NuSVC, calibrate
 from lindero.svm.probability import couple_pairs, fit_sigmoid, put_first
 
 pytestmark = pytest.mark.filterwarnings("ignore:The `probability`:FutureWarning")
+
+_FOLDS = "A row given twice can be in two folds, a row of weight 2 cannot."
+
+
+@parametrize_with_checks(
+    [SVC(probability=True), NuSVC(nu=0.2, probability=True)],
+    expected_failed_checks=lambda estimator: {
+        "check_sample_weight_equivalence_on_dense_data": _FOLDS,
+        "check_sample_weight_equivalence_on_sparse_data": _FOLDS,
+    },
+)
+def test_the_conventions_of_scikit_learn(estimator, check):
+    check(estimator)
+
 
 MACHINES = [lambda **p: SVC(**p), lambda **p: NuSVC(nu=0.2, **p)]
 

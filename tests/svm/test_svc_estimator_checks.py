@@ -18,7 +18,6 @@ from lindero.svm import SVC
         SVC(break_ties=True),
         SVC(class_weight="balanced"),
         SVC(warm_start=True),
-        SVC(probability=True),
     ]
 )
 def test_svc_keeps_the_conventions_of_scikit_learn(estimator, check):
