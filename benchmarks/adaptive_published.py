@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from data_sets import FOLDER
 from lindero.data import make_rotating, make_sigmoid, make_sigmoid_grid
 from lindero.svm import SVC, SVCCV, AdaptiveSVC
+from search import WIDE_CS, WIDE_GAMMAS
 from svc import table
 
 SEEDS = range(10)
@@ -85,8 +86,8 @@ def breast_cancer(n_splits: int) -> None:
                 {"coupling": COUPLINGS, "n_neighbors": NEIGHBOURS},
                 cv=folds,
             ),
-            "Gaussian": SVCCV(cv=folds),
-            "linear": SVCCV(kernel="linear", cv=folds),
+            "Gaussian": SVCCV(Cs=WIDE_CS, gammas=WIDE_GAMMAS, cv=folds),
+            "linear": SVCCV(Cs=WIDE_CS, kernel="linear", cv=folds),
         }
         for name, machine in machines.items():
             machine.fit(X[train], y[train])
@@ -100,7 +101,7 @@ def breast_cancer(n_splits: int) -> None:
     )
     rows = [
         ["AdaptiveSVC", spread(errors["AdaptiveSVC"]), "27.0 ± 5.7"],
-        ["Gaussian SVM (SVCCV, its default grid)", spread(errors["Gaussian"]), "26.0 ± 4.7"],
+        ["Gaussian SVM (SVCCV, the published grid)", spread(errors["Gaussian"]), "26.0 ± 4.7"],
         ["linear SVM (SVCCV)", spread(errors["linear"]), ""],
     ]
     table(["machine", "lindero", "published"], rows)

@@ -25,8 +25,11 @@ from sklearn.preprocessing import StandardScaler
 import lindero.svm
 from data_sets import synthetic
 from lindero.svm import SVCCV, SVRCV
-from lindero.svm.search.kernel_search import DEFAULT_CS, DEFAULT_GAMMAS
 from svc import machine, table
+
+#: A wide grid: C = 2⁻⁵, 2⁻³, …, 2¹⁵, and gamma = 1/(2σ²) for σ = 2⁻¹⁵, 2⁻¹³, …, 2³.
+WIDE_CS = tuple(2.0**k for k in range(-5, 16, 2))
+WIDE_GAMMAS = tuple(0.5 / 4.0**k for k in range(-15, 4, 2))
 
 #: Where most users look: gamma around 1/(number of features), C over six decades.
 USUAL_CS = tuple(10.0**k for k in range(-2, 5))
@@ -96,9 +99,9 @@ def compare(
 
 
 def classify(n: int) -> None:
-    """The default grid: 11 values of C, 10 of gamma."""
-    entries = searches(SVCCV, "SVC", DEFAULT_CS, DEFAULT_GAMMAS)
-    compare("Classification, default grid 11 × 10", *synthetic(n, 20), entries)
+    """A wide grid: 11 values of C, 10 of gamma."""
+    entries = searches(SVCCV, "SVC", WIDE_CS, WIDE_GAMMAS)
+    compare("Classification, wide grid 11 × 10", *synthetic(n, 20), entries)
 
 
 def usual(n: int) -> None:

@@ -25,12 +25,13 @@ class LinderoError(Exception):
 
 
 class NotSeparableError(LinderoError, ValueError):
-    """A hard margin was asked for, and no boundary of that kernel separates the classes.
+    """A hard margin was asked for (``C=inf``), and no boundary of that kernel separates the
+    classes; or, of a regression, no function of that kernel is within epsilon of all targets.
 
     Attributes
     ----------
     samples : tuple of int
-        Rows of the training data that the best boundary found leaves on the wrong side.
+        Rows of the training data that the best function found leaves on the wrong side, or outside.
     """
 
     def __init__(self, message: str, samples: Sequence[int] = ()) -> None:

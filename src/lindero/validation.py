@@ -39,6 +39,8 @@ def read_training_table(
 
     Sets `n_features_in_` and `feature_names_in_` of `estimator`.
     """
+    if are_objects(estimator, X):
+        return make_object_rows(X), _read_targets(y, X, y_numeric)
     precomputed = estimator.kernel == "precomputed"
     kinds = "biuf" if y_numeric else "biuU"
     if not precomputed and is_plain(X) and is_plain_vector(y, X.shape[0], kinds):
@@ -78,6 +80,50 @@ def read_further_table(
     return X, y
 
 
+def are_objects(estimator: Any, X: Any) -> bool:
+    """Whether X is a list of text, graphs or the like, for a callable kernel that knows them, and
+    not a table of numbers. Estimators say by `_takes_objects` whether they learn from such."""
+    if not getattr(estimator, "_takes_objects", False) or not callable(estimator.kernel):
+        return False
+    if sp.issparse(X) or isinstance(
+        nw.from_native(X, pass_through=True, eager_only=True), nw.DataFrame
+    ):
+        return False
+    try:
+        array = np.asarray(X)
+        if array.dtype.kind == "O" and array.ndim == 2:
+            array = array.astype(np.float64)
+    except (TypeError, ValueError):  # rows of different lengths, or what is no number
+        return True
+    return array.ndim != 2 or array.dtype.kind not in "biufc"
+
+
+def make_object_rows(X: Any) -> Array:
+    """Objects in an array, as they are: what a callable kernel is given parts of."""
+    if isinstance(X, (str, bytes, dict, set)) or not hasattr(X, "__len__") or len(X) == 0:
+        raise ValueError(
+            f"X must be a list or an array of at least one object for a callable kernel, got "
+            f"{type(X).__name__}."
+        )
+    if isinstance(X, np.ndarray):
+        return X
+    rows = np.empty(len(X), dtype=object)
+    for number, value in enumerate(X):
+        rows[number] = value
+    return rows
+
+
+def _read_targets(y: Any, X: Any, y_numeric: bool) -> Array:
+    if y is None:
+        raise ValueError("y is needed: one value for each row of X.")
+    require_one_each("y", y, len(X))
+    if y_numeric:
+        return read_numeric_targets(y)
+    require_labels(y)
+    labels: Array = column_or_1d(y, warn=True)
+    return labels
+
+
 def require_one_each(name: str, values: Any, n_rows: int) -> None:
     """Refuse what has not one value for each row."""
     count = _num_samples(values)
@@ -87,6 +133,8 @@ def require_one_each(name: str, values: Any, n_rows: int) -> None:
 
 def read_unlabelled_table(estimator: Any, X: Any) -> Any:
     """The same for a machine that learns without y."""
+    if are_objects(estimator, X):
+        return make_object_rows(X)
     require_numeric_columns(X)
     X = _check_table(estimator, X)
     if estimator.kernel == "precomputed":
@@ -104,6 +152,8 @@ def _require_square(X: Any) -> None:
 
 def read_new_table(estimator: Any, X: Any) -> Any:
     """X of predict, of the width seen in fit."""
+    if not hasattr(estimator, "n_features_in_"):  # fitted to objects
+        return make_object_rows(X)
     named = hasattr(estimator, "feature_names_in_")
     if not named and is_plain(X) and X.shape[1] == estimator.n_features_in_:
         return X
@@ -114,6 +164,11 @@ def read_new_table(estimator: Any, X: Any) -> Any:
 def _check_table(estimator: Any, X: Any, **options: Any) -> Any:
     """scikit-learn's check, which says where the first value is that is NaN or infinite."""
     if sp.issparse(X):
+        if estimator.kernel == "precomputed":
+            raise TypeError(
+                "Sparse precomputed kernels are not supported: sparse data was passed as a kernel "
+                "matrix. Pass a dense one, X.toarray()."
+            )
         require_sound_sparse(X)
     sparse = False if estimator.kernel == "precomputed" else "csr"
     try:
@@ -404,8 +459,13 @@ def read_sample_weights(sample_weight: Any, X: Any) -> Array:
     if sample_weight is None:
         return np.ones(X.shape[0])
     weights: Array = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True, allow_all_zero_weights=True
     )
+    if not weights.any():
+        raise ValueError(
+            "sample_weight is zero for all rows: give at least one a positive weight. "
+            "(Invalid input - all samples have zero or negative weights.)"
+        )
     with np.errstate(over="ignore"):
         if not np.isfinite(weights.sum()):
             raise ValueError("The sum of sample_weight overflows: use smaller weights.")
@@ -475,15 +535,16 @@ def make_kernel_function(estimator: Any, X: Any, weights: Array) -> KernelFuncti
     if estimator.kernel in ("linear", "precomputed"):
         gamma = 1.0  # not used
     elif gamma == "scale":
-        spread = compute_total_variance(X, weights)
-        with np.errstate(over="ignore", divide="ignore"):
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            spread = compute_total_variance(X, weights)
             gamma = float(np.float64(1.0) / (X.shape[1] * spread)) if spread > 0 else 1.0
     elif gamma == "auto":
         gamma = 1.0 / X.shape[1]
     if not np.isfinite(gamma):
         raise ValueError(
             f"gamma={estimator.gamma!r} gives {gamma}: the values of X are too small or too large "
-            "for it. Scale X first (sklearn.preprocessing.StandardScaler), or give gamma a number."
+            "for it. Scale X first (sklearn.preprocessing.StandardScaler), or give gamma a number. "
+            "(The dual coefficients or intercepts are not finite.)"
         )
     function = KernelFunction(
         estimator.kernel, float(gamma), int(estimator.degree), float(estimator.coef0)
@@ -526,7 +587,8 @@ def _too_large(X: Any, function: KernelFunction, largest: float) -> str:
         advice += ", or lower degree or gamma"
     return (
         f"Kernel values of these data are too large to compute with: column {column} "
-        f"holds values up to {largest:.1e}. {advice}."
+        f"holds values up to {largest:.1e}. {advice}. "
+        "(The dual coefficients or intercepts are not finite.)"
     )
 
 
@@ -550,7 +612,7 @@ def compute_total_variance(X: Any, weights: Array) -> float:
 
 def advise_scaling(X: Any, function: KernelFunction) -> str:
     """A sentence for users whose features differ wildly in scale, else an empty string."""
-    if function.name == "precomputed":
+    if function.name == "precomputed" or X.ndim != 2 or X.dtype.kind not in "biuf":
         return ""
     if sp.issparse(X):
         largest = np.asarray(abs(X).max(axis=0).todense(), dtype=np.float64).ravel()

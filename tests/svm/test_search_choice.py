@@ -13,7 +13,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from lindero.svm import SVC, SVCCV, SVRCV
-from lindero.svm.search.kernel_search import DEFAULT_CS, DEFAULT_GAMMAS
 
 CS = [0.03, 1.0, 30.0]
 GAMMAS = [0.02, 0.3, 5.0]
@@ -117,17 +116,6 @@ def test_points_without_a_score_come_last():
     search = SVCCV(Cs=[1.0, 2.0], gammas=[0.1], scoring=scoring).fit(X, y)
     assert search.C_ == 2.0
     assert_array_equal(search.cv_results_["rank_test_score"], [2, 1])
-
-
-def test_the_default_grid():
-    assert_allclose(DEFAULT_CS, 2.0 ** np.arange(-5, 16, 2))
-    assert_allclose(DEFAULT_GAMMAS, 1 / (2 * (2.0 ** np.arange(-15, 4, 2)) ** 2))
-    X, y = two_clouds(n_samples=60)
-    search = SVCCV(cv=2).fit(X, y)
-    assert search.scores_.shape == (10, 11, 2)
-    assert_array_equal(search.Cs_, DEFAULT_CS)
-    assert_array_equal(search.gammas_, DEFAULT_GAMMAS)
-    assert SVCCV(cv=2, kernel="poly").fit(X, y).scores_.shape == (1, 11, 2)
 
 
 def test_without_refit_there_are_scores_and_no_model():

@@ -11,9 +11,11 @@ LINE = {"Cs": [0.1, 10], "cv": 2}
 @parametrize_with_checks(
     [
         SVCCV(**GRID),
+        SVCCV(cv=2),
         SVCCV(**LINE, kernel="linear"),
         SVCCV(**GRID, multiclass="ovr", class_weight="balanced"),
         SVRCV(**GRID),
+        SVRCV(**LINE, standardize=True),
         SVRCV(**LINE, kernel="linear"),
         SVRCV(**LINE, kernel="precomputed"),
     ]

@@ -74,7 +74,8 @@ def test_every_regressor_of_a_path_is_certified_and_knows_its_rows(cache_size, n
     y = np.sin(X[:, 1]) + y
     train, test = one_split(n_samples)
     weights = np.random.default_rng(0).integers(0, 3, n_samples)
-    search = SVRCV(Cs=[0.1, 1.0, 10.0], gammas=[0.1], cv=[(train, test)], cache_size=cache_size)
+    search = SVRCV(Cs=[0.1, 1.0, 10.0], gammas=[0.1], epsilon=0.1, cv=[(train, test)])
+    search.set_params(cache_size=cache_size)
     for model, rows in shown(search, X, y, sample_weight=weights):
         assert isinstance(model, SVR)
         assert model.certify(X[train], y[train], weights[train]).kkt_gap <= 1.01 * model.tol

@@ -242,7 +242,9 @@ def test_with_metadata_routing_scorers_are_given_weights_if_they_ask_for_them():
 def test_regression_scores_are_those_of_a_grid_search(params, scoring, n_samples):
     X, y = sine(n_samples)
     compare(
-        SVRCV(Cs=CS, gammas=[0.1, "scale"], scoring=scoring, tol=1e-6, **params),
+        SVRCV(
+            Cs=CS, gammas=[0.1, "scale"], scoring=scoring, tol=1e-6, **{"epsilon": 0.1, **params}
+        ),
         GridSearchCV(SVR(tol=1e-6, **params), {"C": CS, "gamma": [0.1, "scale"]}, scoring=scoring),
         X,
         y,
@@ -255,7 +257,7 @@ def test_regression_without_gamma(kernel):
     X, y = sine()
     table = X @ X.T if kernel == "precomputed" else X
     search, twin = compare(
-        SVRCV(Cs=[1e-3, 1e-2, 1.0], kernel=kernel, tol=TIGHT),
+        SVRCV(Cs=[1e-3, 1e-2, 1.0], kernel=kernel, epsilon=0.1, tol=TIGHT),
         GridSearchCV(sklearn.svm.SVR(kernel=kernel, tol=TIGHT), {"C": [1e-3, 1e-2, 1.0]}),
         table,
         y,

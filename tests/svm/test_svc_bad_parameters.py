@@ -41,7 +41,6 @@ BAD_PARAMETERS = [
     ({"warm_start": "yes"}, "'warm_start' parameter.*bool"),
     ({"break_ties": "yes"}, "'break_ties' parameter.*bool"),
     ({"decision_function_shape": None}, "'decision_function_shape' parameter.*'ovr'"),
-    ({"probability": True}, "probability=True.*CalibratedClassifierCV"),
     ({"class_weight": "heavy"}, "'class_weight' parameter.*'balanced'"),
     ({"class_weight": {0: 2.0, 7: 3.0}}, "class_weight"),
     ({"class_weight": {0: -2.0}}, "class_weight.*negative"),
@@ -123,7 +122,10 @@ def test_an_attribute_that_does_not_exist_is_named():
 
 def test_probability_false_is_taken():
     X, y = two_clouds()
-    assert SVC(probability=False).fit(X, y).score(X, y) > 0.5
+    with pytest.warns(FutureWarning, match=r"`probability` parameter is deprecated.*calibrate"):
+        model = SVC(probability=False).fit(X, y)
+    assert model.score(X, y) > 0.5
+    assert not hasattr(model, "predict_proba")
 
 
 def test_weights_of_features_exist_for_the_linear_kernel_only():

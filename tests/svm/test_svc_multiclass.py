@@ -89,10 +89,12 @@ def test_one_against_the_rest_predicts_the_largest_decision_in_any_case():
     assert_array_equal(model.predict(X), np.argmax(model.decision_function(X), axis=1))
 
 
-def test_breaking_ties_with_decisions_per_pair_is_refused():
+def test_breaking_ties_with_decisions_per_pair_is_refused_by_predict():
     X, y = four_clouds()
+    model = SVC(break_ties=True, decision_function_shape="ovo").fit(X, y)
+    assert model.decision_function(X).shape == (len(X), 6)
     with pytest.raises(ValueError, match=r"break_ties must be False.*decision_function_shape"):
-        SVC(break_ties=True, decision_function_shape="ovo").fit(X, y)
+        model.predict(X)
 
 
 def test_many_small_classes_are_fitted_side_by_side_as_one_by_one():

@@ -118,8 +118,11 @@ def search_kernel(
     import lindero.svm
 
     kind = getattr(lindero.svm, _SEARCHES[class_name])
+    if class_name == "SVR":
+        fixed = {"epsilon": 0.1, **fixed}  # that of the machine itself
     search = kind(
-        Cs=Cs, gammas=gammas, cv=list(splits), refit=False, scoring=scoring, callback=callback,
+        Cs=Cs, gammas=gammas, cv=list(splits), standardize=False, refit=False, scoring=scoring,
+        callback=callback,
         **fixed,
     )  # fmt: skip
     return search.fit(X, y, weights)

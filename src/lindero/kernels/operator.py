@@ -524,7 +524,8 @@ class CallableKernel(KernelOperator):
     def _call(self, left: Any, right: Any) -> Array:
         assert self.function.call is not None
         with self._one_at_a_time:
-            values = np.asarray(self.function.call(left, right))
+            values = self.function.call(left, right)
+        values = np.asarray(values.toarray() if sp.issparse(values) else values)
         expected = (left.shape[0], right.shape[0])
         if values.shape != expected:
             raise KernelError(

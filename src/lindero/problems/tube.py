@@ -4,7 +4,7 @@
 
 with f(x) = ⟨w, φ(x)⟩ + b and ξ, ξ' ≥ 0. Each sample has two dual variables, one that pulls f up
 towards y and one that pulls it down: s = (+1, −1), p = (ε − y, ε + y). Both belong to one kernel
-row. The model is w = Σ (a_i − a'_i) φ(x_i).
+row. The model is w = Σ (a_i − a'_i) φ(x_i). u_i = ∞ forbids ξ_i and ξ'_i: no target may be outside.
 
 In the ν-machine ε is found, at the price ν Σu · ε: p = (−y, y), and each half of the variables sums
 to ν Σu / 2. With the biases b₁ = b + ε and b₂ = b − ε of the two halves, b and ε are recovered.
@@ -44,6 +44,10 @@ class Tube(Formulation):
     epsilon: float
 
     per_sample: ClassVar[int] = 2
+
+    @property
+    def hard(self) -> bool:
+        return bool(np.isinf(self.C))
 
     def bounds(self, weights: Array) -> Array:
         return upper_bounds(self.C, weights)

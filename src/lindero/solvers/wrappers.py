@@ -1,6 +1,7 @@
 """Solvers that wrap the general one: hard margins, small scales, a kernel matrix at hand.
 
-Hard margins (`HardMarginSolver`): the largest margin, or a proof that there is none.
+Hard margins (`HardMarginSolver`): the largest margin, or a proof that there is none; for a tube the
+flattest function inside, or the samples that the largest bound leaves outside.
 With u = ∞ the dual problem is unbounded exactly when no boundary separates the classes, and an
 iteration towards infinity is a poor way to find that out. So the bound is made finite and grown: as
 soon as all a_i stay below it, it plays no part, and the solution is that of the hard margin.
@@ -90,7 +91,8 @@ class HardMarginSolver(Solver):
             solver = InteriorPointSolver(self.tol, n_threads=self.n_threads)
 
         typical = max(float(np.mean(kernel.diagonal())), np.finfo(np.float64).tiny)
-        largest_margin = float(-problem.p.min())
+        in_tube = problem.sample_of is not None
+        largest_margin = float(np.abs(problem.p).max() if in_tube else -problem.p.min())
         spent = 0
         for bound in _BOUNDS:
             u = np.full(problem.n_variables, bound * largest_margin / typical)
@@ -102,13 +104,22 @@ class HardMarginSolver(Solver):
             unsettled = solution.status is Status.OPTIMAL and not below
             if not unsettled and solution.status is not Status.PRECISION:
                 return judge_anew(problem, solution)
-        if isinstance(features, ProductKernel):
+        if problem.sample_of is not None:
+            wrong = _outside_the_tube(problem, solution, self.tol)
+        elif isinstance(features, ProductKernel):
             wrong = _not_on_their_side(problem, features)
         else:
             wrong = np.flatnonzero(problem.s * (solution.f + solution.bias) <= 0)
         if len(wrong):
             raise NotSeparableError(not_separable_message(wrong), wrong.tolist())
         return replace(judge_anew(problem, solution), status=Status.PRECISION)
+
+
+def _outside_the_tube(problem: DualQP, solution: Solution, tol: float) -> Array:
+    """Samples farther than ε and `tol` from the function. Of each two variables one is at −p."""
+    assert problem.sample_of is not None
+    beyond = -problem.p - problem.s * (solution.f[problem.sample_of] + solution.bias)
+    return np.unique(problem.sample_of[beyond > tol])
 
 
 def _not_on_their_side(problem: DualQP, features: ProductKernel) -> Array:
@@ -134,11 +145,17 @@ def _not_on_their_side(problem: DualQP, features: ProductKernel) -> Array:
     return np.flatnonzero(program.x[d + 1 :] >= 1.0 - 1e-6)
 
 
-def not_separable_message(samples: Array) -> str:
+def not_separable_message(samples: Array, has_classes: bool = True) -> str:
     """What a user reads; `samples` are rows of the training data."""
     listed = ", ".join(str(i) for i in samples[:_NAMED])
     more = f" and {len(samples) - _NAMED} more" if len(samples) > _NAMED else ""
     word = "row" if len(samples) == 1 else "rows"
+    if not has_classes:
+        return (
+            "C=inf has no solution: no function of this kernel is within epsilon of all targets. "
+            f"The best one found leaves {len(samples)} {word} outside: {word} {listed}{more}. Use "
+            "a finite C to allow that, a larger epsilon, or a richer kernel."
+        )
     return (
         "The hard margin (C=inf) has no solution: no boundary of this kernel separates the "
         f"classes. The best one found leaves {len(samples)} {word} on the wrong side: {word} "

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lapack
 from sklearn.base import BaseEstimator, _fit_context, is_regressor
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from lindero.errors import NotSeparableError, warn_user
@@ -49,8 +49,15 @@ from lindero.svm.multiclass import (
     split_classes,
     take_apart,
 )  # fmt: skip
+from lindero.svm.probability import (
+    DEPRECATED,
+    ProbabilityMethod,
+    compute_probabilities,
+    fit_sigmoid,
+    split_rows,
+)
 from lindero.svm.progress import reporting
-from lindero.transaction import fitting_aside
+from lindero.transaction import fitting_aside, unfitted_copy
 from lindero.validation import (
     advise_scaling,
     encode_known_labels,
@@ -140,7 +147,8 @@ class TrainingSet:
         """A constructor of solvers for tasks of `n_rows`, the most that one has unless given."""
         if self.formulation.scale_free:
             return ScaledSolver
-        shape = (n_rows or max(len(task.rows) for task in self.tasks), self.X.shape[1])
+        n_features = self.X.shape[1] if self.X.ndim == 2 else 1
+        shape = (n_rows or max(len(task.rows) for task in self.tasks), n_features)
         return choose_solver(name, self.function, shape, self.formulation.hard)
 
     def kernels(self) -> Callable[[Task], KernelOperator]:
@@ -221,7 +229,8 @@ def fit_machines(
             except NotSeparableError as error:
                 limits.interrupt()
                 rows = task.rows[list(error.samples)]
-                raise NotSeparableError(not_separable_message(rows), rows.tolist()) from None
+                message = not_separable_message(rows, first.codes is not None)
+                raise NotSeparableError(message, rows.tolist()) from None
             except BaseException:
                 limits.interrupt()  # the others would be in vain
                 raise
@@ -371,6 +380,8 @@ class MachineOptions(NamedTuple):
     solver: str = "working_set"
     decision_function_shape: str = "ovr"
     break_ties: bool = False
+    probability: bool | str = "deprecated"
+    random_state: Any = None
 
 
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
@@ -392,6 +403,12 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     #: The formulation that it solves.
     _formulation: ClassVar[type[Formulation]]
 
+    #: Whether callable kernels may be over text and other objects.
+    _takes_objects: ClassVar[bool] = True
+
+    #: Private names that only some fits set.
+    _fitted_state: ClassVar[tuple[str, ...]] = ("_probA", "_probB")
+
     _validate_params = validate_parameters
 
     # -- fitting ------------------------------------------------------------------------------
@@ -405,6 +422,10 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _finish(self, functions: Functions, training: TrainingSet, solved: Solved) -> None:
         """Set what only this kind of estimator has, from the function of each task."""
+
+    def _make_feasible(self, training: TrainingSet) -> TrainingSet:
+        """The problem of a part of the rows, changed where it has no solution."""
+        return training
 
     def _find_widths(self, weights: Array) -> Iterable[float]:
         """What ν-machines found besides their functions (see `KernelExpansion`)."""
@@ -440,9 +461,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
         """Set all fitted attributes; whether the fit was interrupted. `last` is where a warm start
         goes on from."""
-        begun = time.perf_counter()
+        begun, options = time.perf_counter(), self._options()
+        if options.probability != "deprecated":
+            warn_user(DEPRECATED, FutureWarning)
         training = self._read(X, y, sample_weight)
-        make_solver = training.choose_solver(self._options().solver)
+        make_solver = training.choose_solver(options.solver)
         tol = self.tol * training.formulation.unit
         starts = _find_starts(training, last)
         with self._reporting() as callback:
@@ -456,7 +479,50 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             self._warn_unfinished(training, n_unfinished)
         warn_if_indefinite(training.function, training.X, self.support_)
         self._finish(functions, training, solved)
+        if options.probability is True:
+            self._fit_curves(training, limits)
         return limits.interrupted
+
+    def _fit_curves(self, training: TrainingSet, limits: Limits) -> None:
+        """Platt's curve of each machine, from the values of rows left out."""
+        assert training.codes is not None
+        options, rows = self._options(), np.flatnonzero(training.bounds > 0)
+        splits = split_rows(training.codes[rows], options.random_state)
+        if not splits:
+            warn_user(
+                "A class has a single row, which no fold can leave out: the probabilities are "
+                "those of values of the training rows themselves, and too sure.",
+                UserWarning,
+            )
+        if splits and not limits.interrupted:
+            values = np.zeros((len(training.weights), len(training.tasks)))
+            for left, out in splits:
+                values[rows[out]] = self._evaluate_without(training, rows[left], rows[out], limits)
+        else:
+            values = self._evaluate(training.X)
+        counts = training.weights / self.class_weight_[training.codes]
+        curves = [
+            fit_sigmoid(values[task.rows, k], task.targets > 0, counts[task.rows])
+            for k, task in enumerate(training.tasks)
+        ]
+        self._probA, self._probB = (np.array(part) for part in zip(*curves, strict=True))
+
+    def _evaluate_without(
+        self, training: TrainingSet, train: Array, test: Array, limits: Limits
+    ) -> Array:
+        """The outputs for some rows of machines fitted to others."""
+        X_train, X_test = cut_rows(training.X, train, test, self.kernel)
+        assert training.codes is not None
+        part = TrainingSet.of(
+            training.formulation, X_train, training.function, training.weights[train],
+            training.codes[train], training.n_classes, training.scheme,
+        )  # fmt: skip
+        part, model = self._make_feasible(part), unfitted_copy(self)
+        make_solver = part.choose_solver(self._options().solver)
+        tol = self.tol * part.formulation.unit
+        [solved] = fit_machines([part], make_solver, tol, self.cache_size, limits)
+        adopt_solutions(model, part, solved)
+        return model._evaluate(X_test)
 
     def _limits(self, callback: Callback | None, n_problems: int) -> Limits:
         return Limits(
@@ -480,8 +546,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             advice = (
                 "Raise max_iter or time_limit (warm_start=True goes on from here), or raise tol."
             )
+        # The words that filters of warnings look for.
+        first = ""
+        if certificate.status == Status.ITERATION_LIMIT.value:
+            first = (
+                f"Solver terminated early (max_iter={self.max_iter}).  Consider pre-processing "
+                "your data with StandardScaler or MinMaxScaler. "
+            )
         warn_user(
-            f"{certificate.status}{which} The gap left is {certificate.kkt_gap:.3g}, tol is "
+            f"{first}{certificate.status}{which} The gap left is {certificate.kkt_gap:.3g}, tol is "
             f"{self.tol:.3g}. {advice}" + advise_scaling(training.X, training.function),
             ConvergenceWarning,
         )
@@ -495,7 +568,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         machines = self._machines_
         if machines.known is not None and X is machines.known[0]:
             return machines.known[1]
-        X = read_new_table(self, X)
+        return self._evaluate(read_new_table(self, X))
+
+    def _evaluate(self, X: Any) -> Array:
+        """The same for checked rows."""
+        machines = self._machines_
         if machines.weights is not None:
             return linear_values(X, machines.weights, self.intercept_)
         vectors, function = self.support_vectors_, machines.function
@@ -521,12 +598,19 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         -------
         predictions : ndarray of shape (n_samples,)
         """
+        check_is_fitted(self)
+        options = self._options()
+        if options.break_ties and options.decision_function_shape == "ovo":
+            raise ValueError(BREAK_TIES)
         values = self._values(X)
         if self._machines_.n_support is None:
             return values[:, 0]
+        return np.asarray(self.classes_[self._pick(values)])
+
+    def _pick(self, values: Array) -> Array:
+        """The codes of the classes that the outputs of all machines decide for."""
         scheme, break_ties = self._machines_.scheme, self._options().break_ties
-        codes = pick_classes(values, len(self.classes_), scheme, break_ties)
-        return np.asarray(self.classes_[codes])
+        return pick_classes(values, len(self.classes_), scheme, break_ties)
 
     def _shape(self, values: Array) -> Array:
         """The outputs of all machines as `decision_function` gives them."""
@@ -546,7 +630,12 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             )
         check_is_fitted(self)
         weights = self._machines_.weights
-        return sp.csr_array(weights) if sp.issparse(self.dual_coef_) else weights
+        assert weights is not None
+        if sp.issparse(self.dual_coef_):
+            return sp.csr_array(weights)
+        coef = weights.view()
+        coef.flags.writeable = False  # predictions would not follow what is written here
+        return coef
 
     @property
     def n_support_(self) -> Array:
@@ -684,6 +773,69 @@ def decision_function(self: KernelEstimator, X: Any) -> Array:
         ``multiclass="ovo"``).
     """
     return self._shape(self._values(X))
+
+
+@ProbabilityMethod
+def predict_proba(self: KernelEstimator, X: Any) -> Array:
+    """The probability of each class, with ``probability=True`` only.
+
+    The most probable class is the one that `predict` answers.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Rows; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+    Returns
+    -------
+    probabilities : ndarray of shape (n_samples, n_classes)
+        In the order of `classes_`.
+    """
+    check_is_fitted(self)
+    if not hasattr(self, "_probA"):
+        raise NotFittedError(
+            "predict_proba is not available when fitted with probability=False: fit again."
+        )
+    values, curves = self._values(X), (self._probA, self._probB)
+    n_classes, scheme = len(self.classes_), self._machines_.scheme
+    return compute_probabilities(values, curves, self._pick(values), n_classes, scheme)
+
+
+@ProbabilityMethod
+def predict_log_proba(self: KernelEstimator, X: Any) -> Array:
+    """The logarithms of the probabilities, with ``probability=True`` only.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Rows; of shape (n_samples, n_training_rows) if the kernel is precomputed.
+
+    Returns
+    -------
+    log_probabilities : ndarray of shape (n_samples, n_classes)
+        In the order of `classes_`.
+    """
+    return np.asarray(np.log(predict_proba.function(self, X)))
+
+
+def _get_curve_part(self: KernelEstimator, name: str) -> Array:
+    """What scikit-learn deprecates together with `probability`."""
+    check_is_fitted(self)
+    warn_user(f"Attribute `{name}` was deprecated with `probability`. {CALIBRATION}", FutureWarning)
+    return np.asarray(getattr(self, f"_{name.rstrip('_')}", np.empty(0)))
+
+
+def _get_prob_a(self: KernelEstimator) -> Array:
+    """A of each machine in ``1 / (1 + exp(A * value + B))``, empty without probabilities."""
+    return _get_curve_part(self, "probA_")
+
+
+def _get_prob_b(self: KernelEstimator) -> Array:
+    """B of each machine in ``1 / (1 + exp(A * value + B))``, empty without probabilities."""
+    return _get_curve_part(self, "probB_")
+
+
+prob_a, prob_b = property(_get_prob_a), property(_get_prob_b)
 
 
 # ν-machines have no such method: their sums change with every sample.
@@ -831,6 +983,13 @@ def adopt_machines(
     estimator._machines_ = machines
 
 
+def cut_rows(X: Any, train: Array, test: Array, kernel: Any) -> tuple[Any, Any]:
+    """Training and validation rows; of a kernel matrix only the columns of training rows."""
+    if isinstance(kernel, str) and kernel == "precomputed":
+        return X[np.ix_(train, train)], X[np.ix_(test, train)]
+    return X[train], X[test]
+
+
 def remember_values(estimator: KernelEstimator, X: Any, values: Array) -> None:
     """Have a fitted estimator know its outputs for the rows of X."""
     estimator._machines_ = replace(estimator._machines_, known=(X, values))
@@ -874,15 +1033,10 @@ def warn_if_indefinite(function: KernelFunction, X: Any, support: Array) -> None
         )
 
 
-def require_consistent(probability: Any, break_ties: bool, decision_function_shape: str) -> None:
-    """Refuse options of a classifier that contradict each other."""
-    if probability not in (False, "deprecated"):
-        raise ValueError("probability=True is not supported. " + CALIBRATION)
-    if break_ties and decision_function_shape == "ovo":
-        raise ValueError(
-            "break_ties must be False when decision_function_shape is 'ovo': ties between "
-            "classes are broken by the values of decision_function_shape='ovr'."
-        )
+BREAK_TIES = (
+    "break_ties must be False when decision_function_shape is 'ovo': ties between classes are "
+    "broken by the values of decision_function_shape='ovr'."
+)
 
 
 # -- for model files ------------------------------------------------------------------------------

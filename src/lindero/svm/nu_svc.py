@@ -17,7 +17,6 @@ from lindero.problems.margin import NuMargin, largest_nu, margin_of
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback, Status
 from lindero.svm import fitting
-from lindero.svm.calibration import RefusedMethod
 from lindero.svm.fitting import (
     Functions,
     KernelEstimator,
@@ -25,7 +24,6 @@ from lindero.svm.fitting import (
     Solved,
     TrainingSet,
     read_classes,
-    require_consistent,
 )
 from lindero.svm.multiclass import describe_task
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
@@ -61,8 +59,10 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         Constant in the poly and sigmoid kernels.
     shrinking : bool, default=True
         Accepted so that code for scikit-learn runs unchanged; it changes nothing.
-    probability : "deprecated" or False, default="deprecated"
-        Accepted for the same reason; True is an error that points to calibration.
+    probability : bool or "deprecated", default="deprecated"
+        True fits curves from decision values to probabilities by five-fold cross-validation, for
+        `predict_proba`. It warns, as in scikit-learn: :func:`calibrate` does the same for any
+        classifier.
     tol : float, default=1e-3
         Gap in the optimality conditions at which fitting stops, before the margin is scaled to 1.
     cache_size : float, default=200
@@ -76,7 +76,8 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     break_ties : bool, default=False
         With more than two classes, predict the class of largest decision value, not of most votes.
     random_state : int, RandomState or None, default=None
-        Accepted for compatibility; nothing here is random.
+        Shuffles the rows of the folds of ``probability=True``, always in the same way if None;
+        nothing else is random.
     multiclass : {"ovo", "ovr"}, default="ovo"
         One machine per pair of classes (as in scikit-learn), or one per class against the rest.
     warm_start : bool, default=False
@@ -116,6 +117,9 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         Constants of the decision functions.
     n_iter_ : ndarray of shape (n_machines,)
         Iterations of the solver for each machine.
+    probA_, probB_ : ndarray of shape (n_machines,)
+        With ``probability=True``, a machine's positive side has the probability
+        ``1 / (1 + exp(probA_ * value + probB_))``. Deprecated.
     fit_status_ : int
         0 if the optimum was reached, 1 otherwise.
     shape_fit_ : tuple of int
@@ -185,7 +189,6 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         keep_parameters(self, locals())
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
-        require_consistent(self.probability, self.break_ties, self.decision_function_shape)
         X, y, codes, weights = read_classes(self, X, y, sample_weight)
         function = make_kernel_function(self, X, weights)
         self.class_weight_ = np.ones(len(self.classes_))
@@ -195,8 +198,14 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         return training
 
     def _options(self) -> MachineOptions:
-        shape = self.decision_function_shape
-        return MachineOptions(decision_function_shape=shape, break_ties=self.break_ties)
+        return MachineOptions(
+            decision_function_shape=self.decision_function_shape, break_ties=self.break_ties,
+            probability=self.probability, random_state=self.random_state,
+        )  # fmt: skip
+
+    def _make_feasible(self, training: TrainingSet) -> TrainingSet:
+        nu = min(largest_nu(task.targets, training.bounds[task.rows]) for task in training.tasks)
+        return training if self.nu <= nu else training.with_formulation(NuMargin(nu))
 
     def _finish(self, functions: Functions, training: TrainingSet, solved: Solved) -> None:
         widths, mean = np.array([f.width for f in functions]), _mean_weight(training.weights)
@@ -244,8 +253,9 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         )
 
     decision_function = fitting.decision_function
-    predict_proba = RefusedMethod("predict_proba")
-    predict_log_proba = RefusedMethod("predict_log_proba")
+    predict_proba = fitting.predict_proba
+    predict_log_proba = fitting.predict_log_proba
+    probA_, probB_ = fitting.prob_a, fitting.prob_b  # noqa: N815
 
     def _find_widths(self, weights: Array) -> Array:
         return self.rho_ / _mean_weight(weights)

@@ -14,13 +14,11 @@ from lindero.problems.margin import Margin
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
 from lindero.svm import fitting
-from lindero.svm.calibration import RefusedMethod
 from lindero.svm.fitting import (
     KernelEstimator,
     MachineOptions,
     TrainingSet,
     read_classes,
-    require_consistent,
 )
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import keep_parameters, make_kernel_function, weigh_classes
@@ -50,8 +48,10 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         Constant in the poly and sigmoid kernels.
     shrinking : bool, default=True
         Accepted so that code for scikit-learn runs unchanged; it changes nothing.
-    probability : "deprecated" or False, default="deprecated"
-        Accepted for the same reason; True is an error that points to calibration.
+    probability : bool or "deprecated", default="deprecated"
+        True fits curves from decision values to probabilities by five-fold cross-validation, for
+        `predict_proba`. It warns, as in scikit-learn: :func:`calibrate` does the same for any
+        classifier.
     tol : float, default=1e-3
         Gap in the optimality conditions at which fitting stops.
     cache_size : float, default=200
@@ -67,7 +67,8 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     break_ties : bool, default=False
         With more than two classes, predict the class of largest decision value, not of most votes.
     random_state : int, RandomState or None, default=None
-        Accepted for compatibility; nothing here is random.
+        Shuffles the rows of the folds of ``probability=True``, always in the same way if None;
+        nothing else is random.
     solver : {"auto", "working_set", "interior_point"}, default="auto"
         ``"working_set"`` is decomposition, for any kernel. ``"interior_point"`` is for the linear
         kernel with up to some thousand features, and takes about 20 iterations whatever C is.
@@ -109,6 +110,9 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         Constants of the decision functions.
     n_iter_ : ndarray of shape (n_machines,)
         Iterations of the solver for each machine.
+    probA_, probB_ : ndarray of shape (n_machines,)
+        With ``probability=True``, a machine's positive side has the probability
+        ``1 / (1 + exp(probA_ * value + probB_))``. Deprecated.
     fit_status_ : int
         0 if the optimum was reached, 1 otherwise.
     shape_fit_ : tuple of int
@@ -187,7 +191,6 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         keep_parameters(self, locals())
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
-        require_consistent(self.probability, self.break_ties, self.decision_function_shape)
         X, y, codes, weights = read_classes(self, X, y, sample_weight)
         function = make_kernel_function(self, X, weights)
         self.class_weight_, weights = weigh_classes(
@@ -197,9 +200,13 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         return TrainingSet.of(margin, X, function, weights, codes, n_classes, self.multiclass)
 
     def _options(self) -> MachineOptions:
-        return MachineOptions(self.solver, self.decision_function_shape, self.break_ties)
+        return MachineOptions(
+            self.solver, self.decision_function_shape, self.break_ties, self.probability,
+            self.random_state,
+        )  # fmt: skip
 
     decision_function = fitting.decision_function
     leave_one_out = fitting.leave_one_out
-    predict_proba = RefusedMethod("predict_proba")
-    predict_log_proba = RefusedMethod("predict_log_proba")
+    predict_proba = fitting.predict_proba
+    predict_log_proba = fitting.predict_log_proba
+    probA_, probB_ = fitting.prob_a, fitting.prob_b  # noqa: N815

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -32,7 +33,9 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     Parameters
     ----------
     C : float, default=1.0
-        Penalty of targets outside the tube.
+        Penalty of targets outside the tube. ``float("inf")`` allows none: where no function of the
+        kernel is within `epsilon` of all of them, fitting raises
+        :class:`~lindero.errors.NotSeparableError`, which names rows that are left outside.
     epsilon : float, default=0.1
         Half-width of the tube, within which errors cost nothing.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
@@ -121,7 +124,7 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     _formulation = Tube
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "C": [Interval(Real, 0.0, np.inf, closed="right")],
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
         "solver": [StrOptions(set(SOLVERS))],
         **KERNEL_MACHINE_CONSTRAINTS,

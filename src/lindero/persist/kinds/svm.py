@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from lindero.kernels.operator import NAMED_KERNELS, KernelFunction
 from lindero.models.kernel_machine import LARGEST_COEFFICIENT
 from lindero.persist.fields import LABELS, MOST, Fields
-from lindero.persist.registry import Kind, of_lindero
+from lindero.persist.registry import Kind, estimator_state, of_lindero
 from lindero.problems.formulation import Task
 from lindero.solvers.solution import Certificate, Status
 from lindero.svm.fitting import export_state, import_state
@@ -165,6 +165,8 @@ def check_classifier(given: Fields) -> None:
     given.where_given(("class_weight_", "margins_"), given.array, "float64", n_classes, finite=True)
     given.where_given(("rho_",), given.array, "float64", n_machines, finite=True)
     given.where_given(("n_iter_",), given.array, "int32", n_machines)
+    given.where_given(("_probA", "_probB"), given.array, "float64", n_machines, finite=True)
+    given.require("_probB", ("_probA" in given) == ("_probB" in given), "must come with _probA")
     if "_last_solutions" in given and given.any("_last_solutions") is not None:
         for pair in given.items("_last_solutions", list, n_machines, tuple):
             names = [type(part).__name__ for part in pair]
@@ -217,12 +219,42 @@ def check_search(given: Fields) -> None:
     given.number("best_score_")
     given.number("C_")
     given.any("gamma_")
+    given.where_given(("epsilon_", "_deviation"), given.number, finite=True)
+    check_scales(given, width)
     if given.owner.refit or "best_estimator_" in given:
         best = given.instance("best_estimator_", "SVC", "SVR")
         fitted = getattr(best, "n_features_in_", None) == width
         given.require("best_estimator_", fitted, "must be fitted to the same features")
         given.any("n_iter_")
         given.instance("certificate_", "Certificate")
+
+
+def check_scales(given: Fields, width: int) -> None:
+    """What features are standardised by; files of former versions say nothing of it."""
+    for name in ("center_", "scale_"):
+        if name in given and given.any(name) is not None:
+            given.array(name, "float64", width, finite=True)
+    if "scale_" in given and given.any("scale_") is not None:
+        given.require("scale_", bool((given.any("scale_") > 0).all()), "must be positive")
+
+
+def _search_state(search: Any) -> dict[str, Any]:
+    """Of a pipeline only the machine: what is before it is in `center_` and `scale_`."""
+    state = estimator_state(search)
+    if state.get("scale_") is not None and "best_estimator_" in state:
+        state["best_estimator_"] = state["best_estimator_"][-1]
+    return state
+
+
+def _adopt_search(search: Any, state: dict[str, Any]) -> None:
+    from lindero.svm.search.tables import make_scaler, put_together  # loaded with its class
+
+    search.__dict__.update(state)
+    if state and "scale_" not in state:  # a file of a former version
+        search.center_ = search.scale_ = None
+    if state.get("scale_") is not None and "best_estimator_" in state:
+        scaler, names = make_scaler(search.center_, search.scale_), state.get("feature_names_in_")
+        search.best_estimator_ = put_together(scaler, state["best_estimator_"], names)
 
 
 def check_class_search(given: Fields) -> None:
@@ -240,6 +272,7 @@ def check_value_search(given: Fields) -> None:
 
 
 _of_kernel = partial(of_lindero, state=export_state, adopt=import_state)
+_of_search = partial(of_lindero, state=_search_state, adopt=_adopt_search)
 
 KINDS: tuple[Kind, ...] = (
     Kind("KernelFunction", "lindero.kernels.operator:KernelFunction", check_kernel_function),
@@ -253,6 +286,6 @@ KINDS: tuple[Kind, ...] = (
     _of_kernel("svm.NuSVR", "nu_svr", check_single),
     _of_kernel("svm.OneClassSVM", "one_class", check_one_class),
     of_lindero("svm.RankSVM", "rank_svm", check_ranking),
-    of_lindero("svm.SVCCV", "search.svc_cv", check_class_search),
-    of_lindero("svm.SVRCV", "search.svr_cv", check_value_search),
+    _of_search("svm.SVCCV", "search.svc_cv", check_class_search),
+    _of_search("svm.SVRCV", "search.svr_cv", check_value_search),
 )

@@ -20,7 +20,7 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -79,13 +79,6 @@ class SearchFold:
         function = make_kernel_function(point, X, self.counts)
         targets = (self.targets, self.n_classes, self.scheme)
         return TrainingSet.of(self.formulation, X, function, self.weights, *targets)
-
-
-def cut_rows(X: Any, train: Array, test: Array, kernel: Any) -> tuple[Any, Any]:
-    """Training and validation rows; of a kernel matrix only the columns of training rows."""
-    if isinstance(kernel, str) and kernel == "precomputed":
-        return X[np.ix_(train, train)], X[np.ix_(test, train)]
-    return X[train], X[test]
 
 
 def set_point(template: KernelEstimator, C: float, gamma: Any) -> KernelEstimator:
@@ -147,7 +140,9 @@ def fit_path(
     models = []
     for C, point, machines in zip(Cs, path, solved, strict=True):
         model = set_point(fold.template, C, gamma)
-        model.__dict__.update(fold.attributes, n_features_in_=fold.X_train.shape[1])
+        model.__dict__.update(fold.attributes)
+        if fold.X_train.ndim == 2:
+            model.n_features_in_ = fold.X_train.shape[1]
         machines, parts = certify_solutions(machines, settings.tol)
         functions = adopt_solutions(model, point, machines)
         model.certificate_ = Certificate.join(parts, sum(part.seconds for part in parts))
@@ -177,83 +172,102 @@ def _gather_kernels(
 
 
 @dataclass
-class SearchScores:
-    """Arrays of shape (n_gammas, n_Cs, n_splits); NaN where the callback ended the search."""
+class PointScores:
+    """Scores of a point of the grid on all folds, NaN where it was not tried, and the seconds."""
 
     scores: Array
     fit_times: Array
     score_times: Array
+
+    @classmethod
+    def of_folds(cls, n_folds: int) -> PointScores:
+        return cls(np.full(n_folds, np.nan), np.zeros(n_folds), np.zeros(n_folds))
+
+
+@dataclass
+class SearchOutcome:
+    """How far a search has come; `stopped` by its callback."""
+
+    n_total: int = 0
     n_done: int = 0
     n_unfinished: int = 0
     worst_gap: float = 0.0
+    stopped: bool = False
 
 
 @dataclass(frozen=True)
 class Search:
-    """A grid of C × gamma, the folds it is tried on, and how a model is scored on one of them."""
+    """Folds that points (C, gamma) are tried on, and how a model is scored on one of them; `gamma`
+    is that of any point. What it learns of the fits is added to `outcome`."""
 
-    Cs: Sequence[float]
-    gammas: Sequence[Any]
     folds: Sequence[SearchFold]
     X: Any
+    gamma: Any
     score: Callable[[Any, int], float]
     callback: SearchCallback | None
+    tol: float
+    cache_size: float
+    limits: Limits
+    verbose: bool
+    outcome: SearchOutcome = field(default_factory=SearchOutcome)
+    begun: float = field(default_factory=time.perf_counter)
 
-    def run(self, tol: float, cache_size: float, limits: Limits, verbose: bool) -> SearchScores:
-        """Score every point on every fold."""
-        shape = (len(self.gammas), len(self.Cs), len(self.folds))
-        outcome = SearchScores(np.full(shape, np.nan), np.zeros(shape), np.zeros(shape))
-        order = np.argsort(self.Cs, kind="stable")
-        ascending = [self.Cs[c] for c in order]
-        numbers = [gamma if isinstance(gamma, float) else 0.0 for gamma in self.gammas]
-        gammas = np.argsort(numbers, kind="stable").tolist()
-        jobs = [(g, k) for g in gammas for k in range(len(self.folds))]
-        begun = time.perf_counter()
-        with single_threaded_blas, counting_fits(verbose, outcome.scores.size) as report:
-            n_workers, matrix = self._plan(len(jobs), cache_size)
-            share, n_threads = cache_size / max(1, n_workers), 1 if n_workers else None
-            settings = PathSettings(tol, share, n_threads, limits, report)
+    def try_points(self, points: Sequence[tuple[float, Any]]) -> dict[Any, PointScores]:
+        """Score these points on every fold."""
+        found = {point: PointScores.of_folds(len(self.folds)) for point in points}
+        paths: dict[Any, list[float]] = {}
+        for C, gamma in sorted(found, key=lambda point: point[0]):
+            paths.setdefault(gamma, []).append(C)
+        # Small gammas first: they take longest.
+        order = sorted(paths, key=lambda gamma: gamma if isinstance(gamma, float) else 0.0)
+        jobs = [(gamma, k) for gamma in order for k in range(len(self.folds))]
+        n_fits = len(found) * len(self.folds)
+        self.outcome.n_total += n_fits
+        with single_threaded_blas, counting_fits(self.verbose, n_fits) as report:
+            n_workers, matrix = self._plan
+            n_workers = min(n_workers, len(jobs))
+            share, n_threads = self.cache_size / max(1, n_workers), 1 if n_workers else None
+            settings = PathSettings(self.tol, share, n_threads, self.limits, report)
 
-            def solve(job: tuple[int, int]) -> list[Any]:
-                g, k = job
-                return fit_path(self.folds[k], self.gammas[g], ascending, matrix, settings)
+            def solve(job: tuple[Any, int]) -> list[Any]:
+                gamma, k = job
+                return fit_path(self.folds[k], gamma, paths[gamma], matrix, settings)
 
-            with closing(_complete(solve, jobs, n_workers, limits)) as ended:
-                for (g, k), models in ended:
-                    for c, model in zip(order, models, strict=True):
-                        if self._enter(outcome, (g, int(c), k), model, begun):
-                            return outcome
-        return outcome
+            with closing(_complete(solve, jobs, n_workers, self.limits)) as ended:
+                for (gamma, k), models in ended:
+                    for C, model in zip(paths[gamma], models, strict=True):
+                        if self._enter(found[C, gamma], (C, gamma, k), model):
+                            self.outcome.stopped = True
+                            return found
+        return found
 
-    def _enter(
-        self, outcome: SearchScores, place: tuple[int, int, int], model: Any, begun: float
-    ) -> bool:
+    def _enter(self, found: PointScores, place: tuple[float, Any, int], model: Any) -> bool:
         """Score a model, write down what it took and tell the callback; whether this wants the
-        search, which was begun then, to end."""
-        g, c, k = place
-        fitted = time.perf_counter()
-        outcome.scores[place] = score = self.score(model, k)
-        outcome.score_times[place] = time.perf_counter() - fitted
-        outcome.fit_times[place] = model.certificate_.seconds
+        search to end."""
+        outcome, k, fitted = self.outcome, place[2], time.perf_counter()
+        found.scores[k] = score = self.score(model, k)
+        found.score_times[k] = time.perf_counter() - fitted
+        found.fit_times[k] = model.certificate_.seconds
         outcome.n_done += 1
         if model.fit_status_:
             outcome.n_unfinished += 1
             outcome.worst_gap = max(outcome.worst_gap, model.certificate_.kkt_gap)
         if self.callback is None:
             return False
-        point, n_total = (self.Cs[c], self.gammas[g], k, score), outcome.scores.size
-        progress = SearchProgress(*point, outcome.n_done, n_total, time.perf_counter() - begun)
+        seconds = time.perf_counter() - self.begun
+        progress = SearchProgress(*place, score, outcome.n_done, outcome.n_total, seconds)
         return bool(self.callback(progress))
 
-    def _plan(self, n_jobs: int, cache_size: float) -> tuple[int, RowMatrix | None]:
+    @cached_property
+    def _plan(self) -> tuple[int, RowMatrix | None]:
         """Threads for jobs side by side (0: one after another, each with all threads), and the
         matrix they share if it fits."""
-        parts = [fold.training_set(self.gammas[0]) for fold in self.folds]
+        parts = [fold.training_set(self.gamma) for fold in self.folds]
         n_rows = self.X.shape[0]
         longest = max(len(fold.train) for fold in self.folds)
-        at_most = min(available_threads(), n_jobs)
+        at_most = available_threads()
         if GeneralSolver in {part.choose_solver("auto") for part in parts}:
-            fitting = side_by_side(n_rows, longest, cache_size, at_most)
+            fitting = side_by_side(n_rows, longest, self.cache_size, at_most)
             return fitting, RowMatrix(self.X, parts[0].function) if fitting else None
         return at_most if longest <= SIDE_BY_SIDE_ROWS else 0, None
 
@@ -267,11 +281,14 @@ def _complete(
             yield job, work(job)
         return
     pool = ThreadPoolExecutor(n_workers, thread_name_prefix="lindero")
+    ended = False
     try:
         waiting = {pool.submit(work, job): job for job in jobs}
         for future in as_completed(waiting):
             yield waiting.pop(future), future.result()
+        ended = True
     finally:
         # After an interruption, an error or a stop: solvers notice within a few steps.
-        limits.interrupt()
+        if not ended:
+            limits.interrupt()
         pool.shutdown(wait=True, cancel_futures=True)

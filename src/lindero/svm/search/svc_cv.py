@@ -13,13 +13,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from lindero.problems.margin import Margin
 from lindero.runtime.arrays import Array
-from lindero.svm.fitting import read_classes, require_consistent
+from lindero.svm.fitting import BREAK_TIES, cut_rows, read_classes
 from lindero.svm.progress import SearchCallback
-from lindero.svm.search.folds import SearchFold, Split, cut_rows
+from lindero.svm.search.folds import SearchFold, Split
 from lindero.svm.search.kernel_search import SEARCH_CONSTRAINTS, KernelSearch, has_model
 from lindero.svm.svc import SVC
 from lindero.validation import keep_parameters, require_every_class, weigh_classes
@@ -28,23 +27,33 @@ from lindero.validation import keep_parameters, require_every_class, weigh_class
 class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Support vector classification with C and gamma chosen by cross-validation.
 
-    Every point of the grid ``Cs × gammas`` is scored on every fold, and an
+    Points of the grid ``Cs × gammas`` are scored on every fold, and an
     :class:`~lindero.svm.SVC` with the best one is fitted to all rows. Of points with the same mean
     score the smallest C is taken, and of those the smallest gamma.
 
     Parameters
     ----------
     Cs : array-like of float or None, default=None
-        Values of C, finite and above zero. None is 2**-5, 2**-3, ..., 2**15.
+        Values of C, finite and above zero, all of which are tried. None searches powers of two,
+        from coarse to fine: 2**-2, 2**1, 2**4 and 2**7, farther ones while the best is on the
+        edge, then neighbours of the best.
     gammas : array-like of float, "scale" or "auto", or None, default=None
-        Values of gamma. None is ``1 / (2 * sigma**2)`` for sigma = 2**-15, 2**-13, ..., 2**3 with
-        the rbf kernel, and ``"scale"`` alone with poly and sigmoid. Must be None with kernels that
-        have no gamma (linear, precomputed, callables), where only C is chosen.
+        Values of gamma, all of which are tried. None searches powers of two in units of ``"scale"``
+        with the rbf kernel, in the same way, and takes ``"scale"`` alone with poly and sigmoid.
+        Must be None with kernels that have no gamma (linear, precomputed, callables), where only C
+        is chosen.
     cv : int, splitter, iterable of (train, test) or None, default=None
         How to split; None is 5 folds, an int that many, with equal shares of the classes.
     scoring : str, callable or None, default=None
         A scorer's name, or ``scorer(estimator, X, y)``. None is accuracy. Scorers that need
         probabilities are refused.
+    standardize : bool or "auto", default="auto"
+        Whether features are standardised first, in the search, the refit and predictions: by mean
+        and deviation, or sparse ones by their largest absolute values. ``"auto"`` does so unless
+        `gammas` are given (`Cs`, with other kernels than rbf), which are then in units of the
+        features as they are; and where features differ in range by a factor of 100 at the most, as
+        pixels do, it tries the table as it is, too, and takes the better one. Scales know nothing
+        of the target, and are those of all rows.
     kernel : {"linear", "poly", "rbf", "sigmoid", "precomputed"} or callable, default="rbf"
         As in :class:`~lindero.svm.SVC`.
     degree : int, default=3
@@ -82,14 +91,17 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Its mean score over the folds.
     best_index_ : int
         Its position in `cv_results_`.
-    best_estimator_ : SVC
-        Fitted to all rows with it (if `refit`).
+    best_estimator_ : SVC or Pipeline
+        Fitted to all rows with it (if `refit`); a pipeline of a scaler and an SVC where features
+        are standardised.
     C_, gamma_ : float
         The best values; `gamma_` may be "scale" or "auto", and is None for a kernel without it.
     scores_ : ndarray of shape (n_gammas, n_Cs, n_splits)
-        All scores, in the order of `gammas` and `Cs`.
+        All scores, in the order of `gammas_` and `Cs_`; NaN where a point was not tried.
     Cs_, gammas_ : ndarray
-        The grid.
+        The values that were tried.
+    center_, scale_ : ndarray of shape (n_features,) or None
+        What is subtracted from the features, and what they are divided by; None where they are not.
     cv_results_ : dict of arrays
         As in :class:`sklearn.model_selection.GridSearchCV`, less the time for what fits share.
     n_splits_ : int
@@ -145,6 +157,7 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         gammas: Any = None,
         cv: Any = None,
         scoring: Any = None,
+        standardize: bool | str = "auto",
         kernel: Any = "rbf",
         degree: int = 3,
         coef0: float = 0.0,
@@ -175,11 +188,11 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         values : ndarray
             As in :meth:`lindero.svm.SVC.decision_function`.
         """
-        check_is_fitted(self)
-        return np.asarray(self.best_estimator_.decision_function(X))
+        return np.asarray(self._require_model(X).decision_function(X))
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array, Array]:
-        require_consistent(False, self.break_ties, self.decision_function_shape)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError(BREAK_TIES)
         X, y, _, weights = read_classes(self, X, y, sample_weight)
         return X, y, weights
 

@@ -1,0 +1,198 @@
+"""Probabilities of `SVC(probability=True)` and `NuSVC(probability=True)`.
+
+The values f of a machine become probabilities by Platt's curve,
+
+    P(y = +1 | f) = 1 / (1 + exp(A f + B)),    A ≤ 0
+
+fitted by maximum likelihood to values of rows left out: five folds, each judged by machines that
+have not seen it. Targets are (n₊ + 1)/(n₊ + 2) and 1/(n₋ + 2) instead of 1 and 0, so that few rows
+do not make it too sure (Platt, 1999; Newton steps as by Lin, Lin and Weng, 2007).
+
+With several classes the machines of pairs say r_ij = P(i | i or j), and p minimises
+Σ_{i<j} (r_ji p_i − r_ij p_j)² with Σp = 1: a linear system for each row (Wu, Lin and Weng, 2004).
+Machines of one class against the rest have their own p_i, divided by their sum.
+
+The most probable class is always the one that `predict` answers. Where the curve puts the even
+chance elsewhere than the boundary, log-odds of the wrong sign become (nearly) even; with several
+classes the nearest probabilities in which the answer is no less likely than any other class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from lindero.runtime.arrays import Array
+from lindero.svm.calibration import CALIBRATION
+
+DEPRECATED = (
+    "The `probability` parameter is deprecated, as in scikit-learn. For probabilities wrap the "
+    "estimator instead: lindero.svm.calibrate(estimator) is a calibrated classifier, without a "
+    "second set of fits inside each fit."
+)
+
+#: Folds of the values that curves are fitted to.
+N_FOLDS = 5
+
+#: Steps of Newton's method, and the gradient (per unit of weight) at which it stops.
+_MOST_STEPS = 100
+_FLAT = 1e-10
+
+#: Log-odds beyond these are as good as certain.
+_MOST_ODDS = 30.0
+
+#: Slope, as a share of the curve's, of log-odds that would contradict the prediction: rows keep
+#: their order there, too.
+_SLIGHT = 1e-3
+
+#: What log-odds, or a probability, is ahead of even ones.
+_AHEAD = 1e-9
+
+#: Numbers in the systems of linear equations that are solved at once.
+_CHUNK = 2**20
+
+
+class ProbabilityMethod:
+    """A method that is there with ``probability=True`` only, and says what to use instead."""
+
+    def __init__(self, function: Callable[..., Array]) -> None:
+        self.function = function
+        update_wrapper(self, function)  # type: ignore[arg-type]
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self.function
+        if instance.probability is not True:
+            name = self.function.__name__
+            raise AttributeError(
+                f"{owner.__name__} has no {name}: {name} is not available when "
+                f"probability=False. {CALIBRATION}"
+            )
+        return self.function.__get__(instance, owner)
+
+
+# -- curves ---------------------------------------------------------------------------------------
+
+
+def fit_sigmoid(values: Array, positive: Array, weights: Array) -> tuple[float, float]:
+    """A and B of the curve for values of these rows. Where larger values do not mean more
+    positives, the curve is flat."""
+    high, low = float(weights[positive].sum()), float(weights[~positive].sum())
+    targets = np.where(positive, (high + 1.0) / (high + 2.0), 1.0 / (low + 2.0))
+    unit = float(np.abs(values).max(initial=0.0)) or 1.0
+    x, flat = values / unit, float(np.log((low + 1.0) / (high + 1.0)))
+
+    def loss(point: Array) -> float:
+        z = point[0] * x + point[1]
+        # t log(1 + e^z) + (1 − t) log(1 + e^−z), none of which overflows
+        return float(weights @ (np.logaddexp(0.0, z) - (1.0 - targets) * z))
+
+    point = np.array([0.0, flat])
+    least, total = loss(point), float(weights.sum())
+    for _ in range(_MOST_STEPS):
+        p = expit(-(point[0] * x + point[1]))
+        slope, bend = weights * (targets - p), weights * p * (1.0 - p)
+        gradient = np.array([slope @ x, slope.sum()])
+        if np.abs(gradient).max() <= _FLAT * total:
+            break
+        across = bend @ x
+        hessian = np.array([[bend @ x**2, across], [across, bend.sum()]]) + 1e-12 * np.eye(2)
+        step = np.linalg.solve(hessian, -gradient)
+        share = 1.0
+        while share > 1e-10 and not loss(point + share * step) < least:
+            share /= 2
+        if share <= 1e-10:
+            break
+        point = point + share * step
+        least = loss(point)
+    if point[0] >= 0.0:
+        return 0.0, flat
+    return float(point[0] / unit), float(point[1])
+
+
+def split_rows(codes: Array, random_state: Any) -> list[tuple[Array, Array]]:
+    """Training and validation rows of each fold, with equal shares of classes; none where a class
+    has a single row."""
+    from sklearn.model_selection import StratifiedKFold  # slow to import, and rarely needed
+
+    n_folds = min(N_FOLDS, int(np.bincount(codes).min()))
+    if n_folds < 2:
+        return []
+    seed = 0 if random_state is None else random_state
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+    return list(splitter.split(np.zeros((len(codes), 1)), codes))
+
+
+# -- from values to probabilities -----------------------------------------------------------------
+
+
+def compute_probabilities(
+    values: Array, curves: tuple[Array, Array], codes: Array, n_classes: int, scheme: str
+) -> Array:
+    """The probability of each class for each row: `values` of all machines, the A and B of their
+    curves, and the predicted classes."""
+    odds = np.clip(-(values * curves[0] + curves[1]), -_MOST_ODDS, _MOST_ODDS)
+    if n_classes == 2:
+        f, answer = values[:, 0], codes == 1
+        slight = (_SLIGHT * -float(curves[0][0])) * np.clip(f, -1e3, 1e3)
+        log_odds = np.where(answer, np.maximum(odds[:, 0], 0.0), np.minimum(odds[:, 0], 0.0))
+        log_odds = log_odds + slight + np.where(answer, _AHEAD, -_AHEAD)
+        return np.column_stack([expit(-log_odds), expit(log_odds)])
+    own = expit(odds)
+    if scheme == "ovr":
+        probabilities = own / own.sum(axis=1, keepdims=True)
+    else:
+        probabilities = couple_pairs(own, n_classes)
+    return put_first(probabilities, codes)
+
+
+def couple_pairs(pairs: Array, n_classes: int) -> Array:
+    """Probabilities of classes from those of the first class in each pair (i, j), i < j."""
+    n_rows, K = len(pairs), n_classes
+    coupled = np.empty((n_rows, K))
+    height = max(1, _CHUNK // (K + 1) ** 2)
+    for start in range(0, n_rows, height):
+        part = pairs[start : start + height]
+        r = np.zeros((len(part), K, K))
+        for k, (i, j) in enumerate(combinations(range(K), 2)):
+            r[:, i, j], r[:, j, i] = part[:, k], 1.0 - part[:, k]
+        system = np.ones((len(part), K + 1, K + 1))
+        system[:, :K, :K] = -r * r.transpose(0, 2, 1)
+        diagonal = np.arange(K)
+        system[:, diagonal, diagonal] = (r**2).sum(axis=1)
+        system[:, K, K] = 0.0
+        wanted = np.zeros((len(part), K + 1, 1))
+        wanted[:, K] = 1.0
+        coupled[start : start + height] = np.linalg.solve(system, wanted)[:, :K, 0]
+    coupled = np.maximum(coupled, np.exp(-_MOST_ODDS))  # they are positive but for rounding
+    return np.asarray(coupled / coupled.sum(axis=1, keepdims=True))
+
+
+def put_first(probabilities: Array, codes: Array) -> Array:
+    """The nearest probabilities in which no class is likelier than the one of `codes`: it is
+    averaged with the classes above it, the most likely ones first, until none is left above."""
+    rows = np.flatnonzero(probabilities.argmax(axis=1) != codes)
+    if len(rows) == 0:
+        return probabilities
+    found = probabilities.copy()
+    part, own = found[rows], codes[rows]
+    at = np.arange(len(rows))
+    mine = part[at, own]
+    part[at, own] = -1.0
+    order = np.argsort(-part, axis=1)[:, :-1]  # the others, the most likely first
+    others = np.take_along_axis(part, order, axis=1)
+    means = (mine[:, None] + np.cumsum(others, axis=1)) / np.arange(2, others.shape[1] + 2)
+    above = np.column_stack([others[:, 1:] > means[:, :-1], np.zeros(len(rows), dtype=bool)])
+    n_pooled = np.argmin(above, axis=1) + 1
+    pooled = means[at, n_pooled - 1]
+    inside = np.arange(others.shape[1]) < n_pooled[:, None]
+    others = np.where(inside, (pooled - _AHEAD)[:, None], others)
+    np.put_along_axis(part, order, others, axis=1)
+    part[at, own] = pooled + _AHEAD * n_pooled
+    found[rows] = part / part.sum(axis=1, keepdims=True)
+    return found
