@@ -8,8 +8,8 @@ five columns, of which those are kept that vary in the training rows:
     hour            a number from 0 to 24 with fractions, where there are times of day
     days            days since the first date, with fractions where there are times of day
 
-A column of times of day becomes its hour. Which columns came of it, the way of writing and the first
-date are remembered (`DateColumn`), so that later tables become the same columns.
+A column of times of day becomes its hour. Which columns came of it, the way of writing and the
+first date are remembered (`DateColumn`), so that later tables become the same columns.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ _ISO_DATE = re.compile(
     r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:?\d{2})?)?"
 )
 _CLOCK_TIME = re.compile(r"([01]?\d|2[0-4]):[0-5]\d(:[0-5]\d(\.\d+)?)?")
-_OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}( \d{1,2}:\d{2}(:\d{2})?)?")
+_OTHER_DATE = re.compile(
+    r"(\d{1,2}[./-]\d{1,2}[./-]\d{4}|\d{4}/\d{1,2}/\d{1,2})( \d{1,2}:\d{2}(:\d{2})?)?"
+)
 _MOMENT = pa.timestamp("us")
 
 
@@ -73,9 +75,7 @@ def find_dates(column: pa.ChunkedArray) -> tuple[str, pa.ChunkedArray] | str | N
     if not first or not all(map(_OTHER_DATE.fullmatch, first)):
         return None
     found = {
-        form: moments
-        for form in FORMS[3:]
-        if (moments := read_moments(column, form)) is not None
+        form: moments for form in FORMS[3:] if (moments := read_moments(column, form)) is not None
     }
     if len(found) == 1:
         return next(iter(found.items()))

@@ -42,9 +42,7 @@ def _write_pattern(decimal: str, separators: str) -> str:
     point, groups = re.escape(decimal), f"[{re.escape(separators)}]"
     grouped = rf"[1-9][0-9]{{0,2}}(?:{groups}[0-9]{{3}})+"
     body = rf"(?:{grouped}|[0-9]+)(?:{point}[0-9]+)?|{point}[0-9]+"
-    return (
-        rf"{_SIGN}{_CURRENCY}?{_BLANKS}{_SIGN}(?:{body}){_BLANKS}(?:{_CURRENCY}|%)?"
-    )
+    return rf"{_SIGN}{_CURRENCY}?{_BLANKS}{_SIGN}(?:{body}){_BLANKS}(?:{_CURRENCY}|%)?"
 
 
 #: By decimal sign: what a number looks like if that is it.
@@ -72,8 +70,10 @@ class NumberFormat:
 
     @property
     def _pattern(self) -> str:
-        return _write_pattern(self.decimal, self.thousands) if self.thousands else (
-            _PATTERNS[self.decimal]
+        return (
+            _write_pattern(self.decimal, self.thousands)
+            if self.thousands
+            else (_PATTERNS[self.decimal])
         )
 
     def read(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -122,9 +122,7 @@ def check_format(decimal: str | None, thousands: str | None) -> NumberFormat | N
     return NumberFormat(decimal, thousands or "")
 
 
-def find_format(
-    column: pa.ChunkedArray, given: NumberFormat | None = None
-) -> FoundFormat | None:
+def find_format(column: pa.ChunkedArray, given: NumberFormat | None = None) -> FoundFormat | None:
     """The format of a column of text; None if it is not of numbers."""
     first = column.slice(0, _LOOKED_AT).drop_null().to_pylist()
     if not first or not all(_EITHER.fullmatch(value) for value in first):

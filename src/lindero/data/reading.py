@@ -1,0 +1,236 @@
+"""How the columns of a file become features: which are read, and what is made of them.
+
+What a user leaves open is found from the training rows: which columns name rows, how dates and
+numbers are written, which parts of a date vary. `Reading` holds the answers, so that rows to be
+predicted are read in the same way; model files store it as a dictionary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import compute as pc
+from pyarrow import types
+
+from lindero.bayes.tables.wide_columns import find_row_names, say_left_out
+from lindero.data.content import Content
+from lindero.data.dates import (
+    FORMS,
+    PARTS,
+    DateColumn,
+    compute_part,
+    expand_dates,
+    find_bad_date,
+    find_dates,
+    read_moments,
+)
+from lindero.data.number_formats import DECIMALS, FoundFormat, NumberFormat, find_format
+from lindero.errors import warn_user
+
+#: Roles of columns that are not features; several columns may have the last two.
+SINGLE_ROLES = ("target", "time", "qid", "weight")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How columns are read: names of those in a role; columns that are dropped, be it by the user
+    or since they name rows; the only ones that are features, where the user named these; how dates
+    and numbers are written; and whether columns that name rows are kept."""
+
+    target: str | None = None
+    time: str | None = None
+    qid: str | None = None
+    weight: str | None = None
+    id: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    dates: dict[str, DateColumn] = field(default_factory=dict)
+    numbers: dict[str, NumberFormat] = field(default_factory=dict)
+    keep_row_names: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for a model file."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+    @classmethod
+    def from_dict(cls, given: Any) -> Reading | None:
+        """From plain values; None where they are not those of a reading."""
+        try:
+            return cls._parse(dict(given))
+        except (TypeError, ValueError, KeyError, AttributeError):
+            return None
+
+    @classmethod
+    def _parse(cls, given: dict[str, Any]) -> Reading:
+        known = {one.name for one in fields(cls)}
+        plain: dict[str, Any] = {name: given[name] for name in given if name in known}
+        for name in SINGLE_ROLES:
+            if not isinstance(plain.get(name), str | None):
+                raise ValueError(name)
+        for name in ("id", "drop", "only"):
+            plain[name] = tuple(map(str, plain.get(name, ())))
+        dates = {str(k): DateColumn(**v) for k, v in plain.get("dates", {}).items()}
+        numbers = {str(k): NumberFormat(**v) for k, v in plain.get("numbers", {}).items()}
+        for column in dates.values():
+            if column.form not in FORMS or not set(column.parts) <= set(PARTS):
+                raise ValueError("dates")
+            if not all(isinstance(v, str) for v in (column.start, *column.parts.values())):
+                raise ValueError("dates")
+        for form in numbers.values():
+            if form.decimal not in DECIMALS or not isinstance(form.thousands + form.unit, str):
+                raise ValueError("numbers")
+        plain["keep_row_names"] = bool(plain.get("keep_row_names", False))
+        return cls(**{**plain, "dates": dates, "numbers": numbers})
+
+
+@dataclass(frozen=True)
+class ReadColumns:
+    """Features as they are used, and how they came about."""
+
+    columns: dict[str, pa.ChunkedArray]
+    dates: dict[str, DateColumn]
+    numbers: dict[str, NumberFormat]
+    left_out: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def read_columns(
+    columns: dict[str, pa.ChunkedArray],
+    content: Content,
+    *,
+    like: Reading | None,
+    dates: bool,
+    numbers: NumberFormat | None,
+    keep: frozenset[str] | None,
+    is_declared: bool,
+) -> ReadColumns:
+    """Make features of columns: as in training (`like`), or by what is found in them.
+
+    `numbers` is the format that a user gave. Columns in `keep` stay though they name rows; None
+    keeps all. A file that declares its columns (`is_declared`) says itself what numbers are."""
+    if like is not None:
+        return _read_like(columns, content, like)
+    notes: list[str] = []
+    found_numbers = {} if is_declared else _find_numbers(columns, numbers, content, notes)
+    made: dict[str, pa.ChunkedArray] = {}
+    found_dates: dict[str, DateColumn] = {}
+    taken = set(columns)
+    for name, column in columns.items():
+        if name in found_numbers:
+            made[name] = found_numbers[name].read(column)
+            continue
+        found = find_dates(column) if dates else None
+        if isinstance(found, str):
+            warn_user(f"{content.source}: column {name!r}: {found}.", UserWarning)
+        if found is None or isinstance(found, str):
+            made[name] = column
+            continue
+        form, moments = found
+        found_dates[name], parts = expand_dates(moments, form, name, taken)
+        taken |= set(parts)
+        made.update(parts)
+        notes.append(
+            f"Column {name!r} holds dates or times: it is used as {', '.join(map(repr, parts))}."
+        )
+    left_out: tuple[str, ...] = ()
+    if keep is not None:
+        suspects = {name: column for name, column in made.items() if name not in keep}
+        own = find_row_names(pa.table({**suspects, **_keep_one(made, suspects)}))
+        left_out = tuple(name for name in own if name in suspects)
+        if left_out:
+            warn_user(
+                f"{content.source}: "
+                + say_left_out(left_out, "use keep_row_names=True (--keep-row-names)"),
+                UserWarning,
+            )
+    kept = {name: column for name, column in made.items() if name not in left_out}
+    return ReadColumns(kept, found_dates, found_numbers, left_out, tuple(notes))
+
+
+def _keep_one(made: dict[str, Any], suspects: dict[str, Any]) -> dict[str, Any]:
+    """A column that is kept anyway, if there is one: all others may go then."""
+    kept = next((name for name in made if name not in suspects), None)
+    return {} if kept is None else {kept: made[kept]}
+
+
+def _find_numbers(
+    columns: dict[str, pa.ChunkedArray],
+    given: NumberFormat | None,
+    content: Content,
+    notes: list[str],
+) -> dict[str, NumberFormat]:
+    found: dict[str, FoundFormat] = {}
+    for name, column in columns.items():
+        if types.is_string(column.type) and (one := find_format(column, given)) is not None:
+            found[name] = one
+    sure = {one.format.decimal for one in found.values() if not one.is_ambiguous}
+    chosen: dict[str, NumberFormat] = {}
+    for name, one in found.items():
+        form = one.format
+        if one.is_ambiguous and len(sure) == 1:
+            form = NumberFormat(sure.pop(), "", form.unit)
+            sure = {form.decimal}
+        elif one.is_ambiguous and given is None:
+            number = form.read(pa.chunked_array([pa.array([one.example])]))[0].as_py()
+            warn_user(
+                f"{content.source}: column {name!r} is ambiguous: {one.example!r} is read as "
+                f"{number:g}. If it is not, say decimal= or thousands= (--decimal, --thousands).",
+                UserWarning,
+            )
+        chosen[name] = form
+        notes.append(f"Column {name!r} is read as numbers, written like {one.example!r}.")
+    return chosen
+
+
+def _read_like(columns: dict[str, pa.ChunkedArray], content: Content, like: Reading) -> ReadColumns:
+    """Columns as they were read in training; those that are not there are for others to miss."""
+    made: dict[str, pa.ChunkedArray] = {}
+    for name, column in columns.items():
+        if name in like.drop:
+            continue
+        if name in like.dates:
+            known = like.dates[name]
+            moments = _read_dates(column, name, content, known.form)
+            for part, title in known.parts.items():
+                values = compute_part(moments, known.form, known.start, part)
+                if values is not None:
+                    made[title] = values
+        elif name in like.numbers and types.is_string(column.type):
+            made[name] = _read_numbers(column, name, content, like.numbers[name])
+        else:
+            made[name] = column
+    return ReadColumns(made, like.dates, like.numbers, (), ())
+
+
+def _read_dates(column: pa.ChunkedArray, name: str, content: Content, form: str) -> pa.ChunkedArray:
+    if column.null_count == len(column):
+        return pa.chunked_array([pa.nulls(len(column), pa.timestamp("us"))])
+    moments = read_moments(column, form)
+    if moments is None:
+        found = find_dates(column)
+        moments = found[1] if isinstance(found, tuple) and found[0] != "times" else None
+    if moments is None:
+        row = find_bad_date(column, form)
+        raise content.error(
+            f"row {row}, column {name!r}, holds {str(column[row].as_py())[:40]!r}, which is not a "
+            "date as the training rows have them. Correct it, or leave it empty."
+        )
+    return moments
+
+
+def _read_numbers(
+    column: pa.ChunkedArray, name: str, content: Content, form: NumberFormat
+) -> pa.ChunkedArray:
+    if column.null_count == len(column):
+        return column
+    fits = pc.fill_null(form.fits(column), True)
+    if not pc.all(fits).as_py():
+        row = fits.index(False).as_py()
+        raise content.error(
+            f"row {row}, column {name!r}, holds {str(column[row].as_py())[:40]!r}, which is not a "
+            f"number written like {form.describe()!r}, as in the training rows. Correct it, or "
+            "leave it empty."
+        )
+    return form.read(column)
