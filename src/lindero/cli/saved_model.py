@@ -114,7 +114,7 @@ class SavedModel:
         roles: dict[str, Any] = {
             role: name
             for role, name in (known.items() if isinstance(known, dict) else ())
-            if role in _ROLES and options[role] is None and isinstance(name, str)
+            if role in _ROLES and options[role] in (None, ()) and isinstance(name, str)
             if name in names or name.lstrip("-").isdigit()  # a position
         }
         if options["target"] is None and "target" not in roles:
