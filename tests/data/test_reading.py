@@ -118,7 +118,7 @@ def test_what_cannot_be_read_like_training_rows_is_named(tmp_path):
     head = "customerID,name,joined,price,colour\n"
     with pytest.raises(DataError, match="row 1, column 'joined', holds 'soon'"):
         loaded(tmp_path, head + "1,a,2024-01-01,3,r\n1,a,soon,3,r\n", like=train)
-    with pytest.raises(DataError, match="row 0, column 'price', holds 'free'.*'1.234,5 €'"):
+    with pytest.raises(DataError, match=r"row 0, column 'price', holds 'free'.*'1.234,5 €'"):
         loaded(tmp_path, head + "1,a,2024-01-01,free,r\n", like=train)
     with pytest.raises(TypeError, match="like must be a Dataset"):
         loaded(tmp_path, head + "1,a,2024-01-01,3,r\n", like=3)

@@ -19,7 +19,7 @@ from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.columns.moments import Moments
 from lindero.bayes.evidence import Sample
 from lindero.bayes.tables.schema import Schema, Table, UserTable, require_computed
-from lindero.bayes.tables.wide_columns import OWN_VALUES, say_left_out
+from lindero.bayes.tables.wide_columns import FEWEST_ROWS, OWN_VALUES, say_left_out
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
 from lindero.validation import (
@@ -205,7 +205,7 @@ def warn_of_small_weights(classes: Array, codes: Array, weights: Array | None) -
 
 def tidy_columns(schema: Schema, table: UserTable, keep: set[int]) -> Schema:
     """A schema with rare values pooled and without columns that name rows and texts; says so."""
-    warn_of_numbers(schema)
+    warn_of_text(schema, table.n_rows, is_tidied=True)
     tidied, names, texts, scattered = schema.tidy(table, keep=keep)
     if names:
         warn_user(say_left_out(names, "name it in categorical_features"), UserWarning)
@@ -224,9 +224,12 @@ def tidy_columns(schema: Schema, table: UserTable, keep: set[int]) -> Schema:
     return tidied
 
 
-def warn_of_text(schema: Schema, n_rows: int) -> None:
-    """Of text that is probably numbers, or names the rows."""
+def warn_of_text(schema: Schema, n_rows: int, is_tidied: bool = False) -> None:
+    """Of text that is probably numbers, or names the rows; where there are enough rows to be sure
+    of that, `Schema.tidy` leaves it out."""
     doubted = warn_of_numbers(schema)
+    if n_rows >= FEWEST_ROWS and is_tidied:
+        return
     for at in schema.category_columns:
         values, title = schema.columns[at].values, schema.title(at)
         if len(values) <= _FEW_VALUES or at in doubted or not isinstance(values[0], str):

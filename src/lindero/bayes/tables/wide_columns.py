@@ -31,6 +31,9 @@ OWN_VALUES, FEWEST_ROWS = 0.5, 50
 #: Columns of no more values than this have no rare ones.
 FEW_VALUES = 20
 
+#: Values of a category that become columns of numbers at most.
+_MOST_VALUES = 250
+
 #: Words of a text on average, and values that are looked at.
 _WORDS, _LOOKED_AT = 4.0, 200
 
@@ -62,10 +65,16 @@ def names_rows(n_different: int, n_rows: int, values: Sequence[Any]) -> bool:
 
 def find_rare(counts: Array, n_rows: int, least: int | None = None) -> Array:
     """Which values are rare, from how many rows have each. `least` is the number of rows below
-    which a value is; None is for Bayesian classifiers: 20 rows, or one in 500."""
-    if len(counts) <= FEW_VALUES:
+    which a value is, and all but the 250 most frequent ones are; None is for Bayesian classifiers:
+    20 rows, or one in 500."""
+    if len(counts) <= FEW_VALUES or least == 1:
         return np.zeros(len(counts), dtype=bool)
-    return np.asarray(counts < (max(20.0, n_rows / 500) if least is None else least))
+    if least is None:
+        return np.asarray(counts < max(20.0, n_rows / 500))
+    most_frequent = np.argsort(-counts, kind="stable")[:_MOST_VALUES]
+    rare = np.ones(len(counts), dtype=bool)
+    rare[most_frequent] = counts[most_frequent] < least
+    return rare
 
 
 def find_row_names(X: Any) -> list[Any]:
