@@ -46,7 +46,8 @@ def test_such_columns_change_nothing(make):
 @pytest.mark.parametrize("make", MAKERS)
 def test_rare_values_are_one(make, tmp_path):
     X, y = scattered(n_values=3)
-    X["place"] = np.where(np.arange(1200) % 4 == 0, [f"far {k % 240}" for k in range(1200)], X.place)
+    far = [f"far {k % 240}" for k in range(1200)]
+    X["place"] = np.where(np.arange(1200) % 4 == 0, far, X.place)
     X = X.drop(columns=["customerID", "name"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")

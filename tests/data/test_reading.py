@@ -61,6 +61,7 @@ def test_dates_become_features_that_vary(tmp_path):
     years = loaded(tmp_path, "day,class\n2023-05-01 12:30:00,u\n2024-06-03 18:00:00,v\n")
     assert list(columns_of(years)) == ["day year", "day month", "day hour", "day days"]
     assert columns_of(years)["day hour"] == [12.5, 18.0]
+    assert columns_of(years)["day month"] == ["May", "June"]
     times = loaded(tmp_path, "at,class\n10:30,u\n7:15:00,v\n")
     assert columns_of(times) == {"at hour": [10.5, 7.25]}
 

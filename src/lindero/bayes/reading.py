@@ -306,6 +306,8 @@ def warn_of_codes(attributes: Attributes, sample: Sample, moments: Moments) -> N
         for at, k in enumerate(attributes.gaussian)
         if flat[at] or (may_be_whole[k] and _holds_two_whole_numbers(sample.table.numbers[k]))
     ]
+    # Years of dates are numbers, be they only two.
+    doubtful = [title for title in doubtful if not title.endswith(" year")]
     if doubtful:
         warn_user(
             f"The columns {_show(doubtful)} hold two whole numbers only, or a single number in "

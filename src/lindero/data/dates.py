@@ -3,7 +3,8 @@
 A column of dates, or of text in which every value is a date in one way of writing, becomes up to
 five columns, of which those are kept that vary in the training rows:
 
-    year, month     numbers
+    year            a number
+    month           a category, January to December
     weekday         a category, Monday to Sunday
     hour            a number from 0 to 24 with fractions, where there are times of day
     days            days since the first date, with fractions where there are times of day
@@ -25,7 +26,14 @@ from pyarrow import compute as pc
 from pyarrow import types
 
 PARTS = ("year", "month", "weekday", "hour", "days")
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+#: Parts that are categories, with their values.
+NAMED_PARTS = {
+    "month": (
+        "January", "February", "March", "April", "May", "June", "July", "August", "September",
+        "October", "November", "December",
+    ),
+    "weekday": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+}  # fmt: skip
 
 #: Ways of writing: dates as ISO 8601 has them, and dates and times that `strptime` reads.
 ISO = "iso"
@@ -166,6 +174,19 @@ def expand_dates(
     return DateColumn(form, start, names), {title: found[title] for title in names.values()}
 
 
+def expand_table(table: pa.Table) -> pa.Table:
+    """A table in which columns of dates have become their parts."""
+    columns: dict[str, pa.ChunkedArray] = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        found = find_dates(column) if types.is_temporal(column.type) else None
+        if isinstance(found, tuple) and column.null_count < len(column):
+            form, moments = found
+            columns.update(expand_dates(moments, form, name, {*table.column_names, *columns})[1])
+        else:
+            columns[name] = column
+    return pa.table(columns)
+
+
 def compute_part(
     moments: pa.ChunkedArray, form: str, start: str, part: str
 ) -> pa.ChunkedArray | None:
@@ -174,8 +195,8 @@ def compute_part(
         return moments if part == "hour" else None
     steps: dict[str, Callable[[], Any]] = {
         "year": lambda: pc.year(moments),
-        "month": lambda: pc.month(moments),
-        "weekday": lambda: _name_weekdays(moments),
+        "month": lambda: _name_part("month", pc.subtract(pc.month(moments), 1)),
+        "weekday": lambda: _name_part("weekday", pc.day_of_week(moments)),
         "hour": lambda: _count_days(moments, pc.floor_temporal(moments, unit="day"), 24.0),
         "days": lambda: _count_days(moments, _parse_start(start), 1.0),
     }
@@ -186,9 +207,8 @@ def _parse_start(start: str) -> pa.Scalar:
     return pa.scalar(datetime.datetime.fromisoformat(start), _MOMENT)
 
 
-def _name_weekdays(moments: pa.ChunkedArray) -> pa.ChunkedArray:
-    places = pc.day_of_week(moments)
-    return pc.take(pa.chunked_array([pa.array(WEEKDAYS)]), places)
+def _name_part(part: str, places: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.take(pa.chunked_array([pa.array(NAMED_PARTS[part])]), places)
 
 
 def _count_days(moments: pa.ChunkedArray, start: Any, unit: float) -> pa.ChunkedArray:

@@ -140,11 +140,8 @@ def read_columns(
         own = find_row_names(pa.table({**suspects, **_keep_one(made, suspects)}))
         left_out = tuple(name for name in own if name in suspects)
         if left_out:
-            warn_user(
-                f"{content.source}: "
-                + say_left_out(left_out, "use keep_row_names=True (--keep-row-names)"),
-                UserWarning,
-            )
+            how = "use keep_row_names=True (--keep-row-names)"
+            warn_user(say_left_out(left_out, how), UserWarning)
     kept = {name: column for name, column in made.items() if name not in left_out}
     return ReadColumns(kept, found_dates, found_numbers, left_out, tuple(notes))
 

@@ -5,7 +5,8 @@ category x    one column for each value, 1 where x has it; nothing where it is m
               rare values of columns with many, and new ones there, are one value, "other"
 text x        its words, hashed to a fixed number of columns: log-scaled counts times the inverse
               document frequency of the training rows, of length 1
-date x        year, month, hour and elapsed days as numbers, weekday as a category: those that vary
+date x        year, hour and elapsed days as numbers, month and weekday as categories, where they
+              vary
 missing       a column of its own, 1 where x is missing, for columns that missed any in `fit`
 sparse X      x / max |x|, so that zeros stay zeros
 """
@@ -51,7 +52,6 @@ DATE = "date"
 _USUAL_COUNT = 5
 
 _WORD = re.compile(r"\w+")
-_WEEKDAY = "weekday"
 
 #: Tables of more columns than this come as sparse ones: most columns of categories are zeros.
 _MANY_COLUMNS = 1000
@@ -431,7 +431,7 @@ def _take_dates(X: Any) -> tuple[Any, dict[int, Any]]:
 
 def _learn_dates(column: Any) -> dict[str, Any]:
     """Which parts of dates are used, and their scales."""
-    from lindero.data.dates import expand_dates, find_dates
+    from lindero.data.dates import NAMED_PARTS, expand_dates, find_dates
 
     found = find_dates(column)
     assert isinstance(found, tuple)
@@ -440,7 +440,7 @@ def _learn_dates(column: Any) -> dict[str, Any]:
         return {"form": form, "start": "", "parts": [], "mean": [], "scale": []}
     known, parts = expand_dates(moments, form, "", ())
     scales = [
-        (0.0, 1.0) if part == _WEEKDAY else _standardise(_get_present(parts[title]))
+        (0.0, 1.0) if part in NAMED_PARTS else _standardise(_get_present(parts[title]))
         for part, title in known.parts.items()
     ]
     mean, scale = ([float(pair[k]) for pair in scales] for k in (0, 1))
@@ -456,7 +456,7 @@ def _encode_dates(
     column: Any, title: str, n_rows: int, detail: dict[str, Any]
 ) -> tuple[Array, Array]:
     """The block of a column of dates, and where it is missing."""
-    from lindero.data.dates import WEEKDAYS, compute_part, read_moments
+    from lindero.data.dates import NAMED_PARTS, compute_part, read_moments
 
     width = len(_name_parts("", detail))
     if column is None:
@@ -472,10 +472,11 @@ def _encode_dates(
     for part, mean, scale in zip(detail["parts"], detail["mean"], detail["scale"], strict=True):
         values = compute_part(moments, detail["form"], detail["start"], part)
         assert values is not None
-        if part == _WEEKDAY:
+        if part in NAMED_PARTS:
             words = np.array(values.to_pylist(), dtype=object)
-            block[:, at : at + 7] = words[:, None] == np.array(WEEKDAYS, dtype=object)
-            at += 7
+            known = np.array(NAMED_PARTS[part], dtype=object)
+            block[:, at : at + len(known)] = words[:, None] == known
+            at += len(known)
         else:
             numbers = np.asarray(values.cast("float64").to_numpy(), dtype=np.float64)
             block[:, at] = np.where(np.isnan(numbers), 0.0, (numbers - mean) / scale)
@@ -487,14 +488,15 @@ def _name_parts(front: str, detail: dict[str, Any]) -> list[str]:
     """Names of the columns of a text or of dates."""
     if "n_columns" in detail:
         return [f"{front}word {k}" for k in range(detail["n_columns"])]
+    if not detail:
+        return []
+    from lindero.data.dates import NAMED_PARTS
+
     names: list[str] = []
-    for part in detail.get("parts", ()):
-        days = [f"{front}{part}={day}" for day in _DAYS]
-        names += days if part == _WEEKDAY else [f"{front}{part}"]
+    for part in detail["parts"]:
+        words = NAMED_PARTS.get(part)
+        names += [f"{front}{part}"] if words is None else [f"{front}{part}={w}" for w in words]
     return names
-
-
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 def _learn_words(part: ListedColumn, n_columns: int) -> dict[str, Any]:

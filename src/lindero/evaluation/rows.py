@@ -88,6 +88,7 @@ def read_comparison(
         task = dataset.task if task is None else task
     rows = drop_unlabelled(_read_rows(X, y, times, sample_weight))
     rows = replace(rows, y=make_plain_labels(rows.y))
+    rows = replace(rows, X=_expand_dates(rows.X))
     keeps = dataset is not None and getattr(dataset.reading, "keep_row_names", False)
     found = [] if keeps else find_row_names(rows.X)
     table = leave_out(rows.X, found)
@@ -110,6 +111,18 @@ def read_comparison(
             )
         rows = replace(rows, y=rows.y.astype(np.float64))
     return ComparisonData(rows, chosen, target, summary, left_out, notes)
+
+
+def _expand_dates(X: Any) -> Any:
+    """A dataframe with the parts of dates in place of its columns of dates; others as they are."""
+    frame = nw.from_native(X, pass_through=True, eager_only=True)
+    if not isinstance(frame, nw.DataFrame):
+        return X
+    if not any(kind.is_temporal() for kind in frame.schema.values()):
+        return X
+    from lindero.data.dates import expand_table
+
+    return expand_table(frame.to_arrow())
 
 
 def load_for_machine(path: Any, machine: str = AUTO, **options: Any) -> Any:

@@ -5,7 +5,7 @@
   can be learned from it.
 * It is a **text** if its values have four words or more on average: machines that know numbers
   count its words, Bayesian classifiers leave it out.
-* A value is **rare** if few rows have it, in a column of more than 20 values. Rare values are
+* A value is **rare** if few of at least 50 rows have it, in a column of more than 20. They are
   pooled into one, "other", and so are values that turn up later. Else a column of postcodes would
   be the parent of all others in a tree, of which then nothing is known but in a handful of rows.
 """
@@ -67,7 +67,7 @@ def find_rare(counts: Array, n_rows: int, least: int | None = None) -> Array:
     """Which values are rare, from how many rows have each. `least` is the number of rows below
     which a value is, and all but the 250 most frequent ones are; None is for Bayesian classifiers:
     20 rows, or one in 500."""
-    if len(counts) <= FEW_VALUES or least == 1:
+    if len(counts) <= FEW_VALUES or n_rows < FEWEST_ROWS or least == 1:
         return np.zeros(len(counts), dtype=bool)
     if least is None:
         return np.asarray(counts < max(20.0, n_rows / 500))
