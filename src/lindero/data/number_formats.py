@@ -15,8 +15,8 @@ or else a comma is read as thousands, a point as the decimal sign, and the user 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 from pyarrow import compute as pc
@@ -166,10 +166,15 @@ def _find_unit(column: pa.ChunkedArray) -> str | None:
     return named.pop() if named else ""
 
 
-def looks_ambiguous(fields: Any) -> bool:
+def looks_ambiguous(fields: Iterable[str]) -> bool:
     """Whether numbers with a decimal point may be thousands: all like 1.883, and some are there."""
-    given = [field.strip() for field in fields if field.strip()]
-    return len(given) > 1 and all(map(_THREE_DIGITS.fullmatch, given))
+    n_numbers = 0
+    for field in fields:
+        if _THREE_DIGITS.fullmatch(field):
+            n_numbers += 1
+        elif field.strip() and not _THREE_DIGITS.fullmatch(field.strip()):
+            return False
+    return n_numbers > 1
 
 
 _THREE_DIGITS = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")

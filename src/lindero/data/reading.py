@@ -14,7 +14,13 @@ import pyarrow as pa
 from pyarrow import compute as pc
 from pyarrow import types
 
-from lindero.bayes.tables.wide_columns import find_row_names, say_left_out
+from lindero.bayes.tables.wide_columns import (
+    FEWEST_ROWS,
+    OWN_VALUES,
+    find_row_names,
+    is_name_of_ids,
+    say_left_out,
+)
 from lindero.data.content import Content
 from lindero.data.dates import (
     FORMS,
@@ -31,6 +37,9 @@ from lindero.errors import warn_user
 
 #: Roles of columns that are not features; several columns may have the last two.
 SINGLE_ROLES = ("target", "time", "qid", "weight")
+
+#: Rows that tell whether a whole column has to be searched for names of rows.
+_SAMPLE = 1000
 
 
 @dataclass(frozen=True)
@@ -136,8 +145,9 @@ def read_columns(
         )
     left_out: tuple[str, ...] = ()
     if keep is not None:
-        suspects = {name: column for name, column in made.items() if name not in keep}
-        own = find_row_names(pa.table({**suspects, **_keep_one(made, suspects)}))
+        suspects = {n: c for n, c in made.items() if n not in keep and _may_name_rows(n, c)}
+        rest = next(({n: c} for n, c in made.items() if n not in suspects), {})
+        own = find_row_names(pa.table({**suspects, **rest})) if suspects else []
         left_out = tuple(name for name in own if name in suspects)
         if left_out:
             how = "use keep_row_names=True (--keep-row-names)"
@@ -146,10 +156,15 @@ def read_columns(
     return ReadColumns(kept, found_dates, found_numbers, left_out, tuple(notes))
 
 
-def _keep_one(made: dict[str, Any], suspects: dict[str, Any]) -> dict[str, Any]:
-    """A column that is kept anyway, if there is one: all others may go then."""
-    kept = next((name for name in made if name not in suspects), None)
-    return {} if kept is None else {kept: made[kept]}
+def _may_name_rows(name: str, column: pa.ChunkedArray) -> bool:
+    """Whether a look at some rows leaves it possible that a column names them."""
+    if len(column) < FEWEST_ROWS:
+        return False
+    if not types.is_string(column.type):
+        return types.is_integer(column.type) and is_name_of_ids(name)
+    step = len(column) // _SAMPLE
+    sample = column if step < 2 else column.take(pa.array(range(0, len(column), step)))
+    return bool(pc.count_distinct(sample).as_py() > 0.8 * OWN_VALUES * len(sample))
 
 
 def _find_numbers(

@@ -12,6 +12,7 @@ it is as if missing. An attribute without any value (its column was missing thro
 nothing and says nothing to its children: they are as if it were no parent.
 
 Probabilities are estimated from counts of families: every attribute with its parents and the class.
+Rows that miss a parent are shared among its values (`share_missing_parents`).
 """
 
 from __future__ import annotations
