@@ -8,7 +8,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from lindero.evaluation import TableEncoder
+from lindero import persist
+from lindero.evaluation import TableEncoder, explain_rows, fit_machine, make_machine
 
 COLUMNS = {
     "age": [30.0, None, 50.0, 40.0],
@@ -198,6 +199,34 @@ def test_long_text_is_hashed():
     y = np.array([0, 1] * 40)
     weights = np.linalg.lstsq(numbers[:60, :64], 2.0 * y[:60] - 1, rcond=None)[0]
     assert ((numbers[60:, :64] @ weights > 0) == y[60:]).all()
+
+
+def make_orders(n_rows=80):
+    """Dates, texts, towns, names of rows and numbers."""
+    return pd.DataFrame(
+        {
+            "when": pd.date_range("2023-11-05", periods=n_rows, freq="31h"),
+            "note": [f"the order number {k} came {k % 3} days late" for k in range(n_rows)],
+            "town": [f"t{k % 6}" if k % 4 else f"rare {k}" for k in range(n_rows)],
+            "order_id": range(n_rows),
+            "price": np.arange(n_rows) % 7 * 1.5,
+        }
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Left out")
+def test_encoders_of_dates_and_texts_are_saved_and_explained(tmp_path):
+    table = make_orders()
+    y = np.where(table.price > 4, "dear", "cheap")
+    model = fit_machine(make_machine("svc"), table, y)
+    assert model[0].kinds_ == ["date", "text", "category", "left out", "number"]
+    persist.save(model, tmp_path / "m.lin")
+    again = persist.load(tmp_path / "m.lin")
+    np.testing.assert_array_equal(again.decision_function(table), model.decision_function(table))
+    assert again[0].get_feature_names_out().tolist() == model[0].get_feature_names_out().tolist()
+    assert "price" in explain_rows(again, table[:1])[0]
+    described = {c["name"]: c["kind"] for c in persist.inspect(tmp_path / "m.lin").input["columns"]}
+    assert described["when"] == "date"
 
 
 def test_what_is_learned_is_plain():

@@ -53,7 +53,7 @@ def joint(X, y, arcs, rows, alpha, without_class=(), shares=True):
 
     def probability(j, x, c):
         above = tuple(x[p] for p in parents[j])
-        seen = {v: 0.0 for v in values[j]}
+        seen = dict.fromkeys(values[j], 0.0)
         for (family, label), weight in counted[j].items():
             if (j in without_class or label == c) and family[1:] == above and family[0] in seen:
                 seen[family[0]] += weight

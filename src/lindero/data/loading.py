@@ -14,7 +14,7 @@ import io
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from lindero.data.csv_files import read_csv
 from lindero.data.dataset import Dataset
 from lindero.data.declared_files import read_declared
 from lindero.data.number_formats import NumberFormat, check_format, find_format
-from lindero.data.reading import SINGLE_ROLES, Reading, read_columns
+from lindero.data.reading import SINGLE_ROLES, Reading, Roles, read_columns
 from lindero.data.tables import (
     SourceTable,
     find_kind,
@@ -75,12 +75,6 @@ _SIGNIFICANT_BYTES = 2**16
 _KEEL = re.compile(rb"^[ \t]*@(?:inputs?|outputs?)\b|^[ \t]*@attribute[^\n{]*\[", re.I | re.M)
 _ROWS = re.compile(rb"^[ \t]*@data\b", re.I | re.M)
 _ENTRY = re.compile(rb"(?:qid|sid|cost|[0-9]+):\S+")
-
-#: Usual names of a target; the first match wins.
-TARGET_NAMES = ("class", "target", "label", "y")
-
-#: Columns that a message lists.
-_LISTED = 20
 
 
 def load(
@@ -348,112 +342,6 @@ def _read_names(source: SourceTable, names: tuple[str, ...]) -> Array | None:
         return None
     columns = [read_objects(source.text_of(name)) for name in names]
     return columns[0] if len(columns) == 1 else np.column_stack(columns)
-
-
-@dataclass(frozen=True)
-class Roles:
-    """Which column has which role: a name, a position or None; after `resolve`, a name or None.
-    Several columns may be names of rows, dropped, or the only features: a tuple after `resolve`."""
-
-    target: Any = None
-    time: Any = None
-    qid: Any = None
-    weight: Any = None
-    id: Any = None
-    drop: Any = None
-    only: Any = None
-
-    def list_given(self) -> dict[str, Any]:
-        """The roles that the user gave a column."""
-        given = {role: c for role, c in vars(self).items() if c is not None and c is not False}
-        return {r: c for r, c in given.items() if isinstance(c, (str, bytes)) or c not in ((), [])}
-
-    def taken(self) -> set[str]:
-        """The columns that are no features."""
-        single = {getattr(self, role) for role in SINGLE_ROLES} - {None}
-        return single | {*self.id, *self.drop}
-
-    def complete(self, like: Reading, names: list[str]) -> Roles:
-        """With the roles of training data, where this file has their columns and the user gave
-        none."""
-        found: dict[str, Any] = {}
-        given = self._list_columns(names)
-        for role in SINGLE_ROLES:
-            name = getattr(like, role)
-            if getattr(self, role) is None:
-                usable = name in names and name not in given
-                found[role] = name if usable else (False if role == "target" else None)
-        for role in ("id", "drop", "only"):
-            if role not in self.list_given():
-                found[role] = tuple(n for n in getattr(like, role) if n in names and n not in given)
-        return replace(self, **found)
-
-    def _list_columns(self, names: list[str]) -> set[str]:
-        listed = [c for choice in self.list_given().values() for c in _as_list(choice)]
-        return {str(names[c]) if isinstance(c, int) and c < len(names) else str(c) for c in listed}
-
-    def resolve(self, names: list[str], content: Content, declared: tuple[str, ...] = ()) -> Roles:
-        """Replace positions by names, and find the target if none was given."""
-        found: dict[str, str] = {}
-        several: dict[str, tuple[str, ...]] = {"id": (), "drop": (), "only": ()}
-        for role, choice in self.list_given().items():
-            chosen = [find_column(one, role, names, content) for one in _as_list(choice)]
-            if role in several:
-                several[role] = tuple(dict.fromkeys(chosen))
-            for name in chosen if role != "only" else ():
-                other = found.setdefault(name, role)
-                if other != role:
-                    raise content.error(f"column {name!r} cannot be both {other} and {role}.")
-        both = [name for name in several["only"] if name in several["drop"]]
-        if both:
-            raise content.error(f"column {both[0]!r} cannot be both only and drop.")
-        others = [name for name in names if name not in found]
-        single = {role: name for name, role in found.items() if role in SINGLE_ROLES}
-        if self.target is None and (likely := _guess_target(others, len(names), declared, content)):
-            single["target"] = likely
-        return replace(Roles(), **single, **several)
-
-
-def _as_list(choice: Any) -> list[Any]:
-    return list(choice) if isinstance(choice, (list, tuple)) else [choice]
-
-
-def _guess_target(
-    names: list[str], n_columns: int, declared: tuple[str, ...], content: Content
-) -> str | None:
-    if len(declared) > 1:
-        raise content.error(
-            f"declares {len(declared)} outputs ({', '.join(declared[:_LISTED])}). Choose one "
-            "with target=."
-        )
-    if declared:
-        return declared[0] if declared[0] in names else None
-    likely = [name for known in TARGET_NAMES for name in names if name.lower() == known]
-    last = names[-1] if names and n_columns > 1 else None
-    return likely[0] if likely else last
-
-
-def find_column(choice: Any, role: str, names: list[str], content: Content) -> str:
-    """The name of the column that a user chose."""
-    if isinstance(choice, str) and choice in names:
-        return choice
-    try:
-        place = None if isinstance(choice, bool) else int(choice)
-    except (TypeError, ValueError):
-        place = None
-    if place is None:
-        same = [name for name in names if name.lower() == str(choice).lower()]
-        hint = f" Did you mean {same[0]!r}?" if same else suggest(str(choice), names)
-        listed = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
-        raise content.error(
-            f"there is no column {choice!r} ({role}=).{hint} Columns are: {listed}."
-        )
-    if not -len(names) <= place < len(names):
-        raise content.error(
-            f"there is no column {place} ({role}=): positions are 0 to {len(names) - 1}, or −1 for "
-            "the last."
-        )
-    return names[place]
 
 
 def parse_format(name: str) -> str:

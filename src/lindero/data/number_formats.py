@@ -42,7 +42,8 @@ def _write_pattern(decimal: str, separators: str) -> str:
     point, groups = re.escape(decimal), f"[{re.escape(separators)}]"
     grouped = rf"[1-9][0-9]{{0,2}}(?:{groups}[0-9]{{3}})+"
     body = rf"(?:{grouped}|[0-9]+)(?:{point}[0-9]+)?|{point}[0-9]+"
-    return rf"{_SIGN}{_CURRENCY}?{_BLANKS}{_SIGN}(?:{body}){_BLANKS}(?:{_CURRENCY}|%)?"
+    front = rf"(?:{_SIGN}{_CURRENCY}?{_BLANKS}|{_CURRENCY}{_BLANKS}{_SIGN})"
+    return rf"{front}(?:{body}){_BLANKS}(?:{_CURRENCY}|%)?"
 
 
 #: By decimal sign: what a number looks like if that is it.

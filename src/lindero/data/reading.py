@@ -1,4 +1,4 @@
-"""How the columns of a file become features: which are read, and what is made of them.
+"""How the columns of a file become features: the role of each, and what is made of it.
 
 What a user leaves open is found from the training rows: which columns name rows, how dates and
 numbers are written, which parts of a date vary. `Reading` holds the answers, so that rows to be
@@ -7,7 +7,7 @@ predicted are read in the same way; model files store it as a dictionary.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ from lindero.bayes.tables.wide_columns import (
     is_name_of_ids,
     say_left_out,
 )
-from lindero.data.content import Content
+from lindero.data.content import Content, suggest
 from lindero.data.dates import (
     FORMS,
     PARTS,
@@ -37,6 +37,12 @@ from lindero.errors import warn_user
 
 #: Roles of columns that are not features; several columns may have the last two.
 SINGLE_ROLES = ("target", "time", "qid", "weight")
+
+#: Usual names of a target; the first match wins.
+TARGET_NAMES = ("class", "target", "label", "y")
+
+#: Columns that a message lists.
+_LISTED = 20
 
 #: Rows that tell whether a whole column has to be searched for names of rows.
 _SAMPLE = 1000
@@ -92,6 +98,118 @@ class Reading:
                 raise ValueError("numbers")
         plain["keep_row_names"] = bool(plain.get("keep_row_names", False))
         return cls(**{**plain, "dates": dates, "numbers": numbers})
+
+
+# -- roles of columns ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which column has which role: a name, a position or None; after `resolve`, a name or None.
+    Several columns may be names of rows, dropped, or the only features: a tuple after `resolve`."""
+
+    target: Any = None
+    time: Any = None
+    qid: Any = None
+    weight: Any = None
+    id: Any = None
+    drop: Any = None
+    only: Any = None
+
+    def list_given(self) -> dict[str, Any]:
+        """The roles that the user gave a column."""
+        given = {role: c for role, c in vars(self).items() if c is not None and c is not False}
+        return {r: c for r, c in given.items() if isinstance(c, (str, bytes)) or c not in ((), [])}
+
+    def taken(self) -> set[str]:
+        """The columns that are no features."""
+        single = {getattr(self, role) for role in SINGLE_ROLES} - {None}
+        return single | {*self.id, *self.drop}
+
+    def complete(self, like: Reading, names: list[str]) -> Roles:
+        """With the roles of training data, where this file has their columns and the user gave
+        none."""
+        found: dict[str, Any] = {}
+        given = self._list_columns(names)
+        for role in SINGLE_ROLES:
+            name = getattr(like, role)
+            if getattr(self, role) is None:
+                usable = name in names and name not in given
+                found[role] = name if usable else (False if role == "target" else None)
+        for role in ("id", "drop", "only"):
+            if role not in self.list_given():
+                found[role] = tuple(n for n in getattr(like, role) if n in names and n not in given)
+        return replace(self, **found)
+
+    def _list_columns(self, names: list[str]) -> set[str]:
+        listed = [c for choice in self.list_given().values() for c in _as_list(choice)]
+        return {str(names[c]) if isinstance(c, int) and c < len(names) else str(c) for c in listed}
+
+    def resolve(self, names: list[str], content: Content, declared: tuple[str, ...] = ()) -> Roles:
+        """Replace positions by names, and find the target if none was given."""
+        found: dict[str, str] = {}
+        several: dict[str, tuple[str, ...]] = {"id": (), "drop": (), "only": ()}
+        for role, choice in self.list_given().items():
+            chosen = [find_column(one, role, names, content) for one in _as_list(choice)]
+            if role in several:
+                several[role] = tuple(dict.fromkeys(chosen))
+            for name in chosen if role != "only" else ():
+                other = found.setdefault(name, role)
+                if other != role:
+                    raise content.error(f"column {name!r} cannot be both {other} and {role}.")
+        both = [name for name in several["only"] if name in several["drop"]]
+        if both:
+            raise content.error(f"column {both[0]!r} cannot be both only and drop.")
+        others = [name for name in names if name not in found]
+        single = {role: name for name, role in found.items() if role in SINGLE_ROLES}
+        if self.target is None and (likely := _guess_target(others, len(names), declared, content)):
+            single["target"] = likely
+        return replace(Roles(), **single, **several)
+
+
+def _as_list(choice: Any) -> list[Any]:
+    return list(choice) if isinstance(choice, (list, tuple)) else [choice]
+
+
+def _guess_target(
+    names: list[str], n_columns: int, declared: tuple[str, ...], content: Content
+) -> str | None:
+    if len(declared) > 1:
+        raise content.error(
+            f"declares {len(declared)} outputs ({', '.join(declared[:_LISTED])}). Choose one "
+            "with target=."
+        )
+    if declared:
+        return declared[0] if declared[0] in names else None
+    likely = [name for known in TARGET_NAMES for name in names if name.lower() == known]
+    last = names[-1] if names and n_columns > 1 else None
+    return likely[0] if likely else last
+
+
+def find_column(choice: Any, role: str, names: list[str], content: Content) -> str:
+    """The name of the column that a user chose."""
+    if isinstance(choice, str) and choice in names:
+        return choice
+    try:
+        place = None if isinstance(choice, bool) else int(choice)
+    except (TypeError, ValueError):
+        place = None
+    if place is None:
+        same = [name for name in names if name.lower() == str(choice).lower()]
+        hint = f" Did you mean {same[0]!r}?" if same else suggest(str(choice), names)
+        listed = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
+        raise content.error(
+            f"there is no column {choice!r} ({role}=).{hint} Columns are: {listed}."
+        )
+    if not -len(names) <= place < len(names):
+        raise content.error(
+            f"there is no column {place} ({role}=): positions are 0 to {len(names) - 1}, or −1 for "
+            "the last."
+        )
+    return names[place]
+
+
+# -- what is made of columns -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

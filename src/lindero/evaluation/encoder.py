@@ -9,6 +9,8 @@ date x        year, hour and elapsed days as numbers, month and weekday as categ
               vary
 missing       a column of its own, 1 where x is missing, for columns that missed any in `fit`
 sparse X      x / max |x|, so that zeros stay zeros
+
+What a kind of column becomes is learned, done and named together: all kinds are in one file.
 """
 
 from __future__ import annotations

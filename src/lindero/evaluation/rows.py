@@ -133,7 +133,8 @@ def load_for_machine(path: Any, machine: str = AUTO, **options: Any) -> Any:
     """
     from lindero.data import load
     from lindero.data.content import read_content
-    from lindero.data.loading import TARGET_NAMES, load_content
+    from lindero.data.loading import load_content
+    from lindero.data.reading import TARGET_NAMES
 
     has_target = machine == AUTO or find_machine(machine).has_target
     if has_target or options.get("target") is not None:
