@@ -72,7 +72,8 @@ def find_dates(column: pa.ChunkedArray) -> tuple[str, pa.ChunkedArray] | str | N
     if types.is_temporal(kind):
         form = CLOCK if types.is_time(kind) else TYPED
         moments = None if types.is_duration(kind) else read_moments(column, form)
-        return None if moments is None else (form, moments)
+        usable = moments is not None and (form == CLOCK or _has_usual_years(moments))
+        return (form, moments) if usable else None
     if not types.is_string(kind) or column.null_count == len(column):
         return None
     first = column.slice(0, _LOOKED_AT).drop_null().to_pylist()
@@ -93,6 +94,12 @@ def find_dates(column: pa.ChunkedArray) -> tuple[str, pa.ChunkedArray] | str | N
             "is read as text. Write dates like 2024-05-31 to have them used"
         )
     return None
+
+
+def _has_usual_years(moments: pa.ChunkedArray) -> bool:
+    """Whether Python's dates, of the years 1 to 9999, hold them all; Arrow's go further."""
+    years = pc.min_max(pc.year(moments)).as_py()
+    return years["min"] is None or 1 <= years["min"] <= years["max"] <= 9999
 
 
 def read_moments(column: pa.ChunkedArray, form: str) -> pa.ChunkedArray | None:
