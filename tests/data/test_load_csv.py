@@ -47,20 +47,57 @@ def test_a_delimiter_at_the_end_of_each_line_makes_no_column(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("numbers", "delimiter"),
+    ("numbers", "delimiter", "values"),
     [
-        (["1.234,50", "17,20", "12.000,00"], ";"),
-        (["1,234.50", "17.20", "12,000.00"], ";"),
-        (["12 %", "3.5%", "100 %"], ","),
-        (["$12", "$3.50", "-$1"], ","),
+        (["1.234,50", "17,20", "12.000,00"], ";", [1234.5, 17.2, 12000.0]),
+        (["1,234.50", "17.20", "12,000.00"], ";", [1234.5, 17.2, 12000.0]),
+        (["12 %", "3.5%", "100 %"], ",", [0.12, 0.035, 1.0]),
+        (["$12", "$3.50", "-$1"], ",", [12.0, 3.5, -1.0]),
+        (["€ 12", "€ 1.200", "?"], ",", [12, 1200, None]),
+        (["1'200.5", "3", "12 000"], ",", [1200.5, 3.0, 12000.0]),
     ],
 )
-def test_numbers_with_signs_are_told_of(tmp_path, numbers, delimiter):
+def test_numbers_with_separators_and_units_are_numbers(tmp_path, numbers, delimiter, values):
     lines = [f"{number}{delimiter}{k}" for k, number in enumerate(numbers)]
     text = "\n".join([f"price{delimiter}class", *lines, ""])
-    with pytest.warns(UserWarning, match=r"'price' is read as text.*like 1234.5"):
-        data = loaded(tmp_path, text)
+    data = loaded(tmp_path, text)
+    assert data.kinds == {"price": "number"}
+    assert columns_of(data)["price"] == pytest.approx(values)
+    assert "'price' is read as numbers" in data.notes[0]
+
+
+@pytest.mark.parametrize(
+    "values", [["12 %", "7"], ["€ 3", "$ 3"], ["1.2.3", "1.2.4"], ["12 EUR", "no"]]
+)
+def test_a_column_that_does_not_agree_stays_text(tmp_path, values):
+    data = loaded(tmp_path, "price,class\n" + "".join(f"{v},{k}\n" for k, v in enumerate(values)))
     assert data.kinds == {"price": "category"}
+
+
+def test_ambiguous_numbers_are_said(tmp_path):
+    text = "a;price;class\n0.5;1.883;u\n2.5;2.455;v\n"
+    with pytest.warns(UserWarning, match=r"'price' is ambiguous.*like 1.883.*--thousands"):
+        assert columns_of(loaded(tmp_path, text))["price"] == [1.883, 2.455]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert columns_of(loaded(tmp_path, text, decimal="."))["price"] == [1.883, 2.455]
+        whole = loaded(tmp_path, "price;class\n1.883;u\n2.455;v\n", thousands=".")
+    assert columns_of(whole)["price"] == [1883, 2455]
+    with pytest.warns(UserWarning, match="'1,883' is read as 1883"):
+        quoted = loaded(tmp_path, 'price,class\n"1,883",u\n"2,455",v\n')
+    assert columns_of(quoted)["price"] == [1883, 2455]
+    # Another column tells.
+    told = loaded(tmp_path, 'price,tax,class\n"1,883","0,5",u\n"2,455","1,25",v\n')
+    assert columns_of(told) == {"price": [1.883, 2.455], "tax": [0.5, 1.25]}
+
+
+def test_bad_signs_are_refused(tmp_path):
+    with pytest.raises(DataError, match=r"decimal must be '\.' or ','"):
+        loaded(tmp_path, FLOWERS, decimal=";")
+    with pytest.raises(DataError, match="thousands must be one of"):
+        loaded(tmp_path, FLOWERS, thousands="x")
+    with pytest.raises(DataError, match="both ','"):
+        loaded(tmp_path, FLOWERS, decimal=",", thousands=",")
 
 
 def test_other_text_is_not_taken_for_numbers(tmp_path):
@@ -169,15 +206,13 @@ def test_a_single_number_with_a_blank_far_down_is_a_number(tmp_path):
 def test_decimal_commas(tmp_path):
     text = "a;b;class\n1,5;2;u\n-2,25; 3,5;v\n"
     assert columns_of(loaded(tmp_path, text)) == {"a": [1.5, -2.25], "b": [2.0, 3.5]}
-    with pytest.warns(UserWarning, match="'a' is read as text"):
-        mixed = loaded(tmp_path, "a;b;class\n1,5;0.5;u\n2,5;1.5;v\n")
-    assert mixed.kinds == {"a": "category", "b": "number"}
+    mixed = loaded(tmp_path, "a;b;class\n1,5;0.5;u\n2,5;1.5;v\n")
+    assert columns_of(mixed) == {"a": [1.5, 2.5], "b": [0.5, 1.5]}
 
 
 def test_quotes_newlines_and_dates_stay_text(tmp_path):
-    data = loaded(
-        tmp_path, 'note,day,at,class\n"a, ""b""\nc",2024-01-05,10:30,u\nplain,2024-01-06,11:00,v\n'
-    )
+    text = 'note,day,at,class\n"a, ""b""\nc",2024-01-05,10:30,u\nplain,2024-01-06,11:00,v\n'
+    data = loaded(tmp_path, text, dates=False)
     assert columns_of(data) == {
         "note": ['a, "b"\nc', "plain"],
         "day": ["2024-01-05", "2024-01-06"],
@@ -186,7 +221,7 @@ def test_quotes_newlines_and_dates_stay_text(tmp_path):
 
 
 def test_dates_that_begin_late_stay_text_too(tmp_path):
-    data = loaded(tmp_path, "day,class\n?,u\n2024-01-06,v\n2024-01-07,v\n")
+    data = loaded(tmp_path, "day,class\n?,u\n2024-01-06,v\n2024-01-07,v\n", dates=False)
     assert columns_of(data)["day"] == [None, "2024-01-06", "2024-01-07"]
 
 
@@ -324,7 +359,8 @@ def test_blocks_that_end_within_quotes_are_put_together(tmp_path, monkeypatch, s
     rows = list(random_rows(random.Random(seed), 300))
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([["i", "s", "t", "class"], *rows])
-    data = loaded(tmp_path, text.getvalue(), delimiter=",", header=True)
+    options = {"delimiter": ",", "header": True, "keep_row_names": True}
+    data = loaded(tmp_path, text.getvalue(), **options)
     expected = list(zip(*rows, strict=True))
     stripped = [[field.strip() for field in column] for column in expected]
     found = columns_of(data)

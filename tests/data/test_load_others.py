@@ -83,7 +83,7 @@ def test_parquet(tmp_path):
         }
     )
     pq.write_table(table, tmp_path / "t")
-    data = load(tmp_path / "t")
+    data = load(tmp_path / "t", dates=False)
     assert columns_of(data) == {
         "whole": [1, None, 3],
         "half": [1.5, None, 2.5],
@@ -95,7 +95,7 @@ def test_parquet(tmp_path):
         "nothing": [None, None, None],
     }
     assert list(data.kinds.values()) == ["number"] * 3 + ["category"] * 4 + ["empty"]
-    packed = loaded(tmp_path, gzip.compress((tmp_path / "t").read_bytes()), "t.gz")
+    packed = loaded(tmp_path, gzip.compress((tmp_path / "t").read_bytes()), "t.gz", dates=False)
     assert packed.X.equals(data.X)
 
 

@@ -8,7 +8,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from lindero.evaluation import TableEncoder
+from lindero import persist
+from lindero.evaluation import TableEncoder, explain_rows, fit_machine, make_machine
 
 COLUMNS = {
     "age": [30.0, None, 50.0, 40.0],
@@ -134,14 +135,98 @@ def test_a_failed_fit_leaves_the_encoder_as_it_was():
     assert vars(encoder) == before
 
 
-def test_dates_are_refused_by_name():
-    with pytest.raises(ValueError, match="'day'"):
-        TableEncoder().fit(pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2021-01-01"])}))
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_dates_become_the_parts_that_vary(kind):
+    days = np.array(["2024-05-01", "2024-05-03", "NaT"], "M8[us]")
+    table = pa.table({"day": pa.array(days), "n": [1.0, 2.0, 3.0]})
+    made = {"pandas": pa.Table.to_pandas, "polars": pl.from_arrow, "arrow": lambda t: t}[kind]
+    encoder = TableEncoder().fit(made(table))
+    names = encoder.get_feature_names_out().tolist()
+    assert names[:2] == ["day weekday=Monday", "day weekday=Tuesday"]
+    assert names[7:] == ["day days", "day is missing", "n"]
+    numbers = encoder.transform(made(table))
+    assert numbers[:, 7].tolist() == [-1.0, 1.0, 0.0]
+    assert numbers[:, 8].tolist() == [0.0, 0.0, 1.0]
+    assert numbers[:, 2].tolist() == [1.0, 0.0, 0.0]  # a Wednesday
+    turned = made(table.select(["n", "day"]))
+    np.testing.assert_array_equal(encoder.transform(turned), numbers)
+    with pytest.raises(ValueError, match="'day' held dates"):
+        encoder.transform(pd.DataFrame({"day": [1.0], "n": [1.0]}))
 
 
-def test_text_that_names_the_rows_is_warned_of():
-    with pytest.warns(UserWarning, match="'who'"):
-        TableEncoder().fit(pd.DataFrame({"who": [f"person {k}" for k in range(40)]}))
+def test_columns_that_name_rows_are_left_out():
+    n = 60
+    table = pd.DataFrame(
+        {"who": [f"person {k}" for k in range(n)], "user_id": range(n), "age": range(n)}
+    )
+    with pytest.warns(UserWarning, match="Left out: 'who', 'user_id'.*keep_row_names=True"):
+        encoder = TableEncoder().fit(table)
+    assert encoder.get_feature_names_out().tolist() == ["age"]
+    assert encoder.transform(table.iloc[:3]).shape == (3, 1)
+    kept = TableEncoder(keep_row_names=True, min_count=1).fit(table)
+    assert len(kept.get_feature_names_out()) == n + 2
+    # Few rows, or no other column: it stays.
+    with pytest.warns(UserWarning, match="'who' has 40 different values in 40 rows"):
+        assert TableEncoder().fit(table.iloc[:40]).kinds_[0] == "category"
+    assert TableEncoder().fit(table[["who"]]).kinds_ == ["category"]
+
+
+def test_rare_and_new_values_are_others():
+    rows = [f"town {k}" for k in range(15) for _ in range(10)] + [f"hamlet {k}" for k in range(9)]
+    encoder = TableEncoder().fit(pd.DataFrame({"place": rows}))
+    names = encoder.get_feature_names_out().tolist()
+    assert len(names) == 16
+    assert names[-1] == "place=other"
+    new = encoder.transform(pd.DataFrame({"place": ["hamlet 3", "elsewhere", "town 0"]}))
+    assert new[:, -1].tolist() == [1.0, 1.0, 0.0]
+    assert new.sum(axis=1).tolist() == [1.0, 1.0, 1.0]
+    assert len(TableEncoder(min_count=1).fit(pd.DataFrame({"place": rows})).categories_[0]) == 24
+    few = TableEncoder().fit(pd.DataFrame({"place": rows[:101]}))
+    assert few.others_ == [None]
+
+
+def test_long_text_is_hashed():
+    kinds = [f"the {a} of number {k} is {b}" for k, (a, b) in enumerate(
+        [("price", "very good"), ("taste", "awfully bad")] * 40)]  # fmt: skip
+    table = pd.DataFrame({"note": kinds, "n": range(80)})
+    encoder = TableEncoder(text_columns=64).fit(table)
+    numbers = encoder.transform(table)
+    assert numbers.shape == (80, 65)
+    np.testing.assert_allclose(np.linalg.norm(numbers[:, :64], axis=1), 1.0)
+    assert encoder.get_feature_names_out()[3] == "note word 3"
+    with pytest.warns(UserWarning, match="'note' is left out"):
+        assert TableEncoder(text_columns=0).fit(table).kinds_[0] == "left out"
+    y = np.array([0, 1] * 40)
+    weights = np.linalg.lstsq(numbers[:60, :64], 2.0 * y[:60] - 1, rcond=None)[0]
+    assert ((numbers[60:, :64] @ weights > 0) == y[60:]).all()
+
+
+def make_orders(n_rows=80):
+    """Dates, texts, towns, names of rows and numbers."""
+    return pd.DataFrame(
+        {
+            "when": pd.date_range("2023-11-05", periods=n_rows, freq="31h"),
+            "note": [f"the order number {k} came {k % 3} days late" for k in range(n_rows)],
+            "town": [f"t{k % 6}" if k % 4 else f"rare {k}" for k in range(n_rows)],
+            "order_id": range(n_rows),
+            "price": np.arange(n_rows) % 7 * 1.5,
+        }
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Left out")
+def test_encoders_of_dates_and_texts_are_saved_and_explained(tmp_path):
+    table = make_orders()
+    y = np.where(table.price > 4, "dear", "cheap")
+    model = fit_machine(make_machine("svc"), table, y)
+    assert model[0].kinds_ == ["date", "text", "category", "left out", "number"]
+    persist.save(model, tmp_path / "m.lin")
+    again = persist.load(tmp_path / "m.lin")
+    np.testing.assert_array_equal(again.decision_function(table), model.decision_function(table))
+    assert again[0].get_feature_names_out().tolist() == model[0].get_feature_names_out().tolist()
+    assert "price" in explain_rows(again, table[:1])[0]
+    described = {c["name"]: c["kind"] for c in persist.inspect(tmp_path / "m.lin").input["columns"]}
+    assert described["when"] == "date"
 
 
 def test_what_is_learned_is_plain():

@@ -92,8 +92,10 @@ class KDB(BayesClassifier):
         How a category that was not in the training data is treated: as one with a count of zero,
         which favours the class with fewer rows ("smooth"), as a missing value, or as an error.
     missing : {"available", "em"}, default="available"
-        How missing values are counted: families with one are left out, or by their expectation
-        given the rest of the row (the EM algorithm; `fit` only). Prediction sums them out.
+        How missing values are counted: rows that miss a parent are shared among its values as the
+        other rows of their class have them, and those that miss the column itself are left out; or
+        by their expectation given the rest of the row (the EM algorithm; `fit` only). Prediction
+        sums them out.
     learning : {"generative", "discriminative"}, default="generative"
         Whether parameters make the rows most probable, or the classes given the rest of the row
         (the TM algorithm; `fit` only), which needs more rows and predicts better probabilities.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.columns.moments import Moments
 from lindero.bayes.evidence import Sample
 from lindero.bayes.tables.schema import Schema, Table, UserTable, require_computed
+from lindero.bayes.tables.wide_columns import FEWEST_ROWS, OWN_VALUES, say_left_out
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
 from lindero.validation import (
@@ -59,7 +61,12 @@ def read_first_sample(
     schema = Schema.learn(table, classifier.categorical_features)
     validate_data(classifier, X, skip_check_array=True)
     if classifier.categorical_features is None:
-        warn_of_text(schema, len(y))
+        given = classifier.numeric if isinstance(classifier.numeric, Mapping) else {}
+        keep = {at for at in range(schema.n_columns) if at in given or schema.title(at) in given}
+        if first_of_many:  # further batches tell which values are rare
+            warn_of_text(schema, len(y))
+        else:
+            schema = tidy_columns(schema, table, keep)
     attributes = Attributes.plan(schema, classifier.numeric, usual_numeric)
     return attributes, Sample(schema.read(table, unseen="error"), codes, weights)
 
@@ -182,10 +189,9 @@ def choose_prior(given: Any, fit_prior: bool, n_classes: int) -> Array | None:
 _MOST_NAMED = 5
 
 #: Text of no more values than this may be anything; the share of others that text of numbers may
-#: have; and the share of rows beyond which values are names of rows.
+#: have.
 _FEW_VALUES = 15
 _FEW_OTHERS = 0.1
-_OWN_VALUES = 0.5
 
 #: Numbers of a column that are looked at first for more than two different ones.
 _FIRST_NUMBERS = 64
@@ -214,8 +220,48 @@ def warn_of_small_weights(classes: Array, codes: Array, weights: Array | None) -
     )
 
 
-def warn_of_text(schema: Schema, n_rows: int) -> None:
-    """Of text that is probably numbers, or names the rows."""
+def tidy_columns(schema: Schema, table: UserTable, keep: set[int]) -> Schema:
+    """A schema with rare values pooled and without columns that name rows and texts; says so."""
+    warn_of_text(schema, table.n_rows, is_tidied=True)
+    tidied, names, texts, scattered = schema.tidy(table, keep=keep)
+    if names:
+        warn_user(say_left_out(names, "name it in categorical_features"), UserWarning)
+    for title in texts:
+        warn_user(
+            f"Column {title!r} is left out: it holds texts, whose words Bayesian classifiers do "
+            "not count. Name it in categorical_features if its values are categories.",
+            UserWarning,
+        )
+    for title in scattered:
+        warn_user(
+            f"Column {title!r} is left out: few rows have the same value of it. Name it in "
+            "categorical_features to keep it.",
+            UserWarning,
+        )
+    return tidied
+
+
+def warn_of_text(schema: Schema, n_rows: int, is_tidied: bool = False) -> None:
+    """Of text that is probably numbers, or names the rows; where there are enough rows to be sure
+    of that, `Schema.tidy` leaves it out."""
+    doubted = warn_of_numbers(schema)
+    if n_rows >= FEWEST_ROWS and is_tidied:
+        return
+    for at in schema.category_columns:
+        values, title = schema.columns[at].values, schema.title(at)
+        if len(values) <= _FEW_VALUES or at in doubted or not isinstance(values[0], str):
+            continue
+        if len(values) > OWN_VALUES * n_rows:
+            warn_user(
+                f"Column {title!r} has {len(values)} different values in {n_rows} rows. If it "
+                "names the rows, or holds dates, leave it out: nothing can be learned from it.",
+                UserWarning,
+            )
+
+
+def warn_of_numbers(schema: Schema) -> set[int]:
+    """Of text that is probably numbers: the columns."""
+    found = set()
     for at in schema.category_columns:
         values, title = schema.columns[at].values, schema.title(at)
         if len(values) <= _FEW_VALUES or not isinstance(values[0], str):
@@ -229,12 +275,8 @@ def warn_of_text(schema: Schema, n_rows: int) -> None:
                 "file with na_values for what stands for a missing value.",
                 UserWarning,
             )
-        elif len(values) > _OWN_VALUES * n_rows:
-            warn_user(
-                f"Column {title!r} has {len(values)} different values in {n_rows} rows. If it "
-                "names the rows, or holds dates, leave it out: nothing can be learned from it.",
-                UserWarning,
-            )
+            found.add(at)
+    return found
 
 
 def _is_number(text: str) -> bool:
@@ -281,6 +323,8 @@ def warn_of_codes(attributes: Attributes, sample: Sample, moments: Moments) -> N
         for at, k in enumerate(attributes.gaussian)
         if flat[at] or (may_be_whole[k] and _holds_two_whole_numbers(sample.table.numbers[k]))
     ]
+    # Years of dates are numbers, be they only two.
+    doubtful = [title for title in doubtful if not title.endswith(" year")]
     if doubtful:
         warn_user(
             f"The columns {_show(doubtful)} hold two whole numbers only, or a single number in "

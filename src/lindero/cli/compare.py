@@ -86,7 +86,7 @@ def command(
 
     require_writable(output, [report], [data.path])
     dataset = data.load()
-    output.note(dataset.summary())
+    options.describe_data(output, dataset)
     with watch_comparison(output) as progress:
         result, interrupted = run_interruptible(
             compare,

@@ -72,6 +72,8 @@ def _convert_data(data: DataSource, path: str, to: str | None) -> str:
     wanted = writing.choose_format(path, to)
     if wanted not in _DATA:
         raise CommandError(f"{data.path} is data, and {wanted} is a format of models.")
-    dataset = data.load()
+    # Columns are written as they are, unless the user says otherwise.
+    chosen = {"dates": data.options["dates"] or False, "keep_row_names": True}
+    dataset = DataSource(data.path, {**data.options, **chosen}).load()
     writing.write_dataset(dataset, path, wanted)
     return wanted

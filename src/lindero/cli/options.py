@@ -48,7 +48,9 @@ class DataSource:
         dataset = self.load(name)
         machine = choose_machine(name, dataset)
         params = parse_settings(settings, machine, dataset.y)
-        output.note(dataset.summary())
+        describe_data(output, dataset)
+        if self.options["keep_row_names"] and not machine.takes_tables:
+            params.setdefault("keep_row_names", True)
         return dataset, machine, params
 
     def suggest(self, command: str, machine: str, params: dict[str, Any]) -> str:
@@ -63,9 +65,16 @@ class DataSource:
             option = name.replace("_", "-")
             if isinstance(value, bool):
                 words.append(f"--{option}" if value else f"--no-{option}")
+            elif isinstance(value, tuple):
+                words += [word for one in value for word in (f"--{option}", str(one))]
             elif value is not None:
                 words += [f"--{option}", str(value)]
         return shlex.join(words)
+
+
+def describe_data(output: Any, dataset: Any) -> None:
+    """Say in a line what the data are, and what was made of their columns."""
+    output.note("\n".join([dataset.summary(), *dataset.notes]))
 
 
 def gather_roles(dataset: Any) -> dict[str, Any]:
@@ -116,12 +125,14 @@ class MachineName(_TextType):
 
 def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """DATA and the options to read it; the command gets a `DataSource` as `data`."""
-    columns = ("target", "time", "qid", "weight", "id")
-    names = ("format", *columns, "header", "delimiter", "max_megabytes")
+    columns = ("target", "time", "qid", "weight", "id", "drop", "only")
+    written = ("header", "delimiter", "decimal", "thousands", "dates", "keep_row_names")
+    names = ("format", *columns, *written, "max_megabytes")
 
     @functools.wraps(function)
     def gather(*args: Any, data: str, **options: Any) -> Any:
         chosen = {name: options.pop(name) for name in names}
+        chosen["keep_row_names"] = chosen["keep_row_names"] or None
         if options.pop("no_target"):
             if chosen["target"] is not None:
                 raise click.UsageError("Use either --target or --no-target.")
@@ -145,7 +156,14 @@ def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
         column("--time", help="Column with the time of each row."),
         column("--qid", help="Column with the query of each row."),
         column("--weight", help="Column with the weight of each row."),
-        column("--id", help="Column with the name of each row; not a feature."),
+        column(
+            "--id",
+            multiple=True,
+            help="Column with the name of each row; not a feature. Can be "
+            "repeated, as --drop and --only.",
+        ),
+        column("--drop", multiple=True, help="Column that is not read."),
+        column("--only", multiple=True, help="Column that is a feature; no others are."),
         click.option(
             "--header/--no-header",
             default=None,
@@ -153,6 +171,27 @@ def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--delimiter", metavar="CHARACTER", help="Delimiter of a CSV file; detected by default."
+        ),
+        click.option(
+            "--decimal",
+            type=click.Choice((".", ",")),
+            help="Decimal sign of numbers; recognised by default.",
+        ),
+        click.option(
+            "--thousands",
+            metavar="CHARACTER",
+            help="Separator of thousands; recognised by default, as percent and currency signs.",
+        ),
+        click.option(
+            "--dates/--no-dates",
+            default=None,
+            help="Whether dates and times become features (year, month, weekday, hour, elapsed "
+            "days); by default they do.",
+        ),
+        click.option(
+            "--keep-row-names",
+            is_flag=True,
+            help="Use columns with a different value in most rows, which are left out by default.",
         ),
         click.option(
             "--max-megabytes",

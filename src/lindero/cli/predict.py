@@ -90,6 +90,8 @@ def _predict_columns(
     from lindero.evaluation.build import compute_decisions, predict_rows
 
     columns: dict[str, Any] = {} if dataset.ids is None else {"id": dataset.ids}
+    if dataset.ids is not None and dataset.ids.ndim == 2:
+        columns = dict(zip(dataset.reading.id, dataset.ids.T, strict=True))
     times = dataset.times if saved.machine.takes_times else None
     columns["prediction"] = predict_rows(saved.model, X, times=times)
     if proba:

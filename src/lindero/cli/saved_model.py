@@ -83,9 +83,13 @@ class SavedModel:
         options = dict(data.options)
         content = read_content(data.path, options.pop("max_megabytes"))
         options["known_width"] = self._width
-        feature = options["id"] if options["id"] in (self.names or ()) else None
+        ids = [name for name in options["id"] if name in (self.names or ())]
+        feature = ids[0] if ids else None
         if feature is not None:  # row names that are also a feature of the model
-            options["id"] = None
+            options["id"] = tuple(name for name in options["id"] if name != feature)
+        options["like"] = self._find_reading(options)
+        # Which columns the model takes is known.
+        options["keep_row_names"] = True
         dataset = load_content(content, **options)
         if hasattr(dataset.X, "column_names"):
             wanted = {**options, **self._find_roles(dataset, options)}
@@ -95,6 +99,15 @@ class SavedModel:
             dataset = replace(dataset, ids=np.array(dataset.X[feature].to_pylist()))
         return dataset, self._align(dataset.X, dataset.source, output)
 
+    def _find_reading(self, options: dict[str, Any]) -> Any:
+        """How columns were read in training; where it is not known, dates stay text as they did."""
+        from lindero.data.reading import Reading
+
+        reading = Reading.from_dict(self.summary.get("reading"))
+        if reading is None and options["dates"] is None:
+            options["dates"] = False
+        return reading
+
     def _find_roles(self, dataset: Any, options: dict[str, Any]) -> dict[str, Any]:
         """The roles that columns had in training, where the user gave none."""
         names = [*dataset.X.column_names, *([dataset.target] if dataset.target else [])]
@@ -102,7 +115,7 @@ class SavedModel:
         roles: dict[str, Any] = {
             role: name
             for role, name in (known.items() if isinstance(known, dict) else ())
-            if role in _ROLES and options[role] is None and isinstance(name, str)
+            if role in _ROLES and options[role] in (None, ()) and isinstance(name, str)
             if name in names or name.lstrip("-").isdigit()  # a position
         }
         if options["target"] is None and "target" not in roles:
@@ -238,7 +251,9 @@ def save_model(
     from lindero.runtime.arrays import make_plain
 
     values, sentence = describe_convergence(model)
-    roles = {name: data.options[name] for name in ("time", "qid", "weight", "id")}
+    roles = {name: data.options[name] for name in ("time", "qid", "weight")}
+    roles["id"] = next(iter(data.options["id"] or ()), None)
+    reading = {} if dataset.reading is None else dataset.reading.to_dict()
     summary = {
         "machine": machine.name,
         "params": params,
@@ -247,6 +262,8 @@ def save_model(
         "columns": dataset.n_features,
         "target": dataset.target,
         "roles": {k: v for k, v in {"target": dataset.target, **roles}.items() if v},
+        "reading": reading,
+        "left_out": list(dataset.left_out),
         "convergence": values,
         "seconds": seconds,
     }

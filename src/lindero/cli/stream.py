@@ -111,7 +111,7 @@ def command(
             require_unused(snapshots)
     require_writable(output, [path, report], [data.path, *_list_snapshots(resume)])
     dataset = data.load()
-    output.note(dataset.summary())
+    options.describe_data(output, dataset)
     if resume is not None:
         _require_nothing_fixed(ctx)
         stream = Stream.resume(dataset, resume)

@@ -195,7 +195,11 @@ def build_table(dataset: Any) -> Any:
         if values is not None:
             columns[name] = pa.array(values)
 
-    add("id", dataset.ids)
+    if dataset.ids is not None and dataset.ids.ndim == 2:
+        for name, values in zip(dataset.reading.id, dataset.ids.T, strict=True):
+            add(name, values)
+    else:
+        add("id", dataset.ids)
     add("time", dataset.times)
     add("qid", dataset.qid)
     add("weight", dataset.weights)

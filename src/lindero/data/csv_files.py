@@ -36,6 +36,7 @@ from pyarrow import compute as pc
 from pyarrow import csv as arrow_csv
 
 from lindero.data.content import Content
+from lindero.data.number_formats import looks_ambiguous
 from lindero.data.tables import SourceTable, require_distinct
 from lindero.errors import DataError, warn_user
 
@@ -55,12 +56,6 @@ _SAMPLE_RECORDS = 200
 _WITH_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _WITH_POINT = re.compile(r"[+-]?[0-9]*\.[0-9]+")
 
-#: Rows searched for numbers with separators or units, such as 1.234,56 or $3 or 5 %.
-_LOOKED_AT = 200
-_DRESSED_NUMBER = re.compile(
-    r"[+-]?[$€£]?[ \u00a0]?[+-]?\d+([.,' \u00a0]\d{3})*([.,]\d+)?[ \u00a0]?[%€$£]?"
-)
-
 #: Text that a spreadsheet runs: a sign, alone harmless, or a control character. Apostrophes in
 #: front count, so that text which has one of its own gets another and stays what it was.
 _FORMULA = r"^'*([=+\-@][\s\S]|[\x00-\x1f])"
@@ -73,16 +68,18 @@ _BLOCK = 2**22
 _LARGEST_BLOCK = 2**31 - 1
 
 
-def read_csv(content: Content, delimiter: str | None, header: bool | None) -> SourceTable:
+def read_csv(
+    content: Content, delimiter: str | None, header: bool | None, decimal: str | None = None
+) -> SourceTable:
     """The table in a CSV file."""
-    dialect = detect_dialect(content, delimiter, header)
+    dialect = detect_dialect(content, delimiter, header, decimal)
     require_distinct(dialect.names, content)
     if dialect.has_quotes and (error := find_open_quote(content, dialect)):
         raise error
     table = parse_rows(content, dialect, types=dict.fromkeys(dialect.texts, pa.string()))
     named = zip(dialect.names, table.columns, strict=True)
-    for name in dialect.texts:
-        _warn_of_dressed_numbers(table[name], name, content)
+    for name in dialect.doubtful if decimal is None else ():
+        _warn_of_thousands(table[name], name, content)
     tidied = {name: _unguard(_tidy(column, name, dialect)) for name, column in named}
     nothing = [name for name in dialect.unnamed if tidied[name].null_count == len(tidied[name])]
     # A column with neither a name nor a value is dropped, unless all columns are such.
@@ -97,14 +94,17 @@ def read_csv(content: Content, delimiter: str | None, header: bool | None) -> So
     return SourceTable(plain, text_of)
 
 
-def _warn_of_dressed_numbers(column: pa.ChunkedArray, name: str, content: Content) -> None:
-    """Warn if text is numbers with separators, percent or currency signs, or decimal commas."""
-    values = [value.strip() for value in column.slice(0, _LOOKED_AT).drop_null().to_pylist()]
-    dressed = next((value for value in values if not is_number(value)), None)
-    if dressed is not None and all(map(_DRESSED_NUMBER.fullmatch, values)):
+def _warn_of_thousands(column: pa.ChunkedArray, name: str, content: Content) -> None:
+    """Warn if the points of all numbers may separate thousands."""
+    if column.type != pa.float64():
+        return
+    size = pc.abs(column)
+    if pc.all(pc.and_(pc.greater_equal(size, 1.0), pc.less(size, 1000.0))).as_py():
+        example = next(value for value in column.slice(0, _SAMPLE_RECORDS).to_pylist() if value)
         warn_user(
-            f"{content.source}: column {name!r} is read as text, since its numbers are written "
-            f"like {dressed!r}. Write them like 1234.5 to have them read as numbers.",
+            f"{content.source}: column {name!r} is ambiguous: all of its numbers are like "
+            f"{example:.3f}, and are read as that. If the point separates thousands, say "
+            "thousands='.' (--thousands .); if not, decimal='.' (--decimal .).",
             UserWarning,
         )
 
@@ -229,9 +229,13 @@ class Dialect:
     loose: frozenset[str] = frozenset()
     #: Columns without a name in the header, such as a delimiter at the end of each line makes.
     unnamed: frozenset[str] = frozenset()
+    #: Columns in which all numbers of the first lines are like 1.883, perhaps thousands.
+    doubtful: tuple[str, ...] = ()
 
 
-def detect_dialect(content: Content, delimiter: str | None, header: bool | None) -> Dialect:
+def detect_dialect(
+    content: Content, delimiter: str | None, header: bool | None, decimal: str | None = None
+) -> Dialect:
     """How a file is written, where the user did not say so."""
     sample, is_whole = _read_sample(content)
     named = None if delimiter is None else parse_delimiter(delimiter)
@@ -257,7 +261,9 @@ def detect_dialect(content: Content, delimiter: str | None, header: bool | None)
     names = [f"x{j}" for j in range(len(first))]
     if header:
         names = [given or name for given, name in zip(titles, names, strict=True)]
-    decimal = "," if delimiter != "," and _has_decimal_commas(rest or rows) else "."
+    is_given = decimal is not None
+    if decimal is None:
+        decimal = "," if delimiter != "," and _has_decimal_commas(rest or rows) else "."
     body = rest if header and rest else rows
     has_quotes = content.find(b'"', start) >= 0
     columns = dict(zip(names, zip_longest(*body, fillvalue=""), strict=False))
@@ -267,7 +273,12 @@ def detect_dialect(content: Content, delimiter: str | None, header: bool | None)
     )
     titled = zip(first, names, strict=True)
     unnamed = frozenset(name for title, name in titled if header and not title)
-    return Dialect(delimiter, names, start, decimal, has_quotes, texts, loose, unnamed)
+    doubtful = (
+        ()
+        if is_given or decimal != "."
+        else tuple(name for name, fields in columns.items() if looks_ambiguous(fields))
+    )
+    return Dialect(delimiter, names, start, decimal, has_quotes, texts, loose, unnamed, doubtful)
 
 
 def parse_delimiter(delimiter: str) -> str:

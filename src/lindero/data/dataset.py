@@ -42,7 +42,14 @@ class Dataset:
     source : str
         Where the data come from.
     times, weights, qid, ids : ndarray of shape (n_rows,) or None, default=None
-        Time, weight, query and name of each row.
+        Time, weight, query and name of each row; with several columns of names, `ids` has one
+        column for each.
+    left_out : tuple of str, default=()
+        Columns of the file that name rows, and are not in `X` therefore.
+    notes : tuple of str, default=()
+        What was made of columns, in sentences: dates, and numbers with separators and units.
+    reading : Reading, default=None
+        How the columns were read; ``load(path, like=data)`` reads another file like this.
 
     See Also
     --------
@@ -68,6 +75,9 @@ class Dataset:
     weights: Array | None = None
     qid: Array | None = None
     ids: Array | None = None
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    reading: Any = None
 
     @property
     def n_rows(self) -> int:

@@ -75,6 +75,7 @@ def read_declared(content: Content) -> SourceTable:
         lambda name: table[name].cast(pa.string()),
         tuple(declared.outputs),
         tuple(declared.inputs) or None,
+        is_declared=True,
     )
 
 

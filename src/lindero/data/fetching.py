@@ -133,7 +133,7 @@ def _find_file(folder: Path, name: str, known: PublishedSet | None) -> Path | No
 def _read_file(path: Path, known: PublishedSet | None) -> Dataset:
     if path.suffix == ".npz":
         return _read_arrays(path)
-    data = load_content(read_content(path))
+    data = load_content(read_content(path), dates=False, keep_row_names=True)  # as published
     width = known.n_features if known else None
     if width is not None and sp.issparse(data.X) and data.X.shape[1] < width:
         X = data.X.copy()

@@ -13,7 +13,8 @@ from __future__ import annotations
 import io
 import os
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from lindero.data.content import Content, read_content, suggest
 from lindero.data.csv_files import read_csv
 from lindero.data.dataset import Dataset
 from lindero.data.declared_files import read_declared
+from lindero.data.number_formats import NumberFormat, check_format, find_format
+from lindero.data.reading import SINGLE_ROLES, Reading, Roles, read_columns
 from lindero.data.tables import (
     SourceTable,
     find_kind,
@@ -73,12 +76,6 @@ _KEEL = re.compile(rb"^[ \t]*@(?:inputs?|outputs?)\b|^[ \t]*@attribute[^\n{]*\["
 _ROWS = re.compile(rb"^[ \t]*@data\b", re.I | re.M)
 _ENTRY = re.compile(rb"(?:qid|sid|cost|[0-9]+):\S+")
 
-#: Usual names of a target; the first match wins.
-TARGET_NAMES = ("class", "target", "label", "y")
-
-#: Columns that a message lists.
-_LISTED = 20
-
 
 def load(
     path: str | os.PathLike[str],
@@ -88,14 +85,24 @@ def load(
     time: str | int | None = None,
     qid: str | int | None = None,
     weight: str | int | None = None,
-    id: str | int | None = None,
+    id: str | int | Sequence[str | int] | None = None,
+    drop: str | int | Sequence[str | int] | None = None,
+    only: str | int | Sequence[str | int] | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    dates: bool | None = None,
+    keep_row_names: bool | None = None,
+    like: Any = None,
     max_megabytes: float | None = None,
 ) -> Dataset:
     """Load a table from a file.
 
     Columns are given by name or by position, counted from 0, or backwards from −1.
+
+    Columns that name rows are left out, with a warning: text with different values in more than
+    half of at least 50 rows, and whole numbers that all differ under a name such as `id`.
 
     Parameters
     ----------
@@ -112,12 +119,29 @@ def load(
         The column with the query that each row belongs to. svmlight files have their own.
     weight : str or int, default=None
         The column of sample weights.
-    id : str or int, default=None
-        The column that names the rows. It is kept as text and is not a feature.
+    id : str, int or list of these, default=None
+        The column, or columns, that name the rows. They are kept as text and are not features.
+    drop : str, int or list of these, default=None
+        Columns that are not read.
+    only : str, int or list of these, default=None
+        The only columns that are features; others may still be the target, a time and so on.
     header : bool, default=None
         Whether the first line of a CSV file names the columns; None detects it.
     delimiter : str, default=None
         The character between fields of a CSV file; None detects it.
+    decimal : {".", ","}, default=None
+        The decimal sign; None detects it, column by column.
+    thousands : str, default=None
+        The separator of thousands; None detects it. Percent and currency signs need no option:
+        they are recognised where a whole column has them.
+    dates : bool, default=None
+        Whether columns of dates and times become features: year, month, weekday, hour and elapsed
+        days, those that vary. None is True; with False they stay text.
+    keep_row_names : bool, default=None
+        Whether columns that name rows are features all the same. None is False.
+    like : Dataset or Reading, default=None
+        Training data: columns get the same roles, are left out, and are read in the same way. A
+        target that this file does not have is no error then.
     max_megabytes : float, default=None
         Megabytes that a file may grow to when it is unpacked or its zeros are filled in. None
         allows 128, or 100 times the size of the file if that is more.
@@ -158,10 +182,13 @@ def load(
         "weight": weight,
         "id": id,
     }
+    columns |= {"drop": drop, "only": only}
+    written: dict[str, Any] = {"decimal": decimal, "thousands": thousands, "dates": dates}
+    written |= {"keep_row_names": keep_row_names, "like": like}
     chosen = None if format is None else parse_format(format)
     content = read_content(path, max_megabytes)
     try:
-        return load_content(content, chosen, header, delimiter, **columns)
+        return load_content(content, chosen, header, delimiter, **written, **columns)
     except MemoryError:
         raise content.error("needs more memory than there is.") from None
 
@@ -172,25 +199,49 @@ def load_content(
     header: bool | None = None,
     delimiter: str | None = None,
     known_width: int = 0,
+    *,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    dates: bool | None = None,
+    keep_row_names: bool | None = None,
+    like: Any = None,
     **columns: Any,
 ) -> Dataset:
     """The data set in a file whose bytes were read, with the options of `load`. As many columns of
     an svmlight file as a model knows already (`known_width`) ask for no room."""
     roles = Roles(**columns)
+    numbers = check_format(decimal, thousands)
+    known = getattr(like, "reading", like)
+    if known is not None and not isinstance(known, Reading):
+        raise TypeError(f"like must be a Dataset that load returned, not {type(like).__name__}.")
+    options = Interpretation(numbers, dates is not False, bool(keep_row_names), known)
     kind = detect_format(content) if format is None else parse_format(format)
     if kind not in ("csv", "tsv") and not (header is None and delimiter is None):
         raise content.error(f"header= and delimiter= are for CSV files, but this is {kind}.")
     if kind == "parquet":
-        return build_dataset(read_parquet(content), roles, content)
+        return build_dataset(read_parquet(content), roles, content, options)
     refuse_other_formats(content)
     content = content.as_text()
     if kind == "svmlight":
         return _load_svmlight(content, roles, known_width)
     if kind in ("arff", "keel"):
-        return build_dataset(read_declared(content), roles, content)
+        return build_dataset(read_declared(content), roles, content, options)
     if kind == "tsv" and delimiter is None:
         delimiter = "\t"
-    return build_dataset(read_csv(content, delimiter, header), roles, content)
+    sign = None if numbers is None else numbers.decimal
+    source = read_csv(content, delimiter, header, sign)
+    return build_dataset(source, roles, content, options)
+
+
+@dataclass(frozen=True)
+class Interpretation:
+    """What is made of columns: the format of numbers that the user gave, whether dates become
+    features and row names stay, and how training data were read."""
+
+    numbers: NumberFormat | None = None
+    dates: bool = True
+    keep_row_names: bool = False
+    like: Reading | None = None
 
 
 def _load_svmlight(content: Content, roles: Roles, known_width: int) -> Dataset:
@@ -206,14 +257,20 @@ def _load_svmlight(content: Content, roles: Roles, known_width: int) -> Dataset:
     return Dataset(X, read_number_targets(y), "label", {}, content.source, qid=queries)
 
 
-def build_dataset(source: SourceTable, roles: Roles, content: Content) -> Dataset:
+def build_dataset(
+    source: SourceTable, roles: Roles, content: Content, options: Interpretation | None = None
+) -> Dataset:
     """A data set, with each column in its role."""
-    table, outputs = source.table, source.outputs
-    named = roles.resolve(table.column_names, content, outputs)
-    taken = {name for name in vars(named).values() if name is not None}
-    features = [name for name in table.column_names if name not in taken]
+    options = options or Interpretation()
+    table, like = source.table, options.like
+    if like is not None:
+        roles = roles.complete(like, table.column_names)
+    named = roles.resolve(table.column_names, content, source.outputs)
+    features = [name for name in table.column_names if name not in named.taken()]
     if source.inputs is not None:
         features = [name for name in features if name in source.inputs]
+    if named.only:
+        features = [name for name in features if name in named.only]
     if not features:
         raise content.error(
             "has no columns left for features: all of them have another role. Pass target=False "
@@ -224,85 +281,69 @@ def build_dataset(source: SourceTable, roles: Roles, content: Content) -> Datase
         column = table[name]
         return source.text_of(name) if types.is_temporal(column.type) else column
 
-    columns = [values(name) for name in features]
+    def feature(name: str) -> pa.ChunkedArray:
+        if like is not None and (name in like.dates or name in like.numbers):
+            return table[name] if types.is_temporal(table[name].type) else source.text_of(name)
+        return table[name] if options.dates else values(name)
+
+    keeps_all = options.keep_row_names or like is not None
+    read = read_columns(
+        {name: feature(name) for name in features},
+        content,
+        like=like,
+        dates=options.dates,
+        numbers=options.numbers,
+        keep=None if keeps_all else frozenset(named.only),
+        is_declared=source.is_declared,
+    )
+    if not read.columns:
+        raise content.error("has no columns left for features: all of them are left out.")
+    columns = {
+        name: source.text_of(name) if types.is_temporal(column.type) else column
+        for name, column in read.columns.items()
+    }
+    reading = Reading(
+        **{role: getattr(named, role) for role in SINGLE_ROLES},
+        id=named.id,
+        drop=(*named.drop, *read.left_out),
+        only=named.only,
+        dates=read.dates,
+        numbers=read.numbers,
+        keep_row_names=options.keep_row_names,
+    )
     return Dataset(
-        X=type(table).from_arrays(columns, names=features),
-        y=None if named.target is None else read_targets(values(named.target)),
+        X=type(table).from_arrays(list(columns.values()), names=list(columns)),
+        y=None if named.target is None else _read_target(values(named.target), options, source),
         target=named.target,
-        kinds={name: find_kind(column) for name, column in zip(features, columns, strict=True)},
+        kinds={name: find_kind(column) for name, column in columns.items()},
         source=content.source,
         times=named.time and read_times(table[named.time], named.time, content),
         weights=named.weight and read_weights(values(named.weight), named.weight, content),
         qid=named.qid and read_queries(values(named.qid), named.qid, content),
-        ids=named.id and read_objects(source.text_of(named.id)),
+        ids=_read_names(source, named.id),
+        left_out=read.left_out,
+        notes=read.notes,
+        reading=reading,
     )
 
 
-@dataclass(frozen=True)
-class Roles:
-    """Which column has which role: a name, a position or None; after `resolve`, a name or None."""
-
-    target: Any = None
-    time: Any = None
-    qid: Any = None
-    weight: Any = None
-    id: Any = None
-
-    def list_given(self) -> dict[str, Any]:
-        """The roles that the user gave a column."""
-        return {role: c for role, c in vars(self).items() if c is not None and c is not False}
-
-    def resolve(self, names: list[str], content: Content, declared: tuple[str, ...] = ()) -> Roles:
-        """Replace positions by names, and find the target if none was given."""
-        found: dict[str, str] = {}
-        for role, choice in self.list_given().items():
-            name = find_column(choice, role, names, content)
-            if name in found.values():
-                other = next(other for other, taken in found.items() if taken == name)
-                raise content.error(f"column {name!r} cannot be both {other} and {role}.")
-            found[role] = name
-        others = [name for name in names if name not in found.values()]
-        if self.target is None and (likely := _guess_target(others, len(names), declared, content)):
-            found["target"] = likely
-        return replace(Roles(), **found)
+def _read_target(
+    column: pa.ChunkedArray, options: Interpretation, source: SourceTable
+) -> Array | None:
+    """The target; prices such as "€ 1.200" are numbers there, too."""
+    if types.is_string(column.type) and not source.is_declared:
+        found = find_format(column, options.numbers)
+        if found is not None:
+            column = found.format.read(column)
+    return read_targets(column)
 
 
-def _guess_target(
-    names: list[str], n_columns: int, declared: tuple[str, ...], content: Content
-) -> str | None:
-    if len(declared) > 1:
-        raise content.error(
-            f"declares {len(declared)} outputs ({', '.join(declared[:_LISTED])}). Choose one "
-            "with target=."
-        )
-    if declared:
-        return declared[0] if declared[0] in names else None
-    likely = [name for known in TARGET_NAMES for name in names if name.lower() == known]
-    last = names[-1] if names and n_columns > 1 else None
-    return likely[0] if likely else last
-
-
-def find_column(choice: Any, role: str, names: list[str], content: Content) -> str:
-    """The name of the column that a user chose."""
-    if isinstance(choice, str) and choice in names:
-        return choice
-    try:
-        place = None if isinstance(choice, bool) else int(choice)
-    except (TypeError, ValueError):
-        place = None
-    if place is None:
-        same = [name for name in names if name.lower() == str(choice).lower()]
-        hint = f" Did you mean {same[0]!r}?" if same else suggest(str(choice), names)
-        listed = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
-        raise content.error(
-            f"there is no column {choice!r} ({role}=).{hint} Columns are: {listed}."
-        )
-    if not -len(names) <= place < len(names):
-        raise content.error(
-            f"there is no column {place} ({role}=): positions are 0 to {len(names) - 1}, or −1 for "
-            "the last."
-        )
-    return names[place]
+def _read_names(source: SourceTable, names: tuple[str, ...]) -> Array | None:
+    """Names of rows: a vector, or a column for each of several."""
+    if not names:
+        return None
+    columns = [read_objects(source.text_of(name)) for name in names]
+    return columns[0] if len(columns) == 1 else np.column_stack(columns)
 
 
 def parse_format(name: str) -> str:

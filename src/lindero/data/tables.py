@@ -40,6 +40,8 @@ class SourceTable:
     outputs: tuple[str, ...] = ()
     #: Columns that the file itself declares to be features; None where it does not say.
     inputs: tuple[str, ...] | None = None
+    #: Whether the file itself says which columns are numbers.
+    is_declared: bool = False
 
 
 def require_distinct(names: list[str], content: Content) -> None:

@@ -65,7 +65,7 @@ def make_machine(
     machine : str or MachineSpec
         Its name, one of :data:`~lindero.evaluation.MACHINES`.
     params : dict or None, default=None
-        Parameters of the estimator, and `categorical_features` of its table encoder.
+        Parameters of the estimator, and those of its table encoder.
     random_state : int or None, default=None
         Given to estimators that have such a parameter, unless `params` does.
 
@@ -104,7 +104,8 @@ def make_machine(
 
 def list_encoder_parameters(machine: MachineSpec) -> tuple[str, ...]:
     """Parameters that go to the table encoder of a machine, where it has one."""
-    return () if machine.takes_tables else ("categorical_features",)
+    names = ("categorical_features", "min_count", "text_columns", "keep_row_names")
+    return () if machine.takes_tables else names
 
 
 def unwrap_machine(model: Any) -> Any:

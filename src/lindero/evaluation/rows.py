@@ -1,12 +1,11 @@
 """The rows that machines are judged on: how they are read, and which rows and columns are left out.
 
-Rows without a target are left out: nothing can be learned from them. So are, in comparisons, text
-columns whose values differ in most rows (names, numbers of customers, dates), which cost time only.
+Rows without a target are left out: nothing can be learned from them. So are columns that name rows
+(`lindero.bayes.tables.wide_columns`), which cost time only.
 """
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +15,7 @@ import scipy.sparse as sp
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
+from lindero.bayes.tables.wide_columns import find_row_names, leave_out, say_left_out
 from lindero.errors import warn_user
 from lindero.evaluation.folds import take_rows
 from lindero.evaluation.registry import AUTO, CLASSIFICATION, REGRESSION, find_machine
@@ -23,7 +23,6 @@ from lindero.runtime.arrays import Array
 from lindero.svm.adaptive.times import plain_times
 from lindero.validation import (
     find_labelled,
-    find_missing,
     make_label_array,
     make_plain_labels,
     read_row_factors,
@@ -32,9 +31,6 @@ from lindero.validation import (
 
 #: Whole numbers are classes up to this many different ones, as in files (`lindero.data.load`).
 _MOST_CLASSES = 20
-
-#: Text with different values in more than this share of at least this many rows names the rows.
-_OWN_VALUES, _FEWEST_ROWS = 0.5, 50
 
 
 @dataclass(frozen=True)
@@ -92,7 +88,14 @@ def read_comparison(
         task = dataset.task if task is None else task
     rows = drop_unlabelled(_read_rows(X, y, times, sample_weight))
     rows = replace(rows, y=make_plain_labels(rows.y))
-    table, left_out = leave_out_row_names(rows.X)
+    rows = replace(rows, X=_expand_dates(rows.X))
+    keeps = dataset is not None and getattr(dataset.reading, "keep_row_names", False)
+    found = [] if keeps else find_row_names(rows.X)
+    table = leave_out(rows.X, found)
+    named = [f"x{name}" if isinstance(name, int) else str(name) for name in found]
+    if named:
+        warn_user(say_left_out(named, "read the file with keep_row_names=True"), UserWarning)
+    left_out = (*getattr(dataset, "left_out", ()), *named)
     rows = replace(rows, X=table)
     target, summary = "y", None
     if dataset is not None:
@@ -107,13 +110,19 @@ def read_comparison(
                 f"predicted as a number; if they are classes, say task={CLASSIFICATION!r}.",
             )
         rows = replace(rows, y=rows.y.astype(np.float64))
-    if left_out:
-        warn_user(
-            f"Left out: {', '.join(map(repr, left_out))}, with different values in most rows, as "
-            "names, numbers of customers and dates have. Machines learn nothing from such columns.",
-            UserWarning,
-        )
     return ComparisonData(rows, chosen, target, summary, left_out, notes)
+
+
+def _expand_dates(X: Any) -> Any:
+    """A dataframe with the parts of dates in place of its columns of dates; others as they are."""
+    frame = nw.from_native(X, pass_through=True, eager_only=True)
+    if not isinstance(frame, nw.DataFrame):
+        return X
+    if not any(kind.is_temporal() for kind in frame.schema.values()):
+        return X
+    from lindero.data.dates import expand_table
+
+    return expand_table(frame.to_arrow())
 
 
 def load_for_machine(path: Any, machine: str = AUTO, **options: Any) -> Any:
@@ -124,7 +133,8 @@ def load_for_machine(path: Any, machine: str = AUTO, **options: Any) -> Any:
     """
     from lindero.data import load
     from lindero.data.content import read_content
-    from lindero.data.loading import TARGET_NAMES, load_content
+    from lindero.data.loading import load_content
+    from lindero.data.reading import TARGET_NAMES
 
     has_target = machine == AUTO or find_machine(machine).has_target
     if has_target or options.get("target") is not None:
@@ -157,38 +167,6 @@ def drop_unlabelled(data: Any) -> Any:
     )
     select = data.take if isinstance(data, EvaluationRows) else data.rows
     return select(np.flatnonzero(known))
-
-
-def leave_out_row_names(X: Any) -> tuple[Any, tuple[str, ...]]:
-    """A table without the columns of text that name its rows, and the names of these columns; with
-    few rows, or no other column, it stays as it is."""
-    frame = nw.from_native(X, pass_through=True, eager_only=True)
-    if isinstance(frame, nw.DataFrame):
-        columns = frame.columns
-        different = [_count_texts(column) for column in frame.iter_columns()]
-    elif isinstance(X, np.ndarray) and X.dtype.kind in "OU":
-        columns = [f"x{place}" for place in range(X.shape[1])]
-        different = [_count_texts(column) for column in X.T]
-    else:
-        return X, ()
-    n_rows = X.shape[0]
-    named = [count > _OWN_VALUES * n_rows for count in different]
-    if n_rows < _FEWEST_ROWS or not any(named) or all(named):
-        return X, ()
-    gone = list(itertools.compress(columns, named))
-    left_out = tuple(map(str, gone))
-    if isinstance(frame, nw.DataFrame):
-        return frame.drop(gone).to_native(), left_out
-    return X[:, ~np.array(named)], left_out
-
-
-def _count_texts(column: Any) -> int:
-    """How many different texts a column holds; 0 where it holds anything else."""
-    if isinstance(column, nw.Series):
-        text = column.dtype in (nw.String, nw.Categorical, nw.Enum)
-        return int(column.drop_nulls().n_unique()) if text else 0
-    values = column[~find_missing(column)].tolist()
-    return len(set(values)) if all(isinstance(value, str) for value in values) else 0
 
 
 def require_count(name: str, value: Any, least: int) -> None:

@@ -12,6 +12,7 @@ it is as if missing. An attribute without any value (its column was missing thro
 nothing and says nothing to its children: they are as if it were no parent.
 
 Probabilities are estimated from counts of families: every attribute with its parents and the class.
+Rows that miss a parent are shared among its values (`share_missing_parents`).
 """
 
 from __future__ import annotations
@@ -303,9 +304,11 @@ class FamilyCounts:
         return np.array([len(table) - 1 for table in self.tables], dtype=np.int64)
 
     def estimate(self, alpha: float, prior: Array | None = None) -> Network:
-        """The network of smoothed relative counts."""
+        """The network of smoothed relative counts. Rows that miss a parent count by what the others
+        say of it (`share_missing_parents`)."""
+        tables = tuple(map(share_missing_parents, self.tables))
         return estimate_network(
-            self.tables, self.parents, self.with_class, self.cards, self.of_class, alpha, prior
+            tables, self.parents, self.with_class, self.cards, self.of_class, alpha, prior
         )
 
     def complete(self, rows: CodedRows, alpha: float) -> FamilyCounts:
@@ -329,6 +332,29 @@ class FamilyCounts:
             ConvergenceWarning,
         )
         return counts
+
+
+def share_missing_parents(table: Array) -> Array:
+    """Counts of a family in which rows that miss a parent are shared among its values.
+
+    A class may miss a parent in all of its rows and know the attribute itself in each: without
+    these rows nothing would be known of the attribute there. A row counts for value v of the parent
+    by (N_v + P(v)) / (N + 1), N_v counting the rows that are alike in the rest of the family, and
+    P(v) the share of v in the class. This follows from counts alone, so that batches add up."""
+    for axis in range(1, table.ndim - 1):
+        front = np.moveaxis(table, axis, 0)
+        gaps, known = front[0], front[1:]
+        if not len(known) or not gaps[1:].any():
+            continue
+        others = tuple(range(1, known.ndim - 1))
+        of_class = known.sum(axis=others, keepdims=True)
+        total = of_class.sum(axis=0, keepdims=True)
+        # Of a parent that no row of the class knows, nothing is known.
+        usual = np.where(total > 0.0, of_class / np.where(total > 0.0, total, 1.0), 1 / len(known))
+        share = (known + usual) / (known.sum(axis=0, keepdims=True) + 1.0)
+        completed = np.concatenate([np.zeros_like(front[:1]), known + share * gaps])
+        table = np.moveaxis(completed, 0, axis)
+    return table
 
 
 def _add_tables(one: Array, two: Array) -> Array:

@@ -8,8 +8,9 @@ NaN, None, NaT, and what pandas, polars and Arrow have for it. Dates are refused
 A schema is learned from the first table, reads further ones as the same columns, and can be
 extended by the categories that a further batch brings. A column without any value is of a kind not
 known yet: it is read as a category without values until a batch has one, which tells the kind. A
-schema holds plain values only, so that it can be stored, and can read tables of another library
-than the one it was learned from.
+column that is left out (`Schema.tidy`) is read as one that is always missing. A schema holds plain
+values only, so that it can be stored, and can read tables of another library than the one it was
+learned from.
 
 What it reads is a `Table`: categories as small integers, numbers as float64. An attribute with r
 values is coded
@@ -38,6 +39,15 @@ from sklearn.utils import check_array
 
 from lindero.bayes.tables.column_readers import ListedColumn, MatrixColumns, require_finite
 from lindero.bayes.tables.refusals import refuse_other_kind, refuse_unseen_value
+from lindero.bayes.tables.wide_columns import (
+    FEW_VALUES,
+    FEWEST_ROWS,
+    OTHER,
+    find_rare,
+    is_name_of_ids,
+    is_text,
+    names_rows,
+)
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
 from lindero.validation import require_numeric_columns
@@ -47,6 +57,7 @@ Part = MatrixColumns | ListedColumn
 CATEGORY = "category"
 NUMBER = "number"
 UNKNOWN = "unknown"
+LEFT_OUT = "left out"
 UNSEEN = ("smooth", "missing", "error")
 
 #: From here on a user is told that a column may be no category at all.
@@ -240,13 +251,20 @@ def choose_code_type(most_values: int) -> type[np.uint8 | np.uint16 | np.int32]:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table. Its kind is "category", "number", or "unknown" while it has no values
-    and the user has not said; values are those of a category in the order of their codes 1 … r:
-    text, booleans or numbers. Columns have names in a table with names."""
+    """A column of a table. Its kind is "category", "number", "left out", or "unknown" while it has
+    no values and the user has not said; values are those of a category in the order of their codes
+    1 … r: text, booleans or numbers. All values that are not among them are `other`, where it is
+    not None. Columns have names in a table with names."""
 
     name: str | None
     kind: str
     values: tuple[Any, ...] = ()
+    other: str | None = None
+
+    def state(self) -> dict[str, Any]:
+        """What files of models hold of it."""
+        plain = {"name": self.name, "kind": self.kind, "values": self.values}
+        return plain if self.other is None else {**plain, "other": self.other}
 
     @property
     def value_kind(self) -> str | None:
@@ -296,6 +314,38 @@ class Schema:
         )
         return schema._with_values(table.distinct(schema.category_columns))
 
+    def tidy(
+        self, table: UserTable, least: int | None = None, keep: Container[int] = ()
+    ) -> tuple[Schema, list[str], list[str], list[str]]:
+        """With rare values pooled and without columns that name rows and texts, as
+        `lindero.bayes.tables.wide_columns` says. Columns in `keep` stay as they are, and so do all
+        if none would be left.
+
+        Returns
+        -------
+        schema, names, texts, scattered
+            The schema; and titles of columns left out: names of rows, texts, and categories in
+            which all values are rare.
+        """
+        columns = list(self.columns)
+        left: dict[str, list[str]] = {"names": [], "texts": [], "scattered": []}
+        for at, column in enumerate(columns):
+            part, place = table.place(at)
+            if at in keep:
+                continue
+            if isinstance(part, MatrixColumns):
+                why = "names" if _numbers_rows(part, place, column.name) else ""
+            elif part.value_kind == "text" and not part.declared and column.values:
+                why, columns[at] = _pool(column, part, table.n_rows, least)
+            else:
+                continue
+            if why:
+                left[why].append(self.title(at))
+                columns[at] = Column(column.name, LEFT_OUT)
+        if all(column.kind in (LEFT_OUT, UNKNOWN) for column in columns):
+            return self, [], [], []
+        return Schema(tuple(columns)), left["names"], left["texts"], left["scattered"]
+
     @property
     def names(self) -> tuple[str, ...] | None:
         """Names of the columns, in a table with names."""
@@ -337,7 +387,8 @@ class Schema:
         added, which = [], schema.category_columns
         for column, values in zip(which, table.distinct(which), strict=True):
             known = set(columns[column].values)
-            added.append([value for value in values if value not in known])
+            fixed = columns[column].kind == LEFT_OUT or columns[column].other is not None
+            added.append([value for value in values if value not in known and not fixed])
         return schema._with_values(added) if any(added) else schema
 
     def keep_values(self, kept: list[Array]) -> Schema:
@@ -361,6 +412,8 @@ class Schema:
             flags = {False, True} if self.columns[column].value_kind == "flag" else set()
             listed = isinstance(part, ListedColumn) and part.declared
             declared.append(set(part.distinct(np.array([place]))[0]) if listed else flags)
+            if (other := self.columns[column].other) is not None:
+                declared[-1].add(other)
         return declared
 
     def _with_values(self, added: Iterable[list[Any]]) -> Schema:
@@ -394,10 +447,19 @@ class Schema:
             {value: code for code, value in enumerate(self.columns[k].values, start=1)}
             for k in self.category_columns
         ]
+        pooled = np.zeros(len(cards), dtype=bool)
+        for at, k in enumerate(self.category_columns):
+            if self.columns[k].kind == LEFT_OUT:
+                others[at] = 0
+            elif (other := self.columns[k].other) is not None:
+                others[at], pooled[at] = code_of[at].get(other, others[at]), True
         for part, which, rows in table.parts_of(self.category_columns):
-            part.write_codes(which, code_of[rows], others[rows], codes[rows])
+            if len(which) == 1 and self.columns[self.category_columns[rows.start]].kind == LEFT_OUT:
+                codes[rows] = 0
+            else:
+                part.write_codes(which, code_of[rows], others[rows], codes[rows])
         if unseen == "error":
-            self._require_seen(table, codes, others)
+            self._require_seen(table, codes, others, pooled)
         numbers = self._numbers(table)
         require_finite(numbers, [self._label(column) for column in self.number_columns])
         return Table(codes, cards, numbers, table.n_rows)
@@ -413,8 +475,12 @@ class Schema:
             part.write_numbers(which, numbers[rows])
         return numbers
 
-    def _require_seen(self, table: UserTable, codes: Array, others: list[int]) -> None:
+    def _require_seen(
+        self, table: UserTable, codes: Array, others: list[int], pooled: Array
+    ) -> None:
         for at, column in enumerate(self.category_columns):
+            if pooled[at]:
+                continue
             row = int(np.argmax(codes[at] == others[at]))
             if codes[at, row] == others[at] != 0:
                 part, place = table.place(column)
@@ -448,6 +514,32 @@ class Schema:
 def _kind(part: Part, place: int) -> str:
     """The kind of a column that is at some place of a part of a table."""
     return UNKNOWN if part.is_unknown(place) else part.kind(place)
+
+
+def _numbers_rows(part: MatrixColumns, place: int, name: str | None) -> bool:
+    """Whether numbers are those of rows: whole, all different, under the name of an id."""
+    values = part.values[:, place]
+    if not is_name_of_ids(name) or len(values) < FEWEST_ROWS or values.dtype.kind not in "iu":
+        return False
+    return part.missing is None and len(np.unique(values)) == len(values)
+
+
+def _pool(column: Column, part: ListedColumn, n_rows: int, least: int | None) -> tuple[str, Column]:
+    """Why a column of text is left out, if it is, and the column with its rare values pooled."""
+    if names_rows(len(part.values), n_rows, part.values):
+        return "names", column
+    if len(part.values) > FEW_VALUES and is_text(part.values):
+        return "texts", column
+    found = np.bincount(part.places[part.places >= 0], minlength=len(part.values))
+    count_of = dict(zip(part.values, found.tolist(), strict=True))
+    rare = find_rare(np.array([count_of[v] for v in column.values]), n_rows, least)
+    kept = [value for value, few in zip(column.values, rare, strict=True) if not few]
+    if rare.sum() < 2:
+        return "", column
+    if not kept:
+        return "scattered", column
+    values = kept if OTHER in kept else [*kept, OTHER]
+    return "", replace(column, values=tuple(values), other=OTHER)
 
 
 # -- which columns a user has said to be categories -----------------------------------------------

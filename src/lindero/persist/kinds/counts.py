@@ -9,7 +9,7 @@ import numpy as np
 
 from lindero.bayes.columns.attributes import GAUSSIAN, METHODS, Attributes
 from lindero.bayes.networks.network import sort_parents_first
-from lindero.bayes.tables.schema import CATEGORY, NUMBER, UNKNOWN, Column
+from lindero.bayes.tables.schema import CATEGORY, LEFT_OUT, NUMBER, UNKNOWN, Column
 from lindero.persist.fields import Fields
 from lindero.persist.registry import Kind
 from lindero.runtime.arrays import Array
@@ -29,7 +29,8 @@ _MOST_LOG = 1e-6
 
 def check_column(given: Fields) -> None:
     given.optional("name", given.text)
-    kind = given.text("kind", (CATEGORY, NUMBER, UNKNOWN))
+    kind = given.text("kind", (CATEGORY, NUMBER, UNKNOWN, LEFT_OUT))
+    given.where_given(("other",), given.text)
     values = given.items("values", tuple)
     types = [_value_kind(value) for value in values]
     given.require("values", None not in types and len(set(types)) <= 1, "must be of one kind")

@@ -1,0 +1,181 @@
+"""Numbers as people write them: 1.883,00 and 1,883.00, € 12 and $1,200, 12 %.
+
+A column of text is read as numbers if all of its values are numbers in one way of writing:
+
+    decimal sign          a point or a comma
+    thousands separator   the other of the two, an apostrophe or a blank, before groups of 3 digits
+    unit                  one currency, or the percent sign (12 % is 0.12), in front or behind
+
+Both ways fit where each separator stands before exactly three digits and occurs once. A currency
+then means thousands, since prices have two decimals; a percent sign means decimals, since shares
+stay below 1000 %. Otherwise the column is ambiguous: it takes the way of the file's other columns,
+or else a comma is read as thousands, a point as the decimal sign, and the user is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyarrow import compute as pc
+
+from lindero.errors import DataError
+
+#: Values that are looked at before the whole column is.
+_LOOKED_AT = 200
+
+#: Signs and codes of currencies, and blanks that are written between a number and its unit.
+_SYMBOLS = "$€£¥₹₽₩₺₴₪₫฿"
+_CODES = ("USD", "EUR", "GBP", "CHF", "JPY", "CNY", "AUD", "CAD", "SEK", "NOK", "DKK", "PLN", "CZK")
+_CURRENCY = rf"(?:[{_SYMBOLS}]|{'|'.join(_CODES)})"
+_BLANKS = "[ \u00a0\u202f\u2009]?"
+_SIGN = "[+\\-\u2212]?"
+#: Separators that are never a decimal sign.
+_OTHERS = "'\u2019 \u00a0\u202f\u2009"
+
+DECIMALS = (".", ",")
+
+
+def _write_pattern(decimal: str, separators: str) -> str:
+    point, groups = re.escape(decimal), f"[{re.escape(separators)}]"
+    grouped = rf"[1-9][0-9]{{0,2}}(?:{groups}[0-9]{{3}})+"
+    body = rf"(?:{grouped}|[0-9]+)(?:{point}[0-9]+)?|{point}[0-9]+"
+    front = rf"(?:{_SIGN}{_CURRENCY}?{_BLANKS}|{_CURRENCY}{_BLANKS}{_SIGN})"
+    return rf"{front}(?:{body}){_BLANKS}(?:{_CURRENCY}|%)?"
+
+
+#: By decimal sign: what a number looks like if that is it.
+_PATTERNS = {
+    ".": _write_pattern(".", "," + _OTHERS),
+    ",": _write_pattern(",", "." + _OTHERS),
+}
+_EITHER = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS.values()))
+_MARKS = r"[.,'’ \x{00a0}\x{202f}\x{2009}]"
+_UNIT = re.compile(rf"{_CURRENCY}|%")
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """How the numbers of a column are written: the decimal sign, the thousands separator ("" if
+    any but the decimal sign may be one), and the unit ("" if there is none)."""
+
+    decimal: str = "."
+    thousands: str = ""
+    unit: str = ""
+
+    def fits(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Whether each value is such a number; null where there is none."""
+        return pc.match_substring_regex(column, f"^(?:{self._pattern})$")
+
+    @property
+    def _pattern(self) -> str:
+        return (
+            _write_pattern(self.decimal, self.thousands)
+            if self.thousands
+            else (_PATTERNS[self.decimal])
+        )
+
+    def read(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Text as numbers; all of it must fit."""
+        kept = pc.replace_substring(column, "\u2212", "-")
+        kept = pc.replace_substring_regex(kept, rf"[^0-9+\-{re.escape(self.decimal)}]", "")
+        if self.decimal != ".":
+            kept = pc.replace_substring(kept, self.decimal, ".")
+        if self.unit == "%":
+            return pc.divide(kept.cast(pa.float64()), 100.0)
+        try:
+            return kept.cast(pa.int64())
+        except pa.ArrowInvalid:
+            return kept.cast(pa.float64())
+
+    def describe(self) -> str:
+        """The way of writing, by an example."""
+        separator = self.thousands or ("," if self.decimal == "." else ".")
+        number = f"1{separator}234{self.decimal}5"
+        return f"{number} {self.unit}".strip()
+
+
+@dataclass(frozen=True)
+class FoundFormat:
+    """The format of a column, and whether it could also be the other."""
+
+    format: NumberFormat
+    is_ambiguous: bool = False
+    example: str = ""
+
+
+def check_format(decimal: str | None, thousands: str | None) -> NumberFormat | None:
+    """The format that a user gave; None if he gave none."""
+    if decimal is None and thousands is None:
+        return None
+    if decimal is not None and decimal not in DECIMALS:
+        raise DataError(f"decimal must be '.' or ',', not {decimal!r}.")
+    if thousands is not None and (len(thousands) != 1 or thousands not in ".," + _OTHERS):
+        raise DataError(
+            f"thousands must be one of '.', ',', an apostrophe or a blank, not {thousands!r}."
+        )
+    if decimal is None:
+        decimal = "," if thousands == "." else "."
+    if decimal == thousands:
+        raise DataError(f"decimal and thousands are both {decimal!r}: they must differ.")
+    return NumberFormat(decimal, thousands or "")
+
+
+def find_format(column: pa.ChunkedArray, given: NumberFormat | None = None) -> FoundFormat | None:
+    """The format of a column of text; None if it is not of numbers."""
+    first = column.slice(0, _LOOKED_AT).drop_null().to_pylist()
+    if not first or not all(_EITHER.fullmatch(value) for value in first):
+        return None
+    if column.null_count == len(column):
+        return None
+    fitting = [
+        form
+        for form in ([given] if given is not None else map(NumberFormat, DECIMALS))
+        if pc.all(form.fits(column)).as_py()
+    ]
+    if not fitting:
+        return None
+    unit = _find_unit(column)
+    if unit is None:
+        return None
+    example = next((value for value in first if re.search("[.,]", value)), first[0])
+    if len(fitting) == 1:
+        form = fitting[0]
+        return FoundFormat(NumberFormat(form.decimal, form.thousands, unit), False, example)
+    text = column.cast(pa.string())
+    has_comma = pc.any(pc.match_substring(text, ",")).as_py()
+    has_point = pc.any(pc.match_substring(text, ".")).as_py()
+    if not (has_comma or has_point):  # 12 345, or € 12
+        return FoundFormat(NumberFormat(".", "", unit), False, example)
+    # One separator, once in each value, before three digits.
+    separator = "," if has_comma else "."
+    other = "." if separator == "," else ","
+    means_decimals = unit == "%" or (unit == "" and separator == ".")
+    decimal = separator if means_decimals else other
+    return FoundFormat(NumberFormat(decimal, "", unit), unit == "", example)
+
+
+def _find_unit(column: pa.ChunkedArray) -> str | None:
+    """The unit of all values: a currency, the percent sign, or ""; None if they differ."""
+    bare = pc.replace_substring_regex(column, rf"[0-9+\-\x{{2212}}]|{_MARKS}", "")
+    units = {unit for unit in pc.unique(bare).to_pylist() if unit is not None}
+    named = units - {""}
+    if len(named) > 1 or ("%" in named and "" in units):
+        return None
+    return named.pop() if named else ""
+
+
+def looks_ambiguous(fields: Iterable[str]) -> bool:
+    """Whether numbers with a decimal point may be thousands: all like 1.883, and some are there."""
+    n_numbers = 0
+    for field in fields:
+        if _THREE_DIGITS.fullmatch(field):
+            n_numbers += 1
+        elif field.strip() and not _THREE_DIGITS.fullmatch(field.strip()):
+            return False
+    return n_numbers > 1
+
+
+_THREE_DIGITS = re.compile(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}")

@@ -1,0 +1,366 @@
+"""How the columns of a file become features: the role of each, and what is made of it.
+
+What a user leaves open is found from the training rows: which columns name rows, how dates and
+numbers are written, which parts of a date vary. `Reading` holds the answers, so that rows to be
+predicted are read in the same way; model files store it as a dictionary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import compute as pc
+from pyarrow import types
+
+from lindero.bayes.tables.wide_columns import (
+    FEWEST_ROWS,
+    OWN_VALUES,
+    find_row_names,
+    is_name_of_ids,
+    say_left_out,
+)
+from lindero.data.content import Content, suggest
+from lindero.data.dates import (
+    FORMS,
+    PARTS,
+    DateColumn,
+    compute_part,
+    expand_dates,
+    find_bad_date,
+    find_dates,
+    read_moments,
+)
+from lindero.data.number_formats import DECIMALS, FoundFormat, NumberFormat, find_format
+from lindero.errors import warn_user
+
+#: Roles of columns that are not features; several columns may have the last two.
+SINGLE_ROLES = ("target", "time", "qid", "weight")
+
+#: Usual names of a target; the first match wins.
+TARGET_NAMES = ("class", "target", "label", "y")
+
+#: Columns that a message lists.
+_LISTED = 20
+
+#: Rows that tell whether a whole column has to be searched for names of rows.
+_SAMPLE = 1000
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How columns are read: names of those in a role; columns that are dropped, be it by the user
+    or since they name rows; the only ones that are features, where the user named these; how dates
+    and numbers are written; and whether columns that name rows are kept."""
+
+    target: str | None = None
+    time: str | None = None
+    qid: str | None = None
+    weight: str | None = None
+    id: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    dates: dict[str, DateColumn] = field(default_factory=dict)
+    numbers: dict[str, NumberFormat] = field(default_factory=dict)
+    keep_row_names: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for a model file."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+    @classmethod
+    def from_dict(cls, given: Any) -> Reading | None:
+        """From plain values; None where they are not those of a reading."""
+        try:
+            return cls._parse(dict(given))
+        except (TypeError, ValueError, KeyError, AttributeError):
+            return None
+
+    @classmethod
+    def _parse(cls, given: dict[str, Any]) -> Reading:
+        known = {one.name for one in fields(cls)}
+        plain: dict[str, Any] = {name: given[name] for name in given if name in known}
+        for name in SINGLE_ROLES:
+            if not isinstance(plain.get(name), str | None):
+                raise ValueError(name)
+        for name in ("id", "drop", "only"):
+            plain[name] = tuple(map(str, plain.get(name, ())))
+        dates = {str(k): DateColumn(**v) for k, v in plain.get("dates", {}).items()}
+        numbers = {str(k): NumberFormat(**v) for k, v in plain.get("numbers", {}).items()}
+        for column in dates.values():
+            if column.form not in FORMS or not set(column.parts) <= set(PARTS):
+                raise ValueError("dates")
+            if not all(isinstance(v, str) for v in (column.start, *column.parts.values())):
+                raise ValueError("dates")
+        for form in numbers.values():
+            if form.decimal not in DECIMALS or not isinstance(form.thousands + form.unit, str):
+                raise ValueError("numbers")
+        plain["keep_row_names"] = bool(plain.get("keep_row_names", False))
+        return cls(**{**plain, "dates": dates, "numbers": numbers})
+
+
+# -- roles of columns ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which column has which role: a name, a position or None; after `resolve`, a name or None.
+    Several columns may be names of rows, dropped, or the only features: a tuple after `resolve`."""
+
+    target: Any = None
+    time: Any = None
+    qid: Any = None
+    weight: Any = None
+    id: Any = None
+    drop: Any = None
+    only: Any = None
+
+    def list_given(self) -> dict[str, Any]:
+        """The roles that the user gave a column."""
+        given = {role: c for role, c in vars(self).items() if c is not None and c is not False}
+        return {r: c for r, c in given.items() if isinstance(c, (str, bytes)) or c not in ((), [])}
+
+    def taken(self) -> set[str]:
+        """The columns that are no features."""
+        single = {getattr(self, role) for role in SINGLE_ROLES} - {None}
+        return single | {*self.id, *self.drop}
+
+    def complete(self, like: Reading, names: list[str]) -> Roles:
+        """With the roles of training data, where this file has their columns and the user gave
+        none."""
+        found: dict[str, Any] = {}
+        given = self._list_columns(names)
+        for role in SINGLE_ROLES:
+            name = getattr(like, role)
+            if getattr(self, role) is None:
+                usable = name in names and name not in given
+                found[role] = name if usable else (False if role == "target" else None)
+        for role in ("id", "drop", "only"):
+            if role not in self.list_given():
+                found[role] = tuple(n for n in getattr(like, role) if n in names and n not in given)
+        return replace(self, **found)
+
+    def _list_columns(self, names: list[str]) -> set[str]:
+        listed = [c for choice in self.list_given().values() for c in _as_list(choice)]
+        return {str(names[c]) if isinstance(c, int) and c < len(names) else str(c) for c in listed}
+
+    def resolve(self, names: list[str], content: Content, declared: tuple[str, ...] = ()) -> Roles:
+        """Replace positions by names, and find the target if none was given."""
+        found: dict[str, str] = {}
+        several: dict[str, tuple[str, ...]] = {"id": (), "drop": (), "only": ()}
+        for role, choice in self.list_given().items():
+            chosen = [find_column(one, role, names, content) for one in _as_list(choice)]
+            if role in several:
+                several[role] = tuple(dict.fromkeys(chosen))
+            for name in chosen if role != "only" else ():
+                other = found.setdefault(name, role)
+                if other != role:
+                    raise content.error(f"column {name!r} cannot be both {other} and {role}.")
+        both = [name for name in several["only"] if name in several["drop"]]
+        if both:
+            raise content.error(f"column {both[0]!r} cannot be both only and drop.")
+        others = [name for name in names if name not in found]
+        single = {role: name for name, role in found.items() if role in SINGLE_ROLES}
+        if self.target is None and (likely := _guess_target(others, len(names), declared, content)):
+            single["target"] = likely
+        return replace(Roles(), **single, **several)
+
+
+def _as_list(choice: Any) -> list[Any]:
+    return list(choice) if isinstance(choice, (list, tuple)) else [choice]
+
+
+def _guess_target(
+    names: list[str], n_columns: int, declared: tuple[str, ...], content: Content
+) -> str | None:
+    if len(declared) > 1:
+        raise content.error(
+            f"declares {len(declared)} outputs ({', '.join(declared[:_LISTED])}). Choose one "
+            "with target=."
+        )
+    if declared:
+        return declared[0] if declared[0] in names else None
+    likely = [name for known in TARGET_NAMES for name in names if name.lower() == known]
+    last = names[-1] if names and n_columns > 1 else None
+    return likely[0] if likely else last
+
+
+def find_column(choice: Any, role: str, names: list[str], content: Content) -> str:
+    """The name of the column that a user chose."""
+    if isinstance(choice, str) and choice in names:
+        return choice
+    try:
+        place = None if isinstance(choice, bool) else int(choice)
+    except (TypeError, ValueError):
+        place = None
+    if place is None:
+        same = [name for name in names if name.lower() == str(choice).lower()]
+        hint = f" Did you mean {same[0]!r}?" if same else suggest(str(choice), names)
+        listed = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
+        raise content.error(
+            f"there is no column {choice!r} ({role}=).{hint} Columns are: {listed}."
+        )
+    if not -len(names) <= place < len(names):
+        raise content.error(
+            f"there is no column {place} ({role}=): positions are 0 to {len(names) - 1}, or −1 for "
+            "the last."
+        )
+    return names[place]
+
+
+# -- what is made of columns -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ReadColumns:
+    """Features as they are used, and how they came about."""
+
+    columns: dict[str, pa.ChunkedArray]
+    dates: dict[str, DateColumn]
+    numbers: dict[str, NumberFormat]
+    left_out: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def read_columns(
+    columns: dict[str, pa.ChunkedArray],
+    content: Content,
+    *,
+    like: Reading | None,
+    dates: bool,
+    numbers: NumberFormat | None,
+    keep: frozenset[str] | None,
+    is_declared: bool,
+) -> ReadColumns:
+    """Make features of columns: as in training (`like`), or by what is found in them.
+
+    `numbers` is the format that a user gave. Columns in `keep` stay though they name rows; None
+    keeps all. A file that declares its columns (`is_declared`) says itself what numbers are."""
+    if like is not None:
+        return _read_like(columns, content, like)
+    notes: list[str] = []
+    found_numbers = {} if is_declared else _find_numbers(columns, numbers, content, notes)
+    made: dict[str, pa.ChunkedArray] = {}
+    found_dates: dict[str, DateColumn] = {}
+    taken = set(columns)
+    for name, column in columns.items():
+        if name in found_numbers:
+            made[name] = found_numbers[name].read(column)
+            continue
+        found = find_dates(column) if dates else None
+        if isinstance(found, str):
+            warn_user(f"{content.source}: column {name!r}: {found}.", UserWarning)
+        if found is None or isinstance(found, str):
+            made[name] = column
+            continue
+        form, moments = found
+        found_dates[name], parts = expand_dates(moments, form, name, taken)
+        taken |= set(parts)
+        made.update(parts)
+        notes.append(
+            f"Column {name!r} holds dates or times: it is used as {', '.join(map(repr, parts))}."
+        )
+    left_out: tuple[str, ...] = ()
+    if keep is not None:
+        suspects = {n: c for n, c in made.items() if n not in keep and _may_name_rows(n, c)}
+        rest = next(({n: c} for n, c in made.items() if n not in suspects), {})
+        own = find_row_names(pa.table({**suspects, **rest})) if suspects else []
+        left_out = tuple(name for name in own if name in suspects)
+        if left_out:
+            how = "use keep_row_names=True (--keep-row-names)"
+            warn_user(say_left_out(left_out, how), UserWarning)
+    kept = {name: column for name, column in made.items() if name not in left_out}
+    return ReadColumns(kept, found_dates, found_numbers, left_out, tuple(notes))
+
+
+def _may_name_rows(name: str, column: pa.ChunkedArray) -> bool:
+    """Whether a look at some rows leaves it possible that a column names them."""
+    if len(column) < FEWEST_ROWS:
+        return False
+    if not types.is_string(column.type):
+        return types.is_integer(column.type) and is_name_of_ids(name)
+    step = len(column) // _SAMPLE
+    sample = column if step < 2 else column.take(pa.array(range(0, len(column), step)))
+    return bool(pc.count_distinct(sample).as_py() > 0.8 * OWN_VALUES * len(sample))
+
+
+def _find_numbers(
+    columns: dict[str, pa.ChunkedArray],
+    given: NumberFormat | None,
+    content: Content,
+    notes: list[str],
+) -> dict[str, NumberFormat]:
+    found: dict[str, FoundFormat] = {}
+    for name, column in columns.items():
+        if types.is_string(column.type) and (one := find_format(column, given)) is not None:
+            found[name] = one
+    sure = {one.format.decimal for one in found.values() if not one.is_ambiguous}
+    chosen: dict[str, NumberFormat] = {}
+    for name, one in found.items():
+        form = one.format
+        if one.is_ambiguous and len(sure) == 1:
+            form = NumberFormat(sure.pop(), "", form.unit)
+            sure = {form.decimal}
+        elif one.is_ambiguous and given is None:
+            number = form.read(pa.chunked_array([pa.array([one.example])]))[0].as_py()
+            warn_user(
+                f"{content.source}: column {name!r} is ambiguous: {one.example!r} is read as "
+                f"{number:g}. If it is not, say decimal= or thousands= (--decimal, --thousands).",
+                UserWarning,
+            )
+        chosen[name] = form
+        notes.append(f"Column {name!r} is read as numbers, written like {one.example!r}.")
+    return chosen
+
+
+def _read_like(columns: dict[str, pa.ChunkedArray], content: Content, like: Reading) -> ReadColumns:
+    """Columns as they were read in training; those that are not there are for others to miss."""
+    made: dict[str, pa.ChunkedArray] = {}
+    for name, column in columns.items():
+        if name in like.drop:
+            continue
+        if name in like.dates:
+            known = like.dates[name]
+            moments = _read_dates(column, name, content, known.form)
+            for part, title in known.parts.items():
+                values = compute_part(moments, known.form, known.start, part)
+                if values is not None:
+                    made[title] = values
+        elif name in like.numbers and types.is_string(column.type):
+            made[name] = _read_numbers(column, name, content, like.numbers[name])
+        else:
+            made[name] = column
+    return ReadColumns(made, like.dates, like.numbers, (), ())
+
+
+def _read_dates(column: pa.ChunkedArray, name: str, content: Content, form: str) -> pa.ChunkedArray:
+    if column.null_count == len(column):
+        return pa.chunked_array([pa.nulls(len(column), pa.timestamp("us"))])
+    moments = read_moments(column, form)
+    if moments is None:
+        found = find_dates(column)
+        moments = found[1] if isinstance(found, tuple) and found[0] != "times" else None
+    if moments is None:
+        row = find_bad_date(column, form)
+        raise content.error(
+            f"row {row}, column {name!r}, holds {str(column[row].as_py())[:40]!r}, which is not a "
+            "date as the training rows have them. Correct it, or leave it empty."
+        )
+    return moments
+
+
+def _read_numbers(
+    column: pa.ChunkedArray, name: str, content: Content, form: NumberFormat
+) -> pa.ChunkedArray:
+    if column.null_count == len(column):
+        return column
+    fits = pc.fill_null(form.fits(column), True)
+    if not pc.all(fits).as_py():
+        row = fits.index(False).as_py()
+        raise content.error(
+            f"row {row}, column {name!r}, holds {str(column[row].as_py())[:40]!r}, which is not a "
+            f"number written like {form.describe()!r}, as in the training rows. Correct it, or "
+            "leave it empty."
+        )
+    return form.read(column)

@@ -1,0 +1,134 @@
+"""Tables as they are: names of rows, dates, chosen columns, and reading new files like old ones."""
+
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lindero.data import load
+from lindero.data.reading import Reading
+from lindero.errors import DataError
+from tests.data.files import columns_of, loaded
+
+
+def customers(n_rows=60, start=0):
+    """Names, numbers, dates and prices of customers."""
+    lines = ["customerID,name,joined,price,colour,class"]
+    for k in range(start, start + n_rows):
+        date = np.datetime64("2023-11-20") + 3 * k
+        lines.append(
+            f'{1000 + k},N{k},{date},"€ {k + 1}.{k % 10}00,50",{"rgb"[k % 3]},{"uv"[k % 2]}'
+        )
+    return "\n".join(lines) + "\n"
+
+
+def test_columns_that_name_rows_are_left_out_and_said(tmp_path):
+    with pytest.warns(UserWarning, match=r"Left out: 'customerID', 'name'.*--keep-row-names"):
+        data = loaded(tmp_path, customers())
+    assert data.left_out == ("customerID", "name")
+    assert "name" not in data.X.column_names
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kept = loaded(tmp_path, customers(), keep_row_names=True)
+        few = loaded(tmp_path, customers(20))
+        only = loaded(tmp_path, customers(), only=["name", "colour"])
+    assert {"customerID", "name"} <= {*kept.X.column_names} & {*few.X.column_names}
+    assert only.X.column_names == ["name", "colour"]
+
+
+def test_numbers_are_left_out_by_their_name_only(tmp_path):
+    rows = "".join(f"{k},{k},{k % 3},{k % 2}\n" for k in range(60))
+    with pytest.warns(UserWarning, match="Left out: 'row_id',"):
+        data = loaded(tmp_path, "row_id,paid,n,class\n" + rows)
+    assert data.X.column_names == ["paid", "n"]
+
+
+def test_long_text_stays(tmp_path):
+    rows = "".join(f"word{k} and some more words,{k % 3},{k % 2}\n" for k in range(60))
+    assert "text" in loaded(tmp_path, "text,n,class\n" + rows).X.column_names
+
+
+def test_dates_become_features_that_vary(tmp_path):
+    data = loaded(tmp_path, "day,a,class\n2024-05-01,1,u\n?,2,v\n2024-05-31,3,u\n")
+    assert columns_of(data) == {
+        "day weekday": ["Wednesday", None, "Friday"],
+        "day days": [0.0, None, 30.0],
+        "a": [1, 2, 3],
+    }
+    assert "'day' holds dates" in data.notes[0]
+    years = loaded(tmp_path, "day,class\n2023-05-01 12:30:00,u\n2024-06-03 18:00:00,v\n")
+    assert list(columns_of(years)) == ["day year", "day month", "day hour", "day days"]
+    assert columns_of(years)["day hour"] == [12.5, 18.0]
+    assert columns_of(years)["day month"] == ["May", "June"]
+    times = loaded(tmp_path, "at,class\n10:30,u\n7:15:00,v\n")
+    assert columns_of(times) == {"at hour": [10.5, 7.25]}
+
+
+def test_dates_in_other_ways_of_writing(tmp_path):
+    german = loaded(tmp_path, "day,class\n01.05.2024,u\n02.05.2024,v\n")
+    assert columns_of(german)["day days"] == [0.0, 1.0]
+    told = loaded(tmp_path, "day,class\n05/01/2024,u\n05/31/2024,v\n")
+    assert columns_of(told)["day days"] == [0.0, 30.0]
+    with pytest.warns(UserWarning, match="day and month cannot be told apart"):
+        text = loaded(tmp_path, "day,class\n05/01/2024,u\n06/01/2024,v\n")
+    assert text.kinds == {"day": "category"}
+
+
+def test_dates_of_parquet(tmp_path):
+    moments = np.array(["2024-01-05T10:00", "2024-01-06T10:00"], "M8[us]")
+    pq.write_table(pa.table({"t": moments, "y": ["u", "v"]}), tmp_path / "t")
+    data = load(tmp_path / "t")
+    assert columns_of(data)["t weekday"] == ["Friday", "Saturday"]
+
+
+def test_several_ids_and_dropped_columns(tmp_path):
+    text = "a,b,c,d,class\n1,x,3,4,u\n2,y,5,6,v\n"
+    data = loaded(tmp_path, text, id=["a", "b"], drop=2)
+    assert data.X.column_names == ["d"]
+    assert data.ids.tolist() == [["1", "x"], ["2", "y"]]
+    assert data.rows([1]).ids.tolist() == [["2", "y"]]
+    assert loaded(tmp_path, text, only=["d", "c"]).X.column_names == ["c", "d"]
+    with pytest.raises(DataError, match="column 'a' cannot be both id and drop"):
+        loaded(tmp_path, text, id="a", drop="a")
+    with pytest.raises(DataError, match="column 'a' cannot be both only and drop"):
+        loaded(tmp_path, text, only="a", drop="a")
+    with pytest.raises(DataError, match=r"no column 'e' \(drop=\)"):
+        loaded(tmp_path, text, drop=["c", "e"])
+
+
+@pytest.mark.filterwarnings("ignore:.*Left out")
+def test_new_rows_are_read_like_training_rows(tmp_path):
+    train = loaded(tmp_path, customers())
+    text = 'customerID,name,joined,price,colour\n7,N1,2024-02-29,"1.883",r\n'
+    for like in (train, train.reading, Reading.from_dict(train.reading.to_dict())):
+        new = loaded(tmp_path, text, like=like)
+        assert new.y is None
+        assert new.X.column_names == train.X.column_names
+        assert columns_of(new)["price"] == [1883]
+        assert columns_of(new)["joined days"] == [101.0]
+        assert columns_of(new)["joined year"] == [2024]
+    labelled = loaded(tmp_path, customers(3, 7), like=train)
+    assert labelled.y.tolist() == ["v", "u", "v"]
+
+
+@pytest.mark.filterwarnings("ignore:.*Left out")
+def test_what_cannot_be_read_like_training_rows_is_named(tmp_path):
+    train = loaded(tmp_path, customers())
+    head = "customerID,name,joined,price,colour\n"
+    with pytest.raises(DataError, match="row 1, column 'joined', holds 'soon'"):
+        loaded(tmp_path, head + "1,a,2024-01-01,3,r\n1,a,soon,3,r\n", like=train)
+    with pytest.raises(DataError, match=r"row 0, column 'price', holds 'free'.*'1.234,5 €'"):
+        loaded(tmp_path, head + "1,a,2024-01-01,free,r\n", like=train)
+    with pytest.raises(TypeError, match="like must be a Dataset"):
+        loaded(tmp_path, head + "1,a,2024-01-01,3,r\n", like=3)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [None, 3, {"dates": 3}, {"dates": {"a": {"form": "x", "start": "", "parts": {}}}},
+     {"numbers": {"a": {"decimal": "x"}}}, {"target": 3}, {"dates": {"a": {"form": "iso"}}}],
+)  # fmt: skip
+def test_damaged_readings_are_none(given):
+    assert Reading.from_dict(given) is None
