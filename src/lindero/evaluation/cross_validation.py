@@ -14,7 +14,7 @@ from lindero.evaluation.build import fit_machine, make_machine, require_target, 
 from lindero.evaluation.folds import Split, make_splits
 from lindero.evaluation.measures import (
     average_folds,
-    choose_measure,
+    choose_machine_measure,
     measure_machine,
     measure_spread,
 )
@@ -149,7 +149,9 @@ def cross_validate(
             f"{found.name} finds groups without a target, so no fold says how good they are."
         )
     model = make_machine(found, params, random_state=random_state)
-    result = CrossValidation(found.name, dict(params or {}), choose_measure(found, model), {}, [])
+    result = CrossValidation(
+        found.name, dict(params or {}), choose_machine_measure(found, model), {}, []
+    )
     try:
         for done, (train, test) in enumerate(splits, start=1):
             seen, unseen = rows.take(train), rows.take(test)

@@ -24,9 +24,9 @@ from lindero.evaluation.cross_validation import FitsDone, prepare_folds
 from lindero.evaluation.encoder import TableEncoder
 from lindero.evaluation.folds import Split
 from lindero.evaluation.measures import (
-    LESS_IS_BETTER,
+    MEASURES,
     average_folds,
-    choose_measure,
+    choose_machine_measure,
     measure_machine,
     measure_spread,
     require_one_cost,
@@ -230,7 +230,7 @@ def tune(
     searched = _choose_grid(found, given, grid)
     require_one_cost(found, given, searched)
     first = {name: values[0] for name, values in searched.items() if values}
-    measure = choose_measure(found, make_machine(found, {**given, **first}))
+    measure = choose_machine_measure(found, make_machine(found, {**given, **first}))
 
     def fit(point: dict[str, Any], part: EvaluationRows) -> Any:
         return fit_machine(make_machine(found, {**given, **point}), part.X, **part.roles())
@@ -259,7 +259,7 @@ def _sum_up(
     machine: MachineSpec, given: Mapping[str, Any], measure: str, trials: list[Trial]
 ) -> Tuning:
     """The result of some trials, without a model."""
-    ordered = rank_trials(trials, less_is_better=measure in LESS_IS_BETTER)
+    ordered = rank_trials(trials, less_is_better=not MEASURES[measure].greater_is_better)
     best = ordered[0]
     if best.failure is not None:
         raise ValueError(f"No point of the grid could be fitted. The first error: {best.failure}")
