@@ -5,6 +5,14 @@ Nothing here sees a test row: parameters are chosen by inner folds (forward chai
 times) of at most `tuning_rows` of the training rows. Scales and categories of columns are learned
 from the training rows, and the machine is fitted to all of them with the chosen parameters.
 
+Most points of a grid are far from the best, and a few rows show it. So points are tried by
+successive halving [1]_: all of them on one fold, with few rows, the better half of them on the next
+one, with twice as many, until one is left or folds are used up. C and gamma, which `SVCCV` and
+`SVRCV` search together, are searched on a part of the rows first, and then around the best point.
+
+.. [1] Jamieson, K., Talwalkar, A.: Non-stochastic best arm identification and hyperparameter
+   optimization. AISTATS 2016.
+
 Support vector machines have no probabilities. Decision values of training rows are taken from
 machines that were fitted without them (the inner folds), and a curve from those values to
 probabilities is fitted: a sigmoid for two classes (Platt); for more one temperature, which leaves
@@ -16,14 +24,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
+from threadpoolctl import threadpool_limits
 
 from lindero.evaluation.build import (
     MACHINE_STEP,
@@ -42,14 +52,29 @@ from lindero.evaluation.folds import (
     sample_rows,
     take_rows,
 )
-from lindero.evaluation.measures import choose_least_cost, code_labels, score_classes
-from lindero.evaluation.registry import MachineSpec, Strategy
+from lindero.evaluation.measures import (
+    choose_least_cost,
+    code_labels,
+    find_measure,
+    score,
+    score_classes,
+)
+from lindero.evaluation.registry import MachineSpec, Strategy, identify_machine
 from lindero.evaluation.rows import EvaluationRows
-from lindero.evaluation.search import rank_trials, search_kernel, try_points
+from lindero.evaluation.search import search_kernel
 from lindero.runtime.arrays import Array
 
 #: Error of solutions of regressions, in standard deviations of the target.
 _TOLERANCE = 1e-3
+
+#: Training rows that points of a grid are tried on first; then twice as many.
+_FIRST_ROWS = 500
+
+#: Grids of C and gamma of more points than this are searched on a part of the rows first.
+_FEW_POINTS = 9
+
+#: Guests use several threads from this many rows on.
+_MANY_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -61,6 +86,10 @@ class ComparisonPlan:
     inner_folds: int
     tuning_rows: int
     random_state: int
+    #: What machines are ranked by.
+    measure: str = "error"
+    #: Whether parameters are chosen at all; a first answer takes those that are usual.
+    tunes: bool = True
 
     def sample(self, rows: EvaluationRows) -> tuple[EvaluationRows, list[Split]]:
         """Rows to choose parameters by, and their folds."""
@@ -114,6 +143,7 @@ def train_machine(
         Strategy.KERNEL: _train_kernel_machine,
         Strategy.COSTS: _train_with_costs,
         Strategy.COUPLING: _train_adaptive,
+        Strategy.GIVEN: _train_given,
     }
     return train[machine.strategy](machine, rows, plan)
 
@@ -127,17 +157,19 @@ def _train_by_grid(
 
     def fit(point: dict[str, Any], part: EvaluationRows) -> Any:
         model = make_machine(machine, point, random_state=plan.random_state)
-        return fit_machine(model, part.X, **part.roles())
+        with _keep_threads_few(machine, part):
+            return fit_machine(model, part.X, **part.roles())
 
     def judge(model: Any, part: EvaluationRows) -> float:
         answers, probabilities = TrainedMachine(model, {}).answer(part.X, part.times, plan)
         if plan.classes is None:
             return float(np.mean((answers - part.y) ** 2))
         truth = code_labels(part.y, plan.classes)
-        scores = score_classes(truth, answers, probabilities, None, part.weights)
-        return scores["error" if probabilities is None else "log_loss"]
+        by = "error" if probabilities is None else "log_loss"
+        return score(by, truth, answers, probabilities, None, part.weights)
 
-    point = _choose_point(machine.inner_grid or machine.grid, fit, judge, sample, splits)
+    grid = machine.inner_grid or machine.grid
+    point = _choose_point(grid, fit, judge, sample, splits, plan) if grid else {}
     model = fit(point, rows)
     curve = None
     if plan.classes is not None and not hasattr(model, "predict_proba"):
@@ -159,12 +191,15 @@ def _train_kernel_machine(
     if plan.classes is None:
         unit = _find_unit(rows.y)
         chosen = {"epsilon": grid["epsilon"][0] * unit, "tol": _TOLERANCE * unit, **chosen}
-    if splits:  # else rows are too few, and the defaults have to do
-        search = search_kernel(
-            machine.class_name, sample.X, sample.y, sample.weights, splits,
-            Cs=[unit * C for C in grid["C"]], gammas=_scale_gammas(sample.X, grid), fixed=chosen,
-        )  # fmt: skip
-        chosen = {**chosen, **search.best_params_}
+        if not (splits and plan.tunes):
+            chosen["C"] = unit
+    if splits and plan.tunes:  # else rows are too few, and the defaults have to do
+        scored = {} if plan.classes is None else _choose_scoring(plan)
+        gammas, Cs = _scale_gammas(sample.X, grid), [unit * C for C in grid["C"]]
+        chosen = _search_coarse_to_fine(
+            machine, sample, splits, plan, Cs=Cs, gammas=gammas, fixed={**chosen, **scored}
+        )
+        chosen = {name: value for name, value in chosen.items() if name not in scored}
     kind = machine.load()
 
     def fit(part: EvaluationRows) -> Any:
@@ -207,7 +242,7 @@ def _train_with_costs(
         truth, answers = code_labels(part.y, classes), code_labels(model.predict(part.X), classes)
         return score_classes(truth, answers, None, matrix, part.weights)["cost"]
 
-    point = _choose_point(grid, fit, judge, sample, splits)
+    point = _choose_point(grid, fit, judge, sample, splits, plan)
     model = _make_pipeline(encoder, fit(point, numbers))
     curve = _fit_curve(partial(fit, point), sample, splits, rows.y)
     return TrainedMachine(model, set_params(point), curve, knows_costs=True)
@@ -233,24 +268,127 @@ def _train_adaptive(
     return TrainedMachine(_make_pipeline(encoder, model), chosen, curve)
 
 
+def _train_given(
+    machine: MachineSpec, rows: EvaluationRows, plan: ComparisonPlan
+) -> TrainedMachine:
+    """An estimator that the user gave, with the parameters it has. Numbers from a `TableEncoder`
+    are put before it, unless it takes tables, or is a pipeline, which is taken to know its way."""
+    known = identify_machine(machine.estimator)
+    takes_tables = hasattr(machine.estimator, "steps") or (known is not None and known.takes_tables)
+
+    def fit(part: EvaluationRows) -> Any:
+        model = clone(machine.estimator)
+        if not takes_tables:
+            model = _make_pipeline(TableEncoder(), model)
+        return fit_machine(model, part.X, **part.roles())
+
+    model, curve = fit(rows), None
+    if plan.classes is not None and not hasattr(model, "predict_proba"):
+        curve = _fit_curve(fit, *plan.sample(rows), rows.y)
+    return TrainedMachine(model, {}, curve)
+
+
+# -- choosing parameters --------------------------------------------------------------------------
+
+
 def _choose_point(
     grid: Any,
     fit: Callable[[dict[str, Any], EvaluationRows], Any],
     judge: Callable[[Any, EvaluationRows], float],
     sample: EvaluationRows,
     splits: Sequence[Split],
+    plan: ComparisonPlan,
 ) -> dict[str, Any]:
-    """The point of least mean score over the folds, of equals the first; nothing, which is the
-    defaults of the machine, where rows are too few for folds."""
+    """The best point by successive halving over the folds, of equals the first; nothing, which is
+    the defaults of the machine, where rows are too few for folds."""
     points: list[dict[str, Any]] = list(ParameterGrid(grid))
-    if not splits:
+    if not splits or not plan.tunes:
         return {}
     if len(points) == 1:
         return points[0]
-    best = rank_trials(try_points(points, fit, judge, sample, splits))[0]
-    if best.failure is not None:
-        raise ValueError(best.failure)
-    return best.params
+    left, totals, counted = list(range(len(points))), np.zeros(len(points)), 0
+    failures: dict[int, str] = {}
+    for rung, (train, test) in enumerate(splits):
+        some = train
+        if rung < len(splits) - 1:
+            few = _FIRST_ROWS * 2**rung
+            places = sample_rows(sample.y[train], few, plan.classes is not None, plan.random_state)
+            some = train[places]
+        part, tested = sample.take(some), sample.take(test)
+        for number in left:
+            try:
+                with warnings.catch_warnings():
+                    # The score says what a point is worth; only the chosen one warns of itself.
+                    warnings.simplefilter("ignore", UserWarning)
+                    found = judge(fit(points[number], part), tested)
+            except (ValueError, TypeError) as error:
+                failures[number], found = str(error).split("\n")[0], np.nan
+            totals[number] += len(some) * (np.inf if np.isnan(found) else found)
+        counted += len(some)
+        order = sorted(left, key=lambda number: (totals[number], number))
+        left = sorted(order[: max(1, (len(left) + 1) // 2)])
+        if len(left) == 1:
+            break
+    best = min(left, key=lambda number: (totals[number], number))
+    if best in failures:
+        raise ValueError(failures[best])
+    return points[best]
+
+
+def _search_coarse_to_fine(
+    machine: MachineSpec,
+    sample: EvaluationRows,
+    splits: Sequence[Split],
+    plan: ComparisonPlan,
+    *,
+    Cs: list[float],
+    gammas: list[float] | None,
+    fixed: dict[str, Any],
+) -> dict[str, Any]:
+    """C and gamma of `SVCCV` or `SVRCV`: all of the grid with a part of the training rows of each
+    fold, and then the points around the best with all of them."""
+
+    def search(folds: Sequence[Split], Cs: list[float], gammas: list[float] | None) -> Any:
+        return search_kernel(
+            machine.class_name, sample.X, sample.y, sample.weights, folds, Cs=Cs, gammas=gammas,
+            fixed=fixed,
+        )  # fmt: skip
+
+    n_points = len(Cs) * (1 if gammas is None else len(gammas))
+    if n_points > _FEW_POINTS and min(len(train) for train, _ in splits) > 1.5 * _FIRST_ROWS:
+        few = [
+            (train[sample_rows(sample.y[train], _FIRST_ROWS, plan.classes is not None, 0)], test)
+            for train, test in splits
+        ]
+        best = search(few, Cs, gammas).best_params_
+        Cs = _find_neighbours(Cs, best["C"])
+        gammas = None if gammas is None else _find_neighbours(gammas, best["gamma"])
+    return {**fixed, **search(splits, Cs, gammas).best_params_}
+
+
+def _find_neighbours(values: list[float], best: float) -> list[float]:
+    """A value of a list, and those before and after it."""
+    place = int(np.argmin(np.abs(np.log(np.asarray(values) / best))))
+    return values[max(0, place - 1) : place + 2]
+
+
+def _choose_scoring(plan: ComparisonPlan) -> dict[str, Any]:
+    """What C and gamma of a classifier are chosen by: its answers; or, where machines are ranked by
+    probabilities, how its decision values order the rows of two classes."""
+    assert plan.classes is not None
+    if plan.measure in ("error", "accuracy", "cost"):
+        return {}
+    if len(plan.classes) == 2:
+        return {"scoring": "roc_auc"}
+    return {"scoring": "balanced_accuracy"} if find_measure(plan.measure).needs == "labels" else {}
+
+
+def _keep_threads_few(machine: MachineSpec, part: EvaluationRows) -> Any:
+    """One thread for guests on small tables: to bring several together takes longer than the work,
+    and much longer where other processes want the cores."""
+    if not machine.is_guest or len(part.y) > _MANY_ROWS:
+        return nullcontext()
+    return threadpool_limits(1, user_api="openmp")
 
 
 def _encode_rows(rows: EvaluationRows) -> tuple[TableEncoder, EvaluationRows]:

@@ -9,7 +9,9 @@ its own, which is killed when its time is over, and replaced by a fresh one for 
 
 Workers are started once and import the package once; what all work shares is written to a file
 which each of them reads. Time in which loops are compiled, which happens once on a machine, is not
-counted as time of the work. Ctrl-C is for this process only. A worker whose parent is gone ends.
+counted as time of the work, and where the system says how much of the processor a worker has had,
+one that had to wait for others gets up to four times as long. Ctrl-C is for this process only. A
+worker whose parent is gone ends.
 
 `Inline` is a pool of no processes at all: it works here, one piece after the other, and nothing is
 stopped. It is for tables so small that starting a process takes longer than all of the work.
@@ -39,6 +41,9 @@ _BYTES_OF_WORKER = 500 * 2**20
 
 #: Copies of the data that a worker may hold at a time: encoded, split, inside a machine.
 _COPIES = 6
+
+#: Times its share that work may take by the clock where others keep it from the processor.
+_PATIENCE = 4.0
 
 
 @dataclass(frozen=True)
@@ -193,11 +198,13 @@ class _Worker:
         self._is_ready = False  # the process has begun to work, after all imports
         self._begun = 0.0
         self._compiled = 0.0
+        self._worked = 0.0  # seconds of the processor before the work
         self._seconds: float | None = None
 
     def begin(self, key: Any, work: Any, argument: Any, seconds: float | None) -> None:
         self.key, self._seconds = key, seconds
         self._begun, self._compiled, self.compiling_since = time.perf_counter(), 0.0, None
+        self._worked = _read_processor_time(self._process.pid) or 0.0
         with suppress(OSError):  # a process that is gone is noticed in `hear`
             self.connection.send_bytes(_import_cloudpickle().dumps((work, argument)))
 
@@ -209,7 +216,14 @@ class _Worker:
     def time_left(self, now: float) -> float:
         if self._seconds is None or self.compiling_since is not None or not self._is_ready:
             return float("inf")
-        return self._seconds - self.spent(now)
+        spent = self.spent(now)
+        if spent < self._seconds:
+            return self._seconds - spent
+        # Where others kept it from the processor, it has not had its share yet.
+        worked = _read_processor_time(self._process.pid)
+        if worked is None or worked - self._worked >= 0.5 * self._seconds:
+            return 0.0
+        return min(1.0, _PATIENCE * self._seconds - spent)
 
     def hear(self) -> Outcome | None:
         """The next word of the process: an outcome, or None for news of how it goes."""
@@ -220,6 +234,7 @@ class _Worker:
         now = time.perf_counter()
         if word == "ready":
             self._is_ready, self._begun = True, now
+            self._worked = _read_processor_time(self._process.pid) or 0.0
         elif word == "compiling":
             self.compiling_since = now
         elif word == "compiled" and self.compiling_since is not None:
@@ -240,8 +255,11 @@ class _Worker:
     def end(self, *, stopped: bool = False, lost: bool = False) -> Outcome:
         outcome = Outcome(self.key, self.spent(time.perf_counter()), stopped=stopped, lost=lost)
         self.key, self.is_gone, self.compiling_since = None, True, None
-        with suppress(OSError, ValueError, AttributeError):
-            self._process.kill()
+        with suppress(OSError, ValueError):
+            if hasattr(signal, "SIGKILL") and self._process.pid:
+                os.kill(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.terminate()
             self._process.join(5.0)
         with suppress(OSError):
             self.connection.close()
@@ -256,7 +274,10 @@ def serve(connection: Connection, shared: str, parent: int) -> None:
 
     def say(word: str, value: Any = None) -> None:
         with speaking:
-            connection.send((word, value))
+            try:
+                connection.send((word, value))
+            except OSError:  # nobody listens any more
+                os._exit(1)
 
     with open(shared, "rb") as file:
         known = pickle.load(file)  # noqa: S301  (written by the process that started this one)
@@ -282,6 +303,14 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(1.0)
     os._exit(1)
+
+
+def _read_processor_time(pid: int | None) -> float | None:
+    """Seconds of the processor that a process has had; None where the system does not say."""
+    with suppress(OSError, ValueError, IndexError, AttributeError):
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return None
 
 
 def count_workers(n_bytes: int) -> int:
