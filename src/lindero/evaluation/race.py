@@ -8,8 +8,8 @@ With a time budget a comparison is a race by successive halving:
 1. First answers: every machine with its usual parameters on a few rows. Slow ones are stopped.
 2. The first fold, all of its rows: the fastest machines first. A machine may take an equal share of
    the time that is left to those which wait, and is stopped after it.
-3. Further folds. Where time does not suffice for all machines, the slowest of the worse half is
-   dropped, until it does.
+3. Further folds. Where time does not suffice for three folds of all machines, the slowest of the
+   worse half is dropped, until it does. More folds are done as long as there is time.
 
 A machine that drops out says why. Where time is over before anyone has done a fold, first answers
 are all there is, and the result says so.
@@ -47,6 +47,9 @@ _PLANNED = 0.85
 
 #: Of a time budget, what first answers may take in all, and the first fold of a single machine.
 _FOR_FIRST, _FOR_ONE = 0.25, 0.3
+
+#: Folds of all machines that are worth dropping a machine for.
+_FEWEST_FOLDS = 3
 
 #: Seconds that any fit may take, unless time is over.
 _LEAST = 4.0
@@ -305,7 +308,7 @@ class Race:
         self._settled = fold
         self._drop_hopeless()
         if self._budget is not None:
-            self._drop_slow(len(self._board.splits) - fold)
+            self._drop_slow(max(1, min(_FEWEST_FOLDS, len(self._board.splits)) - fold))
         return True
 
     def _drop_hopeless(self) -> None:

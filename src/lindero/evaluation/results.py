@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from lindero.evaluation.registry import REGRESSION
+from lindero.evaluation.measures import find_measure
+from lindero.evaluation.registry import BASELINE, REGRESSION
 from lindero.evaluation.significance import PairedTest, compare_with_best, estimate_error
 from lindero.runtime.arrays import Array, make_plain
 
@@ -274,6 +275,8 @@ class Comparison:
             for machine in self._equals
             if machine is self.best or self.against_best[machine.name].difference <= reach
         ]
+        # The baseline, which looks at no column, is what others are held against.
+        near = [machine for machine in near if machine.machine != BASELINE] or near
         return min(near, key=lambda machine: (machine.simplicity, machine.seconds))
 
     def recommendation(self) -> str:
@@ -327,6 +330,10 @@ class Comparison:
         }
 
 
+def _name_measure(measure: str) -> str:
+    return _WORDS.get(measure, find_measure(measure).title)
+
+
 def write_score(measure: str, value: float) -> str:
     """A score as people read it: errors in per cent, others with three figures."""
     if math.isnan(value):
@@ -350,7 +357,7 @@ def write_mean(machine: MachineResult, measure: str) -> str:
 
 
 def _explain_choice(comparison: Comparison, best: MachineResult, taken: MachineResult) -> str:
-    measure, word = comparison.measure, _WORDS[comparison.measure]
+    measure, word = comparison.measure, _name_measure(comparison.measure)
     own = write_mean(taken, measure)
     if taken is best:
         lead = f"Take {taken.name}: its {word}, {own}, is the lowest"
@@ -392,7 +399,7 @@ def _list_cautions(comparison: Comparison, best: MachineResult) -> list[str]:
         reach = stats.t.ppf(0.975, n_folds - 1) * comparison.standard_error
         words.append(
             f"Caution: with {comparison.n_rows} rows the best machine's own "
-            f"{_WORDS[measure]} is known to about ± {write_score(measure, float(reach))} only; "
+            f"{_name_measure(measure)} is known to about ± {write_score(measure, float(reach))} only; "
             "more rows may change the order."
         )
     elif comparison.n_rows < FEW_ROWS:
