@@ -73,6 +73,9 @@ _FIRST_ROWS = 500
 #: Grids of C and gamma of more points than this are searched on a part of the rows first.
 _FEW_POINTS = 9
 
+#: The score of decision values by the order in which they put rows of two classes.
+_ORDER = "roc_auc"
+
 #: Guests use several threads from this many rows on.
 _MANY_ROWS = 10_000
 
@@ -118,6 +121,9 @@ class TrainedMachine:
         probabilities = self._find_probabilities(X, times, plan.classes)
         if plan.costs is not None and probabilities is not None and not self.knows_costs:
             return choose_least_cost(probabilities, plan.costs), probabilities
+        if "class_weight" in self.parameters and probabilities is not None:
+            # Its own answers are those of classes as frequent as each other.
+            return np.argmax(probabilities, axis=1), probabilities
         return code_labels(predict_rows(self.model, X, times=times), plan.classes), probabilities
 
     def _find_probabilities(self, X: Any, times: Array | None, classes: Array) -> Array | None:
@@ -196,10 +202,16 @@ def _train_kernel_machine(
     if splits and plan.tunes:  # else rows are too few, and the defaults have to do
         scored = {} if plan.classes is None else _choose_scoring(plan)
         gammas, Cs = _scale_gammas(sample.X, grid), [unit * C for C in grid["C"]]
-        chosen = _search_coarse_to_fine(
-            machine, sample, splits, plan, Cs=Cs, gammas=gammas, fixed={**chosen, **scored}
-        )
-        chosen = {name: value for name, value in chosen.items() if name not in scored}
+        # Few rows of a class hardly move a hinge loss: their weights may have to.
+        weights: list[dict[str, Any]] = [{}, {"class_weight": "balanced"}]
+        found = [
+            _search_coarse_to_fine(
+                machine, sample, splits, plan, Cs=Cs, gammas=gammas,
+                fixed={**chosen, **scored, **weight},
+            )
+            for weight in (weights if _ORDER in scored.values() else weights[:1])
+        ]  # fmt: skip
+        chosen = {**chosen, **max(found, key=lambda pair: pair[0])[1]}
     kind = machine.load()
 
     def fit(part: EvaluationRows) -> Any:
@@ -344,9 +356,9 @@ def _search_coarse_to_fine(
     Cs: list[float],
     gammas: list[float] | None,
     fixed: dict[str, Any],
-) -> dict[str, Any]:
-    """C and gamma of `SVCCV` or `SVRCV`: all of the grid with a part of the training rows of each
-    fold, and then the points around the best with all of them."""
+) -> tuple[float, dict[str, Any]]:
+    """The best score, and C and gamma, of `SVCCV` or `SVRCV`: all of the grid with a part of the
+    training rows of each fold, and then the points around the best with all of them."""
 
     def search(folds: Sequence[Split], Cs: list[float], gammas: list[float] | None) -> Any:
         return search_kernel(
@@ -360,10 +372,12 @@ def _search_coarse_to_fine(
             (train[sample_rows(sample.y[train], _FIRST_ROWS, plan.classes is not None, 0)], test)
             for train, test in splits
         ]
-        best = search(few, Cs, gammas).best_params_
-        Cs = _find_neighbours(Cs, best["C"])
-        gammas = None if gammas is None else _find_neighbours(gammas, best["gamma"])
-    return {**fixed, **search(splits, Cs, gammas).best_params_}
+        coarse = search(few, Cs, gammas).best_params_
+        Cs = _find_neighbours(Cs, coarse["C"])
+        gammas = None if gammas is None else _find_neighbours(gammas, coarse["gamma"])
+    best = search(splits, Cs, gammas)
+    weighed = {name: value for name, value in fixed.items() if name == "class_weight"}
+    return float(best.best_score_), {**weighed, **best.best_params_}
 
 
 def _find_neighbours(values: list[float], best: float) -> list[float]:
@@ -379,7 +393,7 @@ def _choose_scoring(plan: ComparisonPlan) -> dict[str, Any]:
     if plan.measure in ("error", "accuracy", "cost"):
         return {}
     if len(plan.classes) == 2:
-        return {"scoring": "roc_auc"}
+        return {"scoring": _ORDER}
     return {"scoring": "balanced_accuracy"} if find_measure(plan.measure).needs == "labels" else {}
 
 
