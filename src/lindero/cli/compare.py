@@ -21,6 +21,7 @@ _EXAMPLES = """\b
 Examples:
   lindero compare heart.csv --report heart.html
   lindero compare heart.csv --cost ill:healthy=20 --cost healthy:ill=1
+  lindero compare churn.csv --measure average-precision
   lindero compare prices.csv --time day --folds 8
   lindero compare heart.csv -m naive-bayes -m svc --json
   lindero compare sales.parquet --time-budget 600
@@ -60,13 +61,8 @@ _COST_EXAMPLE = "write --cost TRUE:PREDICTED=COST, for example --cost ill:health
     help="Compare scikit-learn's logistic or ridge regression, random forest and gradient boosting "
     "too, and a baseline that looks at no column.",
 )
-@click.option(
-    "--cost",
-    "costs",
-    metavar="TRUE:PREDICTED=COST",
-    multiple=True,
-    help="Cost of an error, such as ill:healthy=20. Can be repeated; other errors cost 1.",
-)
+@options.measure_option
+@options.cost_option
 @click.option(
     "--task",
     type=click.Choice(("classification", "regression")),
@@ -111,8 +107,8 @@ def command(
 
     All machines that suit the data are tuned and tested on the same folds, by nested
     cross-validation: parameters are chosen within the training rows. With times (--time), test rows
-    are always later than training rows. Ctrl-C ends the comparison and shows the results so far,
-    as SIGTERM does.
+    are always later than training rows. Machines are ranked by --measure, and the table shows it
+    first. Ctrl-C ends the comparison and shows the results so far, as SIGTERM does.
     """
     from lindero.cli.writing import require_writable
     from lindero.evaluation import compare
@@ -133,11 +129,11 @@ def command(
             random_state=seed,
             n_jobs=jobs,
             progress=progress,
-            **settings,  # baselines, task, folds, repeats, inner_folds, tuning_rows
+            **settings,  # baselines, measure, task, folds, repeats, inner_folds, tuning_rows
         )
     values = result.to_dict()
-    values["next"] = suggest_command(result, data)
-    values["next_own"] = suggest_own_command(result, data)
+    values["next"] = suggest_command(result, data, costs, seed)
+    values["next_own"] = suggest_own_command(result, data, costs, seed)
     if report is not None:
         write_report(result, report, command=shlex.join(["lindero", *sys.argv[1:]]))
         values["report"] = report
@@ -307,39 +303,60 @@ def format_result(comparison: Any, report: str | None) -> str:
     return "\n\n".join(parts)
 
 
-def suggest_command(comparison: Any, data: options.DataSource) -> str | None:
-    """The command that trains the recommended machine on all rows: lindero train; for a guest,
-    which model files do not hold, Python, which writes a file of joblib."""
+def suggest_command(
+    comparison: Any, data: options.DataSource, costs: Sequence[str] = (), seed: int = 0
+) -> str | None:
+    """The command that trains the recommended machine on all rows, with the columns, costs, measure
+    and parameters of the comparison: lindero train; for a guest, which model files do not hold,
+    Python, which writes a file of joblib."""
     machine = comparison.recommended
-    return None if machine is None else _write_command(comparison, machine, data)
+    return None if machine is None else _write_command(comparison, machine, data, costs, seed)
 
 
-def suggest_own_command(comparison: Any, data: options.DataSource) -> str | None:
+def suggest_own_command(
+    comparison: Any, data: options.DataSource, costs: Sequence[str] = (), seed: int = 0
+) -> str | None:
     """Where a guest is recommended, the command that trains the best machine of lindero's own."""
     from lindero.evaluation.registry import MACHINES
 
     if comparison.recommended is None or comparison.recommended.machine in MACHINES:
         return None
     own = [m for m in comparison.ranked if m.is_judged and m.machine in MACHINES]
-    return _write_command(comparison, own[0], data) if own else None
+    return _write_command(comparison, own[0], data, costs, seed) if own else None
 
 
-def _write_command(comparison: Any, machine: Any, data: options.DataSource) -> str:
+def _write_command(
+    comparison: Any, machine: Any, data: options.DataSource, costs: Sequence[str], seed: int
+) -> str:
     from lindero.evaluation.registry import MACHINES, find_machine
 
     preset = find_machine(machine.machine, comparison.task).preset
     chosen = {k: v for k, v in machine.usual_parameters.items() if preset.get(k) != v}
     rounded = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in chosen.items()}
-    if machine.machine in MACHINES:
-        return data.suggest("train", machine.machine, rounded)
+    if machine.machine not in MACHINES:
+        return _write_program(comparison, machine.machine, rounded, data)
+    words = ["-m", machine.machine]
+    words += [word for text in options.format_params(rounded) for word in ("--set", text)]
+    words += [word for name in comparison.left_out for word in ("--drop", name)]
+    # Where there is a reason, it is the measure that training takes by itself.
+    words += options.repeat_options(None if comparison.reason else comparison.measure, costs)
+    words += ["--seed", str(seed)] if seed else []
+    return data.format_command("train", words)
+
+
+def _write_program(
+    comparison: Any, name: str, params: dict[str, Any], data: options.DataSource
+) -> str:
+    """Python that fits a guest to all rows, as it is typed."""
     given = {name: value for name, value in data.options.items() if value is not None}
-    options_given = "".join(f", {name}={value!r}" for name, value in given.items())
+    given |= {"drop": list(comparison.left_out)} if comparison.left_out else {}
+    more = "".join(f", {option}={value!r}" for option, value in given.items())
     task = "" if comparison.task == "classification" else f", {comparison.task!r}"
     program = (
         "import joblib; from lindero.data import load; "
         "from lindero.evaluation import find_machine, fit_machine, make_machine; "
-        f"data = load({data.path!r}{options_given}); "
-        f"model = make_machine(find_machine({machine.machine!r}{task}), {rounded!r}); "
+        f"data = load({data.path!r}{more}); "
+        f"model = make_machine(find_machine({name!r}{task}), {params!r}); "
         "fit_machine(model, data.X, data.y, weights=data.weights); "
         "joblib.dump(model, 'model.joblib')"
     )

@@ -22,7 +22,14 @@ import scipy.sparse as sp
 from lindero.errors import warn_user
 from lindero.evaluation.folds import Split, make_outer_folds, sample_rows
 from lindero.evaluation.learning import ComparisonPlan, train_machine
-from lindero.evaluation.measures import choose_measure, find_measure, read_costs, score_all
+from lindero.evaluation.measures import (
+    average_folds,
+    choose_measure,
+    find_measure,
+    find_positive,
+    read_costs,
+    score_all,
+)
 from lindero.evaluation.race import (
     FIRST_ROWS,
     FIRST_TESTED,
@@ -35,7 +42,6 @@ from lindero.evaluation.registry import (
     BASELINE,
     CLASSIFICATION,
     GUESTS,
-    REGRESSION,
     MachineSpec,
     choose_contenders,
 )
@@ -127,6 +133,10 @@ def compare(
     gradient boosting of scikit-learn, and a baseline that looks at no column. They are
     recommended where they are better.
 
+    Where the measure looks at answers of two classes (F1, balanced accuracy, costs and others, but
+    not the error), the probability from which on a class is answered is tuned for it inside the
+    training rows.
+
     Parameters
     ----------
     X : Dataset, dataframe, array-like or sparse matrix of shape (n_rows, n_features)
@@ -141,12 +151,13 @@ def compare(
     baselines : bool, default=True
         Whether guests and the baseline run beside the machines that suit the data.
     measure : str or None, default=None
-        What machines are ranked by, one of :data:`lindero.evaluation.MEASURES`; None depends on
-        the target and the costs (:func:`choose_measure`).
+        What machines are tuned for and ranked by, one of :data:`lindero.evaluation.MEASURES`. None
+        is cost where there are costs, log-loss where a class is rare (below 20 % of the rows and
+        below half of an equal share), error for other classes, and RMSE for numbers.
     costs : mapping or array-like of shape (n_classes, n_classes), default=None
         Cost of predicting the class of a column where that of a row is true; or a mapping from
-        (true, predicted), other errors costing 1. Machines are then ranked by cost, and those with
-        probabilities predict the class of least expected cost.
+        (true, predicted), other errors costing 1. Machines with probabilities predict the class of
+        least expected cost.
     times : array-like of shape (n_rows,), default=None
         When each row was seen. Folds then go forward in time, and adaptive machines take part.
     sample_weight : array-like of shape (n_rows,), default=None
@@ -215,12 +226,11 @@ def compare(
         matrix = read_costs(costs, classes)
     elif costs is not None:
         raise ValueError("costs are for classes, and the target is a number: leave them out.")
-    if measure is None:
-        chosen, why = choose_measure(data.task, rows.y, matrix, rows.weights)
-    else:
-        chosen, why = find_measure(measure, data.task).name, ""
+    chosen, reason = choose_measure(data.task, rows.y, matrix, rows.weights)
+    if measure is not None:
+        chosen, reason = find_measure(measure, data.task).name, ""
         if chosen == "cost" and matrix is None:
-            raise ValueError("The measure cost needs costs: say what errors cost.")
+            raise ValueError("The measure cost needs costs: say what errors cost, or leave it out.")
     has_times = rows.times is not None
     splits, notes = make_outer_folds(
         rows.y, rows.times, classes=classes is not None, folds=folds, repeats=repeats,
@@ -231,8 +241,8 @@ def compare(
         has_costs=matrix is not None, has_times=has_times, sparse=sp.issparse(rows.X),
         baselines=baselines,
     )  # fmt: skip
-    told = (why,) if chosen in ("log_loss",) and why else ()
-    plan = ComparisonPlan(classes, matrix, inner_folds, tuning_rows, random_state, chosen)
+    positive = find_positive(truth) if classes is not None and len(classes) == 2 else None
+    plan = ComparisonPlan(classes, matrix, inner_folds, tuning_rows, random_state, chosen, positive)
     arena = Arena(rows, truth, tuple(splits), plan, {m.name: m for m in contenders})
     start = Comparison(
         task=data.task,
@@ -247,12 +257,14 @@ def compare(
         truth=truth,
         machines=(),
         baseline=_score_baseline(arena),
-        notes=(*data.notes, *notes, *more, *told),
+        notes=(*data.notes, *notes, *more),
         seconds=0.0,
         complete=False,
         tuning_rows=tuning_rows,
         random_state=random_state,
         left_out=data.left_out,
+        weights=rows.weights,
+        reason=reason,
     )
     n_first_round = len(splits) // (1 if has_times else repeats)
     board = Scoreboard(start, contenders, splits, n_first_round, plan, begun)
@@ -399,10 +411,10 @@ def judge_machine(
             return FoldResult(machine.name, fold, failure=failure)
     learning, predicting = np.diff(instants)
     seconds = {"seconds_learning": float(learning), "seconds_predicting": float(predicting)}
-    task, name = REGRESSION if plan.classes is None else CLASSIFICATION, plan.measure
     scores = score_all(
-        task, truth[test], answers, probabilities, plan.costs, tested.weights, more=name
-    )
+        plan.task, truth[test], answers, probabilities, plan.costs, tested.weights,
+        positive=plan.positive, more=plan.measure,
+    )  # fmt: skip
     return FoldResult(
         machine.name,
         fold,
@@ -417,11 +429,10 @@ def judge_machine(
 def _score_baseline(arena: Arena) -> float:
     """The mean score of the baseline, which looks at no column: the shares of the classes, the
     class of least cost, or the mean."""
-    task = REGRESSION if arena.plan.classes is None else CLASSIFICATION
-    machine, rows = GUESTS[task][BASELINE], arena.rows
+    machine, rows = GUESTS[arena.plan.task][BASELINE], arena.rows
     plain = replace(rows, X=np.zeros((len(arena.truth), 1)))
     found = [judge_machine(machine, plain, arena.truth, s, arena.plan) for s in arena.splits]
-    return float(np.mean([result.scores[arena.plan.measure] for result in found]))
+    return average_folds([result.scores[arena.plan.measure] for result in found])
 
 
 def _describe(rows: EvaluationRows, classes: Array | None, truth: Array) -> str:

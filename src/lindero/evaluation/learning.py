@@ -43,6 +43,7 @@ from lindero.evaluation.build import (
     make_machine,
     predict_rows,
     scale_to_target,
+    unwrap_machine,
 )
 from lindero.evaluation.encoder import TableEncoder
 from lindero.evaluation.folds import (
@@ -53,15 +54,26 @@ from lindero.evaluation.folds import (
     take_rows,
 )
 from lindero.evaluation.measures import (
+    LABELS,
+    PROBABILITIES,
+    average_rows,
     choose_least_cost,
+    choose_threshold,
     code_labels,
     find_measure,
+    find_row_losses,
     score,
     score_classes,
 )
-from lindero.evaluation.registry import MachineSpec, Strategy, identify_machine
+from lindero.evaluation.registry import (
+    CLASSIFICATION,
+    REGRESSION,
+    MachineSpec,
+    Strategy,
+    identify_machine,
+)
 from lindero.evaluation.rows import EvaluationRows
-from lindero.evaluation.search import search_kernel
+from lindero.evaluation.search import make_scorer, score_decisions, search_kernel
 from lindero.runtime.arrays import Array
 
 #: Error of solutions of regressions, in standard deviations of the target.
@@ -72,9 +84,6 @@ _FIRST_ROWS = 500
 
 #: Grids of C and gamma of more points than this are searched on a part of the rows first.
 _FEW_POINTS = 9
-
-#: The score of decision values by the order in which they put rows of two classes.
-_ORDER = "roc_auc"
 
 #: Guests use several threads from this many rows on.
 _MANY_ROWS = 10_000
@@ -89,10 +98,39 @@ class ComparisonPlan:
     inner_folds: int
     tuning_rows: int
     random_state: int
-    #: What machines are ranked by.
     measure: str = "error"
+    positive: int | None = None
     #: Whether parameters are chosen at all; a first answer takes those that are usual.
     tunes: bool = True
+
+    @property
+    def task(self) -> str:
+        """Classification or regression."""
+        return REGRESSION if self.classes is None else CLASSIFICATION
+
+    @property
+    def aim(self) -> str:
+        """What answers are to be good at: costs, where there are some, else the measure."""
+        return self.measure if self.costs is None else "cost"
+
+    def judge(self, model: Any, part: EvaluationRows) -> float:
+        """What a model of the inner folds loses on their test rows; less is better."""
+        answers, probabilities = TrainedMachine(model, {}).answer(part.X, part.times, self)
+        measure = find_measure(self.measure)
+        if self.classes is None:
+            losses = find_row_losses(measure, part.y, answers, None)
+            return average_rows(losses, part.weights)
+        truth = code_labels(part.y, self.classes)
+        if probabilities is None:
+            values = compute_decisions(model, part.X, times=part.times)
+            if values is None or self.measure in ("error", "accuracy"):
+                return score("error", truth, answers, weights=part.weights)
+            table = _arrange_by_class(values, model.classes_, self.classes)
+            return score_decisions(self.measure, truth, table, part.weights, self.positive)
+        # Answers depend on a threshold that is chosen later; probabilities do not.
+        name = measure.name if measure.needs == PROBABILITIES else "log_loss"
+        given = truth, answers, probabilities, None, part.weights
+        return float(find_measure(name).orient(score(name, *given, positive=self.positive)))
 
     def sample(self, rows: EvaluationRows) -> tuple[EvaluationRows, list[Split]]:
         """Rows to choose parameters by, and their folds."""
@@ -111,6 +149,8 @@ class TrainedMachine:
     curve: ProbabilityCurve | None = None
     #: Whether the machine has the costs inside, or its probabilities are weighed by them.
     knows_costs: bool = False
+    #: The probability of the second of two classes from which on it is answered.
+    threshold: float | None = None
 
     def answer(
         self, X: Any, times: Array | None, plan: ComparisonPlan
@@ -119,6 +159,8 @@ class TrainedMachine:
         if plan.classes is None:
             return predict_rows(self.model, X, times=times), None
         probabilities = self._find_probabilities(X, times, plan.classes)
+        if self.threshold is not None and probabilities is not None:
+            return (probabilities[:, 1] >= self.threshold).astype(np.intp), probabilities
         if plan.costs is not None and probabilities is not None and not self.knows_costs:
             return choose_least_cost(probabilities, plan.costs), probabilities
         if "class_weight" in self.parameters and probabilities is not None:
@@ -151,13 +193,52 @@ def train_machine(
         Strategy.COUPLING: _train_adaptive,
         Strategy.GIVEN: _train_given,
     }
-    return train[machine.strategy](machine, rows, plan)
+    trained = train[machine.strategy](machine, rows, plan)
+    return replace(trained, threshold=_tune_threshold(trained, rows, plan))
+
+
+def _tune_threshold(
+    trained: TrainedMachine, rows: EvaluationRows, plan: ComparisonPlan
+) -> float | None:
+    """From which probability on the second of two classes is answered, chosen by the inner folds;
+    None where the answers of the machine are to stay as they are."""
+    if plan.classes is None or len(plan.classes) != 2 or trained.knows_costs or not plan.tunes:
+        return None
+    if find_measure(plan.aim).needs != LABELS or plan.aim in ("error", "accuracy"):
+        return None
+    sample, splits = plan.sample(rows)
+    tests, found = [], []
+    for train, test in splits:
+        seen, unseen = sample.take(train), sample.take(test)
+        if len(np.unique(seen.y)) < 2:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            again = clone(trained.model)
+            final = unwrap_machine(again)
+            known = final.get_params(deep=False)
+            final.set_params(**{k: v for k, v in trained.parameters.items() if k in known})
+            model = fit_machine(again, seen.X, **seen.roles())
+            part = replace(trained, model=model)
+            _, probabilities = part.answer(unseen.X, unseen.times, plan)
+        if probabilities is None:
+            return None
+        tests.append(test)
+        found.append(probabilities)
+    if not tests:
+        return None
+    tested = np.concatenate(tests)
+    return choose_threshold(
+        code_labels(sample.y[tested], plan.classes), np.concatenate(found), plan.aim, plan.costs,
+        take_rows(sample.weights, tested), positive=plan.positive,
+    )  # fmt: skip
 
 
 def _train_by_grid(
     machine: MachineSpec, rows: EvaluationRows, plan: ComparisonPlan
 ) -> TrainedMachine:
-    """Every point of a grid, by log-loss, or by error where there are no probabilities."""
+    """Every point of a grid, by a measure of probabilities (`ComparisonPlan.judge`), or by error
+    where there are none."""
     machine = scale_to_target(machine, rows.y)
     sample, splits = plan.sample(rows)
 
@@ -166,16 +247,8 @@ def _train_by_grid(
         with _keep_threads_few(machine, part):
             return fit_machine(model, part.X, **part.roles())
 
-    def judge(model: Any, part: EvaluationRows) -> float:
-        answers, probabilities = TrainedMachine(model, {}).answer(part.X, part.times, plan)
-        if plan.classes is None:
-            return float(np.mean((answers - part.y) ** 2))
-        truth = code_labels(part.y, plan.classes)
-        by = "error" if probabilities is None else "log_loss"
-        return score(by, truth, answers, probabilities, None, part.weights)
-
     grid = machine.inner_grid or machine.grid
-    point = _choose_point(grid, fit, judge, sample, splits, plan) if grid else {}
+    point = _choose_point(grid, fit, plan.judge, sample, splits, plan) if grid else {}
     model = fit(point, rows)
     curve = None
     if plan.classes is not None and not hasattr(model, "predict_proba"):
@@ -186,7 +259,7 @@ def _train_by_grid(
 def _train_kernel_machine(
     machine: MachineSpec, rows: EvaluationRows, plan: ComparisonPlan
 ) -> TrainedMachine:
-    """SVC or SVR with C and gamma of the least error or squared error.
+    """SVC or SVR with C and gamma of the least error or squared error, or the best by the measure.
 
     C and epsilon of SVR are multiples of the deviation σ of the target, which is the same as
     dividing the target by it: with y/σ for y, w becomes w/σ, and C Σξ beside ½‖w‖² becomes C/σ Σξ.
@@ -200,17 +273,15 @@ def _train_kernel_machine(
         if not (splits and plan.tunes):
             chosen["C"] = unit
     if splits and plan.tunes:  # else rows are too few, and the defaults have to do
-        scored = {} if plan.classes is None else _choose_scoring(plan)
         gammas, Cs = _scale_gammas(sample.X, grid), [unit * C for C in grid["C"]]
         # Few rows of a class hardly move a hinge loss: their weights may have to.
         weights: list[dict[str, Any]] = [{}, {"class_weight": "balanced"}]
         found = [
             _search_coarse_to_fine(
-                machine, sample, splits, plan, Cs=Cs, gammas=gammas,
-                fixed={**chosen, **scored, **weight},
+                machine, sample, splits, plan, Cs=Cs, gammas=gammas, fixed={**chosen, **weight}
             )
-            for weight in (weights if _ORDER in scored.values() else weights[:1])
-        ]  # fmt: skip
+            for weight in (weights if _needs_weights(plan) else weights[:1])
+        ]
         chosen = {**chosen, **max(found, key=lambda pair: pair[0])[1]}
     kind = machine.load()
 
@@ -318,7 +389,7 @@ def _choose_point(
         return {}
     if len(points) == 1:
         return points[0]
-    left, totals, counted = list(range(len(points))), np.zeros(len(points)), 0
+    left, totals = list(range(len(points))), np.zeros(len(points))
     failures: dict[int, str] = {}
     for rung, (train, test) in enumerate(splits):
         some = train
@@ -336,9 +407,10 @@ def _choose_point(
             except (ValueError, TypeError) as error:
                 failures[number], found = str(error).split("\n")[0], np.nan
             totals[number] += len(some) * (np.inf if np.isnan(found) else found)
-        counted += len(some)
         order = sorted(left, key=lambda number: (totals[number], number))
-        left = sorted(order[: max(1, (len(left) + 1) // 2)])
+        # With few rows the last two are close, and are told apart by all folds.
+        fewest = 2 if len(train) <= _FIRST_ROWS else 1
+        left = sorted(order[: max(fewest, (len(left) + 1) // 2)])
         if len(left) == 1:
             break
     best = min(left, key=lambda number: (totals[number], number))
@@ -363,9 +435,10 @@ def _search_coarse_to_fine(
     def search(folds: Sequence[Split], Cs: list[float], gammas: list[float] | None) -> Any:
         return search_kernel(
             machine.class_name, sample.X, sample.y, sample.weights, folds, Cs=Cs, gammas=gammas,
-            fixed=fixed,
+            fixed=fixed, scoring=scoring,
         )  # fmt: skip
 
+    scoring = None if plan.measure == "rmse" else make_scorer(plan.measure, plan.positive)
     n_points = len(Cs) * (1 if gammas is None else len(gammas))
     if n_points > _FEW_POINTS and min(len(train) for train, _ in splits) > 1.5 * _FIRST_ROWS:
         few = [
@@ -386,15 +459,11 @@ def _find_neighbours(values: list[float], best: float) -> list[float]:
     return values[max(0, place - 1) : place + 2]
 
 
-def _choose_scoring(plan: ComparisonPlan) -> dict[str, Any]:
-    """What C and gamma of a classifier are chosen by: its answers; or, where machines are ranked by
-    probabilities, how its decision values order the rows of two classes."""
-    assert plan.classes is not None
-    if plan.measure in ("error", "accuracy", "cost"):
-        return {}
-    if len(plan.classes) == 2:
-        return {"scoring": _ORDER}
-    return {"scoring": "balanced_accuracy"} if find_measure(plan.measure).needs == "labels" else {}
+def _needs_weights(plan: ComparisonPlan) -> bool:
+    """Whether machines are ranked by how they order the rows of two classes, or by probabilities,
+    for which answers alone do not choose parameters."""
+    by_answers = find_measure(plan.measure).needs == LABELS
+    return plan.classes is not None and len(plan.classes) == 2 and not by_answers
 
 
 def _keep_threads_few(machine: MachineSpec, part: EvaluationRows) -> Any:

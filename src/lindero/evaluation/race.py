@@ -27,8 +27,8 @@ import numpy as np
 
 from lindero.evaluation.folds import Split
 from lindero.evaluation.learning import ComparisonPlan
-from lindero.evaluation.measures import MEASURES, find_measure, find_row_losses
-from lindero.evaluation.registry import BASELINE, CLASSIFICATION, REGRESSION, MachineSpec
+from lindero.evaluation.measures import find_measure, find_row_losses, list_measures
+from lindero.evaluation.registry import BASELINE, MachineSpec
 from lindero.evaluation.results import Comparison, MachineResult, write_score
 from lindero.runtime.arrays import Array
 from lindero.runtime.workers import Outcome
@@ -40,7 +40,7 @@ FIRST_ROWS, FIRST_TESTED = 500, 1000
 _SLOW = 5.0
 
 #: Standard errors by which a slow machine is worse than another beyond doubt.
-_BEYOND_DOUBT = 4.0
+_BEYOND_DOUBT = 3.0
 
 #: The share of time that is planned with: fits differ, and the last ones end at different times.
 _PLANNED = 0.85
@@ -154,8 +154,8 @@ class Scoreboard:
             scores = (own[fold].scores if fold in own else {} for fold in folds)
             return np.array([found.get(measure, np.nan) for found in scores])
 
-        task = REGRESSION if classes is None else CLASSIFICATION
-        measures = {self.plan.measure, *(m.name for m in MEASURES.values() if m.task == task)}
+        measures = list_measures(self.plan.task, self.plan.costs is not None)
+        measures += [self.plan.measure] if self.plan.measure not in measures else []
         # Answers and probabilities of the rows tested in the first round.
         n_rows, probabilities = self.start.n_rows, None
         answers = np.full(n_rows, np.nan) if classes is None else np.full(n_rows, -1)
@@ -375,7 +375,9 @@ class Race:
             left.remove(slowest)
 
     def _mean(self, name: str) -> float:
-        found = [entry.scores[self._board.plan.measure] for entry in self._board.find(name).values()]
+        found = [
+            entry.scores[self._board.plan.measure] for entry in self._board.find(name).values()
+        ]
         return float(np.mean(found)) if found else math.nan
 
     def _loss(self, name: str) -> float:

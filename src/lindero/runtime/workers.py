@@ -280,12 +280,12 @@ def serve(connection: Connection, shared: str, parent: int) -> None:
                 os._exit(1)
 
     with open(shared, "rb") as file:
-        known = pickle.load(file)  # noqa: S301  (written by the process that started this one)
+        known = pickle.load(file)
     with CompilationClock(lambda begins: say("compiling" if begins else "compiled")):
         is_first = True
         while True:
             try:
-                work, argument = pickle.loads(connection.recv_bytes())  # noqa: S301
+                work, argument = pickle.loads(connection.recv_bytes())
             except (EOFError, OSError):
                 return
             if is_first:
