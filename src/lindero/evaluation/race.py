@@ -135,7 +135,7 @@ class Scoreboard:
             "and with usual parameters."
         ]  # fmt: skip
         if complete is None:
-            complete = self.n_done == self.n_total
+            complete = self.n_done == self.n_total and not notes
         return replace(
             self.start,
             machines=tuple(self._collect(machine, whole) for machine in self.contenders),
@@ -146,9 +146,9 @@ class Scoreboard:
 
     def _collect(self, machine: MachineSpec, whole: bool) -> MachineResult:
         name, classes, folds = machine.name, self.plan.classes, range(len(self.splits))
-        own = self.find(name)
+        own, failure = self.find(name), self.failures.get(name)
         if not whole and name in self.first:
-            own = {0: self.first[name]}
+            own, failure = {0: self.first[name]}, None
 
         def by_fold(measure: str) -> Array:
             scores = (own[fold].scores if fold in own else {} for fold in folds)
@@ -180,7 +180,7 @@ class Scoreboard:
             parameters=[own[fold].parameters if fold in own else None for fold in folds],
             answers=answers,
             probabilities=probabilities,
-            failure=self.failures.get(name),
+            failure=failure,
             warnings=tuple(dict.fromkeys(w for fold in sorted(own) for w in own[fold].warnings)),
         )
 
@@ -391,13 +391,13 @@ class Race:
     def finish(self) -> None:
         """Say of each machine what became of it, once there is nothing more to do."""
         board = self._board
-        late = [n for n in self._names if n not in board.failures and not board.find(n)]
+        late = [name for name in self._names if not board.find(name)]
         if self._budget is None or not board.first:
             return
         if len(late) < len(self._names):
             for name in late:
                 self.drop(name, "not done when time was over")
-        if board.n_done < board.n_total:
+        if board.n_done < board.n_total or len(late) == len(self._names):
             board.notes.append(
                 f"The time budget of {self._budget:g} s was over before all folds were done: a "
                 "longer one (time_budget=, --time-budget) makes scores more certain."
