@@ -9,6 +9,7 @@ Most points of a grid are far from the best, and a few rows show it. So points a
 successive halving [1]_: all of them on one fold, with few rows, the better half of them on the next
 one, with twice as many, until one is left or folds are used up. C and gamma, which `SVCCV` and
 `SVRCV` search together, are searched on a part of the rows first, and then around the best point.
+It is one file, since every strategy needs the same samples, folds, judges and curves.
 
 .. [1] Jamieson, K., Talwalkar, A.: Non-stochastic best arm identification and hyperparameter
    optimization. AISTATS 2016.

@@ -153,7 +153,7 @@ class WorkerPool:
             limits = [worker.time_left(now) for worker in busy.values()]
             patience = max(0.0, min([until - now, *limits]))
             for connection in wait(list(busy), patience):
-                outcome = busy[connection].hear()  # type: ignore[index]
+                outcome = busy[connection].hear()
                 ended += [] if outcome is None else [outcome]
             now = time.perf_counter()
             for worker in busy.values():
