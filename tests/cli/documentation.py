@@ -30,7 +30,8 @@ model file includes the encoding.
 
 Results go to standard output, as one JSON object with `--json`; an error is then `{"error": ...}`.
 Warnings go to standard error. Hints and progress are shown only on a terminal, and not with
-`--quiet`; a long comparison says every ten seconds how far it is, without a terminal too. Control characters in names and labels are shown as `\\x1b`.
+`--quiet`; a long comparison says every ten seconds how far it is, without a terminal too. Control
+characters in names and labels are shown as `\\x1b`.
 
 No command writes over a file that it reads. Other files that exist are replaced only with
 `--force`. (Snapshots of a stream that goes on and the page of an earlier demo may be

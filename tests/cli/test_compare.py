@@ -32,7 +32,8 @@ def rows_in_time(n_rows=80, seed=0):
 
 def test_the_result_is_a_table_and_a_recommendation(here, flowers):
     result = here.run("compare", flowers, *QUICK)
-    assert (result.exit_code, result.stderr) == (0, "")
+    # A slow machine may have time to say how far it is.
+    assert (result.exit_code, re.sub(r"^\d+ s: .*\n", "", result.stderr, flags=re.M)) == (0, "")
     lines = result.stdout.splitlines()
     assert lines[0].startswith("flowers.csv: 60 rows, 3 columns")
     assert lines[1].startswith("3 folds, ")

@@ -377,8 +377,11 @@ def _write_fit(fit: PlannedFit) -> str:
 def judge_fit(arena: Arena, fit: PlannedFit) -> FoldResult:
     """One fit of a comparison; a first answer is fitted to a few rows, with usual parameters."""
     machine, split, plan = arena.machines[fit.name], arena.splits[fit.fold], arena.plan
+    begun = np.array([time.perf_counter(), time.process_time()])
     if not fit.is_first:
-        return judge_machine(machine, arena.rows, arena.truth, split, plan, fit.fold)
+        found = judge_machine(machine, arena.rows, arena.truth, split, plan, fit.fold)
+        ended = np.array([time.perf_counter(), time.process_time()])
+        return replace(found, effort=float((ended - begun).min()))
     (train, test), y, classes = split, arena.rows.y, plan.classes is not None
     train = train[sample_rows(y[train], FIRST_ROWS, classes, plan.random_state)]
     test = test[sample_rows(y[test], FIRST_TESTED, classes, plan.random_state)]

@@ -79,6 +79,8 @@ class FoldResult:
     failure: str | None = None
     is_first: bool = False
     tested: Array | None = None
+    #: Seconds of the processor, or by the clock if fewer: other work hardly changes them.
+    effort: float = 0.0
 
 
 @dataclass
@@ -195,6 +197,7 @@ class Race:
         self._board, self._n_workers, self._budget = board, n_workers, budget
         self._names = [machine.name for machine in board.contenders]
         self._seconds: dict[str, float] = {}  # of a fold, or of the first answer
+        self._effort: dict[str, float] = {}
         self._running: set[PlannedFit] = set()
         self._begun: set[PlannedFit] = set()
         self._settled = 0  # folds after which it was decided who goes on
@@ -238,6 +241,7 @@ class Race:
             self._board.enter(outcome.value)
             if outcome.value.failure is None:
                 self._seconds[fit.name] = outcome.seconds
+                self._effort[fit.name] = outcome.value.effort
         elif outcome.lost:
             why = "its process was ended by the system; perhaps there is too little memory."
             self._board.enter(FoldResult(fit.name, fit.fold, failure=why, is_first=fit.is_first))
@@ -316,7 +320,7 @@ class Race:
         board = self._board
         for machine in board.contenders:
             name, seconds = machine.name, self._seconds.get(machine.name, 0.0)
-            if name in board.failures or seconds < _SLOW:
+            if name in board.failures or self._effort.get(name, 0.0) < _SLOW:
                 continue
             for other in self._names:
                 if other not in board.failures and self._is_beyond_doubt(name, other):
