@@ -59,6 +59,7 @@ from lindero.evaluation.measures import (
     PROBABILITIES,
     average_rows,
     choose_least_cost,
+    choose_measure,
     choose_threshold,
     code_labels,
     find_measure,
@@ -114,6 +115,14 @@ class ComparisonPlan:
         """What answers are to be good at: costs, where there are some, else the measure."""
         return self.measure if self.costs is None else "cost"
 
+    def weighs_classes(self, rows: EvaluationRows) -> bool:
+        """Whether a support vector machine is to give all classes the same weight: where one is
+        rare, the hinge loss is least for a function that is the same everywhere, whose decision
+        values say nothing; unless the error is all that counts."""
+        if self.measure in ("error", "accuracy") and self.costs is None:
+            return False
+        return choose_measure(CLASSIFICATION, rows.y, None, rows.weights)[0] == "log_loss"
+
     def judge(self, model: Any, part: EvaluationRows) -> float:
         """What a model of the inner folds loses on their test rows; less is better."""
         answers, probabilities = TrainedMachine(model, {}).answer(part.X, part.times, self)
@@ -152,6 +161,9 @@ class TrainedMachine:
     knows_costs: bool = False
     #: The probability of the second of two classes from which on it is answered.
     threshold: float | None = None
+    #: Whether the likeliest class is answered, not the one that the machine predicts: weights of
+    #: classes move its predictions, and the curve moves probabilities back.
+    by_probability: bool = False
 
     def answer(
         self, X: Any, times: Array | None, plan: ComparisonPlan
@@ -162,11 +174,10 @@ class TrainedMachine:
         probabilities = self._find_probabilities(X, times, plan.classes)
         if self.threshold is not None and probabilities is not None:
             return (probabilities[:, 1] >= self.threshold).astype(np.intp), probabilities
+        if self.by_probability and probabilities is not None and plan.costs is None:
+            return np.argmax(probabilities, axis=1), probabilities
         if plan.costs is not None and probabilities is not None and not self.knows_costs:
             return choose_least_cost(probabilities, plan.costs), probabilities
-        if "class_weight" in self.parameters and probabilities is not None:
-            # Its own answers are those of classes as frequent as each other.
-            return np.argmax(probabilities, axis=1), probabilities
         return code_labels(predict_rows(self.model, X, times=times), plan.classes), probabilities
 
     def _find_probabilities(self, X: Any, times: Array | None, classes: Array) -> Array | None:
@@ -273,17 +284,14 @@ def _train_kernel_machine(
         chosen = {"epsilon": grid["epsilon"][0] * unit, "tol": _TOLERANCE * unit, **chosen}
         if not (splits and plan.tunes):
             chosen["C"] = unit
+    weighted = plan.classes is not None and plan.weighs_classes(rows)
+    if weighted:
+        chosen["class_weight"] = "balanced"
     if splits and plan.tunes:  # else rows are too few, and the defaults have to do
-        gammas, Cs = _scale_gammas(sample.X, grid), [unit * C for C in grid["C"]]
-        # Few rows of a class hardly move a hinge loss: their weights may have to.
-        weights: list[dict[str, Any]] = [{}, {"class_weight": "balanced"}]
-        found = [
-            _search_coarse_to_fine(
-                machine, sample, splits, plan, Cs=Cs, gammas=gammas, fixed={**chosen, **weight}
-            )
-            for weight in (weights if _needs_weights(plan) else weights[:1])
-        ]
-        chosen = {**chosen, **max(found, key=lambda pair: pair[0])[1]}
+        chosen |= _search_coarse_to_fine(
+            machine, sample, splits, plan, Cs=[unit * C for C in grid["C"]],
+            gammas=_scale_gammas(sample.X, grid), fixed=chosen,
+        )  # fmt: skip
     kind = machine.load()
 
     def fit(part: EvaluationRows) -> Any:
@@ -293,7 +301,8 @@ def _train_kernel_machine(
     if plan.classes is None:
         chosen.pop("tol")
         return TrainedMachine(model, chosen)
-    return TrainedMachine(model, chosen, _fit_curve(fit, sample, splits, rows.y))
+    curve = _fit_curve(fit, sample, splits, rows.y)
+    return TrainedMachine(model, chosen, curve, by_probability=weighted)
 
 
 def _train_with_costs(
@@ -429,9 +438,9 @@ def _search_coarse_to_fine(
     Cs: list[float],
     gammas: list[float] | None,
     fixed: dict[str, Any],
-) -> tuple[float, dict[str, Any]]:
-    """The best score, and C and gamma, of `SVCCV` or `SVRCV`: all of the grid with a part of the
-    training rows of each fold, and then the points around the best with all of them."""
+) -> dict[str, Any]:
+    """C and gamma of `SVCCV` or `SVRCV`: all of the grid with a part of the training rows of each
+    fold, and then the points around the best with all of them."""
 
     def search(folds: Sequence[Split], Cs: list[float], gammas: list[float] | None) -> Any:
         return search_kernel(
@@ -449,22 +458,14 @@ def _search_coarse_to_fine(
         coarse = search(few, Cs, gammas).best_params_
         Cs = _find_neighbours(Cs, coarse["C"])
         gammas = None if gammas is None else _find_neighbours(gammas, coarse["gamma"])
-    best = search(splits, Cs, gammas)
-    weighed = {name: value for name, value in fixed.items() if name == "class_weight"}
-    return float(best.best_score_), {**weighed, **best.best_params_}
+    found: dict[str, Any] = search(splits, Cs, gammas).best_params_
+    return found
 
 
 def _find_neighbours(values: list[float], best: float) -> list[float]:
     """A value of a list, and those before and after it."""
     place = int(np.argmin(np.abs(np.log(np.asarray(values) / best))))
     return values[max(0, place - 1) : place + 2]
-
-
-def _needs_weights(plan: ComparisonPlan) -> bool:
-    """Whether machines are ranked by how they order the rows of two classes, or by probabilities,
-    for which answers alone do not choose parameters."""
-    by_answers = find_measure(plan.measure).needs == LABELS
-    return plan.classes is not None and len(plan.classes) == 2 and not by_answers
 
 
 def _keep_threads_few(machine: MachineSpec, part: EvaluationRows) -> Any:
