@@ -14,12 +14,12 @@ from click.shell_completion import CompletionItem
 
 from lindero.evaluation.registry import (
     AUTO,
-    CONTENDERS,
     MACHINES,
     MachineSpec,
     choose_machine,
     find_contenders,
     find_machine,
+    list_comparable,
 )
 
 FORMATS = ("csv", "tsv", "parquet", "arff", "keel", "svmlight")
@@ -108,8 +108,11 @@ class MachineName(_TextType):
         try:
             if self._compared:
                 find_contenders(str(value))
-            elif value != AUTO:
-                find_machine(str(value))
+            elif value != AUTO and find_machine(str(value)).is_guest:
+                raise ValueError(
+                    f"{value} is scikit-learn's: lindero compares it, and has no model files for "
+                    f"it. In Python: make_machine({str(value)!r}).fit(X, y)."
+                )
         except ValueError as error:
             self.fail(str(error), param, ctx)
         return str(value)
@@ -118,7 +121,7 @@ class MachineName(_TextType):
         """Machines whose names begin with what is typed."""
         return [
             CompletionItem(name, help=machine.one_line)
-            for name, machine in (CONTENDERS if self._compared else MACHINES).items()
+            for name, machine in (list_comparable() if self._compared else MACHINES).items()
             if name.startswith(incomplete)
         ]
 
