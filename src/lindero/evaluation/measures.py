@@ -135,7 +135,7 @@ def _numbers(name: str, title: str, **more: Any) -> Measure:
     return Measure(name, title, REGRESSION, needs=NUMBERS, is_proper=True, by_rows=True, **more)
 
 
-_MORE = {"greater_is_better": True}
+_MORE: dict[str, Any] = {"greater_is_better": True}
 _ALL = (
     _labels("error", "error", by_rows=True, in_percent=True),
     _labels("accuracy", "accuracy", by_rows=True, in_percent=True, **_MORE),
@@ -397,8 +397,8 @@ def find_row_losses(
         if measure.name in ("rmse", "r2"):
             return np.asarray(off * off)
         if measure.name == "mae":
-            return np.abs(off)
-        return np.maximum(measure.quantile * off, (measure.quantile - 1.0) * off)
+            return np.asarray(np.abs(off))
+        return np.asarray(np.maximum(measure.quantile * off, (measure.quantile - 1.0) * off))
     rows = np.arange(len(truth))
     if measure.needs == PROBABILITIES:
         if probabilities is None:
@@ -407,7 +407,7 @@ def find_row_losses(
         if measure.name == "log_loss":
             return np.asarray(-np.log(np.maximum(own, LEAST_PROBABILITY)))
         squares = np.sum(probabilities**2, axis=1) - 2.0 * own + 1.0
-        return squares / 2.0 if probabilities.shape[1] == 2 else squares
+        return np.asarray(squares / 2.0 if probabilities.shape[1] == 2 else squares)
     assert answers is not None
     if measure.name != "cost":
         return np.asarray(truth != answers, dtype=np.float64)
@@ -534,8 +534,8 @@ def average_rows(values: Array, weights: Array | None) -> float:
 
 # -- thresholds -----------------------------------------------------------------------------------
 
-#: Resamples of the rows that a threshold is chosen by.
-_RESAMPLES = 64
+#: Resamples of the rows that a threshold is chosen by, and the most thresholds that are tried.
+_RESAMPLES, _MOST_CUTS = 64, 1000
 
 
 def choose_threshold(
@@ -617,6 +617,8 @@ def choose_threshold(
     mass = np.ones(len(own)) if weights is None else np.asarray(weights, dtype=np.float64)[order]
     ends = np.append(np.flatnonzero(np.diff(second)) + 1, len(second))
     ends = np.append(0, ends) if second[0] < 1.0 else ends
+    if len(ends) > _MOST_CUTS:
+        ends = ends[np.linspace(0, len(ends) - 1, _MOST_CUTS).astype(np.intp)]
     cuts = _place_cuts(second, ends)
     now = int(np.searchsorted(-second, -usual, side="right"))  # rows at or above the usual one
 
@@ -714,13 +716,6 @@ def read_costs(costs: Any, classes: Array) -> Array | None:
 # -- measures of a fitted machine ----------------------------------------------------------------
 
 
-def choose_machine_measure(machine: MachineSpec, model: Any) -> str:
-    """The measure that models are chosen by."""
-    if machine.task == CLASSIFICATION:
-        return "accuracy" if _find_cost_ratio(unwrap_machine(model)) == 1.0 else "cost"
-    return {NOVELTY: "outlier_share", RANKING: "ndcg@10"}.get(machine.task, "r2")
-
-
 def measure_machine(
     machine: MachineSpec,
     model: Any,
@@ -755,7 +750,7 @@ def measure_machine(
 
 def _measure_classes(model: Any, X: Any, y: Array, found: Array, weights: Any) -> dict[str, float]:
     truth, answers = code_labels(y, model.classes_), code_labels(found, model.classes_)
-    costs = _make_cost_matrix(unwrap_machine(model))
+    costs = make_cost_matrix(unwrap_machine(model), model.classes_)
     probabilities = model.predict_proba(X) if has_probabilities(model) else None
     scores = score_classes(truth, answers, probabilities, costs, weights)
     result = {"accuracy": average_rows(truth == answers, weights)}
@@ -781,13 +776,14 @@ def _find_cost_ratio(final: Any) -> float:
         return 1.0
 
 
-def _make_cost_matrix(final: Any) -> Array | None:
-    """Costs of each predicted class, given the true one; None where all errors cost the same."""
+def make_cost_matrix(final: Any, classes: Array) -> Array | None:
+    """Costs of each predicted class, given the true one, that a machine has inside; None where all
+    errors cost the same."""
     ratio = _find_cost_ratio(final)
-    if ratio == 1.0:
+    if ratio == 1.0 or len(classes) != 2:
         return None
     costs = 1.0 - np.eye(2)
-    first = final.positive_class is not None and final.positive_class == final.classes_[0]
+    first = final.positive_class is not None and final.positive_class == classes[0]
     costs[0 if first else 1] *= ratio
     return costs
 
