@@ -32,6 +32,8 @@ from lindero.evaluation.registry import (
     RANKING,
     REGRESSION,
     MachineSpec,
+    find_final,
+    find_inner,
     find_machine,
     identify_machine,
     suggest_name,
@@ -108,8 +110,8 @@ def list_encoder_parameters(machine: MachineSpec) -> tuple[str, ...]:
 
 
 def unwrap_machine(model: Any) -> Any:
-    """The machine itself, whether it comes in a pipeline or not."""
-    return getattr(model, "_final_estimator", model)
+    """The machine itself, whether it comes in a pipeline, in what calibrates it, or alone."""
+    return find_final(model)
 
 
 def scale_to_target(machine: str | MachineSpec, y: Any) -> MachineSpec:
@@ -301,7 +303,7 @@ def fit_machine(
     if weights is not None and "sample_weight" not in takes:
         raise ValueError(f"{title} takes no weights of rows: leave them out.")
     given = {"times": times, "qid": qid, "sample_weight": weights}
-    prefix = "" if model is final else f"{MACHINE_STEP}__"
+    prefix = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
     more = {f"{prefix}{k}": v for k, v in given.items() if v is not None and k in takes}
     return model.fit(X, y if machine is None or machine.has_target else None, **more)
 
@@ -342,16 +344,24 @@ def predict_rows(model: Any, X: Any, *, times: Any = None) -> Array:
 
 def compute_decisions(model: Any, X: Any, *, times: Any = None) -> Array | None:
     """Decision values of rows; None for a machine that has none."""
-    final = unwrap_machine(model)
+    final, inner = unwrap_machine(model), find_inner(model)
     if not hasattr(final, "decision_function"):
         return None
-    encoded = X if model is final else model[:-1].transform(X)
+    encoded = X if inner is final else inner[:-1].transform(X)
     return _ask(final, final.decision_function, encoded, times)
+
+
+def compute_probabilities(model: Any, X: Any, *, times: Any = None) -> Array:
+    """Probabilities of each class of a machine that has them."""
+    return _ask(model, model.predict_proba, X, times)
 
 
 def _ask(model: Any, method: Any, X: Any, times: Any) -> Array:
     machine = identify_machine(model)
     moves = machine is not None and machine.takes_times and times is not None
+    if moves:
+        taken = inspect.signature(method).parameters.values()
+        moves = any(p.name == "times" or p.kind is p.VAR_KEYWORD for p in taken)
     values: Array = method(X, times=times) if moves else method(X)
     return values
 

@@ -53,7 +53,12 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import ParameterGrid
 
-from lindero.evaluation.build import make_machine, predict_rows, unwrap_machine
+from lindero.evaluation.build import (
+    compute_probabilities,
+    make_machine,
+    predict_rows,
+    unwrap_machine,
+)
 from lindero.evaluation.registry import (
     CLASSIFICATION,
     CLUSTERING,
@@ -710,6 +715,13 @@ def read_costs(costs: Any, classes: Array) -> Array | None:
         )
     if not np.isfinite(matrix).all():
         raise ValueError(f"costs must be finite numbers, got {matrix.tolist()}.")
+    if (matrix < 0).any():
+        true, predicted = (classes[place] for place in np.argwhere(matrix < 0)[0])
+        raise ValueError(
+            f"costs must not be negative, and predicting {predicted!s} where {true!s} is true "
+            f"costs {matrix.min():g}: for a gain, add what it is worth to the other costs of "
+            f"{true!s}."
+        )
     return matrix
 
 
@@ -741,17 +753,23 @@ def measure_machine(
     if machine.task == NOVELTY:
         return {"outlier_share": float(np.average(found < 0, weights=weights))}
     if machine.task == CLASSIFICATION:
-        return _measure_classes(model, X, np.asarray(y), found, weights)
+        return _measure_classes(model, X, np.asarray(y), found, weights, times)
     from sklearn.metrics import r2_score
 
     r2 = float(r2_score(y, found, sample_weight=weights))
     return {"r2": r2, **score_numbers(np.asarray(y), found, weights)}
 
 
-def _measure_classes(model: Any, X: Any, y: Array, found: Array, weights: Any) -> dict[str, float]:
+def _measure_classes(
+    model: Any, X: Any, y: Array, found: Array, weights: Any, times: Any
+) -> dict[str, float]:
     truth, answers = code_labels(y, model.classes_), code_labels(found, model.classes_)
-    costs = make_cost_matrix(unwrap_machine(model), model.classes_)
-    probabilities = model.predict_proba(X) if has_probabilities(model) else None
+    costs = getattr(model, "costs_", None)  # of a DecisionClassifier
+    if costs is None:
+        costs = make_cost_matrix(unwrap_machine(model), model.classes_)
+    probabilities = None
+    if has_probabilities(model):
+        probabilities = compute_probabilities(model, X, times=times)
     scores = score_classes(truth, answers, probabilities, costs, weights)
     result = {"accuracy": average_rows(truth == answers, weights)}
     if costs is not None:
@@ -807,7 +825,7 @@ def has_probabilities(model: Any) -> bool:
     """Whether a model has probabilities of its own."""
     # Support vector machines have a method that says how to get some.
     try:
-        return hasattr(model, "predict_log_proba")
+        return hasattr(model, "predict_proba") or hasattr(model, "predict_log_proba")
     except (AttributeError, ValueError, NotImplementedError):
         return False
 

@@ -33,6 +33,8 @@ _LEAST_LOG_SLOPE, _MOST_LOG_SLOPE = -7.0, 7.0
 _MOST_STEPS = 100
 _SMALL_STEP = 1e-10
 
+_MOST_PRODUCT = 1e300
+
 #: What is added to curvatures, so that Newton's step exists on constant values.
 _RIDGE = 1e-12
 
@@ -70,26 +72,22 @@ class ProbabilityCurve:
 
     def _spread(self, columns: Array) -> Array:
         if columns.shape[1] == 2:
-            second = _sigmoid(self.slope * _difference(columns) + self.offset)
+            second = apply_sigmoid(_difference(columns), self.slope, self.offset)
             return np.column_stack([1.0 - second, second])
-        return _softmax(self.slope * columns)
+        return apply_temperature(columns, self.slope)
 
 
-def fit_curve(
-    values: Array, y: Array, weights: Array | None, training: Array
-) -> ProbabilityCurve:
+def fit_curve(values: Array, y: Array, weights: Array | None, training: Array) -> ProbabilityCurve:
     """The curve of decision values of rows that were left out, a column for each class among
     their labels `y`; `training` are the labels of all rows."""
     classes, counts = np.unique(training, return_counts=True)
     labels, codes = np.unique(y, return_inverse=True)
     rows = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
     if len(labels) == 2:
-        slope, offset = _fit_sigmoid(_difference(values), codes == 1, rows)
+        slope, offset = fit_sigmoid(_difference(values), codes == 1, rows)
     else:
-        slope, offset = _fit_temperature(values, codes, rows), 0.0
-    return ProbabilityCurve(
-        classes, np.isin(classes, labels), counts / counts.sum(), slope, offset
-    )
+        slope, offset = fit_temperature(values, codes, rows), 0.0
+    return ProbabilityCurve(classes, np.isin(classes, labels), counts / counts.sum(), slope, offset)
 
 
 def arrange_by_class(values: Array, known: Array, classes: Array) -> Array:
@@ -108,8 +106,9 @@ def _difference(columns: Array) -> Array:
     return half
 
 
-def _fit_sigmoid(f: Array, positive: Array, weights: Array) -> tuple[float, float]:
-    """s and o by Newton's method, each step halved until the log-loss falls."""
+def fit_sigmoid(f: Array, positive: Array, weights: Array) -> tuple[float, float]:
+    """s and o by Newton's method, each step halved until the log-loss falls; `f` are decision
+    values for the rows that are `positive`, and against the others."""
     unit = float(np.abs(f).max(initial=0.0)) or 1.0
     x = f / unit
     n_positive = float(weights[positive].sum())
@@ -145,12 +144,15 @@ def _fit_sigmoid(f: Array, positive: Array, weights: Array) -> tuple[float, floa
     return slope / unit, offset
 
 
-def _fit_temperature(values: Array, codes: Array, weights: Array) -> float:
-    """s of least log-loss, which is convex in s."""
+def fit_temperature(values: Array, codes: Array, weights: Array) -> float:
+    """s of least log-loss, which is convex in s: `values` has a column for each class, `codes` are
+    the columns of the true ones."""
     from scipy.optimize import minimize_scalar
 
-    unit = float(values.std()) or 1.0
-    x = (values - values.max(axis=1, keepdims=True)) / unit
+    largest = float(np.abs(values).max(initial=0.0)) or 1.0
+    x = values / largest  # squares of large values overflow
+    unit = float(x.std()) or 1.0
+    x = (x - x.max(axis=1, keepdims=True)) / unit
     own = x[np.arange(len(x)), codes]
 
     def loss(log_slope: float) -> float:
@@ -158,7 +160,20 @@ def _fit_temperature(values: Array, codes: Array, weights: Array) -> float:
         return float(weights @ (np.log(np.exp(slope * x).sum(axis=1)) - slope * own))
 
     found = minimize_scalar(loss, bounds=(_LEAST_LOG_SLOPE, _MOST_LOG_SLOPE), method="bounded")
-    return math.exp(float(found.x)) / unit
+    return math.exp(float(found.x)) / unit / largest
+
+
+def apply_sigmoid(f: Array, slope: float, offset: float) -> Array:
+    """The probability of the second of two classes."""
+    return _sigmoid(_multiply(slope, f) + offset)
+
+
+def apply_temperature(columns: Array, slope: float) -> Array:
+    """The probability of the class of each column."""
+    z = _multiply(slope, columns)
+    raised = np.exp(z - z.max(axis=1, keepdims=True))
+    shares: Array = raised / raised.sum(axis=1, keepdims=True)
+    return shares
 
 
 def _sigmoid(z: Array) -> Array:
@@ -166,7 +181,7 @@ def _sigmoid(z: Array) -> Array:
         return 1.0 / (1.0 + np.exp(-z))  # type: ignore[no-any-return]
 
 
-def _softmax(z: Array) -> Array:
-    raised = np.exp(z - z.max(axis=1, keepdims=True))
-    shares: Array = raised / raised.sum(axis=1, keepdims=True)
-    return shares
+def _multiply(slope: float, values: Array) -> Array:
+    """The product, finite where it overflows."""
+    with np.errstate(over="ignore"):
+        return np.clip(slope * values, -_MOST_PRODUCT, _MOST_PRODUCT)  # type: ignore[no-any-return]
