@@ -499,6 +499,11 @@ class CostMargins(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     DecisionClassifier : Tries it beside least expected cost.
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "machine": [HasMethods(["fit", "decision_function"]), None],
+        "costs": ["array-like", dict, None],
+    }
+
     def __init__(self, machine: Any = None, *, costs: Any = None) -> None:
         self.machine = machine
         self.costs = costs
