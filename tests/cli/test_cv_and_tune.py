@@ -11,7 +11,7 @@ def test_cross_validation_says_mean_and_spread(here, flowers):
     assert result.exit_code == 0
     assert result.stdout.startswith("naive-bayes, 5 folds of 60 rows")
     assert "accuracy" in result.stdout
-    assert "log loss" in result.stdout
+    assert "log-loss" in result.stdout
     assert result.stderr == ""
 
 

@@ -18,6 +18,7 @@ _EXAMPLES = """\b
 Examples:
   lindero compare heart.csv --report heart.html
   lindero compare heart.csv --cost ill:healthy=20 --cost healthy:ill=1
+  lindero compare churn.csv --measure average-precision
   lindero compare prices.csv --time day --folds 8
   lindero compare heart.csv -m naive-bayes -m svc --json
 """
@@ -40,13 +41,8 @@ _COST_EXAMPLE = "write --cost TRUE:PREDICTED=COST, for example --cost ill:health
     help="A machine to compare, such as tan or svc-linear. Can be repeated; by default all that "
     "suit the data.",
 )
-@click.option(
-    "--cost",
-    "costs",
-    metavar="TRUE:PREDICTED=COST",
-    multiple=True,
-    help="Cost of an error, such as ill:healthy=20. Can be repeated; other errors cost 1.",
-)
+@options.measure_option
+@options.cost_option
 @click.option(
     "--task",
     type=click.Choice(("classification", "regression")),
@@ -81,7 +77,8 @@ def command(
 
     All machines that suit the data are tuned and tested on the same folds, by nested
     cross-validation: parameters are chosen within the training rows. With times (--time), test rows
-    are always later than training rows. Ctrl-C ends the comparison and shows the results so far.
+    are always later than training rows. Machines are ranked by --measure, and the table shows it
+    first. Ctrl-C ends the comparison and shows the results so far.
     """
     from lindero.cli.writing import require_writable
     from lindero.evaluation import compare
@@ -99,10 +96,10 @@ def command(
             random_state=seed,
             n_jobs=jobs,
             progress=progress,
-            **settings,  # task, folds, repeats, inner_folds, tuning_rows
+            **settings,  # measure, task, folds, repeats, inner_folds, tuning_rows
         )
     values = result.to_dict()
-    values["next"] = suggest_command(result, data)
+    values["next"] = suggest_command(result, data, costs, seed)
     if report is not None:
         write_report(result, report, command=shlex.join(["lindero", *sys.argv[1:]]))
         values["report"] = report
@@ -195,17 +192,26 @@ def format_result(comparison: Any, report: str | None) -> str:
     return "\n\n".join(parts)
 
 
-def suggest_command(comparison: Any, data: options.DataSource) -> str | None:
-    """The command that trains the recommended machine on all rows."""
+def suggest_command(
+    comparison: Any, data: options.DataSource, costs: Sequence[str] = (), seed: int = 0
+) -> str | None:
+    """The command that trains the recommended machine on all rows, with the columns, costs, measure
+    and parameters of the comparison."""
     from lindero.evaluation.registry import MACHINES
 
     machine = comparison.recommended
-    if machine is None:
+    if machine is None or machine.machine not in MACHINES:
         return None
     preset = MACHINES[machine.machine].preset
     chosen = {k: v for k, v in machine.usual_parameters.items() if preset.get(k) != v}
     rounded = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in chosen.items()}
-    return data.suggest("train", machine.machine, rounded)
+    words = ["-m", machine.machine]
+    words += [word for text in options.format_params(rounded) for word in ("--set", text)]
+    words += [word for name in comparison.left_out for word in ("--drop", name)]
+    # Where there is a reason, it is the measure that training takes by itself.
+    words += options.repeat_options(None if comparison.reason else comparison.measure, costs)
+    words += ["--seed", str(seed)] if seed else []
+    return data.format_command("train", words)
 
 
 def parse_costs(texts: Sequence[str], dataset: Any) -> dict[tuple[Any, Any], float]:

@@ -191,6 +191,58 @@ settings_option = click.option(
     help="A parameter of the machine, such as C=10. Can be repeated.",
 )
 
+
+class MeasureName(_TextType):
+    """The name of a measure, with hyphens or underscores, with shell completion."""
+
+    name = "measure"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        """The name as Python has it, if there is such a measure."""
+        from lindero.evaluation.measures import find_measure
+
+        try:
+            return find_measure(str(value)).name
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+        """Measures whose names begin with what is typed."""
+        from lindero.evaluation.measures import MEASURES
+
+        names = {name.replace("_", "-"): measure for name, measure in MEASURES.items()}
+        return [
+            CompletionItem(name, help=measure.title)
+            for name, measure in names.items()
+            if name.startswith(incomplete)
+        ]
+
+
+#: What machines or parameters are ranked by.
+measure_option = click.option(
+    "--measure",
+    type=MeasureName(),
+    help="What to rank by: error, balanced-accuracy, roc-auc, average-precision, f1, log-loss, "
+    "brier, cost, mcc or kappa; mae, rmse, r2 or pinball (pinball@0.9) for numbers. By default "
+    "cost where there are costs, log-loss where a class is rare.",
+)
+
+#: What errors cost; `lindero.cli.compare.parse_costs` reads them.
+cost_option = click.option(
+    "--cost",
+    "costs",
+    metavar="TRUE:PREDICTED=COST",
+    multiple=True,
+    help="Cost of an error, such as ill:healthy=20. Can be repeated; other errors cost 1.",
+)
+
+
+def repeat_options(measure: str | None, costs: Sequence[str]) -> list[str]:
+    """--measure and --cost as they were given, for the next command."""
+    words = [] if measure is None else ["--measure", measure.replace("_", "-")]
+    return words + [word for text in costs for word in ("--cost", text)]
+
+
 folds_option = count_option("--folds", "Number of folds.", 5, 2)
 
 seed_option = click.option(

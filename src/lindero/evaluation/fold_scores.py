@@ -93,7 +93,9 @@ class FoldJudge:
         own_costs = make_cost_matrix(unwrap_machine(model), classes) if matrix is None else None
         given = matrix if matrix is not None else own_costs
         usual, reason = choose_measure(machine.task, y, given, rows.weights)
-        chosen = "accuracy" if usual == "error" else usual
+        if usual == "error":
+            usual, reason = "accuracy", ""
+        chosen = usual
         if measure is not None:
             chosen, reason = find_measure(measure, machine.task).name, ""
             if chosen == "cost" and given is None:
