@@ -401,13 +401,13 @@ def explain_rows(model: Any, X: Any, *, times: Any = None, most: int = 5) -> lis
     >>> explain_rows(model, [[3.0, 5.0]])
     ['high: +1 (x0 +1)']
     """
-    final = unwrap_machine(model)
+    final, inner = unwrap_machine(model), find_inner(model)
     if hasattr(final, "explain"):
         explanation = final.explain(X)
         return [explanation.sentence(row, most) for row in range(len(explanation.log_odds))]
-    if model is final:
+    if TABLE_STEP not in getattr(inner, "named_steps", {}):
         raise ValueError(f"{type(final).__name__} cannot be explained without its table encoder.")
-    encoder = model.named_steps[TABLE_STEP]
+    encoder = inner.named_steps[TABLE_STEP]
     if encoder.n_features_in_ > MOST_COLUMNS:
         raise ValueError(
             f"The data have {encoder.n_features_in_} columns, too many to ask about one by one: "
@@ -415,6 +415,9 @@ def explain_rows(model: Any, X: Any, *, times: Any = None, most: int = 5) -> lis
         )
     numbers = encoder.transform(X)
     labels, chosen = _predict_labels(final, numbers, times)
+    if inner is not model:  # which answers by a threshold or costs
+        answers = predict_rows(model, X, times=times)
+        labels, chosen = answers.tolist(), np.searchsorted(model.classes_, answers)
     value = _evaluate(final, numbers, times, chosen)
     terms = np.empty((len(value), encoder.n_features_in_))
     for column, part in enumerate(encoder.parts()):

@@ -349,6 +349,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         """
         probabilities = self.predict_proba(X, times)
         costs = self.costs_ if self.rule_ == COSTS else None
+        assert not isinstance(self.threshold_, str)
         labels: Array = self.classes_[decide_classes(probabilities, self.threshold_, costs)]
         return labels
 
@@ -659,20 +660,3 @@ def make_decision_machine(
         return model
     seed = 0 if random_state is None else random_state
     return DecisionClassifier(model, threshold=threshold, costs=costs, random_state=seed)
-
-
-def describe_decisions(model: Any) -> list[str]:
-    """Sentences on how a fitted model comes to probabilities and answers; none where it is as its
-    machine has it."""
-    if not isinstance(model, DecisionClassifier):
-        return []
-    said = []
-    if model.curve_ is not None:
-        kind = "sigmoid" if int(model.curve_.seen.sum()) == 2 else "temperature"
-        said.append(f"Probabilities by a {kind} over decision values of rows left out.")
-    if model.rule_ == THRESHOLD:
-        second, threshold = model.classes_[1], model.threshold_
-        said.append(f"Answers {second!s} from a probability of {threshold:.4g} on.")
-    elif model.rule_ == COSTS and not model.reason_:
-        said.append("Answers the class of least expected cost.")
-    return [*said, model.reason_] if model.reason_ else said

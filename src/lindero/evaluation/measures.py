@@ -738,8 +738,10 @@ def measure_machine(
     qid: Any = None,
     weights: Any = None,
     found: Array | None = None,
+    costs: Array | None = None,
 ) -> dict[str, float]:
-    """All measures of a fitted machine on some rows; `found` are its predictions, if known."""
+    """All measures of a fitted machine on some rows; `found` are its predictions, if known, `costs`
+    those of classes, if they are not its own."""
     if machine.task == CLUSTERING:
         raise ValueError(f"{machine.name} has no target, so nothing says how good it is.")
     if machine.task == RANKING:
@@ -753,7 +755,7 @@ def measure_machine(
     if machine.task == NOVELTY:
         return {"outlier_share": float(np.average(found < 0, weights=weights))}
     if machine.task == CLASSIFICATION:
-        return _measure_classes(model, X, np.asarray(y), found, weights, times)
+        return _measure_classes(model, X, np.asarray(y), found, weights, times, costs)
     from sklearn.metrics import r2_score
 
     r2 = float(r2_score(y, found, sample_weight=weights))
@@ -761,10 +763,11 @@ def measure_machine(
 
 
 def _measure_classes(
-    model: Any, X: Any, y: Array, found: Array, weights: Any, times: Any
+    model: Any, X: Any, y: Array, found: Array, weights: Any, times: Any, costs: Array | None
 ) -> dict[str, float]:
     truth, answers = code_labels(y, model.classes_), code_labels(found, model.classes_)
-    costs = getattr(model, "costs_", None)  # of a DecisionClassifier
+    if costs is None:
+        costs = getattr(model, "costs_", None)  # of a DecisionClassifier
     if costs is None:
         costs = make_cost_matrix(unwrap_machine(model), model.classes_)
     probabilities = None

@@ -449,6 +449,8 @@ def identify_machine(estimator: Any) -> MachineSpec | None:
     find_machine : The entry of a name.
     """
     final = find_final(estimator)
+    if type(final).__name__ == "CostMargins":  # machines of one class each
+        final = final.machine
     kind = type(final)
     if kind.__module__.partition(".")[0] != "lindero":  # scikit-learn has an SVC too
         return None

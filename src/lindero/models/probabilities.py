@@ -178,10 +178,10 @@ def apply_temperature(columns: Array, slope: float) -> Array:
 
 def _sigmoid(z: Array) -> Array:
     with np.errstate(over="ignore"):
-        return 1.0 / (1.0 + np.exp(-z))  # type: ignore[no-any-return]
+        return 1.0 / (1.0 + np.exp(-z))
 
 
 def _multiply(slope: float, values: Array) -> Array:
     """The product, finite where it overflows."""
     with np.errstate(over="ignore"):
-        return np.clip(slope * values, -_MOST_PRODUCT, _MOST_PRODUCT)  # type: ignore[no-any-return]
+        return np.clip(slope * values, -_MOST_PRODUCT, _MOST_PRODUCT)

@@ -257,7 +257,7 @@ def _pack(estimator: Any, summary: dict[str, Any] | None) -> bytes:
         "input": _describe_input(parts[0]),
         "summary": {
             **_describe_training(parts[-1]),
-            **_describe_decisions(estimator),
+            **tell_decisions(estimator),
             **_check_notes(summary),
         },
         "objects": writer.objects,
@@ -451,7 +451,7 @@ def _describe_training(estimator: Any) -> dict[str, Any]:
     return summary
 
 
-def _describe_decisions(estimator: Any) -> dict[str, Any]:
+def tell_decisions(estimator: Any) -> dict[str, Any]:
     """How a model comes to probabilities and answers, where that is not as its machine has it."""
     kind = kind_of(estimator)
     if kind is None or kind.name not in _DECIDERS:
