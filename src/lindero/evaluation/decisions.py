@@ -26,6 +26,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context, clone
+from sklearn.utils import indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -81,9 +82,9 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         Whether costs between more than two classes go into the margins of one machine for each
         class, as :class:`~lindero.svm.CostSensitiveSVC` has them: "auto" where `estimator` is an
         SVC and this costs less on the rows left out. Probabilities then have the costs in them.
-    cv : int, default=3
-        Folds by which rows are left out, for the curve and the threshold. Rows with times are left
-        out after those that the machine is fitted to.
+    cv : int, splitter or iterable, default=3
+        Folds by which rows are left out, for the curve and the threshold. With a number, rows with
+        times are left out after those that the machine is fitted to.
     random_state : int, default=0
         Seed of the folds.
 
@@ -138,7 +139,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         "costs": ["array-like", dict, None],
         "calibration": [StrOptions({"auto", "always", "never"})],
         "margins": [StrOptions({"auto", "always", "never"})],
-        "cv": [Interval(Integral, 2, None, closed="left")],
+        "cv": ["cv_object"],
         "random_state": [Interval(Integral, 0, None, closed="left")],
     }
 
@@ -150,7 +151,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         costs: Any = None,
         calibration: str = "auto",
         margins: str = "auto",
-        cv: int = 3,
+        cv: Any = 3,
         random_state: int = 0,
     ) -> None:
         self.estimator = estimator
@@ -181,14 +182,19 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         self : DecisionClassifier
             The fitted classifier: as it was if the fit fails.
         """
-        labels = column_or_1d(y, warn=True, dtype=None) if y is not None else None
+        if y is None:
+            raise ValueError(
+                "DecisionClassifier requires y to be passed, but the target y is None."
+            )
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        (X,), labels = indexable(X), column_or_1d(y, warn=True, dtype=None)
         with fitting_aside(self) as attempt:
-            attempt.estimator._fit(X, labels, {"weights": sample_weight, "times": times})
+            attempt.estimator._fit(X, labels, {"weights": weights, "times": times})
         return self
 
     def _fit(self, X: Any, y: Any, roles: dict[str, Any]) -> None:
         machine = make_machine("svc") if self.estimator is None else self.estimator
-        if y is None:  # for the machine to refuse
+        if len(y) == 0:  # for the machine to refuse
             fit_machine(clone(machine), X, y)
         self.classes_, codes = find_classes(y)
         self.costs_ = read_costs(self.costs, self.classes_)
@@ -213,7 +219,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
             self.rule_ = COSTS
         if not needs_curve and not isinstance(self.threshold, str) and rival is None:
             return
-        left_out = LeftOutRows.choose(y, roles, self.cv, self.random_state)
+        left_out = LeftOutRows.choose(X, y, roles, self.cv, self.random_state)
         found = left_out.ask(machine, X, needs_curve)
         if needs_curve:
             self.curve_, found = left_out.calibrate(found)
@@ -356,9 +362,9 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         machine = make_machine("svc") if self.estimator is None else self.estimator
-        inner = machine.__sklearn_tags__()
-        tags.input_tags = inner.input_tags
-        tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+        first = machine.steps[0][1] if hasattr(machine, "steps") else machine
+        tags.input_tags = first.__sklearn_tags__().input_tags
+        tags.classifier_tags.multi_class = machine.__sklearn_tags__().classifier_tags.multi_class
         return tags
 
 
@@ -413,12 +419,18 @@ class LeftOutRows:
     rows: Array
 
     @classmethod
-    def choose(cls, y: Array, roles: dict[str, Any], folds: int, random_state: int) -> LeftOutRows:
+    def choose(
+        cls, X: Any, y: Array, roles: dict[str, Any], cv: Any, random_state: int
+    ) -> LeftOutRows:
         """Folds of rows, by time where they have times."""
-        splits = None
-        if roles["times"] is not None:
+        splits, folds = None, 3 if cv is None else cv
+        if not isinstance(folds, Integral):
+            from sklearn.model_selection import check_cv
+
+            splits = list(check_cv(cv, y, classifier=True).split(X, y))
+        elif roles["times"] is not None:
             with suppress(ValueError):  # too few times
-                splits = make_forward_folds(np.asarray(roles["times"]), folds, y)[0]
+                splits = make_forward_folds(np.asarray(roles["times"]), int(folds), y)[0]
                 known = len(np.unique(y))
                 splits = [s for s in splits if len(np.unique(y[s[0]])) == known]
         if not splits:
@@ -429,7 +441,7 @@ class LeftOutRows:
                     "Probabilities and thresholds need rows that can be left out, at least two of "
                     "each of two classes: bring more rows."
                 )
-            folds = min(folds, int(counts.max()))
+            folds = min(int(folds), int(counts.max()))
             dealt = deal_folds(y[some], folds, random_state, stratified=True)
             splits = [(np.append(some[train], alone), some[test]) for train, test in dealt]
         return cls(y, roles, splits, np.concatenate([test for _, test in splits]))
