@@ -225,9 +225,9 @@ def _check_imputer(given: Fields) -> None:
     for name in ("fitted_to", "filled_with"):
         given.text(name, known)
     if values.dtype == object:
-        given.require("fitted_to", given.any("fitted_to") == "object", "must be object")
-        sound = all(type(value) in (*plain, bool) for value in values)
-        given.require("statistics_", sound, "must be numbers or text")
+        kinds = {type(value) for value in values}
+        sound = kinds <= {*plain, bool} and (given.any("fitted_to") == "object" or str not in kinds)
+        given.require("statistics_", sound, "must be numbers, or texts for columns of text")
     else:
         given.require("fitted_to", given.any("fitted_to") != "object", "must be a number")
         infinite = bool(np.isinf(values).any())
