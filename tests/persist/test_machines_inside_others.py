@@ -260,7 +260,6 @@ def test_categories_that_are_none_are_refused(name, value, reason, path):
     [
         ("strategy", "code", "strategy"),
         ("fitted_to", "complex128", "fitted_to"),
-        ("fitted_to", "object", "fitted_to"),
         ("statistics_", None, "statistics_"),
         ("fill_value", [1], "fill_value"),
     ],

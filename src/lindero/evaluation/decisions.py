@@ -13,6 +13,8 @@ measure or for costs on the same rows that were left out.
 Costs between more than two classes have another way into a support vector machine: one
 cost-sensitive machine for each class against the rest (`CostMargins`), which asks for wider margins
 where errors cost more. Whichever costs less on the rows left out is taken.
+
+This is one file, as curve, threshold and costs are judged by the same rows left out.
 """
 
 from __future__ import annotations

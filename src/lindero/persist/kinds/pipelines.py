@@ -7,6 +7,7 @@ anew; what cannot be put so, such as functions, is refused when it is saved.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from lindero.persist.registry import EstimatorKind, Kind
 #: What may stand before a machine in a pipeline.
 _TRANSFORMERS = (
     "TableEncoder", "StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler",
-    "SimpleImputer", "OneHotEncoder", "ColumnTransformer",
+    "SimpleImputer", "OneHotEncoder",
 )  # fmt: skip
 
 #: Steps of a pipeline.
@@ -56,8 +57,8 @@ def _pipeline_state(pipeline: Any) -> dict[str, Any]:
         what = f"{next(iter(known))[0]!r} is another" if known else "it has no such step"
         _refuse_save(
             "steps of a pipeline before the machine are a TableEncoder, a StandardScaler, "
-            "MinMaxScaler, MaxAbsScaler, RobustScaler, SimpleImputer, OneHotEncoder or "
-            f"ColumnTransformer of these, and {what}. lindero.evaluation.make_machine builds one"
+            "MinMaxScaler, MaxAbsScaler, RobustScaler, SimpleImputer or OneHotEncoder, and "
+            f"{what}. lindero.evaluation.make_machine builds one"
         )
     return {"steps": [tuple(step) for step in pipeline.steps], "verbose": verbose}
 
@@ -107,8 +108,6 @@ def _count_columns(part: Any) -> int:
         return int(np.sum(_keeps_column(part)))
     if type(part).__name__ in ("OneHotEncoder", "TableEncoder"):
         return len(part.get_feature_names_out())
-    if type(part).__name__ == "ColumnTransformer":
-        return int(max(cut.stop for cut in part.output_indices_.values()))
     return int(part.n_features_in_)
 
 
@@ -200,14 +199,7 @@ def _imputer_state(imputer: Any) -> dict[str, Any]:
     names = ("missing_values", "strategy", "fill_value", "keep_empty_features")
     state = {name: getattr(imputer, name) for name in names}
     if hasattr(imputer, "statistics_"):
-        if imputer._fit_dtype.kind not in "fiuO":
-            _refuse_save(f"a SimpleImputer was fitted to {imputer._fit_dtype}: use numbers or text")
-        state |= {
-            "statistics_": imputer.statistics_,
-            "fitted_to": imputer._fit_dtype.name,
-            "filled_with": imputer._fill_dtype.name,
-            **_names_of(imputer),
-        }
+        state |= {"statistics_": imputer.statistics_, **_names_of(imputer)}
     return state
 
 
@@ -221,15 +213,10 @@ def _check_imputer(given: Fields) -> None:
         return
     width = check_width(given)
     values = given.array("statistics_", ("float32", "float64", "O"), width)
-    known = ("float32", "float64", "int32", "int64", "object")
-    for name in ("fitted_to", "filled_with"):
-        given.text(name, known)
     if values.dtype == object:
-        kinds = {type(value) for value in values}
-        sound = kinds <= {*plain, bool} and (given.any("fitted_to") == "object" or str not in kinds)
-        given.require("statistics_", sound, "must be numbers, or texts for columns of text")
+        sound = all(type(value) in (*plain, bool) for value in values)
+        given.require("statistics_", sound, "must be numbers or text")
     else:
-        given.require("fitted_to", given.any("fitted_to") != "object", "must be a number")
         infinite = bool(np.isinf(values).any())
         given.require("statistics_", not infinite, "must not be infinite")
 
@@ -238,9 +225,12 @@ def _imputer(kind: Any, values: dict[str, Any]) -> Any:
     names = ("missing_values", "strategy", "fill_value", "keep_empty_features")
     imputer = kind(**{name: values[name] for name in names})
     if "statistics_" in values:
-        imputer.statistics_, imputer.indicator_ = values["statistics_"], None
-        imputer._fit_dtype = np.dtype(values["fitted_to"])
-        imputer._fill_dtype = np.dtype(values["filled_with"])
+        held = values["statistics_"]
+        has_text = any(isinstance(value, str) for value in held.tolist())
+        row = np.full(
+            (1, len(held)), "text" if has_text else 0.0, dtype=object if has_text else None
+        )
+        imputer.fit(row).statistics_ = held
         _adopt_names(imputer, values)
     return imputer
 
@@ -287,10 +277,11 @@ def _check_one_hot(given: Fields) -> None:
 def _one_hot(kind: Any, values: dict[str, Any]) -> Any:
     encoder = kind(**{name: values[name] for name in ("drop", "handle_unknown", "sparse_output")})
     if "categories_" in values:
-        encoder.categories_, encoder._infrequent_enabled = values["categories_"], False
-        encoder.drop_idx_ = encoder._drop_idx_after_grouping = None
-        encoder._set_drop_idx()
-        encoder._n_features_outs = encoder._compute_n_features_outs()
+        known = values["categories_"]
+        plain = all(column.dtype.kind in "iufb" for column in known)
+        row = np.array([[column[0] for column in known]], dtype=None if plain else object)
+        encoder.set_params(categories=known).fit(row).set_params(categories="auto")
+        encoder.categories_ = known
         _adopt_names(encoder, values)
     return encoder
 
@@ -379,36 +370,25 @@ def _calibrated(kind: Any, values: dict[str, Any]) -> Any:
     model = kind(values["estimator"], method=method, cv=values["cv"], ensemble=False)
     if "machine" not in values:
         return model
-    from sklearn import calibration
+    # Curves as scikit-learn makes them, of a machine that knows nothing; then those of the file.
+    from sklearn.dummy import DummyClassifier
 
-    make = {"sigmoid": _make_sigmoid, "isotonic": _make_steps, "temperature": _make_slope}
-    curves = [make[method](calibration, curve) for curve in values["curves"]]
-    inner = calibration._CalibratedClassifier(
-        values["machine"], curves, method=method, classes=values["classes"]
-    )
+    codes = np.repeat(np.arange(len(values["classes"])), 2)
+    blank = kind(DummyClassifier(), method=method, cv=2, ensemble=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        (inner,) = blank.fit(np.zeros((len(codes), 1)), codes).calibrated_classifiers_
+    inner.estimator, inner.classes = values["machine"], values["classes"]
+    for curve, numbers in zip(inner.calibrators, values["curves"], strict=True):
+        if method == "sigmoid":
+            curve.a_, curve.b_ = numbers
+        elif method == "temperature":
+            (curve.beta_,) = numbers
+        else:
+            curve.fit(*numbers)
     model.calibrated_classifiers_, model.classes_ = [inner], values["classes"]
     _adopt_names(model, values)
     return model
-
-
-def _make_sigmoid(calibration: Any, numbers: Any) -> Any:
-    curve = calibration._SigmoidCalibration()
-    curve.a_, curve.b_ = numbers
-    return curve
-
-
-def _make_slope(calibration: Any, numbers: Any) -> Any:
-    curve = calibration._TemperatureScaling()
-    (curve.beta_,) = numbers
-    return curve
-
-
-def _make_steps(calibration: Any, numbers: Any) -> Any:
-    curve = calibration.IsotonicRegression(out_of_bounds="clip")
-    curve.X_thresholds_, curve.y_thresholds_ = numbers
-    curve.X_min_, curve.X_max_, curve.increasing_ = numbers[0][0], numbers[0][-1], True
-    curve._build_f(*numbers)
-    return curve
 
 
 # -- machines that decide by probabilities --------------------------------------------------------
