@@ -131,7 +131,7 @@ def _draw_table(state: Any, width: int) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from lindero.evaluation.measures import MEASURES
+    from lindero.evaluation.measures import find_measure
     from lindero.evaluation.results import write_mean
 
     comparison = state.comparison
@@ -140,7 +140,7 @@ def _draw_table(state: Any, width: int) -> Any:
     table.add_column("")
     table.add_column("machine", no_wrap=True)
     measures = comparison.measures if width >= _WIDE else comparison.measures[:1]
-    titles = [MEASURES[measure].title for measure in measures]
+    titles = [find_measure(measure).title for measure in measures]
     for title in ("folds", *titles, *(["s/fold"] if width >= _WIDE else [])):
         table.add_column(title, justify="right", no_wrap=True)
     n_folds = len(comparison.fold_sizes)
@@ -164,7 +164,7 @@ def _draw_table(state: Any, width: int) -> Any:
 
 def format_result(comparison: Any, report: str | None) -> str:
     """The table of results, notes and the recommendation."""
-    from lindero.evaluation.measures import MEASURES
+    from lindero.evaluation.measures import find_measure
     from lindero.evaluation.results import write_mean
 
     rows, failures = [], []
@@ -177,7 +177,7 @@ def format_result(comparison: Any, report: str | None) -> str:
             figures = [write_mean(machine, measure) for measure in comparison.measures]
             seconds = f"{machine.seconds:.2f}"
             rows.append([machine.name, *figures, seconds, *comparison.verdict(machine)])
-    titles = [MEASURES[measure].title for measure in comparison.measures]
+    titles = [find_measure(measure).title for measure in comparison.measures]
     header = ["machine", *titles, "seconds", "p", "against the best"]
     n_folds = len(comparison.fold_sizes)
     order = " in order of time" if comparison.time_respecting else ""

@@ -48,6 +48,7 @@ from lindero.evaluation.measures import (
     PROBABILITIES,
     average_rows,
     choose_least_cost,
+    choose_measure,
     choose_threshold,
     code_labels,
     find_measure,
@@ -93,6 +94,14 @@ class ComparisonPlan:
         """What answers are to be good at: costs, where there are some, else the measure."""
         return self.measure if self.costs is None else "cost"
 
+    def weighs_classes(self, rows: EvaluationRows) -> bool:
+        """Whether a support vector machine is to give all classes the same weight: where one is
+        rare, the hinge loss is least for a function that is the same everywhere, whose decision
+        values say nothing; unless the error is all that counts."""
+        if self.measure in ("error", "accuracy") and self.costs is None:
+            return False
+        return choose_measure(CLASSIFICATION, rows.y, None, rows.weights)[0] == "log_loss"
+
     def judge(self, model: Any, part: EvaluationRows) -> float:
         """What a model of the inner folds loses on their test rows; less is better."""
         answers, probabilities = TrainedMachine(model, {}).answer(part.X, part.times, self)
@@ -131,6 +140,9 @@ class TrainedMachine:
     knows_costs: bool = False
     #: The probability of the second of two classes from which on it is answered.
     threshold: float | None = None
+    #: Whether the likeliest class is answered, not the one that the machine predicts: weights of
+    #: classes move its predictions, and the curve moves probabilities back.
+    by_probability: bool = False
 
     def answer(
         self, X: Any, times: Array | None, plan: ComparisonPlan
@@ -141,6 +153,8 @@ class TrainedMachine:
         probabilities = self._find_probabilities(X, times, plan.classes)
         if self.threshold is not None and probabilities is not None:
             return (probabilities[:, 1] >= self.threshold).astype(np.intp), probabilities
+        if self.by_probability and probabilities is not None and plan.costs is None:
+            return np.argmax(probabilities, axis=1), probabilities
         if plan.costs is not None and probabilities is not None and not self.knows_costs:
             return choose_least_cost(probabilities, plan.costs), probabilities
         return code_labels(predict_rows(self.model, X, times=times), plan.classes), probabilities
@@ -244,6 +258,9 @@ def _train_kernel_machine(
     if plan.classes is None:
         unit = _find_unit(rows.y)
         chosen = {"epsilon": grid["epsilon"][0] * unit, "tol": _TOLERANCE * unit, **chosen}
+    weighted = plan.classes is not None and plan.weighs_classes(rows)
+    if weighted:
+        chosen["class_weight"] = "balanced"
     if splits:  # else rows are too few, and the defaults have to do
         search = search_kernel(
             machine.class_name, sample.X, sample.y, sample.weights, splits,
@@ -260,7 +277,8 @@ def _train_kernel_machine(
     if plan.classes is None:
         chosen.pop("tol")
         return TrainedMachine(model, chosen)
-    return TrainedMachine(model, chosen, _fit_curve(fit, sample, splits, rows.y))
+    curve = _fit_curve(fit, sample, splits, rows.y)
+    return TrainedMachine(model, chosen, curve, by_probability=weighted)
 
 
 def _train_with_costs(

@@ -253,10 +253,7 @@ class Comparison:
     @cached_property
     def measures(self) -> tuple[str, ...]:
         """What is shown: the measure of the ranking first, and two others."""
-        shown: tuple[str, ...] = choose_others(
-            self.measure, self.task, self.truth, self.costs, self.weights
-        )
-        return shown
+        return choose_others(self.measure, self.task, self.truth, self.costs, self.weights)
 
     @property
     def test_to_train(self) -> float:
@@ -338,6 +335,12 @@ class Comparison:
         rows = [self._compare_rows(best, machine) for machine in others]
         tests = compare_with_best(scores[0], scores[1:], self.test_to_train, rows)
         return {machine.name: test for machine, test in zip(others, tests, strict=True)}
+
+    @property
+    def test_name(self) -> str:
+        """The test that machines are held against the best by."""
+        names = dict.fromkeys(test.test for test in self.against_best.values())
+        return " or ".join(names) or "no test"
 
     def _has_score(self, machine: MachineResult) -> bool:
         return bool(np.any(~np.isnan(machine.scores[self.measure][self._common])))

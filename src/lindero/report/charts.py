@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lindero.evaluation.measures import MEASURES
+from lindero.evaluation.measures import find_measure
 from lindero.evaluation.results import Comparison, MachineResult, write_score
 from lindero.runtime.arrays import Array
 
@@ -205,7 +205,7 @@ def _choose_axis(comparison: Comparison) -> tuple[str, float]:
     """The measure in words, and what it is multiplied by for reading."""
     if comparison.measure == "error":
         return "error (%)", 100.0
-    return MEASURES[comparison.measure].title, 1.0
+    return find_measure(comparison.measure).title, 1.0
 
 
 def draw_scores(comparison: Comparison) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lindero.evaluation.measures import MEASURES
+from lindero.evaluation.measures import find_measure
 from lindero.evaluation.registry import REGRESSION
 from lindero.evaluation.results import Comparison, MachineResult, write_mean, write_score
 from lindero.persist.safe_file import write_whole_bytes
@@ -95,7 +95,7 @@ def make_body(comparison: Comparison, command: str | None = None, *, level: int 
 def _make_results_table(comparison: Comparison) -> str:
     """Every machine from the best to the worst."""
     measures = comparison.measures
-    titles = [MEASURES[measure].title for measure in measures]
+    titles = [find_measure(measure).title for measure in measures]
     header = ["machine", *titles, "seconds per fold", "p", "against the best"]
     rows, taken = [], comparison.recommended
     for machine in comparison.ranked:
@@ -120,8 +120,8 @@ def _describe_method(comparison: Comparison) -> str:
     return (
         "Means over the folds ± one standard deviation; the recommended machine is in bold. "
         f"{n_folds} folds, {order}, with {train:.0f} training and {test:.0f} test rows on average; "
-        "parameters were chosen by inner folds of the training rows. p: corrected resampled t-test "
-        "(Nadeau and Bengio) against the best, adjusted for the number of machines (Holm)."
+        "parameters were chosen by inner folds of the training rows. p: "
+        f"{comparison.test_name} against the best, adjusted for the number of machines (Holm)."
     )
 
 
