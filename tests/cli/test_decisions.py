@@ -2,6 +2,9 @@
 
 import csv
 import io
+import re
+import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -185,3 +188,21 @@ def test_models_of_python_are_applied(here, churn):
         np.array(columns["P(yes)"], dtype=float), model.predict_proba(X)[:, 1]
     )
     assert "sigmoid calibration" in here.run("info", "python.lin").stdout
+
+
+def test_the_commands_of_the_page_run(here):
+    page = Path(__file__).resolve().parents[2] / "docs" / "command-line.md"
+    section = page.read_text(encoding="utf-8").split("## Costs, probabilities")[1]
+    blocks = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    rng = np.random.default_rng(0)
+    ill = rng.random(200) < 0.25
+    rows = [f"{rng.normal(2 * k):.3f},{rng.normal():.3f}" for k in ill]
+    labelled = [f"{row},{'ill' if k else 'healthy'}" for row, k in zip(rows, ill, strict=True)]
+    here.write("heart.csv", "a,b,class\n" + "\n".join(labelled) + "\n")
+    here.write("new.csv", "a,b\n" + "\n".join(rows) + "\n")
+    commands = [line for block in blocks for line in block.splitlines()]
+    assert len(commands) == 9
+    for line in commands:
+        program, *arguments = shlex.split(line)
+        result = here.run(*arguments)
+        assert (program, result.exit_code) == ("lindero", 0), (line, result.stderr)
