@@ -54,7 +54,7 @@ For shell completion of commands, options, files and machines, add the line that
 ## Costs, probabilities and thresholds
 
 Say what errors cost, as TRUE:PREDICTED=COST, and answers follow the costs; other errors cost 1,
-negative costs are refused:
+negative ones are refused:
 
 ```sh
 lindero train heart.csv --cost ill:healthy=20 -o costs.lin

@@ -136,7 +136,7 @@ def test_margins_are_for_support_vector_machines(three):
 @pytest.mark.parametrize(
     ("params", "reason"),
     [
-        ({"costs": {("yes", "no"): -1.0}}, "must not be negative.* no where yes is true"),
+        ({"costs": {("yes", "no"): -1.0}}, "must not be negative.*no where yes is true"),
         ({"costs": {("yes", "no"): np.nan}}, "finite"),
         ({"costs": {("yes", "none"): 1.0}}, "none"),
         ({"costs": [[0, 1, 2]]}, "2 × 2"),

@@ -237,10 +237,10 @@ def parse_class_costs(texts: Sequence[str], labels: Sequence[Any]) -> dict[tuple
         except ValueError:
             said = f"--cost {text}: {number!r} is not a number; {_COST_EXAMPLE}."
             raise CommandError(said) from None
-        if costs[classes] < 0:
+        if costs[classes] < 0 and classes[0] != classes[1]:
             raise CommandError(
-                f"--cost {text}: costs must not be negative. For a gain, add what it is worth to "
-                f"the other costs of {classes[0]}."
+                f"--cost {text}: costs of errors must not be negative. Only right answers may earn "
+                "something."
             )
     return costs
 

@@ -721,12 +721,12 @@ def read_costs(costs: Any, classes: Array) -> Array | None:
         )
     if not np.isfinite(matrix).all():
         raise ValueError(f"costs must be finite numbers, got {matrix.tolist()}.")
-    if (matrix < 0).any():
-        true, predicted = (classes[place] for place in np.argwhere(matrix < 0)[0])
+    negative = np.argwhere((matrix < 0) & ~np.eye(n_classes, dtype=bool))
+    if len(negative):
+        i, j = negative[0]
         raise ValueError(
-            f"costs must not be negative, and predicting {predicted!s} where {true!s} is true "
-            f"costs {matrix.min():g}: for a gain, add what it is worth to the other costs of "
-            f"{true!s}."
+            f"costs of errors must not be negative, and predicting {classes[j]!s} where "
+            f"{classes[i]!s} is true costs {matrix[i, j]:g}. Only right answers may earn something."
         )
     return matrix
 

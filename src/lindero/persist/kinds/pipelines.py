@@ -429,7 +429,9 @@ def _check_decisions(given: Fields) -> None:
     costs = given.optional("costs_", given.array, "float64", n_classes, n_classes, finite=True)
     sound = costs is not None if rule in ("costs", "margins") else True
     given.require("costs_", sound, "are missing")
-    given.require("costs_", costs is None or bool((costs >= 0).all()), "must not be negative")
+    if costs is not None:
+        errors = costs[~np.eye(n_classes, dtype=bool)]
+        given.require("costs_", bool((errors >= 0).all()), "must not be negative")
     if "n_features_in_" in given:
         width = check_width(given)
         same = getattr(machine, "n_features_in_", width) == width
