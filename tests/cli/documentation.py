@@ -53,6 +53,43 @@ For shell completion of commands, options, files and machines, add the line that
 `lindero completion` prints to the settings of your shell: for bash
 `lindero completion bash >> ~/.bashrc`.
 
+## Costs, probabilities and thresholds
+
+Say what errors cost, as TRUE:PREDICTED=COST, and answers follow the costs; other errors cost 1,
+negative ones are refused:
+
+```sh
+lindero train heart.csv --cost ill:healthy=20 -o costs.lin
+lindero predict costs.lin new.csv -o answers.csv
+lindero predict costs.lin new.csv --cost ill:healthy=5 -o others.csv
+```
+
+Of two classes the second is answered from a probability on that is tuned for the costs on rows
+left out of training; of more, the class of least expected cost, or that of one cost-sensitive
+machine for each class, whichever costs less on these rows. `cost-sensitive-svc` has costs of two
+classes in its margins. `cv`, `tune` and `compare` take `--cost`, too.
+
+Support vector machines have probabilities with `--proba`: a curve is fitted to decision values of
+rows left out, a sigmoid for two classes, one temperature for more. The model file holds it:
+
+```sh
+lindero train heart.csv --proba -o proba.lin
+lindero predict proba.lin new.csv --proba -o probabilities.csv
+```
+
+A threshold is a number, for the second class or for one that is named; or the measure that it is
+tuned for. It is stored in the model, and `predict --threshold` overrides it:
+
+```sh
+lindero train heart.csv --threshold ill=0.2 -o careful.lin
+lindero train heart.csv --threshold balanced-accuracy -o balanced.lin
+lindero predict careful.lin new.csv --threshold ill=0.1 -o more.csv
+lindero info careful.lin
+```
+
+`train --measure f1` tunes the threshold for F1, and `train --measure log-loss` gives probabilities.
+In Python these are `lindero.evaluation.make_decision_machine` and `DecisionClassifier`.
+
 The rest of this page is the output of `--help`.
 """
 

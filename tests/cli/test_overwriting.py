@@ -2,12 +2,15 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import lindero as lindero_package
 from tests.cli.conftest import flower_rows
 from tests.cli.running import lindero
 
@@ -183,3 +186,17 @@ def test_a_saving_that_is_interrupted_leaves_nothing(tmp_path):
     assert done.returncode in (130, -signal.SIGINT, 1)
     assert done.stdout == "['0o600']\n"
     assert os.listdir(tmp_path) == []
+
+
+def test_every_file_is_written_whole_or_not_at_all():
+    """By `lindero.persist.safe_file` alone; examples in docstrings and standard streams aside."""
+    folder = Path(lindero_package.__file__).parent
+    writes = re.compile(r"""\bopen\([^)\n]*["'][wax]b?["']|\.write_(text|bytes)\(|to_csv\(""")
+    found = [
+        f"{path.relative_to(folder)}: {line.strip()}"
+        for path in sorted(folder.rglob("*.py"))
+        if path.name != "safe_file.py"
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if writes.search(line) and ">>>" not in line and "os.devnull" not in line
+    ]
+    assert found == []

@@ -36,7 +36,7 @@ _MEANINGS_EACH = 4
 _KINDS = [*BYTES, *(_MEANINGS_EACH * list(MEANINGS))]
 
 #: How messages begin about rows that a model was not fitted to.
-_OTHER_ROWS = ("Column ", "X has ", "times ")
+_OTHER_ROWS = ("Column ", "Row ", "X has ", "times ")
 
 #: Powers of a polynomial kernel beyond which its values are infinite, as they should be.
 _MOST_DEGREE = 64

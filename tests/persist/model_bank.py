@@ -139,6 +139,54 @@ def _piped() -> Any:
     return make_machine("svc", {"C": 2.0}).fit(TABLE, WORDS)
 
 
+def _decided(y: Any, **params: Any) -> Any:
+    from lindero.evaluation import DecisionClassifier, make_machine
+
+    machine = params.pop("machine", None) or make_machine("svc", {"C": 2.0})
+    return DecisionClassifier(machine, **params).fit(TABLE, y)
+
+
+def _wrapped() -> list[Case]:
+    """Machines inside of others: pipelines, curves, thresholds and costs."""
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import Pipeline, make_pipeline
+    from sklearn.preprocessing import (
+        MaxAbsScaler,
+        MinMaxScaler,
+        OneHotEncoder,
+        RobustScaler,
+        StandardScaler,
+    )
+
+    gaps = np.where(np.abs(X) < 0.2, np.nan, X)
+    texts = np.array([[str(row[0]), str(row[2])] for row in TABLE], dtype=object)
+    costs = {("yes", "no"): 5.0}
+    return [
+        Case("pipeline of scalers", lambda: make_pipeline(
+            StandardScaler(), MinMaxScaler(), MaxAbsScaler(), RobustScaler(), svm.SVC()
+        ).fit(X, Y2), NEW),
+        Case("pipeline with an imputer", lambda: Pipeline(
+            [("gaps", SimpleImputer()), ("svm", svm.SVC(kernel="linear"))]
+        ).fit(gaps, WORDS), NEW),
+        Case("pipeline of categories", lambda: make_pipeline(
+            OneHotEncoder(handle_unknown="ignore", sparse_output=False), svm.SVC()
+        ).fit(texts, Y2), np.array([["red", "True"], ["pink", "False"]], dtype=object)),
+        Case("calibrated", lambda: svm.calibrate(svm.SVC(), cv=2).fit(X, Y3), NEW),
+        Case("calibrated by steps", lambda: svm.calibrate(
+            svm.SVC(), method="isotonic", cv=2).fit(X, Y2), NEW),
+        Case("calibrated by a temperature", lambda: svm.calibrate(
+            svm.SVC(), method="temperature", cv=2).fit(X, Y3), NEW),
+        Case("calibrated pipeline", lambda: svm.calibrate(
+            make_pipeline(StandardScaler(), svm.SVC()), cv=2).fit(X, WORDS), NEW),
+        Case("decisions", lambda: _decided(WORDS, cv=2), NEW_TABLE),
+        Case("decisions by a threshold", lambda: _decided(Y2, threshold=0.3, cv=2), NEW_TABLE),
+        Case("decisions by costs", lambda: _decided(
+            WORDS, costs=costs, machine=bayes.NaiveBayes()), NEW_TABLE),
+        Case("decisions by margins", lambda: _decided(
+            WORDS, costs=costs, margins="always", cv=2), NEW_TABLE),
+    ]  # fmt: skip
+
+
 def _batches() -> list[Case]:
     """Machines fitted to all samples at once."""
     sparse = sp.csr_array(np.where(np.abs(X) > 0.3, X, 0.0))
@@ -232,4 +280,4 @@ def cases() -> list[Case]:
         if hasattr(getattr(module, name), "get_params")
     ]
     piped = Case("pipeline", _piped, NEW_TABLE)
-    return [*_batches(), *_streams(), *_networks(), piped, *unfitted]
+    return [*_batches(), *_streams(), *_networks(), piped, *_wrapped(), *unfitted]

@@ -369,7 +369,12 @@ def parse_costs(texts: Sequence[str], dataset: Any) -> dict[tuple[Any, Any], flo
 
     if dataset.y is None or dataset.y.dtype.kind == "f":
         raise CommandError("--cost is for classes, but the target is a number: leave it out.")
-    known = {str(label): label for label in np.unique(dataset.y).tolist()}
+    return parse_class_costs(texts, np.unique(dataset.y).tolist())
+
+
+def parse_class_costs(texts: Sequence[str], labels: Sequence[Any]) -> dict[tuple[Any, Any], float]:
+    """The same for the classes of a model."""
+    known = {str(label): label for label in labels}
     costs: dict[tuple[Any, Any], float] = {}
     for text in texts:
         pair, equals, number = text.rpartition("=")
@@ -381,6 +386,11 @@ def parse_costs(texts: Sequence[str], dataset: Any) -> dict[tuple[Any, Any], flo
         except ValueError:
             said = f"--cost {text}: {number!r} is not a number; {_COST_EXAMPLE}."
             raise CommandError(said) from None
+        if costs[classes] < 0 and classes[0] != classes[1]:
+            raise CommandError(
+                f"--cost {text}: costs of errors must not be negative. Only right answers may earn "
+                "something."
+            )
     return costs
 
 

@@ -61,9 +61,11 @@ def _convert_model(
             f"{source} is a model, but {path!r} is not a model format: use --to, or one of the "
             f"extensions {', '.join(saved_model.MODEL_ENDINGS)}."
         )
+    from lindero.evaluation.registry import find_inner
+
     saved = saved_model.SavedModel.read(source, class_name)
     saved_model.write_model(saved.model, path, wanted, saved.summary)
-    if wanted in ("libsvm", "svmlight") and hasattr(saved.model, "named_steps"):
+    if wanted in ("libsvm", "svmlight") and hasattr(find_inner(saved.model), "named_steps"):
         output.note(f"{path} has no scales. Scale rows for it: lindero scale DATA --like {source}")
     return wanted
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -277,6 +278,52 @@ cost_option = click.option(
     multiple=True,
     help="Cost of an error, such as ill:healthy=20. Can be repeated; other errors cost 1.",
 )
+
+
+proba_option = click.option(
+    "--proba", is_flag=True, help="Have probabilities: machines without any are calibrated."
+)
+
+threshold_option = click.option(
+    "--threshold",
+    metavar="NUMBER",
+    help="From which probability on the second of two classes is answered, such as 0.3, or "
+    "yes=0.3 for the class yes; or a measure to tune it for, such as f1.",
+)
+
+
+def parse_threshold(text: str | None, classes: Sequence[Any], tuned: bool = True) -> Any:
+    """A threshold on the second of two classes, or the name of a measure to tune it for."""
+    from lindero.cli.output import CommandError
+
+    if text is None:
+        return None
+    label, equals, number = text.rpartition("=")
+    try:
+        value = float(number)
+    except ValueError:
+        value = None
+    if value is None and tuned and not equals:
+        from lindero.evaluation.measures import LABELS, find_measure
+
+        measure = find_measure(text, "classification")
+        if measure.needs != LABELS:
+            raise CommandError(
+                f"--threshold {text}: {measure.title} does not depend on a threshold. Take a "
+                "number from 0 to 1, or a measure of answers, such as f1."
+            )
+        return measure.name
+    if value is None or not 0.0 <= value <= 1.0:
+        raise CommandError(f"--threshold {text} is not a number from 0 to 1.")
+    if len(classes) != 2:
+        raise CommandError(
+            f"--threshold is for two classes, and there are {len(classes)}: use --cost instead."
+        )
+    names = [str(name) for name in classes]
+    if equals and label not in names:
+        raise CommandError(f"--threshold {text} names none of the classes {', '.join(names)}.")
+    # The first class from a share on is the second one above the rest.
+    return math.nextafter(1.0 - value, 2.0) if equals and label == names[0] else value
 
 
 def repeat_options(measure: str | None, costs: Sequence[str]) -> list[str]:

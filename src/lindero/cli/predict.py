@@ -8,11 +8,13 @@ import click
 
 from lindero.cli.options import (
     DataSource,
+    cost_option,
     data_options,
     file_option,
     force_option,
     gather_roles,
     output_options,
+    parse_threshold,
 )
 from lindero.cli.output import CommandError, Output, align_columns
 
@@ -20,6 +22,7 @@ _EXAMPLES = """\b
 Examples:
   lindero predict model.lin new.csv -o predictions.csv
   lindero predict model.lin new.csv --proba --explain
+  lindero predict model.lin new.csv --threshold 0.2
 """
 
 
@@ -30,6 +33,13 @@ Examples:
 @click.option("--proba", is_flag=True, help="Add the probability of each class.")
 @click.option("--decision", is_flag=True, help="Add decision values.")
 @click.option("--explain", is_flag=True, help="Add a sentence that explains each prediction.")
+@click.option(
+    "--threshold",
+    metavar="NUMBER",
+    help="From which probability on the second of two classes is answered, such as 0.2, or yes=0.2 "
+    "for the class yes; by default as in training.",
+)
+@cost_option
 @force_option
 @output_options
 @click.pass_obj
@@ -41,11 +51,15 @@ def command(
     proba: bool,
     decision: bool,
     explain: bool,
+    threshold: str | None,
+    costs: tuple[str, ...],
 ) -> None:
     """Apply a saved model to data.
 
-    Columns are found by the names they had in training. If DATA has the target, the predictions are
-    scored; the scores go to standard error if the predictions go to standard output.
+    Columns are found by the names they had in training. Answers follow the threshold or the costs
+    of training, if there were any; --threshold and --cost override them. If DATA has the target,
+    the predictions are scored; the scores go to standard error if the predictions go to standard
+    output.
     """
     from lindero.cli.saved_model import SavedModel
     from lindero.cli.writing import choose_format, require_writable, write_columns
@@ -57,9 +71,10 @@ def command(
                 "Predictions cannot be written as svmlight: use csv, tsv, parquet or arff."
             )
     saved = SavedModel.read(model)
+    rule = _read_rule(saved, threshold, costs)
     dataset, X = saved.load(data, output)
-    columns = _predict_columns(saved, dataset, X, proba, decision, explain)
-    scores = _score(saved, dataset, X, columns["prediction"])
+    columns = _predict_columns(saved, dataset, X, rule, proba, decision, explain)
+    scores = _score(saved, dataset, X, columns["prediction"], rule)
     if path is not None:
         write_columns(columns, path)
     result: dict[str, Any] = {"model": model, "data": dataset.source, "rows": dataset.n_rows}
@@ -83,19 +98,58 @@ def command(
         click.echo(text, err=path is None)
 
 
+def _read_rule(saved: Any, threshold: str | None, costs: tuple[str, ...]) -> dict[str, Any]:
+    """The threshold and the costs that the user gave, for classes of the model."""
+    if threshold is None and not costs:
+        return {}
+    from lindero.cli.compare import parse_class_costs
+    from lindero.evaluation.measures import has_probabilities, read_costs
+
+    option = "--threshold" if costs == () else "--cost"
+    if threshold is not None and costs:
+        raise click.UsageError("Use either --threshold or --cost.")
+    classes = getattr(saved.model, "classes_", None)
+    if classes is None:
+        raise CommandError(f"{saved.machine.name} does not predict classes: leave out {option}.")
+    if not has_probabilities(saved.model):
+        raise CommandError(
+            f"{option} needs probabilities, and {saved.path} has none: train it with --proba."
+        )
+    if getattr(saved.model, "rule_", None) == "margins":
+        raise CommandError(
+            f"{saved.path} has the costs of training in its margins: train again with other costs "
+            f"instead of {option}."
+        )
+    if costs:
+        return {"costs": read_costs(parse_class_costs(costs, classes.tolist()), classes)}
+    return {"threshold": parse_threshold(threshold, classes.tolist(), tuned=False)}
+
+
 def _predict_columns(
-    saved: Any, dataset: Any, X: Any, proba: bool, decision: bool, explain: bool
+    saved: Any,
+    dataset: Any,
+    X: Any,
+    rule: dict[str, Any],
+    proba: bool,
+    decision: bool,
+    explain: bool,
 ) -> dict[str, Any]:
     """The columns to write."""
-    from lindero.evaluation.build import compute_decisions, predict_rows
+    from lindero.evaluation.build import compute_decisions, compute_probabilities, predict_rows
 
     columns: dict[str, Any] = {} if dataset.ids is None else {"id": dataset.ids}
     if dataset.ids is not None and dataset.ids.ndim == 2:
         columns = dict(zip(dataset.reading.id, dataset.ids.T, strict=True))
     times = dataset.times if saved.machine.takes_times else None
-    columns["prediction"] = predict_rows(saved.model, X, times=times)
+    if rule:
+        from lindero.evaluation.decisions import decide_classes
+
+        codes = decide_classes(compute_probabilities(saved.model, X, times=times), **rule)
+        columns["prediction"] = saved.model.classes_[codes]
+    else:
+        columns["prediction"] = predict_rows(saved.model, X, times=times)
     if proba:
-        columns.update(_predict_probabilities(saved, X))
+        columns.update(_predict_probabilities(saved, X, times))
     if decision:
         values = compute_decisions(saved.model, X, times=times)
         if values is None:
@@ -112,20 +166,21 @@ def _predict_columns(
     return columns
 
 
-def _predict_probabilities(saved: Any, X: Any) -> dict[str, Any]:
+def _predict_probabilities(saved: Any, X: Any, times: Any) -> dict[str, Any]:
+    from lindero.evaluation.build import compute_probabilities
     from lindero.evaluation.measures import has_probabilities
 
     if not has_probabilities(saved.model):
         raise ValueError(
             f"{saved.machine.name} has no probabilities: use --decision for decision values, or "
-            "train a Bayesian machine, such as naive-bayes-tm."
+            "train with --proba, or a Bayesian machine, such as naive-bayes-tm."
         )
-    values = saved.model.predict_proba(X)
+    values = compute_probabilities(saved.model, X, times=times)
     labels = getattr(saved.model, "classes_", range(values.shape[1]))
     return {f"P({label})": column for label, column in zip(labels, values.T, strict=True)}
 
 
-def _score(saved: Any, dataset: Any, X: Any, found: Any) -> dict[str, float]:
+def _score(saved: Any, dataset: Any, X: Any, found: Any, rule: dict[str, Any]) -> dict[str, float]:
     """Scores on the rows whose target is known."""
     import numpy as np
 
@@ -143,7 +198,7 @@ def _score(saved: Any, dataset: Any, X: Any, found: Any) -> dict[str, float]:
     data = {"X": X, "found": found, **gather_roles(dataset)}
     if len(known) < dataset.n_rows:
         data = {name: take_rows(values, known) for name, values in data.items()}
-    return measure_machine(machine, saved.model, **data)
+    return measure_machine(machine, saved.model, **data, costs=rule.get("costs"))
 
 
 def _has_other_labels(model: Any, y: Any) -> bool:

@@ -125,7 +125,10 @@ class SavedModel:
 
     @property
     def _first(self) -> Any:
-        return self.model[0] if hasattr(self.model, "named_steps") else self.model
+        from lindero.evaluation.registry import find_inner
+
+        inner = find_inner(self.model)
+        return inner[0] if hasattr(inner, "named_steps") else inner
 
     @property
     def _width(self) -> int:
@@ -213,7 +216,9 @@ def read_model(path: str, kind: str | None, class_name: str | None = None) -> An
 def write_model(model: Any, path: str, kind: str, summary: dict[str, Any]) -> None:
     """Write a model in any format."""
     from lindero import persist
+    from lindero.errors import warn_user
     from lindero.evaluation.build import unwrap_machine
+    from lindero.evaluation.registry import find_inner
 
     if kind in ("bif", "xmlbif"):
         from lindero.persist.safe_file import write_whole_bytes
@@ -224,14 +229,21 @@ def write_model(model: Any, path: str, kind: str, summary: dict[str, Any]) -> No
         network = model if is_network else model.network_
         text = network.to_bif() if kind == "bif" else network.to_xmlbif()
         write_whole_bytes(path, text.encode("utf-8"))
-    elif hasattr(model, "to_bif"):
+        return
+    if hasattr(model, "to_bif"):
         raise CommandError(
             "A network from BIF or XMLBIF is not a trained model: it can only be written as BIF "
             "or XMLBIF."
         )
-    elif kind == "lin":
+    if kind == "lin":
         persist.save(model, path, summary=summary or None)
-    elif kind == "libsvm":
+        return
+    if find_inner(model) is not model:
+        warn_user(
+            f"{path} holds the machine only: calibration, threshold and costs are left out.",
+            UserWarning,
+        )
+    if kind == "libsvm":
         persist.save_libsvm(unwrap_machine(model), path)
     else:
         persist.save_svmlight(unwrap_machine(model), path)
@@ -248,9 +260,12 @@ def save_model(
 ) -> tuple[dict[str, Any], str]:
     """Save a fitted model with a summary of its training; return it and a line on convergence."""
     from lindero.persist import save
+    from lindero.persist.model_file import tell_decisions
     from lindero.runtime.arrays import make_plain
 
     values, sentence = describe_convergence(model)
+    decisions = tell_decisions(model)
+    sentence = "\n".join([sentence, *describe_decisions(decisions, getattr(model, "classes_", ()))])
     roles = {name: data.options[name] for name in ("time", "qid", "weight")}
     roles["id"] = next(iter(data.options["id"] or ()), None)
     reading = {} if dataset.reading is None else dataset.reading.to_dict()
@@ -268,7 +283,20 @@ def save_model(
         "seconds": seconds,
     }
     save(model, path, summary=make_plain(summary))
-    return {**summary, "model": path}, sentence
+    return {**summary, **decisions, "model": path}, sentence
+
+
+def describe_decisions(told: dict[str, Any], classes: Sequence[Any]) -> list[str]:
+    """How a model comes to probabilities and answers, in sentences; none where it is as its machine
+    has it."""
+    said = []
+    if "calibration" in told:
+        said.append(f"Probabilities by {told['calibration']} calibration on rows left out.")
+    if "threshold" in told and len(classes) == 2:
+        said.append(f"Answers {classes[1]!s} from a probability of {told['threshold']:.4g} on.")
+    elif told.get("rule") == "costs" and "reason" not in told:
+        said.append("Answers the class of least expected cost.")
+    return [*said, told["reason"]] if "reason" in told else said
 
 
 def describe_convergence(model: Any) -> tuple[dict[str, Any], str]:
@@ -276,6 +304,8 @@ def describe_convergence(model: Any) -> tuple[dict[str, Any], str]:
     from lindero.evaluation.build import unwrap_machine
 
     final = unwrap_machine(model)
+    if type(final).__name__ == "CostMargins":  # the least certain of its machines
+        final = max(final.machines_, key=lambda machine: machine.certificate_.kkt_gap)
     certificate = getattr(final, "certificate_", None)
     if certificate is not None:
         names = ("status", "kkt_gap", "primal", "dual", "infeasibility", "n_iter")

@@ -55,9 +55,10 @@ def command(output: Output, data: DataSource, path: str | None, like: str | None
     else:
         from lindero.cli.saved_model import SavedModel
         from lindero.evaluation.build import TABLE_STEP
+        from lindero.evaluation.registry import find_inner
 
         saved = SavedModel.read(like)
-        encoder = getattr(saved.model, "named_steps", {}).get(TABLE_STEP)
+        encoder = getattr(find_inner(saved.model), "named_steps", {}).get(TABLE_STEP)
         if encoder is None:
             raise CommandError(f"{like} holds {type(saved.model).__name__}, which has no scales.")
         dataset, X = saved.load(data, output)

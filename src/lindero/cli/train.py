@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from lindero.cli import options
-from lindero.cli.output import Output
+from lindero.cli.output import CommandError, Output
+from lindero.evaluation.registry import CLASSIFICATION, find_inner
 
 _EXAMPLES = """\b
 Examples:
   lindero train heart.csv -m svc --set C=10
   lindero train heart.csv -m naive-bayes -o heart.lin
   lindero train prices.parquet -m svr --target price --tune
+  lindero train heart.csv --cost ill:healthy=20
+  lindero train churn.csv --proba --threshold f1
 """
 
 
@@ -26,6 +30,9 @@ Examples:
 @options.force_option
 @click.option("--tune", is_flag=True, help="Search a grid of parameters first (see lindero tune).")
 @options.measure_option
+@options.cost_option
+@options.proba_option
+@options.threshold_option
 @options.folds_option
 @options.seed_option
 @options.output_options
@@ -38,6 +45,9 @@ def command(
     path: str,
     tune: bool,
     measure: str | None,
+    costs: tuple[str, ...],
+    proba: bool,
+    threshold: str | None,
     folds: int,
     seed: int,
 ) -> None:
@@ -45,21 +55,26 @@ def command(
 
     Numbers are standardised, categories and missing values are encoded, and the model file includes
     how, so that predict accepts tables like DATA.
+
+    With --cost the class of least expected cost is answered, with --threshold or a --measure of
+    answers the second of two classes from a probability on that is tuned on rows left out; the
+    model file includes it, and predict uses it.
     """
     from lindero.cli.saved_model import save_model
     from lindero.cli.writing import require_writable
 
     require_writable(output, [path], [data.path])
     dataset, found, params = data.prepare(output, machine, settings)
+    asked = read_decisions(dataset, found, measure, costs, threshold, proba)
     begun = time.perf_counter()
     if tune:
         from lindero.cli.tune import search
 
-        chosen = {"params": params, "measure": measure, "folds": folds, "random_state": seed}
-        tuning = search(output, found, dataset, **chosen)
-        model, params = tuning.model, tuning.params
+        chosen = {"measure": measure, "costs": asked["costs"], "folds": folds}
+        tuning = search(output, found, dataset, params=params, random_state=seed, **chosen)
+        model, params = decide_after(output, tuning, found, dataset, asked, seed), tuning.params
     else:
-        model = _fit(output, found, dataset, params, seed)
+        model = fit_decisions(output, found, dataset, params, asked, seed)
     seconds = time.perf_counter() - begun
     result, sentence = save_model(model, path, found, data, dataset, params, seconds)
     if tune:
@@ -72,24 +87,80 @@ def command(
     if data.path == "-":
         return
     saved = shlex.quote(path)
+    words = [word for text in options.format_params(params) for word in ("--set", text)]
+    words += options.repeat_options(measure, costs)
     output.note(
-        f"Next: {data.suggest('cv', found.name, params)}  (cross-validate it)\n"
+        f"Next: {data.format_command('cv', ['-m', found.name, *words])}  (cross-validate it)\n"
         f"      lindero predict {saved} NEW_DATA  (apply it)\n"
         f"      lindero info {saved}  (look inside)"
     )
 
 
-def _fit(output: Output, machine: Any, dataset: Any, params: dict[str, Any], seed: int) -> Any:
-    from lindero.evaluation import fit_machine, make_machine, scale_to_target
+def read_decisions(
+    dataset: Any,
+    machine: Any,
+    measure: str | None,
+    costs: Sequence[str],
+    threshold: str | None = None,
+    proba: bool = False,
+) -> dict[str, Any]:
+    """What `make_decision_machine` takes of the options of a command."""
+    import numpy as np
+
+    from lindero.cli.compare import parse_costs
+
+    asked: dict[str, Any] = {"costs": None, "threshold": None, "proba": proba, "measure": None}
+    if costs:
+        asked["costs"] = parse_costs(costs, dataset)
+    if machine.task == CLASSIFICATION:
+        asked["measure"] = measure
+    elif proba or threshold is not None:
+        option = "--proba" if proba else "--threshold"
+        raise CommandError(f"{machine.name} does not predict classes: leave out {option}.")
+    if threshold is not None:
+        asked["threshold"] = options.parse_threshold(threshold, np.unique(dataset.y).tolist())
+    return asked
+
+
+def fit_decisions(
+    output: Output,
+    machine: Any,
+    dataset: Any,
+    params: dict[str, Any],
+    asked: dict[str, Any],
+    seed: int,
+) -> Any:
+    """A machine fitted to all rows, that answers as `asked`."""
+    from lindero.evaluation import fit_machine, make_decision_machine, scale_to_target
+
+    spec = scale_to_target(machine, dataset.y)
+    model = make_decision_machine(spec, params, y=dataset.y, random_state=seed, **asked)
+    return _fit(output, model, machine, dataset, fit_machine)
+
+
+def decide_after(
+    output: Output, tuning: Any, machine: Any, dataset: Any, asked: dict[str, Any], seed: int
+) -> Any:
+    """The model of a search; where more is asked for, fitted again with the best parameters."""
+    from lindero.evaluation import fit_machine, make_decision_machine, scale_to_target
+
+    spec, params = scale_to_target(machine, dataset.y), tuning.params
+    model = make_decision_machine(spec, params, y=dataset.y, random_state=seed, **asked)
+    if type(model) is type(tuning.model) and str(model) == str(tuning.model):
+        return tuning.model
+    return _fit(output, model, machine, dataset, fit_machine)
+
+
+def _fit(output: Output, model: Any, machine: Any, dataset: Any, fit: Any) -> Any:
     from lindero.evaluation.build import unwrap_machine
 
-    model = make_machine(scale_to_target(machine, dataset.y), params, random_state=seed)
     final = unwrap_machine(model)
-    if not output.is_live or not hasattr(final, "verbose"):
+    one_fit = find_inner(model) is model
+    if not output.is_live or not hasattr(final, "verbose") or not one_fit:
         with output.showing_status(f"training {machine.name}"):
-            return fit_machine(model, dataset.X, **options.gather_roles(dataset))
+            return fit(model, dataset.X, **options.gather_roles(dataset))
     # These machines draw their own progress bar.
     final.set_params(verbose=True)
-    fit_machine(model, dataset.X, **options.gather_roles(dataset))
+    fit(model, dataset.X, **options.gather_roles(dataset))
     unwrap_machine(model).set_params(verbose=False)
     return model

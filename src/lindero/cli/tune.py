@@ -58,8 +58,8 @@ def command(
     """
     import numpy as np
 
-    from lindero.cli.compare import parse_costs
     from lindero.cli.saved_model import save_model
+    from lindero.cli.train import decide_after, read_decisions
     from lindero.cli.writing import require_writable
     from lindero.evaluation import find_measure, parse_settings
 
@@ -67,10 +67,10 @@ def command(
     dataset, found, params = data.prepare(output, machine, settings)
     points = parse_settings(grid, found, dataset.y) or None
     begun = time.perf_counter()
-    matrix = parse_costs(costs, dataset) if costs else None
+    asked = read_decisions(dataset, found, measure, costs)
     tuning, interrupted = run_interruptible(
-        search, output, found, dataset, params=params, grid=points, measure=measure, costs=matrix,
-        folds=folds, random_state=seed,
+        search, output, found, dataset, params=params, grid=points, measure=measure,
+        costs=asked["costs"], folds=folds, random_state=seed,
     )  # fmt: skip
     seconds = time.perf_counter() - begun
     result = {**tuning.to_dict(), "seconds": seconds, "complete": not interrupted}
@@ -86,7 +86,8 @@ def command(
     text += "\nInterrupted: the other points were not tested, and nothing was saved." * interrupted
     if path is not None and not interrupted:
         result["model"] = path
-        _, sentence = save_model(tuning.model, path, found, data, dataset, tuning.params, seconds)
+        model = decide_after(output, tuning, found, dataset, asked, seed)
+        _, sentence = save_model(model, path, found, data, dataset, tuning.params, seconds)
         text += f"\n{sentence}\nThe best model is saved as {path}."
     output.show_result(result, text)
     if path is None or interrupted:

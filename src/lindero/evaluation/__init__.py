@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from lindero.evaluation.comparison import ComparisonProgress, compare
     from lindero.evaluation.cross_validation import CrossValidation, cross_validate
+    from lindero.evaluation.decisions import DecisionClassifier, make_decision_machine
     from lindero.evaluation.encoder import TableEncoder
     from lindero.evaluation.measures import (
         MEASURES,
@@ -53,6 +54,7 @@ __all__ = [
     "Comparison",
     "ComparisonProgress",
     "CrossValidation",
+    "DecisionClassifier",
     "MachineResult",
     "MachineSpec",
     "Measure",
@@ -73,6 +75,7 @@ __all__ = [
     "find_measure",
     "fit_machine",
     "identify_machine",
+    "make_decision_machine",
     "make_machine",
     "parse_settings",
     "prequential",
@@ -85,6 +88,7 @@ _HOMES = {
     ".build": "explain_rows fit_machine make_machine parse_settings scale_to_target",
     ".comparison": "ComparisonProgress compare",
     ".cross_validation": "CrossValidation cross_validate",
+    ".decisions": "DecisionClassifier make_decision_machine",
     ".encoder": "TableEncoder",
     ".measures": (
         "MEASURES Measure choose_least_cost choose_measure choose_threshold find_measure score"

@@ -32,6 +32,8 @@ from lindero.evaluation.registry import (
     RANKING,
     REGRESSION,
     MachineSpec,
+    find_final,
+    find_inner,
     find_machine,
     identify_machine,
     suggest_name,
@@ -109,8 +111,8 @@ def list_encoder_parameters(machine: MachineSpec) -> tuple[str, ...]:
 
 
 def unwrap_machine(model: Any) -> Any:
-    """The machine itself, whether it comes in a pipeline or not."""
-    return getattr(model, "_final_estimator", model)
+    """The machine itself, whether it comes in a pipeline, in what calibrates it, or alone."""
+    return find_final(model)
 
 
 def scale_to_target(machine: str | MachineSpec, y: Any) -> MachineSpec:
@@ -302,7 +304,7 @@ def fit_machine(
     if weights is not None and "sample_weight" not in takes:
         raise ValueError(f"{title} takes no weights of rows: leave them out.")
     given = {"times": times, "qid": qid, "sample_weight": weights}
-    prefix = "" if model is final else f"{model.steps[-1][0]}__"
+    prefix = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
     more = {f"{prefix}{k}": v for k, v in given.items() if v is not None and k in takes}
     return model.fit(X, y if machine is None or machine.has_target else None, **more)
 
@@ -343,16 +345,24 @@ def predict_rows(model: Any, X: Any, *, times: Any = None) -> Array:
 
 def compute_decisions(model: Any, X: Any, *, times: Any = None) -> Array | None:
     """Decision values of rows; None for a machine that has none."""
-    final = unwrap_machine(model)
+    final, inner = unwrap_machine(model), find_inner(model)
     if not hasattr(final, "decision_function"):
         return None
-    encoded = X if model is final else model[:-1].transform(X)
+    encoded = X if inner is final else inner[:-1].transform(X)
     return _ask(final, final.decision_function, encoded, times)
+
+
+def compute_probabilities(model: Any, X: Any, *, times: Any = None) -> Array:
+    """Probabilities of each class of a machine that has them."""
+    return _ask(model, model.predict_proba, X, times)
 
 
 def _ask(model: Any, method: Any, X: Any, times: Any) -> Array:
     machine = identify_machine(model)
     moves = machine is not None and machine.takes_times and times is not None
+    if moves:
+        taken = inspect.signature(method).parameters.values()
+        moves = any(p.name == "times" or p.kind is p.VAR_KEYWORD for p in taken)
     values: Array = method(X, times=times) if moves else method(X)
     return values
 
@@ -392,13 +402,13 @@ def explain_rows(model: Any, X: Any, *, times: Any = None, most: int = 5) -> lis
     >>> explain_rows(model, [[3.0, 5.0]])
     ['high: +1 (x0 +1)']
     """
-    final = unwrap_machine(model)
+    final, inner = unwrap_machine(model), find_inner(model)
     if hasattr(final, "explain"):
         explanation = final.explain(X)
         return [explanation.sentence(row, most) for row in range(len(explanation.log_odds))]
-    if model is final:
+    if TABLE_STEP not in getattr(inner, "named_steps", {}):
         raise ValueError(f"{type(final).__name__} cannot be explained without its table encoder.")
-    encoder = model.named_steps[TABLE_STEP]
+    encoder = inner.named_steps[TABLE_STEP]
     if encoder.n_features_in_ > MOST_COLUMNS:
         raise ValueError(
             f"The data have {encoder.n_features_in_} columns, too many to ask about one by one: "
@@ -406,6 +416,9 @@ def explain_rows(model: Any, X: Any, *, times: Any = None, most: int = 5) -> lis
         )
     numbers = encoder.transform(X)
     labels, chosen = _predict_labels(final, numbers, times)
+    if inner is not model:  # which answers by a threshold or costs
+        answers = predict_rows(model, X, times=times)
+        labels, chosen = answers.tolist(), np.searchsorted(model.classes_, answers)
     value = _evaluate(final, numbers, times, chosen)
     terms = np.empty((len(value), encoder.n_features_in_))
     for column, part in enumerate(encoder.parts()):

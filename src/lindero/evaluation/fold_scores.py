@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import expit, log_expit, softmax
 
 from lindero.evaluation.build import compute_decisions, predict_rows, unwrap_machine
 from lindero.evaluation.measures import (
@@ -38,6 +36,13 @@ from lindero.evaluation.measures import (
 )
 from lindero.evaluation.registry import CLASSIFICATION, NOVELTY, REGRESSION, MachineSpec
 from lindero.evaluation.rows import EvaluationRows
+from lindero.models.probabilities import (
+    apply_sigmoid,
+    apply_temperature,
+    arrange_by_class,
+    fit_sigmoid,
+    fit_temperature,
+)
 from lindero.runtime.arrays import Array
 
 
@@ -245,73 +250,22 @@ class FoldJudge:
         return fit_curve(values, truth, weights)
 
 
-def arrange_by_class(values: Array, known: Array, classes: Array) -> Array:
-    """Decision values with a column for each class; classes that a machine does not know are less
-    likely than any it knows."""
-    columns = values if values.ndim == 2 else np.column_stack([-values, values])
-    spread = np.full((len(columns), len(classes)), columns.min(initial=0.0) - 1.0)
-    spread[:, np.searchsorted(classes, known)] = columns
-    return spread
-
-
 # -- from decision values to probabilities --------------------------------------------------------
 
 
 def fit_curve(values: Array, truth: Array, weights: Array | None) -> Callable[[Array], Array]:
     """A curve from decision values, a column for each class, to probabilities: a sigmoid of two
-    classes (Platt, with his targets, which keep it finite), one temperature for more."""
+    classes, one temperature for more (`lindero.models.probabilities`)."""
     known = truth >= 0
     values, truth = values[known], truth[known]
     mass = np.ones(len(truth)) if weights is None else np.asarray(weights)[known]
-    if values.shape[1] == 2:
-        slope, offset = _fit_sigmoid((values[:, 1] - values[:, 0]) / 2.0, truth, mass)
+    if values.shape[1] > 2:
+        slope = fit_temperature(values, truth, mass)
+        return lambda table: apply_temperature(table, slope)
+    slope, offset = fit_sigmoid((values[:, 1] - values[:, 0]) / 2.0, truth == 1, mass)
 
-        def apply_sigmoid(table: Array) -> Array:
-            second = expit(slope * (table[:, 1] - table[:, 0]) / 2.0 + offset)
-            return np.column_stack([1.0 - second, second])
+    def apply(table: Array) -> Array:
+        second = apply_sigmoid((table[:, 1] - table[:, 0]) / 2.0, slope, offset)
+        return np.column_stack([1.0 - second, second])
 
-        return apply_sigmoid
-    unit = float(np.std(values)) or 1.0
-    rows = np.arange(len(truth))
-
-    def lose(log_slope: float) -> float:
-        scaled = values * (math.exp(log_slope) / unit)
-        peak = scaled.max(axis=1, keepdims=True)
-        logs = scaled - peak - np.log(np.exp(scaled - peak).sum(axis=1, keepdims=True))
-        return -float(np.average(logs[rows, truth], weights=mass))
-
-    slope = math.exp(minimize_scalar(lose, bounds=(-4.0, 5.0), method="bounded").x) / unit
-    return lambda table: np.asarray(softmax(slope * table, axis=1))
-
-
-def _fit_sigmoid(values: Array, truth: Array, mass: Array) -> tuple[float, float]:
-    """Slope and offset of Platt's sigmoid, by Newton steps."""
-    unit = float(np.max(np.abs(values), initial=0.0)) or 1.0
-    scaled = values / unit
-    second = float(mass[truth == 1].sum())
-    first = float(mass.sum()) - second
-    wanted = np.where(truth == 1, (second + 1.0) / (second + 2.0), 1.0 / (first + 2.0))
-
-    def lose(point: Array) -> float:
-        z = point[0] * scaled + point[1]
-        return -float(np.sum(mass * (wanted * log_expit(z) + (1 - wanted) * log_expit(-z))))
-
-    point = np.array([0.0, math.log((second + 1.0) / (first + 1.0))])
-    loss = lose(point)
-    for _ in range(50):
-        p = expit(point[0] * scaled + point[1])
-        off, curved = mass * (p - wanted), mass * p * (1.0 - p)
-        slope = np.array([np.sum(off * scaled), np.sum(off)])
-        cross = np.sum(curved * scaled)
-        bend = np.array([[np.sum(curved * scaled**2), cross], [cross, np.sum(curved)]])
-        step = np.linalg.solve(bend + 1e-10 * np.eye(2), slope)
-        length = 1.0
-        while length > 1e-8 and lose(point - length * step) > loss:
-            length /= 2.0
-        point = point - length * step
-        before, loss = loss, lose(point)
-        if before - loss <= 1e-10 * max(1.0, abs(before)):
-            break
-    if point[0] <= 0.0:  # larger values never speak against the second class
-        return 0.0, math.log((second + 1.0) / (first + 1.0))
-    return float(point[0] / unit), float(point[1])
+    return apply

@@ -31,7 +31,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
@@ -76,6 +76,7 @@ from lindero.evaluation.registry import (
 )
 from lindero.evaluation.rows import EvaluationRows
 from lindero.evaluation.search import make_scorer, score_decisions, search_kernel
+from lindero.models.probabilities import ProbabilityCurve, arrange_by_class, fit_curve
 from lindero.runtime.arrays import Array
 
 #: Error of solutions of regressions, in standard deviations of the target.
@@ -135,7 +136,7 @@ class ComparisonPlan:
             values = compute_decisions(model, part.X, times=part.times)
             if values is None or self.measure in ("error", "accuracy"):
                 return score("error", truth, answers, weights=part.weights)
-            table = _arrange_by_class(values, model.classes_, self.classes)
+            table = arrange_by_class(values, model.classes_, self.classes)
             return score_decisions(self.measure, truth, table, part.weights, self.positive)
         # Answers depend on a threshold that is chosen later; probabilities do not.
         name = measure.name if measure.needs == PROBABILITIES else "log_loss"
@@ -499,67 +500,6 @@ def _find_unit(y: Array) -> float:
     return float(np.std(y)) or 1.0
 
 
-class _GivenValues(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier whose decision values are its input, for a curve to be fitted to."""
-
-    def __init__(self, classes: Any = None) -> None:
-        self.classes = classes
-
-    def fit(self, X: Any, y: Any) -> _GivenValues:
-        self.classes_ = np.asarray(self.classes)
-        return self
-
-    def predict(self, X: Any) -> Array:
-        labels: Array = self.classes_[np.argmax(X, axis=1)]
-        return labels
-
-    def decision_function(self, X: Any) -> Array:
-        values: Array = np.asarray(X)
-        return (values[:, 1] - values[:, 0]) / 2 if len(self.classes_) == 2 else values
-
-
-def _arrange_by_class(values: Array, known: Array, classes: Array) -> Array:
-    """Decision values with a column for each of `classes`. Classes that the machine does not know
-    are less likely than any it knows; others that it knows are left out."""
-    columns = values if values.ndim == 2 else np.column_stack([-values, values])
-    spread = np.full((len(columns), len(classes)), columns.min(initial=0.0) - 1.0)
-    shared = np.isin(known, classes)
-    spread[:, np.searchsorted(classes, known[shared])] = columns[:, shared]
-    return spread
-
-
-class ProbabilityCurve:
-    """From decision values to probabilities of classes.
-
-    `values` are out-of-fold decisions about rows of the classes `y`, a column for each class.
-    Classes of so few of the `training` rows that they are not in `y` have the probability of their
-    share, whatever the decision.
-    """
-
-    def __init__(self, values: Array, y: Array, weights: Array | None, training: Array) -> None:
-        from sklearn.calibration import CalibratedClassifierCV
-        from sklearn.frozen import FrozenEstimator
-
-        self.classes, counts = np.unique(training, return_counts=True)
-        self._shares = counts / counts.sum()
-        self._seen = np.unique(y)
-        held = FrozenEstimator(_GivenValues(self._seen).fit(values, y))
-        all_rows = np.arange(len(y))  # values are out of fold already
-        method = "sigmoid" if len(self._seen) == 2 else "temperature"
-        self._curve = CalibratedClassifierCV(
-            held, method=method, cv=[(all_rows, all_rows)], ensemble=False
-        )
-        self._curve.fit(values, y, sample_weight=weights)
-
-    def __call__(self, values: Array, known: Array) -> Array:
-        """Probabilities, a column for each of `classes`, of decisions about the `known` ones."""
-        seen = np.isin(self.classes, self._seen)
-        given = np.tile(self._shares, (len(values), 1))
-        among = self._curve.predict_proba(_arrange_by_class(values, known, self._seen))
-        given[:, seen] = self._shares[seen].sum() * among
-        return given
-
-
 def _fit_curve(
     fit: Callable[[EvaluationRows], Any],
     sample: EvaluationRows,
@@ -586,6 +526,6 @@ def _fit_curve(
     classes = np.unique(sample.y[tested])
     if len(classes) < 2:
         return None
-    values = np.concatenate([_arrange_by_class(*found, classes) for found in decided])
+    values = np.concatenate([arrange_by_class(*found, classes) for found in decided])
     weights = take_rows(sample.weights, tested)
-    return ProbabilityCurve(values, sample.y[tested], weights, training)
+    return fit_curve(values, sample.y[tested], weights, training)

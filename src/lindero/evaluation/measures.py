@@ -53,7 +53,12 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import ParameterGrid
 
-from lindero.evaluation.build import make_machine, predict_rows, unwrap_machine
+from lindero.evaluation.build import (
+    compute_probabilities,
+    make_machine,
+    predict_rows,
+    unwrap_machine,
+)
 from lindero.evaluation.registry import (
     CLASSIFICATION,
     CLUSTERING,
@@ -716,6 +721,13 @@ def read_costs(costs: Any, classes: Array) -> Array | None:
         )
     if not np.isfinite(matrix).all():
         raise ValueError(f"costs must be finite numbers, got {matrix.tolist()}.")
+    negative = np.argwhere((matrix < 0) & ~np.eye(n_classes, dtype=bool))
+    if len(negative):
+        i, j = negative[0]
+        raise ValueError(
+            f"costs of errors must not be negative, and predicting {classes[j]!s} where "
+            f"{classes[i]!s} is true costs {matrix[i, j]:g}. Only right answers may earn something."
+        )
     return matrix
 
 
@@ -732,8 +744,10 @@ def measure_machine(
     qid: Any = None,
     weights: Any = None,
     found: Array | None = None,
+    costs: Array | None = None,
 ) -> dict[str, float]:
-    """All measures of a fitted machine on some rows; `found` are its predictions, if known."""
+    """All measures of a fitted machine on some rows; `found` are its predictions, if known, `costs`
+    those of classes, if they are not its own."""
     if machine.task == CLUSTERING:
         raise ValueError(f"{machine.name} has no target, so nothing says how good it is.")
     if machine.task == RANKING:
@@ -747,17 +761,24 @@ def measure_machine(
     if machine.task == NOVELTY:
         return {"outlier_share": float(np.average(found < 0, weights=weights))}
     if machine.task == CLASSIFICATION:
-        return _measure_classes(model, X, np.asarray(y), found, weights)
+        return _measure_classes(model, X, np.asarray(y), found, weights, times, costs)
     from sklearn.metrics import r2_score
 
     r2 = float(r2_score(y, found, sample_weight=weights))
     return {"r2": r2, **score_numbers(np.asarray(y), found, weights)}
 
 
-def _measure_classes(model: Any, X: Any, y: Array, found: Array, weights: Any) -> dict[str, float]:
+def _measure_classes(
+    model: Any, X: Any, y: Array, found: Array, weights: Any, times: Any, costs: Array | None
+) -> dict[str, float]:
     truth, answers = code_labels(y, model.classes_), code_labels(found, model.classes_)
-    costs = make_cost_matrix(unwrap_machine(model), model.classes_)
-    probabilities = model.predict_proba(X) if has_probabilities(model) else None
+    if costs is None:
+        costs = getattr(model, "costs_", None)  # of a DecisionClassifier
+    if costs is None:
+        costs = make_cost_matrix(unwrap_machine(model), model.classes_)
+    probabilities = None
+    if has_probabilities(model):
+        probabilities = compute_probabilities(model, X, times=times)
     scores = score_classes(truth, answers, probabilities, costs, weights)
     result = {"accuracy": average_rows(truth == answers, weights)}
     if costs is not None:
@@ -813,7 +834,7 @@ def has_probabilities(model: Any) -> bool:
     """Whether a model has probabilities of its own."""
     # Support vector machines have a method that says how to get some.
     try:
-        return hasattr(model, "predict_log_proba")
+        return hasattr(model, "predict_proba") or hasattr(model, "predict_log_proba")
     except (AttributeError, ValueError, NotImplementedError):
         return False
 

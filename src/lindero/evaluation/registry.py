@@ -563,8 +563,25 @@ def suggest_name(name: str, known: Iterable[str], listed: Iterable[str] | None =
     return f"did you mean {near!r}?" if near else f"there are {', '.join(listed or known)}."
 
 
+def find_inner(estimator: Any) -> Any:
+    """The machine or pipeline inside of an estimator that calibrates it or decides by it, fitted if
+    that is; any other estimator itself."""
+    if type(estimator).__name__ == "DecisionClassifier":
+        return getattr(estimator, "estimator_", estimator.estimator)
+    if type(estimator).__name__ == "CalibratedClassifierCV":
+        fitted = getattr(estimator, "calibrated_classifiers_", None)
+        return fitted[0].estimator if fitted else estimator.estimator
+    return estimator
+
+
+def find_final(estimator: Any) -> Any:
+    """The machine itself, whatever is around it."""
+    inner = find_inner(estimator)
+    return getattr(inner, "_final_estimator", inner)
+
+
 def identify_machine(estimator: Any) -> MachineSpec | None:
-    """The entry of an estimator, or of the last step of a pipeline.
+    """The entry of an estimator, of the last step of a pipeline, or of what these are in.
 
     Parameters
     ----------
@@ -580,7 +597,9 @@ def identify_machine(estimator: Any) -> MachineSpec | None:
     --------
     find_machine : The entry of a name.
     """
-    final = getattr(estimator, "_final_estimator", estimator)
+    final = find_final(estimator)
+    if type(final).__name__ == "CostMargins":  # machines of one class each
+        final = final.machine
     kind = type(final)
     if kind.__module__.partition(".")[0] != "lindero":  # scikit-learn has an SVC too
         return None

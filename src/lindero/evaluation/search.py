@@ -22,7 +22,7 @@ from sklearn.model_selection import ParameterGrid
 from lindero.evaluation.build import fit_machine, list_encoder_parameters, make_machine
 from lindero.evaluation.cross_validation import FitsDone, prepare_folds
 from lindero.evaluation.encoder import TableEncoder
-from lindero.evaluation.fold_scores import FoldJudge, FoldRecord, arrange_by_class, fit_curve
+from lindero.evaluation.fold_scores import FoldJudge, FoldRecord, fit_curve
 from lindero.evaluation.folds import Split
 from lindero.evaluation.measures import (
     NUMBERS,
@@ -35,6 +35,7 @@ from lindero.evaluation.measures import (
 )
 from lindero.evaluation.registry import MachineSpec
 from lindero.evaluation.rows import EvaluationRows
+from lindero.models.probabilities import arrange_by_class
 from lindero.runtime.arrays import Array
 
 #: Kernels without the parameter gamma.

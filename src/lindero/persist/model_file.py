@@ -25,7 +25,14 @@ from lindero.persist.safe_file import write_whole_bytes
 from lindero.persist.values import ValueReader, ValueWriter
 from lindero.runtime.arrays import Array
 
-_PIPELINE = "sklearn.Pipeline"
+#: Kinds that hold a machine, and are no estimators of lindero by themselves.
+_HOLDERS = ("sklearn.Pipeline", "sklearn.CalibratedClassifierCV")
+
+#: Kinds that make probabilities or answers of what a machine says.
+_DECIDERS = ("sklearn.CalibratedClassifierCV", "evaluation.DecisionClassifier")
+
+#: Machines inside of machines.
+_MOST_INSIDE = 8
 
 
 @dataclass(frozen=True)
@@ -102,10 +109,13 @@ def save(
     Parameters
     ----------
     estimator : estimator of lindero
-        Any of `lindero.svm` and `lindero.bayes` in any state; or a pipeline of ("table",
-        lindero.evaluation.TableEncoder) and ("machine", one of these).
+        Any of `lindero.svm` and `lindero.bayes` in any state; a
+        :class:`~lindero.evaluation.DecisionClassifier` around one, or what
+        :func:`~lindero.svm.calibrate` returns; or a pipeline that ends in one, after any of
+        :class:`~lindero.evaluation.TableEncoder` and scikit-learn's StandardScaler, MinMaxScaler,
+        MaxAbsScaler, RobustScaler, SimpleImputer and OneHotEncoder.
     path : str or path-like
-        The file; ``.lin`` is the usual ending.
+        The file; ``.lin`` is the usual ending. A file that is there is replaced.
     summary : dict, default=None
         What to note of the training beside what is known: text, numbers and lists, under names.
 
@@ -212,7 +222,21 @@ def _name_in_errors(path: str | os.PathLike[Any]) -> Iterator[None]:
 
 
 def _is_model(kind: Kind | None) -> bool:
-    return isinstance(kind, EstimatorKind) or (kind is not None and kind.name == _PIPELINE)
+    return isinstance(kind, EstimatorKind) or (kind is not None and kind.name in _HOLDERS)
+
+
+def _take_apart(estimator: Any) -> list[Any]:
+    """The steps before a machine and the machine, whatever they are in."""
+    kind = kind_of(estimator)
+    name = "" if kind is None else kind.name
+    if name == "sklearn.Pipeline":
+        return [*(step for _, step in estimator.steps[:-1]), *_take_apart(estimator.steps[-1][1])]
+    inner = None
+    if name in _DECIDERS:
+        assert kind is not None
+        state = kind.state(estimator)
+        inner = state.get("machine", state.get("estimator_", estimator.estimator))
+    return [estimator] if inner is None else _take_apart(inner)
 
 
 def _pack(estimator: Any, summary: dict[str, Any] | None) -> bytes:
@@ -221,19 +245,21 @@ def _pack(estimator: Any, summary: dict[str, Any] | None) -> bytes:
     if not _is_model(kind):
         name = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
         raise TypeError(
-            f"A model file holds estimators of lindero, alone or behind a TableEncoder in a "
-            f"pipeline, but this is a {name}."
+            f"A model file holds estimators of lindero, alone, in a pipeline or calibrated, but "
+            f"this is a {name}."
         )
     writer = ValueWriter()
     entry = writer.entry(estimator, "")
-    parts = (
-        [estimator] if isinstance(kind, EstimatorKind) else [step for _, step in estimator.steps]
-    )
+    parts = _take_apart(estimator)
     document = {
         "lindero": __version__,
         "estimator": entry,
         "input": _describe_input(parts[0]),
-        "summary": {**_describe_training(parts[-1]), **_check_notes(summary)},
+        "summary": {
+            **_describe_training(parts[-1]),
+            **tell_decisions(estimator),
+            **_check_notes(summary),
+        },
         "objects": writer.objects,
         "arrays": writer.array_entries,
     }
@@ -294,9 +320,7 @@ def _describe(contents: Contents) -> ModelInfo:
     entry, objects = document.get("estimator"), document.get("objects")
     if not isinstance(entry, dict) or not isinstance(objects, list):
         raise ModelFileError("its document has no estimator.")
-    encoded = entry.get("kind") == _PIPELINE
-    if encoded:
-        entry = _machine_entry(entry, objects)
+    entry, encoded = _find_machine(entry, objects)
     parameters, kind = entry.get("parameters"), entry.get("kind")
     parts = (parameters, document.get("input"), document.get("summary"))
     if not all(isinstance(part, dict) for part in parts) or not isinstance(kind, str):
@@ -338,15 +362,38 @@ def _is_column(entry: Any) -> bool:
     )
 
 
-def _machine_entry(entry: dict[str, Any], objects: list[Any]) -> dict[str, Any]:
-    fields = entry.get("fields")
-    place = fields.get("machine") if isinstance(fields, dict) else None
-    number: Any = place.get("object") if isinstance(place, dict) else None
-    inside = type(number) is int and 0 <= number < len(objects)
-    if not inside or not isinstance(objects[number], dict):
-        raise ModelFileError("its pipeline has no machine.")
-    machine: dict[str, Any] = objects[number]
-    return machine
+def _find_machine(entry: dict[str, Any], objects: list[Any]) -> tuple[dict[str, Any], bool]:
+    """The entry of the machine, whatever it is in, and whether a table encoder is before it."""
+    encoded = False
+    for _ in range(_MOST_INSIDE):
+        fields = entry.get("fields", entry.get("state"))
+        fields = fields if isinstance(fields, dict) else {}
+        parameters = entry.get("parameters")
+        parameters = parameters if isinstance(parameters, dict) else {}
+        if entry.get("kind") == "sklearn.Pipeline":
+            encoded = encoded or "table" in fields
+            place = fields.get("machine", _find_last(fields.get("steps")))
+        elif entry.get("kind") == "sklearn.CalibratedClassifierCV":
+            place = fields.get("machine", fields.get("estimator"))
+        elif entry.get("kind") == "evaluation.DecisionClassifier":
+            place = fields.get("estimator_", parameters.get("estimator"))
+            if place is None:
+                return entry, encoded
+        else:
+            return entry, encoded
+        number: Any = place.get("object") if isinstance(place, dict) else None
+        inside = type(number) is int and 0 <= number < len(objects)
+        if not inside or not isinstance(objects[number], dict):
+            raise ModelFileError("its pipeline has no machine.")
+        entry = objects[number]
+    raise ModelFileError("it holds machines inside of machines.")
+
+
+def _find_last(steps: Any) -> Any:
+    """Where the last step of a pipeline is."""
+    last = steps[-1] if isinstance(steps, list) and steps else None
+    pair = last.get("tuple") if isinstance(last, dict) else None
+    return pair[-1] if isinstance(pair, list) and pair else None
 
 
 def _put_in_words(value: Any) -> Any:
@@ -402,3 +449,26 @@ def _describe_training(estimator: Any) -> dict[str, Any]:
     if "certificate_" in vars(estimator):
         summary["status"] = estimator.certificate_.status
     return summary
+
+
+def tell_decisions(estimator: Any) -> dict[str, Any]:
+    """How a model comes to probabilities and answers, where that is not as its machine has it."""
+    kind = kind_of(estimator)
+    if kind is None or kind.name not in _DECIDERS:
+        return {}
+    state = kind.state(estimator)
+    if "curves" in state:
+        return {"calibration": state["method"]}
+    if "rule_" not in state:
+        return {}
+    told: dict[str, Any] = {"rule": state["rule_"]}
+    if state["curve_"] is not None:
+        two = int(state["curve_"].seen.sum()) == 2
+        told["calibration"] = "sigmoid" if two else "temperature"
+    if state["threshold_"] is not None:
+        told["threshold"] = float(state["threshold_"])
+    if state["costs_"] is not None:
+        told["costs"] = state["costs_"].tolist()
+    if state["reason_"]:
+        told["reason"] = state["reason_"]
+    return told

@@ -29,7 +29,7 @@ def write_report(
     comparison : Comparison
         From :func:`~lindero.evaluation.compare`.
     path : str or path-like
-        The file. It is written whole, or not at all.
+        The file. It is written whole, or not at all; one that is there is replaced.
     command : str or None, default=None
         The command that made it, to be shown at the end.
 

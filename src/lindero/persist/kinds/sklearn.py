@@ -1,4 +1,4 @@
-"""What model files hold of pipelines: a table encoder before a machine; and splitters of folds."""
+"""What model files hold of table encoders, and of splitters of folds."""
 
 from __future__ import annotations
 
@@ -62,39 +62,6 @@ def _check_detail(given: Fields, kind: str) -> None:
     given.require("start", sound and (bool(start) or not {*parts} - {"hour"}), "must be a date")
 
 
-def _pipeline_state(pipeline: Any) -> dict[str, Any]:
-    if [name for name, _ in pipeline.steps] != ["table", "machine"]:
-        raise TypeError(
-            "This model cannot be saved: a pipeline in a model file is ('table', TableEncoder()) "
-            "and ('machine', an estimator of lindero). lindero.evaluation.make_machine builds it."
-        )
-    if pipeline.memory is not None:
-        raise TypeError(
-            "This model cannot be saved: memory of a pipeline is a place on this machine. Set it "
-            "to None with set_params before saving."
-        )
-    (_, table), (_, machine) = pipeline.steps
-    return {"table": table, "machine": machine, "verbose": bool(pipeline.verbose)}
-
-
-def _check_pipeline(given: Fields) -> None:
-    encoder = given.instance("table", "TableEncoder")
-    machine = given.any("machine")
-    given.flag("verbose")
-    given.require("machine", hasattr(machine, "fit"), "must be an estimator")
-    width = getattr(machine, "n_features_in_", None)
-    fitted = hasattr(encoder, "n_features_in_")
-    given.require("machine", fitted == (width is not None), "must be fitted as the encoder is")
-    if fitted:
-        n_columns = len(encoder.get_feature_names_out())
-        given.require("machine", width == n_columns, "must take the columns of the encoder")
-
-
-def _pipeline(kind: Any, values: dict[str, Any]) -> Any:
-    steps = [("table", values["table"]), ("machine", values["machine"])]
-    return kind(steps, verbose=values["verbose"])
-
-
 def _check_splitter(given: Fields) -> None:
     """Its constructor says what is wrong with it."""
     for name in _SPLITTER_FIELDS:
@@ -120,8 +87,6 @@ KINDS: tuple[Kind, ...] = (
     EstimatorKind(
         "machines.TableEncoder", "lindero.evaluation.encoder:TableEncoder", _check_encoder
     ),
-    Kind("sklearn.Pipeline", "sklearn.pipeline:Pipeline", _check_pipeline, _pipeline_state,
-         _pipeline),
     *map(_splitter, ("KFold", "StratifiedKFold", "ShuffleSplit", "StratifiedShuffleSplit",
                      "GroupKFold", "TimeSeriesSplit", "LeaveOneOut")),
 )  # fmt: skip
