@@ -143,7 +143,7 @@ def _draw_table(state: Any, width: int) -> Any:
     table.add_column("")
     table.add_column("machine", no_wrap=True)
     measures = comparison.measures if width >= _WIDE else comparison.measures[:1]
-    titles = [MEASURES[measure] for measure in measures]
+    titles = [MEASURES[measure].title for measure in measures]
     for title in ("folds", *titles, *(["s/fold"] if width >= _WIDE else [])):
         table.add_column(title, justify="right", no_wrap=True)
     n_folds = len(comparison.fold_sizes)
@@ -180,7 +180,7 @@ def format_result(comparison: Any, report: str | None) -> str:
             figures = [write_mean(machine, measure) for measure in comparison.measures]
             seconds = f"{machine.seconds:.2f}"
             rows.append([machine.name, *figures, seconds, *comparison.verdict(machine)])
-    titles = [MEASURES[measure] for measure in comparison.measures]
+    titles = [MEASURES[measure].title for measure in comparison.measures]
     header = ["machine", *titles, "seconds", "p", "against the best"]
     n_folds = len(comparison.fold_sizes)
     order = " in order of time" if comparison.time_respecting else ""

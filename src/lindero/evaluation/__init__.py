@@ -30,7 +30,15 @@ if TYPE_CHECKING:
     from lindero.evaluation.comparison import ComparisonProgress, compare
     from lindero.evaluation.cross_validation import CrossValidation, cross_validate
     from lindero.evaluation.encoder import TableEncoder
-    from lindero.evaluation.measures import MEASURES, choose_least_cost
+    from lindero.evaluation.measures import (
+        MEASURES,
+        Measure,
+        choose_least_cost,
+        choose_measure,
+        choose_threshold,
+        find_measure,
+        score,
+    )
     from lindero.evaluation.results import Comparison, MachineResult
     from lindero.evaluation.search import Trial, Tuning, tune
     from lindero.evaluation.significance import PairedTest, corrected_t_test
@@ -45,6 +53,7 @@ __all__ = [
     "CrossValidation",
     "MachineResult",
     "MachineSpec",
+    "Measure",
     "PairedTest",
     "PrequentialResult",
     "StreamProgress",
@@ -52,17 +61,21 @@ __all__ = [
     "Trial",
     "Tuning",
     "choose_least_cost",
+    "choose_measure",
+    "choose_threshold",
     "compare",
     "corrected_t_test",
     "cross_validate",
     "explain_rows",
     "find_machine",
+    "find_measure",
     "fit_machine",
     "identify_machine",
     "make_machine",
     "parse_settings",
     "prequential",
     "scale_to_target",
+    "score",
     "tune",
 ]
 
@@ -71,7 +84,9 @@ _HOMES = {
     ".comparison": "ComparisonProgress compare",
     ".cross_validation": "CrossValidation cross_validate",
     ".encoder": "TableEncoder",
-    ".measures": "MEASURES choose_least_cost",
+    ".measures": (
+        "MEASURES Measure choose_least_cost choose_measure choose_threshold find_measure score"
+    ),
     ".results": "Comparison MachineResult",
     ".search": "Trial Tuning tune",
     ".significance": "PairedTest corrected_t_test",

@@ -17,7 +17,17 @@ import scipy.sparse as sp
 
 from lindero.evaluation.folds import Split, make_outer_folds, take_rows
 from lindero.evaluation.learning import ComparisonPlan, train_machine
-from lindero.evaluation.measures import choose_least_cost, read_costs, score_classes, score_numbers
+from lindero.evaluation.measures import (
+    average_folds,
+    choose_least_cost,
+    choose_measure,
+    find_measure,
+    find_positive,
+    list_measures,
+    read_costs,
+    score,
+    score_all,
+)
 from lindero.evaluation.registry import CLASSIFICATION, MachineSpec, choose_contenders
 from lindero.evaluation.results import Comparison, MachineResult
 from lindero.evaluation.rows import EvaluationRows, read_comparison, require_count
@@ -61,6 +71,7 @@ def compare(
     y: Any = None,
     *,
     machines: Sequence[str] | None = None,
+    measure: str | None = None,
     costs: Any = None,
     times: Any = None,
     sample_weight: Any = None,
@@ -81,6 +92,10 @@ def compare(
     regressions are tried in units of the target's standard deviation. Rows without a target are
     left out, and from 50 rows on columns of text that differ in most rows (`left_out`); both warn.
 
+    Where the measure looks at answers of two classes (F1, balanced accuracy, costs and others, but
+    not the error), the probability from which on a class is answered is tuned for it inside the
+    training rows.
+
     Parameters
     ----------
     X : Dataset, dataframe, array-like or sparse matrix of shape (n_rows, n_features)
@@ -90,10 +105,14 @@ def compare(
     machines : list of str or None, default=None
         Names from :data:`lindero.evaluation.CONTENDERS` or :data:`lindero.evaluation.MACHINES`;
         None is all that suit the data.
+    measure : str or None, default=None
+        What machines are tuned for and ranked by, one of :data:`lindero.evaluation.MEASURES`. None
+        is cost where there are costs, log-loss where a class is rare (below 20 % of the rows and
+        below half of an equal share), error for other classes, and RMSE for numbers.
     costs : mapping or array-like of shape (n_classes, n_classes), default=None
         Cost of predicting the class of a column where that of a row is true; or a mapping from
-        (true, predicted), other errors costing 1. Machines are then ranked by cost, and those with
-        probabilities predict the class of least expected cost.
+        (true, predicted), other errors costing 1. Machines with probabilities predict the class of
+        least expected cost.
     times : array-like of shape (n_rows,), default=None
         When each row was seen. Folds then go forward in time, and adaptive machines take part.
     sample_weight : array-like of shape (n_rows,), default=None
@@ -153,6 +172,11 @@ def compare(
         matrix = read_costs(costs, classes)
     elif costs is not None:
         raise ValueError("costs are for classes, and the target is a number: leave them out.")
+    chosen, reason = choose_measure(data.task, rows.y, matrix, rows.weights)
+    if measure is not None:
+        chosen, reason = find_measure(measure, data.task).name, ""
+        if chosen == "cost" and matrix is None:
+            raise ValueError("The measure cost needs costs: say what errors cost, or leave it out.")
     has_times = rows.times is not None
     splits, notes = make_outer_folds(
         rows.y, rows.times, classes=classes is not None, folds=folds, repeats=repeats,
@@ -162,10 +186,11 @@ def compare(
         machines, data.task, n_classes=0 if classes is None else len(classes),
         has_costs=matrix is not None, has_times=has_times, sparse=sp.issparse(rows.X),
     )  # fmt: skip
-    plan = ComparisonPlan(classes, matrix, inner_folds, tuning_rows, random_state)
+    positive = find_positive(truth) if classes is not None and len(classes) == 2 else None
+    plan = ComparisonPlan(classes, matrix, inner_folds, tuning_rows, random_state, chosen, positive)
     start = Comparison(
         task=data.task,
-        measure="rmse" if classes is None else "error" if matrix is None else "cost",
+        measure=chosen,
         data=data.summary or _describe(rows, classes, truth),
         target=data.target,
         classes=classes,
@@ -182,6 +207,8 @@ def compare(
         tuning_rows=tuning_rows,
         random_state=random_state,
         left_out=data.left_out,
+        weights=rows.weights,
+        reason=reason,
     )
     n_first_round = len(splits) // (1 if has_times else repeats)
     board = Scoreboard(start, contenders, splits, n_first_round, plan, begun)
@@ -251,10 +278,10 @@ def judge_machine(
             return FoldResult(machine.name, fold, failure=failure)
     ended = time.perf_counter()
     seconds = {"seconds_learning": between - begun, "seconds_predicting": ended - between}
-    if plan.classes is None:
-        scores = score_numbers(truth[test], answers, tested.weights)
-    else:
-        scores = score_classes(truth[test], answers, probabilities, plan.costs, tested.weights)
+    scores = score_all(
+        plan.task, truth[test], answers, probabilities, plan.costs, tested.weights,
+        positive=plan.positive, more=plan.measure,
+    )  # fmt: skip
     return FoldResult(
         machine.name,
         fold,
@@ -327,7 +354,8 @@ class Scoreboard:
             scores = (own[fold].scores if fold in own else {} for fold in folds)
             return np.array([found.get(measure, np.nan) for found in scores])
 
-        measures = ("rmse", "mae") if classes is None else ("error", "log_loss", "cost")
+        measures = list_measures(self.plan.task, self.plan.costs is not None)
+        measures += [self.plan.measure] if self.plan.measure not in measures else []
         # Answers and probabilities of the rows tested in the first round.
         n_rows, probabilities = self.start.n_rows, None
         answers = np.full(n_rows, np.nan) if classes is None else np.full(n_rows, -1)
@@ -363,17 +391,17 @@ def _score_baseline(
     reached = []
     for train, test in splits:
         weights, own = take_rows(rows.weights, test), take_rows(rows.weights, train)
+        probabilities: Array | None = None
         if plan.classes is None:
-            mean = np.full(len(test), np.average(truth[train], weights=own))
-            reached.append(score_numbers(truth[test], mean, weights)["rmse"])
-            continue
-        n_classes = len(plan.classes)
-        shares = np.bincount(truth[train], weights=own, minlength=n_classes)
-        costs = 1.0 - np.eye(n_classes) if plan.costs is None else plan.costs
-        answer = choose_least_cost(shares[None, :], costs)
-        scores = score_classes(truth[test], np.repeat(answer, len(test)), None, costs, weights)
-        reached.append(scores["cost"])
-    return float(np.mean(reached))
+            answers = np.full(len(test), np.average(truth[train], weights=own))
+        else:
+            shares = np.bincount(truth[train], weights=own, minlength=len(plan.classes))
+            costs = 1.0 - np.eye(len(shares)) if plan.costs is None else plan.costs
+            answers = np.repeat(choose_least_cost(shares[None, :], costs), len(test))
+            probabilities = np.tile(shares / shares.sum(), (len(test), 1))
+        given = truth[test], answers, probabilities, plan.costs, weights
+        reached.append(score(plan.measure, *given, positive=plan.positive))
+    return average_folds(reached)
 
 
 def _describe(rows: EvaluationRows, classes: Array | None, truth: Array) -> str:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
 from lindero.evaluation.build import fit_machine, make_machine, require_target, scale_to_target
+from lindero.evaluation.fold_scores import FoldJudge, FoldRecord
 from lindero.evaluation.folds import Split, make_splits
-from lindero.evaluation.measures import (
-    average_folds,
-    choose_measure,
-    measure_machine,
-    measure_spread,
-)
+from lindero.evaluation.measures import average_folds, measure_spread
 from lindero.evaluation.registry import CLUSTERING, MachineSpec, find_machine
 from lindero.evaluation.rows import EvaluationRows, drop_unlabelled
 
@@ -38,9 +34,12 @@ class CrossValidation:
     measure : str
         The measure that machines are chosen by.
     scores : dict of str to list of float
-        Every measure, fold by fold.
+        Every measure, fold by fold; the one that machines are chosen by first, and two others that
+        are shown beside it.
     seconds : list of float
         Time of each fit.
+    reason : str
+        Why it is this measure.
 
     See Also
     --------
@@ -51,8 +50,8 @@ class CrossValidation:
     >>> from sklearn.datasets import load_iris
     >>> from lindero.evaluation import cross_validate
     >>> result = cross_validate("naive-bayes", *load_iris(return_X_y=True))
-    >>> sorted(result.scores), result.measure
-    (['accuracy', 'log_loss'], 'accuracy')
+    >>> result.measure, result.measures
+    ('accuracy', ('accuracy', 'log_loss', 'roc_auc'))
     """
 
     machine: str
@@ -60,6 +59,12 @@ class CrossValidation:
     measure: str
     scores: dict[str, list[float]]
     seconds: list[float]
+    reason: str = ""
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """What is shown: the measure first, and two others."""
+        return tuple(self.scores)[:3]
 
     def mean(self, measure: str | None = None) -> float:
         """Mean of a measure, by default the principal one, over the folds that could be judged."""
@@ -75,6 +80,7 @@ class CrossValidation:
             "machine": self.machine,
             "params": self.params,
             "measure": self.measure,
+            "reason": self.reason,
             "mean": {name: self.mean(name) for name in self.scores},
             "std": {name: self.std(name) for name in self.scores},
             "folds": self.scores,
@@ -88,6 +94,8 @@ def cross_validate(
     y: Any = None,
     *,
     params: Mapping[str, Any] | None = None,
+    measure: str | None = None,
+    costs: Any = None,
     times: Any = None,
     qid: Any = None,
     weights: Any = None,
@@ -110,6 +118,13 @@ def cross_validate(
         Rows and their targets; rows without one are left out.
     params : dict or None, default=None
         Parameters of the machine.
+    measure : str or None, default=None
+        What the machine is to be good at, one of :data:`~lindero.evaluation.MEASURES`. None is cost
+        where there are costs, log-loss where a class is rare (below 20 % of the rows and below half
+        of an equal share), accuracy for other classes, R² for numbers.
+    costs : mapping or array-like of shape (n_classes, n_classes), default=None
+        Cost of predicting the class of a column where that of a row is true; or a mapping from
+        (true, predicted), other errors costing 1. Answers are then those of least expected cost.
     times, qid, weights : array-like or None, default=None
         Time, query and weight of each row.
     folds : int, default=5
@@ -149,24 +164,28 @@ def cross_validate(
             f"{found.name} finds groups without a target, so no fold says how good they are."
         )
     model = make_machine(found, params, random_state=random_state)
-    result = CrossValidation(found.name, dict(params or {}), choose_measure(found, model), {}, [])
+    judge = FoldJudge.plan(found, model, rows, measure, costs)
+    result = CrossValidation(found.name, dict(params or {}), judge.measure, {}, [], judge.reason)
+    records: list[FoldRecord] = []
+
+    def sum_up() -> CrossValidation:
+        return replace(result, scores=judge.score_folds(records))
+
     try:
         for done, (train, test) in enumerate(splits, start=1):
             seen, unseen = rows.take(train), rows.take(test)
             begun = time.perf_counter()
             fitted = fit_machine(clone(model), seen.X, **seen.roles())
             seconds = time.perf_counter() - begun
-            scores = measure_machine(found, fitted, unseen.X, **unseen.roles())
+            records.append(judge.watch(fitted, unseen))
             result.seconds.append(seconds)
-            for name, value in scores.items():
-                result.scores.setdefault(name, []).append(value)
             if progress is not None:
                 progress(done, len(splits))
     except KeyboardInterrupt as interrupt:
-        if result.scores:
-            interrupt.result = result  # type: ignore[attr-defined]
+        if records:
+            interrupt.result = sum_up()  # type: ignore[attr-defined]
         raise
-    return result
+    return sum_up()
 
 
 def prepare_folds(

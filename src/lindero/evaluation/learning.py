@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 
@@ -33,6 +33,7 @@ from lindero.evaluation.build import (
     make_machine,
     predict_rows,
     scale_to_target,
+    unwrap_machine,
 )
 from lindero.evaluation.encoder import TableEncoder
 from lindero.evaluation.folds import (
@@ -42,10 +43,27 @@ from lindero.evaluation.folds import (
     sample_rows,
     take_rows,
 )
-from lindero.evaluation.measures import choose_least_cost, code_labels, score_classes
-from lindero.evaluation.registry import MachineSpec, Strategy
+from lindero.evaluation.measures import (
+    LABELS,
+    PROBABILITIES,
+    average_rows,
+    choose_least_cost,
+    choose_threshold,
+    code_labels,
+    find_measure,
+    find_row_losses,
+    score,
+    score_classes,
+)
+from lindero.evaluation.registry import CLASSIFICATION, REGRESSION, MachineSpec, Strategy
 from lindero.evaluation.rows import EvaluationRows
-from lindero.evaluation.search import rank_trials, search_kernel, try_points
+from lindero.evaluation.search import (
+    make_scorer,
+    rank_trials,
+    score_decisions,
+    search_kernel,
+    try_points,
+)
 from lindero.runtime.arrays import Array
 
 #: Error of solutions of regressions, in standard deviations of the target.
@@ -61,6 +79,37 @@ class ComparisonPlan:
     inner_folds: int
     tuning_rows: int
     random_state: int
+    measure: str = "error"
+    positive: int | None = None
+
+    @property
+    def task(self) -> str:
+        """Classification or regression."""
+        return REGRESSION if self.classes is None else CLASSIFICATION
+
+    @property
+    def aim(self) -> str:
+        """What answers are to be good at: costs, where there are some, else the measure."""
+        return self.measure if self.costs is None else "cost"
+
+    def judge(self, model: Any, part: EvaluationRows) -> float:
+        """What a model of the inner folds loses on their test rows; less is better."""
+        answers, probabilities = TrainedMachine(model, {}).answer(part.X, part.times, self)
+        measure = find_measure(self.measure)
+        if self.classes is None:
+            losses = find_row_losses(measure, part.y, answers, None)
+            return average_rows(losses, part.weights)
+        truth = code_labels(part.y, self.classes)
+        if probabilities is None:
+            values = compute_decisions(model, part.X, times=part.times)
+            if values is None or self.measure in ("error", "accuracy"):
+                return score("error", truth, answers, weights=part.weights)
+            table = _arrange_by_class(values, model.classes_, self.classes)
+            return score_decisions(self.measure, truth, table, part.weights, self.positive)
+        # Answers depend on a threshold that is chosen later; probabilities do not.
+        name = measure.name if measure.needs == PROBABILITIES else "log_loss"
+        given = truth, answers, probabilities, None, part.weights
+        return float(find_measure(name).orient(score(name, *given, positive=self.positive)))
 
     def sample(self, rows: EvaluationRows) -> tuple[EvaluationRows, list[Split]]:
         """Rows to choose parameters by, and their folds."""
@@ -79,6 +128,8 @@ class TrainedMachine:
     curve: ProbabilityCurve | None = None
     #: Whether the machine has the costs inside, or its probabilities are weighed by them.
     knows_costs: bool = False
+    #: The probability of the second of two classes from which on it is answered.
+    threshold: float | None = None
 
     def answer(
         self, X: Any, times: Array | None, plan: ComparisonPlan
@@ -87,6 +138,8 @@ class TrainedMachine:
         if plan.classes is None:
             return predict_rows(self.model, X, times=times), None
         probabilities = self._find_probabilities(X, times, plan.classes)
+        if self.threshold is not None and probabilities is not None:
+            return (probabilities[:, 1] >= self.threshold).astype(np.intp), probabilities
         if plan.costs is not None and probabilities is not None and not self.knows_costs:
             return choose_least_cost(probabilities, plan.costs), probabilities
         return code_labels(predict_rows(self.model, X, times=times), plan.classes), probabilities
@@ -115,13 +168,52 @@ def train_machine(
         Strategy.COSTS: _train_with_costs,
         Strategy.COUPLING: _train_adaptive,
     }
-    return train[machine.strategy](machine, rows, plan)
+    trained = train[machine.strategy](machine, rows, plan)
+    return replace(trained, threshold=_tune_threshold(trained, rows, plan))
+
+
+def _tune_threshold(
+    trained: TrainedMachine, rows: EvaluationRows, plan: ComparisonPlan
+) -> float | None:
+    """From which probability on the second of two classes is answered, chosen by the inner folds;
+    None where the answers of the machine are to stay as they are."""
+    if plan.classes is None or len(plan.classes) != 2 or trained.knows_costs:
+        return None
+    if find_measure(plan.aim).needs != LABELS or plan.aim in ("error", "accuracy"):
+        return None
+    sample, splits = plan.sample(rows)
+    tests, found = [], []
+    for train, test in splits:
+        seen, unseen = sample.take(train), sample.take(test)
+        if len(np.unique(seen.y)) < 2:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            again = clone(trained.model)
+            final = unwrap_machine(again)
+            known = final.get_params(deep=False)
+            final.set_params(**{k: v for k, v in trained.parameters.items() if k in known})
+            model = fit_machine(again, seen.X, **seen.roles())
+            part = replace(trained, model=model)
+            _, probabilities = part.answer(unseen.X, unseen.times, plan)
+        if probabilities is None:
+            return None
+        tests.append(test)
+        found.append(probabilities)
+    if not tests:
+        return None
+    tested = np.concatenate(tests)
+    return choose_threshold(
+        code_labels(sample.y[tested], plan.classes), np.concatenate(found), plan.aim, plan.costs,
+        take_rows(sample.weights, tested), positive=plan.positive,
+    )  # fmt: skip
 
 
 def _train_by_grid(
     machine: MachineSpec, rows: EvaluationRows, plan: ComparisonPlan
 ) -> TrainedMachine:
-    """Every point of a grid, by log-loss, or by error where there are no probabilities."""
+    """Every point of a grid, by a measure of probabilities (`ComparisonPlan.judge`), or by error
+    where there are none."""
     machine = scale_to_target(machine, rows.y)
     sample, splits = plan.sample(rows)
 
@@ -129,15 +221,7 @@ def _train_by_grid(
         model = make_machine(machine, point, random_state=plan.random_state)
         return fit_machine(model, part.X, **part.roles())
 
-    def judge(model: Any, part: EvaluationRows) -> float:
-        answers, probabilities = TrainedMachine(model, {}).answer(part.X, part.times, plan)
-        if plan.classes is None:
-            return float(np.mean((answers - part.y) ** 2))
-        truth = code_labels(part.y, plan.classes)
-        scores = score_classes(truth, answers, probabilities, None, part.weights)
-        return scores["error" if probabilities is None else "log_loss"]
-
-    point = _choose_point(machine.inner_grid or machine.grid, fit, judge, sample, splits)
+    point = _choose_point(machine.inner_grid or machine.grid, fit, plan.judge, sample, splits)
     model = fit(point, rows)
     curve = None
     if plan.classes is not None and not hasattr(model, "predict_proba"):
@@ -148,7 +232,7 @@ def _train_by_grid(
 def _train_kernel_machine(
     machine: MachineSpec, rows: EvaluationRows, plan: ComparisonPlan
 ) -> TrainedMachine:
-    """SVC or SVR with C and gamma of the least error or squared error.
+    """SVC or SVR with C and gamma of the least error or squared error, or the best by the measure.
 
     C and epsilon of SVR are multiples of the deviation σ of the target, which is the same as
     dividing the target by it: with y/σ for y, w becomes w/σ, and C Σξ beside ½‖w‖² becomes C/σ Σξ.
@@ -163,6 +247,7 @@ def _train_kernel_machine(
         search = search_kernel(
             machine.class_name, sample.X, sample.y, sample.weights, splits,
             Cs=[unit * C for C in grid["C"]], gammas=_scale_gammas(sample.X, grid), fixed=chosen,
+            scoring=None if plan.measure == "rmse" else make_scorer(plan.measure, plan.positive),
         )  # fmt: skip
         chosen = {**chosen, **search.best_params_}
     kind = machine.load()

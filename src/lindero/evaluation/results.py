@@ -1,8 +1,15 @@
 """What a comparison found: scores of every machine on every fold, their ranking, and which to take.
 
-Folds are few, and machines that are hardly worse than the best are often simpler. Of those that no
-test tells from it, and that are within one standard error of it, the simplest is recommended, and
-of equally simple ones the fastest.
+Machines that are hardly worse than the best are often simpler. Of those that no test tells from it,
+and that give away at most half a standard error (the smaller one of the best machine's score and of
+the difference), the simplest is recommended, and of equally simple ones the fastest; what is given
+away is said.
+
+A machine that answers the same whatever the columns say, the baseline above all, is never
+recommended while another one is better by a proper score: where a class is rare, the same answer
+for all has few errors, and is of no use.
+
+Scores, ranking and the sentences about them are one file: what is said is what the ranking did.
 """
 
 from __future__ import annotations
@@ -16,15 +23,40 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from lindero.evaluation.registry import REGRESSION
-from lindero.evaluation.significance import PairedTest, compare_with_best, estimate_error
+from lindero.evaluation.measures import (
+    LABELS,
+    MEASURES,
+    NUMBERS,
+    Measure,
+    average_folds,
+    choose_others,
+    find_measure,
+    find_positive,
+)
+from lindero.evaluation.registry import CLASSIFICATION, REGRESSION
+from lindero.evaluation.significance import (
+    MANY_FOLDS,
+    PairedTest,
+    PooledRows,
+    RowTest,
+    compare_rows,
+    compare_with_best,
+    estimate_error,
+    estimate_row_error,
+)
 from lindero.runtime.arrays import Array, make_plain
 
 #: Fewer rows than this are warned of.
 FEW_ROWS = 200
 
-#: What measures are called in sentences.
-_WORDS = {"error": "error", "cost": "mean cost", "rmse": "root mean squared error"}
+#: The name of the machine that looks at no column.
+BASELINE = "baseline"
+
+#: What measures are called in sentences, where it is not their title.
+_WORDS = {"cost": "mean cost", "rmse": "root mean squared error"}
+
+#: A simpler machine may be worse by at most this share of a standard error.
+GIVEN_AWAY = 0.5
 
 
 @dataclass(frozen=True)
@@ -84,14 +116,26 @@ class MachineResult:
         """Whether it is in the running and has done a fold."""
         return self.failure is None and bool(self.done.any())
 
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it is the machine that looks at no column."""
+        return self.machine == BASELINE
+
+    @cached_property
+    def is_constant(self) -> bool:
+        """Whether all rows that it was tested on got the same answer."""
+        known = self.answers == self.answers  # not NaN
+        known = known if self.answers.dtype.kind == "f" else self.answers >= 0
+        return len(np.unique(self.answers[known])) == 1
+
     def mean(self, measure: str) -> float:
-        """Mean of a measure over the folds done; NaN if there are none."""
-        values = self.scores[measure][self.done]
-        return float(values.mean()) if len(values) else float("nan")
+        """Mean of a measure over the folds that could be judged; NaN if there are none."""
+        return average_folds(self.scores[measure][self.done])
 
     def deviation(self, measure: str) -> float:
         """Its standard deviation over the folds; NaN with fewer than two."""
         values = self.scores[measure][self.done]
+        values = values[~np.isnan(values)]
         return float(values.std(ddof=1)) if len(values) > 1 else float("nan")
 
     @property
@@ -120,8 +164,8 @@ class Comparison:
     ----------
     task : {"classification", "regression"}
         What was learned.
-    measure : {"error", "cost", "rmse"}
-        What machines are ranked by; less is better.
+    measure : str
+        What machines are ranked by, one of :data:`lindero.evaluation.MEASURES`.
     data, target : str
         The data in a line, and the name of the target.
     classes, costs : ndarray or None
@@ -138,7 +182,8 @@ class Comparison:
     machines : tuple of MachineResult
         In the order in which they were given.
     baseline : float
-        Mean score of always predicting the commonest class, the class of least cost, or the mean.
+        Mean score, by the measure, of always predicting the commonest class, the class of least
+        cost, or the mean.
     notes : tuple of str
         Remarks on data, folds and machines.
     seconds : float
@@ -149,6 +194,10 @@ class Comparison:
         As given to :func:`compare`.
     left_out : tuple of str
         Columns that name the rows, which no machine was given.
+    weights : ndarray of shape (n_rows,) or None
+        How much each row counts.
+    reason : str
+        Why it is this measure.
 
     See Also
     --------
@@ -161,7 +210,7 @@ class Comparison:
     >>> from lindero.evaluation import compare
     >>> result = compare(*load_iris(return_X_y=True), machines=["naive-bayes"], folds=3)
     >>> result, result.measures
-    (Comparison(3 folds; from the best: naive-bayes), ('error', 'log_loss'))
+    (Comparison(3 folds; from the best: naive-bayes), ('error', 'log_loss', 'roc_auc'))
     """
 
     task: str
@@ -182,6 +231,8 @@ class Comparison:
     tuning_rows: int
     random_state: int
     left_out: tuple[str, ...] = ()
+    weights: Array | None = None
+    reason: str = ""
 
     def __getitem__(self, name: str) -> MachineResult:
         found = {machine.name: machine for machine in self.machines}
@@ -193,12 +244,17 @@ class Comparison:
         names = ", ".join(machine.name for machine in self.ranked)
         return f"Comparison({len(self.fold_sizes)} folds; from the best: {names})"
 
-    @property
+    @cached_property
+    def _measure(self) -> Measure:
+        return find_measure(self.measure)
+
+    @cached_property
     def measures(self) -> tuple[str, ...]:
-        """What was measured, the measure of the ranking first."""
-        if self.task == REGRESSION:
-            return ("rmse", "mae")
-        return ("error", "log_loss") if self.costs is None else ("cost", "error", "log_loss")
+        """What is shown: the measure of the ranking first, and two others."""
+        shown: tuple[str, ...] = choose_others(
+            self.measure, self.task, self.truth, self.costs, self.weights
+        )
+        return shown
 
     @property
     def test_to_train(self) -> float:
@@ -211,8 +267,8 @@ class Comparison:
 
         def key(machine: MachineResult) -> tuple[float, int, float]:
             folds = self._common if self._common.any() else machine.done
-            score = float(machine.scores[self.measure][folds].mean())
-            return score, machine.simplicity, machine.seconds
+            score = self._measure.orient(average_folds(machine.scores[self.measure][folds]))
+            return math.inf if math.isnan(score) else score, machine.simplicity, machine.seconds
 
         judged = sorted((m for m in self.machines if m.is_judged), key=key)
         return (*judged, *(m for m in self.machines if not m.is_judged))
@@ -224,26 +280,100 @@ class Comparison:
         common: Array = np.logical_and.reduce([np.ones(len(self.fold_sizes), dtype=bool), *running])
         return common
 
-    @property
+    @cached_property
     def best(self) -> MachineResult | None:
-        """The machine of the least mean; of equals the simplest. None before the first fold."""
-        return self.ranked[0] if self.ranked[0].is_judged else None
+        """The machine of the best mean; of equals the simplest. None before the first fold. One
+        that answers the same for all rows is passed over while another is better by a proper
+        score."""
+        judged = [machine for machine in self.ranked if machine.is_judged]
+        if not judged:
+            return None
+        sound = (machine for machine in judged if not self._is_beaten_constant(machine))
+        return next(sound, None) or self._find_best_constant(judged)
+
+    def _is_beaten_constant(self, machine: MachineResult) -> bool:
+        """Whether it gives the same answer to all rows, and another machine is better by any proper
+        score. Where the measure looks at probabilities, answers do not count."""
+        looks_at_answers = self._measure.needs in (LABELS, NUMBERS)
+        if not (machine.is_baseline or (looks_at_answers and machine.is_constant)):
+            return False
+        return any(
+            measure.orient(other.mean(measure.name)) < measure.orient(machine.mean(measure.name))
+            for other in self.machines
+            if other.is_judged and not other.is_baseline and other is not machine
+            for measure in MEASURES.values()
+            if measure.is_proper and measure.name in machine.scores
+        )
+
+    def _find_best_constant(self, judged: list[MachineResult]) -> MachineResult:
+        """Where all answer the same, and each is beaten by another: the one of the best
+        probabilities, or numbers."""
+        others = [machine for machine in judged if not machine.is_baseline]
+        proper = "log_loss" if self.task == CLASSIFICATION else "rmse"
+        return min(others, key=lambda machine: np.nan_to_num(machine.mean(proper), nan=np.inf))
 
     @cached_property
     def against_best(self) -> dict[str, PairedTest]:
-        """Every other machine held against the best, on the folds that all have done."""
+        """Every other machine held against the best, on the folds and rows that both have done."""
         if self.best is None or not self._common.any():
             return {}
-        scores = {m.name: m.scores[self.measure][self._common] for m in self.ranked if m.is_judged}
-        best = scores.pop(self.best.name)
-        tests = compare_with_best(best, list(scores.values()), self.test_to_train)
-        return dict(zip(scores, tests, strict=True))
+        best, folds = self.best, self._common
+        others = [m for m in self.ranked if m.is_judged and m is not best and self._has_score(m)]
+        for machine in (best, *others):
+            folds = folds & ~np.isnan(machine.scores[self.measure])
+        if not folds.any():
+            return {}
+        scores = [self._measure.orient(m.scores[self.measure][folds]) for m in (best, *others)]
+        rows = [self._compare_rows(best, machine) for machine in others]
+        tests = compare_with_best(scores[0], scores[1:], self.test_to_train, rows)
+        return {machine.name: test for machine, test in zip(others, tests, strict=True)}
+
+    def _has_score(self, machine: MachineResult) -> bool:
+        return bool(np.any(~np.isnan(machine.scores[self.measure][self._common])))
+
+    @cached_property
+    def _pooled(self) -> PooledRows:
+        positive = None
+        if self.classes is not None and len(self.classes) == 2:
+            positive = find_positive(self.truth)
+        return PooledRows(self._measure, self.truth, self.weights, self.costs, positive)
+
+    def _take_tested(self, *machines: MachineResult) -> tuple[PooledRows, list[Any]]:
+        """Rows that all of these machines have predicted, and their predictions."""
+        known = np.ones(self.n_rows, dtype=bool)
+        for machine in machines:
+            known &= (
+                machine.answers >= 0
+                if self.task == CLASSIFICATION
+                else (~np.isnan(machine.answers))
+            )
+            if machine.probabilities is not None:
+                known &= ~np.isnan(machine.probabilities).any(axis=1)
+        rows = np.flatnonzero(known)
+        tables = [m.probabilities for m in machines]
+        taken = [None if table is None else table[rows] for table in tables]
+        found = [(m.answers[rows], table) for m, table in zip(machines, taken, strict=True)]
+        return self._pooled.take(rows), found
+
+    def _compare_rows(self, best: MachineResult, other: MachineResult) -> RowTest | None:
+        """The test of pooled rows, where folds are few."""
+        if len(self.fold_sizes) >= MANY_FOLDS:
+            return None
+        rows, predictions = self._take_tested(best, other)
+        return compare_rows(rows, *predictions)
 
     @cached_property
     def standard_error(self) -> float:
-        """Of the best machine's mean over folds that share rows; NaN with fewer than two."""
+        """Of the best machine's score: from the rows tested where folds are few, else from folds,
+        which share rows; NaN with fewer than two."""
         if self.best is None:
             return float("nan")
+        own = math.nan
+        if len(self.fold_sizes) < MANY_FOLDS:
+            rows, (predictions,) = self._take_tested(self.best)
+            own = estimate_row_error(rows, predictions)
+        if not math.isnan(own):
+            return own
         return estimate_error(self.best.scores[self.measure][self._common], self.test_to_train)
 
     def verdict(self, machine: MachineResult) -> tuple[str, str]:
@@ -252,8 +382,10 @@ class Comparison:
             return "", "the best"
         test = self.against_best.get(machine.name)
         if test is None:
-            return "", "no fold in common"
+            return "", "no score in common"
         p = "—" if math.isnan(test.adjusted) else f"{test.adjusted:.3f}"
+        if machine.is_baseline:
+            return p, "baseline"
         return p, "worse" if test.distinguishable else "not distinguishable"
 
     @cached_property
@@ -261,28 +393,41 @@ class Comparison:
         """The best machine, and those that no test tells from it."""
         assert self.best is not None
         tests = self.against_best.items()
-        return [self.best, *(self[name] for name, test in tests if not test.distinguishable)]
+        equals = [self[name] for name, test in tests if not test.distinguishable]
+        return [self.best, *(m for m in equals if not self._is_beaten_constant(m))]
 
     @cached_property
     def recommended(self) -> MachineResult | None:
-        """The simplest machine that is as good as the best; None where none was judged."""
+        """The simplest machine that is as good as the best, giving away at most half a standard
+        error; None where none was judged."""
         if self.best is None:
             return None
-        reach = 0.0 if math.isnan(self.standard_error) else self.standard_error
         near = [
             machine
             for machine in self._equals
-            if machine is self.best or self.against_best[machine.name].difference <= reach
+            if machine is self.best
+            or self.against_best[machine.name].difference <= self.find_reach(machine)
         ]
         return min(near, key=lambda machine: (machine.simplicity, machine.seconds))
+
+    def find_reach(self, machine: MachineResult) -> float:
+        """How much worse than the best a simpler machine may be: half the smaller one of the
+        standard errors of the best machine's score and of the difference."""
+        errors = [self.standard_error, self.against_best[machine.name].standard_error]
+        known = [error for error in errors if not math.isnan(error)]
+        return GIVEN_AWAY * min(known) if known else 0.0
 
     def recommendation(self) -> str:
         """Which machine to take and why, in plain words."""
         best, taken = self.best, self.recommended
         if best is None or taken is None:
             return "No machine was judged on any fold, so there is nothing to recommend."
-        sentences = [_explain_choice(self, best, taken), _mention_others(self, self._equals, taken)]
-        sentences += _list_cautions(self, best)
+        sentences = [
+            self.reason,
+            _explain_choice(self, best, taken),
+            _mention_others(self, self._equals, taken),
+            *_list_cautions(self, best),
+        ]
         return " ".join(sentence for sentence in sentences if sentence)
 
     def to_dict(self) -> dict[str, Any]:
@@ -290,7 +435,8 @@ class Comparison:
         best, recommended = self.best, self.recommended
         names = (
             "data", "target", "task", "classes", "n_rows", "left_out", "time_respecting", "costs",
-            "measure", "baseline", "complete", "seconds", "tuning_rows", "random_state", "notes",
+            "measure", "measures", "reason", "baseline", "complete", "seconds", "tuning_rows",
+            "random_state", "notes",
         )  # fmt: skip
         values = {
             **{name: getattr(self, name) for name in names},
@@ -310,15 +456,17 @@ class Comparison:
                 "p_value": test.p_value,
                 "p_value_adjusted": test.adjusted,
                 "p_value_wilcoxon": test.wilcoxon,
+                "standard_error": test.standard_error,
+                "test": test.test,
                 "verdict": test.verdict,
             }
         return {
             "name": machine.name,
             "machine": machine.machine,
             "failure": machine.failure,
-            "mean": {name: machine.mean(name) for name in self.measures},
-            "deviation": {name: machine.deviation(name) for name in self.measures},
-            "scores": {name: machine.scores[name] for name in self.measures},
+            "mean": {name: machine.mean(name) for name in machine.scores},
+            "deviation": {name: machine.deviation(name) for name in machine.scores},
+            "scores": machine.scores,
             "seconds_learning": machine.seconds_learning,
             "seconds_predicting": machine.seconds_predicting,
             "parameters": machine.parameters,
@@ -331,7 +479,7 @@ def write_score(measure: str, value: float) -> str:
     """A score as people read it: errors in per cent, others with three figures."""
     if math.isnan(value):
         return "—"
-    return f"{100 * value:.1f} %" if measure == "error" else f"{value:.3g}"
+    return f"{100 * value:.1f} %" if find_measure(measure).in_percent else f"{value:.3g}"
 
 
 def write_mean(machine: MachineResult, measure: str) -> str:
@@ -339,7 +487,7 @@ def write_mean(machine: MachineResult, measure: str) -> str:
     mean, spread = machine.mean(measure), machine.deviation(measure)
     if math.isnan(mean):
         return "—"
-    if measure == "error":
+    if find_measure(measure).in_percent:
         own = f"{100 * mean:.1f}"
         return f"{own} %" if math.isnan(spread) else f"{own} ± {100 * spread:.1f} %"
     if math.isnan(spread):
@@ -349,28 +497,58 @@ def write_mean(machine: MachineResult, measure: str) -> str:
     return f"{mean:.3g} ± 0" if spread == 0 else f"{mean:.{places}f} ± {spread:.{places}f}"
 
 
+def name_measure(measure: str) -> str:
+    """A measure as it is called in a sentence."""
+    return _WORDS.get(measure, find_measure(measure).title)
+
+
 def _explain_choice(comparison: Comparison, best: MachineResult, taken: MachineResult) -> str:
-    measure, word = comparison.measure, _WORDS[comparison.measure]
+    measure, word = comparison.measure, name_measure(comparison.measure)
     own = write_mean(taken, measure)
     if taken is best:
-        lead = f"Take {taken.name}: its {word}, {own}, is the lowest"
+        which = "highest" if find_measure(measure).greater_is_better else "lowest"
+        lead = f"Take {taken.name}: its {word}, {own}, is the {which}"
         if not comparison.against_best:
             return f"{lead}, and no other machine was judged."
+        passed = comparison.ranked.index(best)
+        if passed:
+            names = ", ".join(machine.name for machine in comparison.ranked[:passed])
+            verb = "gives" if passed == 1 else "give"
+            return (
+                f"{lead} of the machines that look at the columns: {names} {verb} the same answer "
+                "to all rows, which says nothing about any of them."
+            )
         return f"{lead} of {1 + len(comparison.against_best)} machines."
+    test = comparison.against_best[taken.name]
     return (
         f"Take {taken.name}: its {word} is {own}, and though {best.name} has "
-        f"{write_score(measure, best.mean(measure))}, the folds do not tell the two apart "
-        f"(p = {comparison.against_best[taken.name].adjusted:.2f}), and {taken.advantage}."
+        f"{write_score(measure, best.mean(measure))}, the test rows do not tell the two apart "
+        f"(p = {test.adjusted:.2f}). It gives away {_write_loss(comparison, test)}, and "
+        f"{taken.advantage}."
     )
+
+
+def _write_loss(comparison: Comparison, test: PairedTest) -> str:
+    """What a simpler machine gives away, in the unit of the measure and in standard errors."""
+    lost = max(test.difference, 0.0)
+    if lost == 0.0:
+        return "nothing"
+    percent = find_measure(comparison.measure).in_percent
+    amount = f"{100 * lost:.2g} points" if percent else f"{lost:.2g}"
+    errors = [e for e in (comparison.standard_error, test.standard_error) if e > 0]
+    share = f" ({lost / min(errors):.2g} standard errors)" if errors else ""
+    return f"{amount} of {name_measure(comparison.measure)}{share}"
 
 
 def _mention_others(
     comparison: Comparison, equals: list[MachineResult], taken: MachineResult
 ) -> str:
     names = [m.name for m in equals[1:] if m is not taken]
-    worse = len(comparison.against_best) + 1 - len(equals)
+    worse = sum(test.distinguishable for test in comparison.against_best.values())
     if not names:
         others = "All others are" if worse > 1 else "The other one is"
+        if worse < len(comparison.against_best):
+            return ""
         return f"{others} worse than the best by more than chance." if worse else ""
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     verb = "is" if len(names) == 1 else "are"
@@ -380,27 +558,32 @@ def _mention_others(
 
 def _list_cautions(comparison: Comparison, best: MachineResult) -> list[str]:
     measure, words = comparison.measure, []
-    if best.mean(measure) >= comparison.baseline:
+    orient = find_measure(measure).orient
+    if orient(best.mean(measure)) >= orient(comparison.baseline):
         constant = "the mean" if comparison.task == REGRESSION else "the same class"
         words.append(
             f"Caution: the baseline, always predicting {constant}, does as well "
             f"({write_score(measure, comparison.baseline)}), so these columns may say nothing "
             "about the target."
         )
+    taken = comparison.recommended
+    if comparison.classes is not None and taken is not None and taken.is_constant:
+        label = comparison.classes[taken.answers[taken.answers >= 0][0]]
+        words.append(
+            f"Caution: {taken.name} finds {str(label)!r} the likeliest class of every row. Use its "
+            "probabilities; or say what errors cost, or rank by F1 or balanced accuracy, and the "
+            "threshold follows."
+        )
     n_folds = int(best.done.sum())
     if comparison.n_rows < FEW_ROWS and n_folds > 1 and comparison.standard_error > 0:
         reach = stats.t.ppf(0.975, n_folds - 1) * comparison.standard_error
         words.append(
             f"Caution: with {comparison.n_rows} rows the best machine's own "
-            f"{_WORDS[measure]} is known to about ± {write_score(measure, float(reach))} only; "
-            "more rows may change the order."
+            f"{name_measure(measure)} is known to about ± {write_score(measure, float(reach))} "
+            "only; more rows may change the order."
         )
     elif comparison.n_rows < FEW_ROWS:
         words.append(f"Caution: {comparison.n_rows} rows are few; more rows may change the order.")
-    if 1 < n_folds < 4:
-        words.append(
-            f"Caution: with {n_folds} folds hardly any difference can be told from chance."
-        )
     if not comparison.complete:
         words.append("The comparison was cut short, so all of this is about the folds done.")
     return words

@@ -22,17 +22,20 @@ from sklearn.model_selection import ParameterGrid
 from lindero.evaluation.build import fit_machine, list_encoder_parameters, make_machine
 from lindero.evaluation.cross_validation import FitsDone, prepare_folds
 from lindero.evaluation.encoder import TableEncoder
+from lindero.evaluation.fold_scores import FoldJudge, FoldRecord, arrange_by_class, fit_curve
 from lindero.evaluation.folds import Split
 from lindero.evaluation.measures import (
-    LESS_IS_BETTER,
+    NUMBERS,
     average_folds,
-    choose_measure,
-    measure_machine,
+    code_labels,
+    find_measure,
     measure_spread,
     require_one_cost,
+    score,
 )
 from lindero.evaluation.registry import MachineSpec
 from lindero.evaluation.rows import EvaluationRows
+from lindero.runtime.arrays import Array
 
 #: Kernels without the parameter gamma.
 WITHOUT_GAMMA = ("linear", "precomputed")
@@ -64,23 +67,26 @@ class Trial:
 def try_points(
     points: Sequence[dict[str, Any]],
     fit: Callable[[dict[str, Any], EvaluationRows], Any],
-    judge: Callable[[Any, EvaluationRows], float],
+    judge: Callable[[Any, EvaluationRows], Any],
     rows: EvaluationRows,
     splits: Sequence[Split],
     progress: FitsDone | None = None,
+    grade: Callable[[list[Any]], list[float]] = list,
 ) -> Iterator[Trial]:
-    """Fit every point to the training rows of every fold, and judge it on the test rows."""
+    """Fit every point to the training rows of every fold, and judge it on the test rows; `grade`
+    makes scores of what all folds were judged by."""
     total = len(points) * len(splits)
     for number, point in enumerate(points):
-        done, scores = number * len(splits), []
+        done, judged = number * len(splits), []
         try:
             for fold, (train, test) in enumerate(splits, start=1):
                 with warnings.catch_warnings():
                     # The score says what a point is worth; only the chosen one warns of itself.
                     warnings.simplefilter("ignore", UserWarning)
-                    scores.append(judge(fit(point, rows.take(train)), rows.take(test)))
+                    judged.append(judge(fit(point, rows.take(train)), rows.take(test)))
                 if progress is not None:
                     progress(done + fold, total)
+            scores = grade(judged)
         except (ValueError, TypeError) as error:
             if progress is not None:
                 progress(done + len(splits), total)
@@ -105,14 +111,56 @@ def search_kernel(
     Cs: Sequence[float],
     gammas: Sequence[Any] | None,
     fixed: Mapping[str, Any],
+    scoring: Any = None,
     callback: Callable[[Any], None] | None = None,
 ) -> Any:
     """The fitted `SVCCV` or `SVRCV`, without a refit; `gammas` is None for a kernel without it."""
     import lindero.svm
 
     kind = getattr(lindero.svm, _SEARCHES[class_name])
-    search = kind(Cs=Cs, gammas=gammas, cv=list(splits), refit=False, callback=callback, **fixed)
+    search = kind(
+        Cs=Cs, gammas=gammas, cv=list(splits), refit=False, scoring=scoring, callback=callback,
+        **fixed,
+    )  # fmt: skip
     return search.fit(X, y, weights)
+
+
+def make_scorer(measure: str, positive: int | None = None) -> Callable[..., float] | None:
+    """A scorer, of which more is better, that ranks points as a measure does; None where it is the
+    one that estimators have (accuracy, R²)."""
+    found = find_measure(measure)
+    if found.name in ("error", "accuracy", "r2"):
+        return None
+
+    def judge(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        if found.needs == NUMBERS:
+            return -score(found.name, y, model.predict(X), weights=sample_weight)
+        table = arrange_by_class(model.decision_function(X), model.classes_, model.classes_)
+        truth = code_labels(np.asarray(y), model.classes_)
+        lost = score_decisions(found.name, truth, table, sample_weight, positive)
+        return 0.0 if math.isnan(lost) else -lost
+
+    return judge
+
+
+def score_decisions(
+    measure: str, truth: Array, values: Array, weights: Any, positive: int | None
+) -> float:
+    """What decision values, a column for each class, lose by a measure; less is better.
+
+    Where more than their order matters, it is the log-loss of the best curve through them, fitted
+    to these rows, which is the same advantage for all. So it is where answers depend on a threshold
+    that is chosen later.
+    """
+    found = find_measure(measure)
+    if found.by_order:
+        given = truth, None, values, None, weights
+        return float(found.orient(score(measure, *given, positive=positive)))
+    if len(np.unique(truth[truth >= 0])) < 2:
+        return math.nan
+    table = fit_curve(values, truth, weights)(values)
+    proper = "brier" if measure == "brier" else "log_loss"
+    return score(proper, truth, None, table, None, weights)
 
 
 @dataclass(frozen=True)
@@ -133,6 +181,12 @@ class Tuning:
         All points, the best first.
     model : estimator or Pipeline
         Fitted to all rows with the best parameters; None where the search was interrupted.
+    reason : str
+        Why it is this measure.
+    threshold : float or None
+        The probability of the second of two classes from which on it is best answered, tuned for
+        the measure or the costs on the test rows of all folds; None where 0.5 is as good, or the
+        measure does not look at answers.
 
     See Also
     --------
@@ -153,6 +207,8 @@ class Tuning:
     measure: str
     trials: list[Trial]
     model: Any
+    reason: str = ""
+    threshold: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """All but the model as plain values."""
@@ -168,6 +224,8 @@ def tune(
     *,
     params: Mapping[str, Any] | None = None,
     grid: Mapping[str, Any] | None = None,
+    measure: str | None = None,
+    costs: Any = None,
     times: Any = None,
     qid: Any = None,
     weights: Any = None,
@@ -190,6 +248,13 @@ def tune(
         Parameters that are not to be searched.
     grid : dict or None, default=None
         Values to try of each parameter; those of the machine's entry by default.
+    measure : str or None, default=None
+        What points are ranked by, one of :data:`~lindero.evaluation.MEASURES`. None is cost where
+        there are costs, log-loss where a class is rare (below 20 % of the rows and below half of an
+        equal share), accuracy for other classes, R² for numbers.
+    costs : mapping or array-like of shape (n_classes, n_classes), default=None
+        Cost of predicting the class of a column where that of a row is true; or a mapping from
+        (true, predicted), other errors costing 1. Answers are then those of least expected cost.
     times, qid, weights : array-like or None, default=None
         Time, query and weight of each row.
     folds : int, default=5
@@ -230,40 +295,61 @@ def tune(
     searched = _choose_grid(found, given, grid)
     require_one_cost(found, given, searched)
     first = {name: values[0] for name, values in searched.items() if values}
-    measure = choose_measure(found, make_machine(found, {**given, **first}))
+    judge = FoldJudge.plan(found, make_machine(found, {**given, **first}), rows, measure, costs)
 
     def fit(point: dict[str, Any], part: EvaluationRows) -> Any:
         return fit_machine(make_machine(found, {**given, **point}), part.X, **part.roles())
 
-    def judge(model: Any, part: EvaluationRows) -> float:
-        return measure_machine(found, model, part.X, **part.roles())[measure]
-
     trials: list[Trial] = []
     try:
-        if _can_share_work(found, given, searched):
-            trials += _search_together(found, given, searched, rows, splits, progress)
+        if _can_share_work(found, given, searched) and not judge.tunes_answers:
+            trials += _search_together(found, given, searched, rows, splits, progress, judge)
         else:
             points = list(ParameterGrid(searched))
-            for trial in try_points(points, fit, judge, rows, splits, progress):
+            for trial in try_points(
+                points, fit, judge.watch, rows, splits, progress, judge.score_measure
+            ):
                 trials.append(trial)
-        result = _sum_up(found, given, measure, trials)
+        result = _sum_up(found, given, judge, trials)
         model = make_machine(found, result.params, random_state=random_state)
-        return replace(result, model=fit_machine(model, rows.X, **rows.roles()))
+        fitted = fit_machine(model, rows.X, **rows.roles())
+        threshold = _find_threshold(fit, result.best.params, judge, rows, splits)
+        return replace(result, model=fitted, threshold=threshold)
     except KeyboardInterrupt as interrupt:
         if any(trial.failure is None for trial in trials):
-            interrupt.result = _sum_up(found, given, measure, trials)  # type: ignore[attr-defined]
+            interrupt.result = _sum_up(found, given, judge, trials)  # type: ignore[attr-defined]
         raise
 
 
+def _find_threshold(
+    fit: Callable[[dict[str, Any], EvaluationRows], Any],
+    point: dict[str, Any],
+    judge: FoldJudge,
+    rows: EvaluationRows,
+    splits: Sequence[Split],
+) -> float | None:
+    """The threshold of the best point, by the test rows of all folds."""
+    if not judge.tunes_threshold:
+        return None
+    records: list[FoldRecord] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        for train, test in splits:
+            records.append(judge.watch(fit(point, rows.take(train)), rows.take(test)))
+    return judge.choose_threshold(records)
+
+
 def _sum_up(
-    machine: MachineSpec, given: Mapping[str, Any], measure: str, trials: list[Trial]
+    machine: MachineSpec, given: Mapping[str, Any], judge: FoldJudge, trials: list[Trial]
 ) -> Tuning:
     """The result of some trials, without a model."""
-    ordered = rank_trials(trials, less_is_better=measure in LESS_IS_BETTER)
+    greater = find_measure(judge.measure).greater_is_better
+    ordered = rank_trials(trials, less_is_better=not greater)
     best = ordered[0]
     if best.failure is not None:
         raise ValueError(f"No point of the grid could be fitted. The first error: {best.failure}")
-    return Tuning(machine.name, {**given, **best.params}, best, measure, ordered, None)
+    params = {**given, **best.params}
+    return Tuning(machine.name, params, best, judge.measure, ordered, None, judge.reason)
 
 
 def _choose_grid(
@@ -309,9 +395,12 @@ def _search_together(
     rows: EvaluationRows,
     splits: Sequence[Split],
     progress: FitsDone | None,
+    judge: FoldJudge,
 ) -> list[Trial]:
     """C and gamma by `SVCCV` or `SVRCV`. The table is encoded once, by all rows: scales, which
     know nothing of the target, are those of the whole."""
+    measure = find_measure(judge.measure)
+    scorer = make_scorer(judge.measure, judge.positive)
     of_table = {name: given[name] for name in list_encoder_parameters(machine) if name in given}
     numbers = TableEncoder(**of_table).fit_transform(rows.X)
     others = {name: values for name, values in searched.items() if name not in ("C", "gamma")}
@@ -330,10 +419,15 @@ def _search_together(
 
         table = search_kernel(
             machine.class_name, numbers, rows.y, rows.weights, splits, Cs=searched["C"],
-            gammas=gammas if has_gamma else None, fixed={**fixed, **point}, callback=report,
+            gammas=gammas if has_gamma else None, fixed={**fixed, **point}, scoring=scorer,
+            callback=report,
         ).cv_results_  # fmt: skip
         columns = table["params"], table["mean_test_score"], table["std_test_score"]
         for found, mean, std in zip(*columns, strict=True):
             params = {name: value for name, value in found.items() if name in searched}
+            if scorer is not None and not measure.greater_is_better:
+                mean = -mean  # scorers have more for better
+            elif measure.name == "error":
+                mean = 1.0 - mean
             trials.append(Trial(params | point, float(mean), float(std)))
     return trials

@@ -205,7 +205,7 @@ def _choose_axis(comparison: Comparison) -> tuple[str, float]:
     """The measure in words, and what it is multiplied by for reading."""
     if comparison.measure == "error":
         return "error (%)", 100.0
-    return MEASURES[comparison.measure], 1.0
+    return MEASURES[comparison.measure].title, 1.0
 
 
 def draw_scores(comparison: Comparison) -> str:

@@ -95,7 +95,7 @@ def make_body(comparison: Comparison, command: str | None = None, *, level: int 
 def _make_results_table(comparison: Comparison) -> str:
     """Every machine from the best to the worst."""
     measures = comparison.measures
-    titles = [MEASURES[measure] for measure in measures]
+    titles = [MEASURES[measure].title for measure in measures]
     header = ["machine", *titles, "seconds per fold", "p", "against the best"]
     rows, taken = [], comparison.recommended
     for machine in comparison.ranked:

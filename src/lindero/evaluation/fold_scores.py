@@ -1,0 +1,313 @@
+"""Scores of the folds of one machine: what it said of the test rows, and what that is worth.
+
+Scores of a fold are those of its own rows; whatever has to be fitted to say them comes from the
+other folds. Support vector machines have decision values, not probabilities: a curve from the ones
+to the others is fitted to the decisions of all other folds, a sigmoid for two classes (Platt), a
+temperature for more. So is the threshold from which on a class is answered, where a measure or
+costs ask for one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, log_expit, softmax
+
+from lindero.evaluation.build import compute_decisions, predict_rows, unwrap_machine
+from lindero.evaluation.measures import (
+    LABELS,
+    PROBABILITIES,
+    choose_least_cost,
+    choose_measure,
+    choose_others,
+    choose_threshold,
+    code_labels,
+    find_measure,
+    find_positive,
+    has_probabilities,
+    list_measures,
+    make_cost_matrix,
+    measure_machine,
+    read_costs,
+    score,
+)
+from lindero.evaluation.registry import CLASSIFICATION, NOVELTY, REGRESSION, MachineSpec
+from lindero.evaluation.rows import EvaluationRows
+from lindero.runtime.arrays import Array
+
+
+@dataclass(frozen=True)
+class FoldRecord:
+    """What a machine said of the test rows of a fold: positions of true and predicted classes, and
+    probabilities or decision values, a column for each class; or scores that need nothing else."""
+
+    truth: Array
+    answers: Array
+    probabilities: Array | None = None
+    decisions: Array | None = None
+    weights: Array | None = None
+    scores: dict[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class FoldJudge:
+    """Which measures are told of a machine, and how: the one that it is to be good at first."""
+
+    machine: MachineSpec
+    measure: str
+    names: tuple[str, ...]
+    reason: str = ""
+    classes: Array | None = None
+    costs: Array | None = None
+    #: Whether the machine has the costs inside, so that its answers are to stay as they are.
+    knows_costs: bool = False
+    positive: int | None = None
+
+    @classmethod
+    def plan(
+        cls, machine: MachineSpec, model: Any, rows: EvaluationRows, measure: str | None, costs: Any
+    ) -> FoldJudge:
+        """What to tell of an unfitted model on these rows."""
+        if machine.task not in (CLASSIFICATION, REGRESSION):
+            if measure is not None or costs is not None:
+                raise ValueError(f"{machine.name} is for {machine.task}: it has its own measure.")
+            own = "outlier_share" if machine.task == NOVELTY else "ndcg@10"
+            return cls(machine, own, (own,))
+        if machine.task != CLASSIFICATION:
+            if costs is not None:
+                raise ValueError(
+                    "costs are for classes, and the target is a number: leave them out."
+                )
+            chosen = "r2" if measure is None else find_measure(measure, machine.task).name
+            names = [chosen, *(n for n in ("r2", "rmse", "mae") if n != chosen)]
+            names += [n for n in list_measures(machine.task) if n not in names]
+            return cls(machine, chosen, tuple(names))
+        y = np.asarray(rows.y)
+        classes = np.unique(y)
+        matrix = read_costs(costs, classes)
+        own_costs = make_cost_matrix(unwrap_machine(model), classes) if matrix is None else None
+        given = matrix if matrix is not None else own_costs
+        usual, reason = choose_measure(machine.task, y, given, rows.weights)
+        chosen = "accuracy" if usual == "error" else usual
+        if measure is not None:
+            chosen, reason = find_measure(measure, machine.task).name, ""
+            if chosen == "cost" and given is None:
+                raise ValueError("The measure cost needs costs: say what errors cost.")
+        shown = choose_others(chosen, machine.task, y, given, rows.weights)
+        shown = tuple("accuracy" if n == "error" and chosen != "error" else n for n in shown)
+        shown = tuple(dict.fromkeys(shown))
+        others = [n for n in list_measures(machine.task, given is not None) if n not in shown]
+        positive = None
+        if len(classes) == 2:
+            positive = find_positive(code_labels(y, classes))
+        return cls(
+            machine, chosen, (*shown, *others), reason, classes, given, own_costs is not None,
+            positive,
+        )  # fmt: skip
+
+    @property
+    def aim(self) -> str:
+        """What answers are to be good at."""
+        return self.measure if self.costs is None else "cost"
+
+    @property
+    def tunes_threshold(self) -> bool:
+        """Whether a threshold between two classes is tuned."""
+        if self.classes is None or len(self.classes) != 2 or self.knows_costs:
+            return False
+        return find_measure(self.aim).needs == LABELS and self.aim not in ("error", "accuracy")
+
+    @property
+    def tunes_answers(self) -> bool:
+        """Whether the measure is of answers that are decided by the other folds."""
+        decided = self.tunes_threshold or (self.costs is not None and not self.knows_costs)
+        return decided and find_measure(self.measure).needs == LABELS
+
+    def watch(self, model: Any, part: EvaluationRows) -> FoldRecord:
+        """What a fitted model says of some rows."""
+        if self.classes is None:
+            if self.machine.task == REGRESSION:
+                answers = predict_rows(model, part.X, times=part.times)
+                return FoldRecord(np.asarray(part.y), answers, weights=part.weights)
+            scores = measure_machine(self.machine, model, part.X, **part.roles())
+            return FoldRecord(np.empty(0), np.empty(0), scores=scores)
+        truth = code_labels(np.asarray(part.y), self.classes)
+        answers = code_labels(predict_rows(model, part.X, times=part.times), self.classes)
+        probabilities = decisions = None
+        if has_probabilities(model):
+            probabilities = np.zeros((len(truth), len(self.classes)))
+            columns = np.searchsorted(self.classes, model.classes_)
+            probabilities[:, columns] = model.predict_proba(part.X)
+        else:
+            values = compute_decisions(model, part.X, times=part.times)
+            if values is not None:
+                decisions = arrange_by_class(values, model.classes_, self.classes)
+        return FoldRecord(truth, answers, probabilities, decisions, part.weights)
+
+    def score_folds(
+        self, records: Sequence[FoldRecord], names: Sequence[str] | None = None
+    ) -> dict[str, list[float]]:
+        """Scores of each fold, by measure; measures that are known of no fold are left out."""
+        found: dict[str, list[float]] = {}
+        for place, record in enumerate(records):
+            if record.scores is not None:
+                scores = record.scores
+            else:
+                others = [other for other in records if other is not record]
+                scores = self._score_fold(record, others, names or self.names)
+            for name, value in scores.items():
+                found.setdefault(name, [math.nan] * place).append(value)
+        return {name: told for name, told in found.items() if not np.isnan(told).all()}
+
+    def score_measure(self, records: Sequence[FoldRecord]) -> list[float]:
+        """The measure alone, fold by fold."""
+        unknown = [math.nan] * len(records)
+        return self.score_folds(records, [self.measure]).get(self.measure, unknown)
+
+    def _score_fold(
+        self, record: FoldRecord, others: Sequence[FoldRecord], names: Sequence[str]
+    ) -> dict[str, float]:
+        if self.classes is None:
+            return {n: score(n, record.truth, record.answers, None, None, record.weights)
+                    for n in names}  # fmt: skip
+        deciding = self.tunes_threshold or (self.costs is not None and not self.knows_costs)
+        told = {name: find_measure(name) for name in names}
+        wants_curve = deciding or any(
+            m.needs == PROBABILITIES and not m.by_order for m in told.values()
+        )
+        curve = None
+        if record.decisions is not None and wants_curve:
+            curve = self._fit_curve(others)
+        answers, probabilities = record.answers, record.probabilities
+        if curve is not None:
+            assert record.decisions is not None
+            probabilities = curve(record.decisions)
+        if deciding and probabilities is not None:
+            answers = self._decide(answers, probabilities, others, curve)
+        scores = {}
+        for name, measure in told.items():
+            plain = measure.by_order and record.probabilities is None
+            table = record.decisions if plain else probabilities
+            given = record.truth, answers, table, self.costs, record.weights
+            scores[name] = score(name, *given, positive=self.positive)
+        return scores
+
+    def _decide(
+        self, answers: Array, probabilities: Array, others: Sequence[FoldRecord], curve: Any
+    ) -> Array:
+        """Answers by the threshold that is best for the other folds, or of least cost."""
+        if self.tunes_threshold:
+            threshold = self._choose_threshold(others, curve)
+            if threshold is None:
+                return np.asarray(np.argmax(probabilities, axis=1))
+            return np.asarray(probabilities[:, 1] >= threshold, dtype=np.intp)
+        return choose_least_cost(probabilities, self.costs)
+
+    def _choose_threshold(self, records: Sequence[FoldRecord], curve: Any = None) -> float | None:
+        tables = [
+            r.probabilities if r.probabilities is not None else curve(r.decisions)
+            for r in records
+            if r.probabilities is not None or (curve is not None and r.decisions is not None)
+        ]
+        if not tables or len(tables) != len(records):
+            return None
+        weights = None
+        if all(r.weights is not None for r in records):
+            weights = np.concatenate([np.asarray(r.weights) for r in records])
+        truth = np.concatenate([r.truth for r in records])
+        given = truth, np.concatenate(tables), self.aim, self.costs, weights
+        return choose_threshold(*given, positive=self.positive)
+
+    def choose_threshold(self, records: Sequence[FoldRecord]) -> float | None:
+        """The threshold that is best for all folds together; None where none is asked for."""
+        if not self.tunes_threshold or not records:
+            return None
+        return self._choose_threshold(records, self._fit_curve(records))
+
+    def _fit_curve(self, records: Sequence[FoldRecord]) -> Callable[[Array], Array] | None:
+        known = [r for r in records if r.decisions is not None]
+        if not known:
+            return None
+        values = np.concatenate([np.asarray(r.decisions) for r in known])
+        truth = np.concatenate([r.truth for r in known])
+        weights = None
+        if all(r.weights is not None for r in known):
+            weights = np.concatenate([np.asarray(r.weights) for r in known])
+        if len(np.unique(truth[truth >= 0])) < 2:
+            return None
+        return fit_curve(values, truth, weights)
+
+
+def arrange_by_class(values: Array, known: Array, classes: Array) -> Array:
+    """Decision values with a column for each class; classes that a machine does not know are less
+    likely than any it knows."""
+    columns = values if values.ndim == 2 else np.column_stack([-values, values])
+    spread = np.full((len(columns), len(classes)), columns.min(initial=0.0) - 1.0)
+    spread[:, np.searchsorted(classes, known)] = columns
+    return spread
+
+
+# -- from decision values to probabilities --------------------------------------------------------
+
+
+def fit_curve(values: Array, truth: Array, weights: Array | None) -> Callable[[Array], Array]:
+    """A curve from decision values, a column for each class, to probabilities: a sigmoid of two
+    classes (Platt, with his targets, which keep it finite), one temperature for more."""
+    known = truth >= 0
+    values, truth = values[known], truth[known]
+    mass = np.ones(len(truth)) if weights is None else np.asarray(weights)[known]
+    if values.shape[1] == 2:
+        slope, offset = _fit_sigmoid((values[:, 1] - values[:, 0]) / 2.0, truth, mass)
+
+        def apply_sigmoid(table: Array) -> Array:
+            second = expit(slope * (table[:, 1] - table[:, 0]) / 2.0 + offset)
+            return np.column_stack([1.0 - second, second])
+
+        return apply_sigmoid
+    unit = float(np.std(values)) or 1.0
+    rows = np.arange(len(truth))
+
+    def lose(log_slope: float) -> float:
+        scaled = values * (math.exp(log_slope) / unit)
+        peak = scaled.max(axis=1, keepdims=True)
+        logs = scaled - peak - np.log(np.exp(scaled - peak).sum(axis=1, keepdims=True))
+        return -float(np.average(logs[rows, truth], weights=mass))
+
+    slope = math.exp(minimize_scalar(lose, bounds=(-4.0, 5.0), method="bounded").x) / unit
+    return lambda table: np.asarray(softmax(slope * table, axis=1))
+
+
+def _fit_sigmoid(values: Array, truth: Array, mass: Array) -> tuple[float, float]:
+    """Slope and offset of Platt's sigmoid, by Newton steps."""
+    unit = float(np.max(np.abs(values), initial=0.0)) or 1.0
+    scaled = values / unit
+    second = float(mass[truth == 1].sum())
+    first = float(mass.sum()) - second
+    wanted = np.where(truth == 1, (second + 1.0) / (second + 2.0), 1.0 / (first + 2.0))
+
+    def lose(point: Array) -> float:
+        z = point[0] * scaled + point[1]
+        return -float(np.sum(mass * (wanted * log_expit(z) + (1 - wanted) * log_expit(-z))))
+
+    point = np.array([0.0, math.log((second + 1.0) / (first + 1.0))])
+    loss = lose(point)
+    for _ in range(50):
+        p = expit(point[0] * scaled + point[1])
+        off, curved = mass * (p - wanted), mass * p * (1.0 - p)
+        slope = np.array([np.sum(off * scaled), np.sum(off)])
+        cross = np.sum(curved * scaled)
+        bend = np.array([[np.sum(curved * scaled**2), cross], [cross, np.sum(curved)]])
+        step = np.linalg.solve(bend + 1e-10 * np.eye(2), slope)
+        length = 1.0
+        while length > 1e-8 and lose(point - length * step) > loss:
+            length /= 2.0
+        point = point - length * step
+        before, loss = loss, lose(point)
+        if before - loss <= 1e-10 * max(1.0, abs(before)):
+            break
+    return float(point[0] / unit), float(point[1])
