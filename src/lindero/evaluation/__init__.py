@@ -21,7 +21,6 @@ from lindero.lazy import load_lazily
 
 if TYPE_CHECKING:
     from lindero.evaluation.build import (
-        explain_rows,
         fit_machine,
         make_machine,
         parse_settings,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from lindero.evaluation.comparison import ComparisonProgress, compare
     from lindero.evaluation.cross_validation import CrossValidation, cross_validate
     from lindero.evaluation.encoder import TableEncoder
+    from lindero.evaluation.explanations import RowExplanation, explain, explain_rows
     from lindero.evaluation.measures import (
         MEASURES,
         Measure,
@@ -56,6 +56,7 @@ __all__ = [
     "Measure",
     "PairedTest",
     "PrequentialResult",
+    "RowExplanation",
     "StreamProgress",
     "TableEncoder",
     "Trial",
@@ -66,6 +67,7 @@ __all__ = [
     "compare",
     "corrected_t_test",
     "cross_validate",
+    "explain",
     "explain_rows",
     "find_machine",
     "find_measure",
@@ -80,10 +82,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    ".build": "explain_rows fit_machine make_machine parse_settings scale_to_target",
+    ".build": "fit_machine make_machine parse_settings scale_to_target",
     ".comparison": "ComparisonProgress compare",
     ".cross_validation": "CrossValidation cross_validate",
     ".encoder": "TableEncoder",
+    ".explanations": "RowExplanation explain explain_rows",
     ".measures": (
         "MEASURES Measure choose_least_cost choose_measure choose_threshold find_measure score"
     ),
