@@ -177,10 +177,10 @@ class RowExplanation:
         most : int, default=5
             How many columns to name; the others are summed up.
         """
-        shown = self.rank(most)
+        shown = [j for j in self.rank(most) if not self._is_nothing(float(self.contributions[j]))]
         others = len(self.rank()) - len(shown)
         parts = self._say_number(shown) if self.unit == NUMBER else self._say_class(shown)
-        if others:
+        if others and not self._is_nothing(self.sum_others(shown)):
             noun = "other column" if others == 1 else "other columns together"
             parts.append(f"{others} {noun} {self._write_term(self.sum_others(shown))}")
         head = self._write_head()
@@ -201,8 +201,14 @@ class RowExplanation:
             return f"({'odds ' if first else ''}×{write_factor(term)})"
         return f"({write_signed(term)})"
 
+    def _is_nothing(self, term: float) -> bool:
+        """Whether a term is nothing in the words that it would be told in."""
+        if self.unit == LOG_ODDS:
+            return write_factor(term) == "1"
+        return abs(term) < 1e-3 * max(abs(self.value), float(np.abs(self.contributions).max()))
+
     def _say_class(self, shown: list[int]) -> list[str]:
-        parts = []
+        parts: list[str] = []
         for speaks_for in (True, False):
             own = [j for j in shown if (self.contributions[j] > 0.0) == speaks_for]
             for place, j in enumerate(own):
@@ -223,6 +229,46 @@ class RowExplanation:
             for j in shown
             for term in [float(self.contributions[j])]
         ]
+
+    def list_steps(self, most: int = 10) -> list[tuple[str, float, float, str]]:
+        """The way from the baseline to the value: for each column what it is called, from where to
+        where it leads, and by how much in words. Columns beyond `most` are summed up in a last one.
+
+        Parameters
+        ----------
+        most : int, default=10
+            How many columns to list.
+        """
+        shown = self.rank(most)
+        terms = [(self.describe_column(j), float(self.contributions[j])) for j in shown]
+        others = len(self.rank()) - len(shown)
+        rest = self.sum_others(shown)
+        if others:
+            terms.append((f"{others} other column{'s' * (others > 1)}", rest))
+        elif abs(rest) > 1e-6 * (1.0 + abs(self.value)):
+            terms.append(("not explained", rest))
+        steps, at = [], self.baseline
+        for title, term in terms:
+            text = f"×{write_factor(term)}" if self.unit == LOG_ODDS else write_signed(term)
+            steps.append((title, at, at + term, text))
+            at += term
+        return steps
+
+    def describe_ends(self) -> tuple[str, str]:
+        """Baseline and value in words."""
+        if self.unit == LOG_ODDS:
+            return f"before: {write_odds(self.baseline)}", f"{self.label}: {write_odds(self.value)}"
+        if self.unit == NUMBER:
+            return f"before: {write_plain(self.baseline)}", write_plain(self.value)
+        ends = write_signed(self.baseline), write_signed(self.value)
+        return f"before: {ends[0]}", f"{self.label}: {ends[1]}"
+
+    def describe_axis(self) -> str:
+        """What the values along the way are."""
+        if self.unit == NUMBER:
+            return "predicted value"
+        rather = f" rather than {self.against}" if self.against is not None else ""
+        return f"{self.unit} of {self.label}{rather}"
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain values for JSON, with the sentence."""
@@ -509,17 +555,21 @@ class Question:
         """Of each class: log-probabilities, or decision values."""
         assert self.classes is not None
         if self._curve is None and self.has_odds:
-            return np.log(np.clip(self.machine.predict_proba(encoded), self._least, None))
+            return self._take_logs(self.machine.predict_proba(encoded))
         values = compute_decisions(self.machine, encoded, times=times)
         if self._curve is not None:
             if values is None:
                 values = np.log(np.maximum(self.machine.predict_proba(encoded), 1e-300))
-            return np.log(np.clip(self._curve(values, self.classes), self._least, None))
+            return self._take_logs(self._curve(values, self.classes))
         if values is None:  # votes of a machine that only answers
             codes = np.searchsorted(self.classes, predict_rows(self.machine, encoded, times=times))
             return np.eye(self.n_classes)[codes]
         # Of two classes half each way, so that their difference is the decision value.
         return np.column_stack([-values / 2, values / 2]) if values.ndim == 1 else values
+
+    def _take_logs(self, probabilities: Array) -> Array:
+        logs: Array = np.log(np.maximum(probabilities, self._least))
+        return logs
 
     def decide(self, encoded: Any, times: Any = None) -> Array:
         """Decision values; predicted numbers of a machine that has none."""
@@ -805,7 +855,9 @@ def _prepare_coalitions(
             mixed = np.where(joined[:, owners][:, None, :], row, others[None, :, :])
             flat = mixed.reshape(-1, len(row))
             at = None if time is None else np.repeat(time, len(flat))
-            return question.ask(flat, at, pair).reshape(len(chunk), len(others)).mean(axis=1)
+            values = question.ask(flat, at, pair).reshape(len(chunk), len(others))
+            means: Array = values.mean(axis=1)
+            return means
 
         at_once = max(1, min(_AT_ONCE, 4_000_000 // max(1, len(row))) // len(others))
         worth = np.concatenate(
