@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from lindero.evaluation import Comparison
-    from lindero.report.charts import Picture
+    from lindero.report.picture import Picture
 
 
 _EXAMPLES = """\b
@@ -258,9 +258,9 @@ def write_demo_page(
 ) -> None:
     """Write the report."""
     from lindero.persist.safe_file import write_whole_bytes
-    from lindero.report.charts import draw_error_curves
     from lindero.report.comparison import make_body
     from lindero.report.page import code, figure, heading, page, paragraph
+    from lindero.report.streams import draw_error_curves
 
     body = [
         heading(_TITLE, 1),
@@ -295,7 +295,7 @@ def write_demo_page(
 
 def _draw_instants(moving: FollowedBoundary) -> str:
     """Clouds and boundaries at a few rows, side by side."""
-    from lindero.report.charts import Picture
+    from lindero.report.picture import Picture
 
     gap = 12.0
     width = len(_INSTANTS) * (_SIDE + gap)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from lindero.evaluation.cross_validation import CrossValidation, cross_validate
     from lindero.evaluation.encoder import TableEncoder
     from lindero.evaluation.explanations import RowExplanation, explain, explain_rows
+    from lindero.evaluation.importance import Importance, measure_importance
     from lindero.evaluation.measures import (
         MEASURES,
         Measure,
@@ -51,6 +52,7 @@ __all__ = [
     "Comparison",
     "ComparisonProgress",
     "CrossValidation",
+    "Importance",
     "MachineResult",
     "MachineSpec",
     "Measure",
@@ -74,6 +76,7 @@ __all__ = [
     "fit_machine",
     "identify_machine",
     "make_machine",
+    "measure_importance",
     "parse_settings",
     "prequential",
     "scale_to_target",
@@ -87,6 +90,7 @@ _HOMES = {
     ".cross_validation": "CrossValidation cross_validate",
     ".encoder": "TableEncoder",
     ".explanations": "RowExplanation explain explain_rows",
+    ".importance": "Importance measure_importance",
     ".measures": (
         "MEASURES Measure choose_least_cost choose_measure choose_threshold find_measure score"
     ),
