@@ -10,6 +10,7 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
+from lindero.errors import WarnOnce
 from lindero.evaluation.build import fit_machine, make_machine, require_target, scale_to_target
 from lindero.evaluation.fold_scores import FoldJudge, FoldRecord
 from lindero.evaluation.folds import Split, make_splits
@@ -172,15 +173,16 @@ def cross_validate(
         return replace(result, scores=judge.score_folds(records))
 
     try:
-        for done, (train, test) in enumerate(splits, start=1):
-            seen, unseen = rows.take(train), rows.take(test)
-            begun = time.perf_counter()
-            fitted = fit_machine(clone(model), seen.X, **seen.roles())
-            seconds = time.perf_counter() - begun
-            records.append(judge.watch(fitted, unseen))
-            result.seconds.append(seconds)
-            if progress is not None:
-                progress(done, len(splits))
+        with WarnOnce():
+            for done, (train, test) in enumerate(splits, start=1):
+                seen, unseen = rows.take(train), rows.take(test)
+                begun = time.perf_counter()
+                fitted = fit_machine(clone(model), seen.X, **seen.roles())
+                seconds = time.perf_counter() - begun
+                records.append(judge.watch(fitted, unseen))
+                result.seconds.append(seconds)
+                if progress is not None:
+                    progress(done, len(splits))
     except KeyboardInterrupt as interrupt:
         if records:
             interrupt.result = sum_up()  # type: ignore[attr-defined]

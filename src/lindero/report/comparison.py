@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from lindero.errors import count_alike
 from lindero.evaluation.explanations import explain, write_plain
 from lindero.evaluation.importance import Importance, measure_recommended
 from lindero.evaluation.measures import find_measure, find_positive
@@ -121,18 +122,15 @@ def make_body(
                 draw_twice(lambda width: charts.draw_scores(comparison, width)),
                 _write_scores_caption(comparison),
             ),
-            heading("Score and time"),
-            figure(
-                draw_twice(lambda width: charts.draw_times(comparison, width)),
-                "Time of a fold: tuning, fitting and predicting. In colour: the recommended "
-                "machine.",
-            ),
+            *_show_times(comparison, heading),
             *_show_predictions(comparison, taken, heading),
             *_show_reasons(comparison, data, y, heading),
             heading("Chosen parameters"),
             _make_parameters_table(comparison),
         ]
-        warned = [f"{m.name}: {text}" for m in comparison.ranked for text in m.warnings]
+        warned = [
+            f"{m.name}: {text}" for m in comparison.ranked for text in count_alike(m.warnings)
+        ]
         body += [heading("Warnings"), bullets(warned)] if warned else []
     source = data if y is None else (data, y)
     return [*body, *describe_origin(command, source, more=_list_facts(comparison), level=level)]
@@ -170,6 +168,8 @@ def _make_results_table(comparison: Comparison) -> str:
             verdict = comparison.verdict(machine)
             if machine is comparison.recommended:
                 verdict = (verdict[0], "recommended")
+            elif machine is comparison.best:
+                verdict = (verdict[0], "best mean, not distinguishable")
             baseline = len(rows) if machine.is_baseline else baseline
             rows.append([machine.name, *scores, seconds, *verdict])
     taken = comparison.recommended
@@ -189,11 +189,11 @@ def _describe_method(comparison: Comparison) -> str:
     if comparison.time_respecting:
         order = "forward in time, each trained on earlier rows"
     return (
-        f"{comparison.reason} Means over the folds ± one standard deviation; the recommended "
-        f"machine is in bold. {n_folds} folds, {order}, with {train:.0f} training and {test:.0f} "
-        "test rows on average; parameters were chosen by inner folds of the training rows. p: the "
-        "difference from the best, adjusted for the number of machines (Holm)."
-    ).strip()
+        "Means over the folds ± one standard deviation; the recommended machine is in bold. "
+        f"{n_folds} folds, {order}, with {train:.0f} training and {test:.0f} test rows on average; "
+        "parameters were chosen by inner folds of the training rows. p: the difference from the "
+        "best, adjusted for the number of machines (Holm)."
+    )
 
 
 def _write_scores_caption(comparison: Comparison) -> str:
@@ -205,6 +205,15 @@ def _write_scores_caption(comparison: Comparison) -> str:
         "side. In colour: the recommended machine. Dashed line, where it is near: the baseline, "
         f"always predicting {constant}, with {write_plain(factor * comparison.baseline)}{unit}."
     )
+
+
+def _show_times(comparison: Comparison, heading: Callable[[str], str]) -> list[str]:
+    """Scores against times, of more than one machine."""
+    if sum(machine.is_judged for machine in comparison.machines) < 2:
+        return []
+    said = "Time of a fold: tuning, fitting and predicting. In colour: the recommended machine."
+    picture = draw_twice(lambda width: charts.draw_times(comparison, width))
+    return [heading("Score and time"), figure(picture, said)]
 
 
 def _show_predictions(

@@ -60,7 +60,8 @@ svg .second { fill: var(--bad); stroke: var(--bad); }
 svg .third { fill: var(--third); stroke: var(--third); }
 svg .fourth { fill: var(--fourth); stroke: var(--fourth); }
 svg text.best-text { font-weight: 600; }
-.pair { display: flex; flex-wrap: wrap; gap: 0 28px; } .pair > * { flex: 0 1 350px; min-width: 0; }
+.pair { display: flex; flex-wrap: wrap; gap: 0 22px; }
+.pair > * { flex: 1 1 280px; min-width: 0; max-width: 350px; }
 tr.baseline td { color: var(--muted); }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 4px 14px; font-size: 0.9rem; }
 dt { color: var(--muted); } dd { margin: 0; }
