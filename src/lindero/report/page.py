@@ -179,8 +179,7 @@ def describe_origin(
     if data is not None:
         known.append(("data", str(getattr(data, "source", "") or "a table in memory")))
         known.append(("hash of the data", hash_data(data)))
-    known += [("version", f"lindero {__version__}"), *more]
-    parts = [heading("Origin", level), facts(known)]
+    parts = [heading("Origin", level), facts([*known, *more])]
     return [*parts, code(command)] if command else parts
 
 

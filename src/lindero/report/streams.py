@@ -243,11 +243,10 @@ def _read_times(times: Any, result: PrequentialResult) -> tuple[Array, str, Arra
 def _show_errors(
     result: PrequentialResult, places: Array, axis: str, dates: Array | None, changes: list[int]
 ) -> list[str]:
-    curves = {"errors": (places, 1.0 - result.curve_accuracy)}
+    window = min(result.window, max(_FEWEST, len(result.rows) // 15))
+    curves = {"errors": (places, _average_last(~result.correct, window))}
     marks = [float(places[change]) for change in changes]
-    said = (
-        f"Share of errors in the last {result.window} rows, each predicted before it was learned. "
-    )
+    said = f"Share of errors in the last {window} rows, each predicted before it was learned. "
     said += "Dashed lines: change points." if changes else "No change points were found."
     parts = [
         heading("Errors over time"),
@@ -282,12 +281,26 @@ def _make_changes_table(
         after = float(wrong[change : ends[at + 2]].mean())
         when = write_plain(float(places[change]), 6)
         if dates is not None:
-            when = str(dates[change].astype("datetime64[s]")).replace("T", " ")
+            when = _write_date(dates[change])
         rows.append(
             [f"{result.rows[change] + 1}", when, f"{100 * before:.1f} %", f"{100 * after:.1f} %"]
         )
     header = ["row", "time", "errors before", "errors after"]
     return table(header, rows, figures=(2, 3))
+
+
+def _average_last(wrong: Array, window: int) -> Array:
+    """The share of errors in the last rows, at each row; of fewer at first."""
+    total = np.concatenate([[0], np.cumsum(wrong)])
+    stops = np.arange(1, len(total))
+    starts = np.maximum(stops - window, 0)
+    shares: Array = (total[stops] - total[starts]) / (stops - starts)
+    return shares
+
+
+def _write_date(date: Any) -> str:
+    text = str(date.astype("datetime64[s]")).replace("T", " ")
+    return text.removesuffix(" 00:00:00")
 
 
 def _show_weights(

@@ -28,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from lindero.errors import NotSeparableError, warn_user
 from lindero.kernels.operator import KernelFunction, KernelOperator, kernel_operator, origin
 from lindero.models.kernel_machine import KernelMachine, linear_values, linear_weights
+from lindero.notebook import link_documentation, write_card
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.formulation import Formulation, KernelExpansion, Task
 from lindero.runtime.arrays import Array, dense
@@ -382,6 +383,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     _formulation: ClassVar[type[Formulation]]
 
     _validate_params = validate_parameters
+    _html_repr = write_card
+    _get_doc_link = link_documentation
 
     # -- fitting ------------------------------------------------------------------------------
 
