@@ -10,7 +10,6 @@ import re
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
 
 #: Characters that a terminal obeys instead of showing them, or that turn text around.
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -130,23 +129,3 @@ def count_alike(messages: Iterable[str]) -> list[str]:
         own[0] if len(own) == 1 else f"{own[0]} ({len(own)} warnings like this)"
         for own in alike.values()
     ]
-
-
-class WarnOnce:
-    """Warnings of what is inside ``with``, once each at its end with how many there were, instead
-    of once a fit. Filters of the user hold: what is an error or ignored is that at once."""
-
-    def __enter__(self) -> Self:
-        self._catcher = warnings.catch_warnings(record=True)
-        self._caught = self._catcher.__enter__()
-        warnings.simplefilter("always", append=True)
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._catcher.__exit__(*error)
-        by_category: dict[type[Warning], list[str]] = {}
-        for warning in self._caught or ():
-            by_category.setdefault(warning.category, []).append(str(warning.message))
-        for category, messages in by_category.items():
-            for message in count_alike(messages):
-                warn_user(message, category)

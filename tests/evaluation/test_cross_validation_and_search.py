@@ -243,3 +243,21 @@ def test_folds_without_any_order_are_left_out_of_the_mean():
     assert np.isnan(scores).any()
     assert found.mean() == pytest.approx(np.nanmean(scores))
     assert found.std() == pytest.approx(np.nanstd(scores))
+
+
+def test_warnings_of_folds_are_said_once_with_a_count(clouds):
+    X, y = clouds
+    with pytest.warns(UserWarning, match="Stopped") as caught:
+        cross_validate("svc", 1e6 * X, y, params={"max_iter": 2}, folds=3)
+    told = [str(warning.message) for warning in caught if "Stopped" in str(warning.message)]
+    assert len(told) == 1
+    assert "(3 warnings like this)" in told[0]
+    assert caught[0].filename == __file__
+
+
+def test_warnings_that_are_errors_to_the_user_are_raised(clouds):
+    X, y = clouds
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning):
+            cross_validate("svc", 1e6 * X, y, params={"max_iter": 2}, folds=3)

@@ -14,7 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from lindero.evaluation import TableEncoder, explain, explain_rows, fit_machine, make_machine
-from lindero.evaluation.explanations import write_factor, write_odds, write_plain, write_signed
+from lindero.evaluation.explanations import write_factor, write_odds, write_signed
+from lindero.runtime.arrays import write_plain
 from lindero.svm import SVC
 
 

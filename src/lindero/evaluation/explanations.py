@@ -43,7 +43,7 @@ import scipy.sparse as sp
 from lindero.evaluation.build import TABLE_STEP, compute_decisions, predict_rows, unwrap_machine
 from lindero.evaluation.encoder import SPARSE
 from lindero.evaluation.registry import CLASSIFICATION, identify_machine
-from lindero.runtime.arrays import Array, dense, make_plain
+from lindero.runtime.arrays import Array, dense, make_plain, write_plain
 
 #: What a value is measured in.
 LOG_ODDS, DECISION, NUMBER = "log-odds", "decision value", "number"
@@ -205,7 +205,7 @@ class RowExplanation:
         """Whether a term is nothing in the words that it would be told in."""
         if self.unit == LOG_ODDS:
             return write_factor(term) == "1"
-        return abs(term) < 1e-3 * max(abs(self.value), float(np.abs(self.contributions).max()))
+        return abs(term) < 1e-3 * float(np.abs(self.contributions).max())
 
     def _say_class(self, shown: list[int]) -> list[str]:
         parts: list[str] = []
@@ -285,20 +285,6 @@ class RowExplanation:
 
 
 # -- numbers as people read them ------------------------------------------------------------------
-
-
-def write_plain(value: float, digits: int = 3) -> str:
-    """A number of at least so many significant digits, without an exponent: 312,400, 0.00042."""
-    if not math.isfinite(value):
-        return "—" if math.isnan(value) else ("∞" if value > 0 else "−∞")
-    if value == 0.0:
-        return "0"
-    size = math.floor(math.log10(abs(value)))
-    places = max(0, min(12, digits - 1 - size))
-    text = f"{value:,.{places}f}" if abs(value) >= 10_000 else f"{value:.{places}f}"
-    if "." in text:
-        text = text.rstrip("0").rstrip(".")
-    return "0" if text in ("-0", "") else text.replace("-", "−")
 
 
 def write_signed(value: float) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lindero.evaluation.explanations import RowExplanation, write_plain
+from lindero.evaluation.explanations import RowExplanation
 from lindero.evaluation.measures import Measure, find_measure, find_positive
 from lindero.evaluation.results import Comparison, MachineResult
 from lindero.report.picture import (
@@ -25,7 +25,7 @@ from lindero.report.picture import (
     shorten,
     write_number,
 )
-from lindero.runtime.arrays import Array
+from lindero.runtime.arrays import Array, write_plain
 
 #: More classes than this are not drawn as a matrix.
 MOST_CLASSES = 40

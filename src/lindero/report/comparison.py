@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lindero.errors import count_alike
-from lindero.evaluation.explanations import explain, write_plain
+from lindero.evaluation.explanations import explain
 from lindero.evaluation.importance import Importance, measure_recommended
 from lindero.evaluation.measures import find_measure, find_positive
 from lindero.evaluation.registry import REGRESSION
@@ -31,7 +31,7 @@ from lindero.report.page import (
     table,
 )
 from lindero.report.page import heading as page_heading
-from lindero.runtime.arrays import make_plain
+from lindero.runtime.arrays import make_plain, write_plain
 
 #: Columns whose importance is shown.
 _MOST_COLUMNS = 15

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 from html import escape
 
-from lindero.evaluation.explanations import write_plain
+from lindero.runtime.arrays import write_plain
 
 #: Height of text in charts.
 FONT_SIZE = 12

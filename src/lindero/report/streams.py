@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 
 from lindero.evaluation.build import TABLE_STEP, unwrap_machine
-from lindero.evaluation.explanations import write_plain
 from lindero.evaluation.streams import PrequentialResult
 from lindero.persist.safe_file import write_whole_bytes
 from lindero.report.charts import draw_twice
 from lindero.report.page import describe_origin, figure, heading, page, paragraph, table
 from lindero.report.picture import WIDE, Picture, Scale, measure_text, shorten
-from lindero.runtime.arrays import Array
+from lindero.runtime.arrays import Array, write_plain
 
 _HEIGHT = 320
 _STYLES = ("best", "second", "other")
