@@ -201,6 +201,51 @@ def test_a_plain_machine_is_held_against_its_support_vectors_or_a_background(num
         explain(SVC().fit(scaled, y), [["a", "b", "c", "d"]])
 
 
+class Decider:
+    """A machine with a curve of probabilities and a threshold around it."""
+
+    def __init__(self, estimator, threshold=0.5):
+        self.estimator_, self.classes_, self.threshold = estimator, estimator.classes_, threshold
+
+    def curve_(self, values, known):
+        if values.ndim == 2:  # log-probabilities
+            values = (values[:, 1] - values[:, 0]) / 2
+        second = 1 / (1 + np.exp(-(1.7 * values - 0.4)))
+        return np.column_stack([1 - second, second])
+
+    def predict_proba(self, X):
+        if hasattr(self.estimator_, "decision_function"):
+            return self.curve_(self.estimator_.decision_function(X), self.classes_)
+        return self.curve_(self.estimator_.predict_log_proba(X), self.classes_)
+
+    def decide(self, probabilities):
+        return (probabilities[:, 1] >= self.threshold).astype(int)
+
+    def predict(self, X):
+        return self.classes_[self.decide(self.predict_proba(X))]
+
+
+@pytest.mark.parametrize("machine", ["svc", "svc-linear", "naive-bayes"])
+@pytest.mark.parametrize("threshold", [0.5, 0.1])
+def test_curves_and_thresholds_around_a_machine_are_explained(table, machine, threshold):
+    X, y, _ = table
+    params = {"kernel": "linear"} if machine == "svc-linear" else None
+    inner = fit_machine(make_machine(machine.removesuffix("-linear"), params), X, y)
+    model = Decider(inner, threshold)
+    found = explain(model, X)
+    assert_adds_up(found)
+    chances = model.predict_proba(X)
+    odds = np.log(chances[:, 1] / chances[:, 0])
+    sign = np.where(model.predict(X) == model.classes_[1], 1.0, -1.0)
+    assert [one.label for one in found] == model.predict(X).tolist()
+    assert_allclose([one.value for one in found], sign * odds, rtol=1e-6, atol=1e-6)
+    assert {one.unit for one in found} == {"log-odds"}
+    assert "exact" in found[0].method
+    if threshold == 0.1:
+        assert any(one.value < 0 for one in found)
+        assert any(", 1 to " in one.sentence() for one in found)
+
+
 def test_times_are_those_of_the_row(numbers):
     X, y = numbers
     times = np.arange(80)
@@ -272,3 +317,4 @@ def test_odds_are_said_as_people_bet():
     assert write_odds(math.log(1.53)) == "1.5 to 1"
     assert write_odds(50.0) == "over 1,000,000 to 1"
     assert write_factor(math.log(2.31)) == "2.3"
+    assert (write_factor(800.0), write_factor(-800.0)) == (">1,000,000", "<0.000001")

@@ -305,7 +305,9 @@ def write_odds(log_odds: float) -> str:
 
 def write_factor(term: float) -> str:
     """What odds are multiplied by."""
-    return write_plain(math.exp(min(term, 700.0)), 2)
+    if abs(term) > math.log(1e6):
+        return ">1,000,000" if term > 0 else "<0.000001"
+    return write_plain(math.exp(term), 2)
 
 
 def write_value(value: Any) -> str:
