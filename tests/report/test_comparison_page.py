@@ -220,6 +220,7 @@ def test_digits_show_the_order():
     assert choose_places(error, [15.2, 15.5, 17.8], [1.0, 2.0, 1.5]) == 1
     assert choose_places(error, [15.22, 15.24, 17.8], [1.0, 2.0, 1.5]) == 2
     assert choose_places(error, [15.2, 15.2, 17.8], [1.0, 2.0, 1.5]) == 1  # equal for good
+    assert choose_places(error, [15.22, 15.24], [1.0, 2.0], ranks=False) == 1
     assert choose_places(rmse, [61_234.1, 61_234.3], [2_000.0, 1_900.0]) == 1
     assert choose_places(rmse, [61_234.4, 71_234.6], [2_000.0, 1_900.0]) == 0
 

@@ -258,6 +258,7 @@ def write_demo_page(
 ) -> None:
     """Write the report."""
     from lindero.persist.safe_file import write_whole_bytes
+    from lindero.report.charts import draw_twice
     from lindero.report.comparison import make_body
     from lindero.report.page import code, figure, heading, page, paragraph
     from lindero.report.streams import draw_error_curves
@@ -276,7 +277,11 @@ def write_demo_page(
             "again. Each row is predicted before it is learned."
         ),
         figure(
-            draw_error_curves(moving.curves, shaded=(STILL, STILL + TURNING)),
+            draw_twice(
+                lambda width: draw_error_curves(
+                    moving.curves, width, shaded=(STILL, STILL + TURNING)
+                )
+            ),
             f"Errors in the last {_WINDOW} rows; the clouds rotate in the shaded range. In total: "
             + "; ".join(f"{name} {100 * error:.1f} %" for name, error in moving.errors.items())
             + ".",

@@ -56,7 +56,8 @@ def write_scores(comparison: Comparison, measure: str, *, spread: bool = True) -
     judged = [machine for machine in comparison.ranked if machine.is_judged]
     means = {machine.name: factor * machine.mean(measure) for machine in judged}
     spreads = {machine.name: factor * machine.deviation(measure) for machine in judged}
-    places = choose_places(found, list(means.values()), list(spreads.values()))
+    ranks = measure == comparison.measure
+    places = choose_places(found, list(means.values()), list(spreads.values()), ranks=ranks)
 
     def write(value: float) -> str:
         grouping = "," if abs(value) >= 10_000 else ""
@@ -72,9 +73,11 @@ def write_scores(comparison: Comparison, measure: str, *, spread: bool = True) -
     return written
 
 
-def choose_places(measure: Measure, means: Sequence[float], spreads: Sequence[float]) -> int:
+def choose_places(
+    measure: Measure, means: Sequence[float], spreads: Sequence[float], *, ranks: bool = True
+) -> int:
     """Digits after the point: two figures of a usual spread, and more where two means that differ
-    would look the same."""
+    would look the same in a measure that ranks machines."""
     known = sorted(mean for mean in means if math.isfinite(mean))
     if not known:
         return 1
@@ -82,6 +85,8 @@ def choose_places(measure: Measure, means: Sequence[float], spreads: Sequence[fl
     size = float(np.median(usual)) if usual else 0.1 * (abs(known[-1]) or 1.0)
     least = 1 if measure.in_percent else max(0, 1 - math.floor(math.log10(size)))
     least = min(least, 4)
+    if not ranks:
+        return least
     for places in range(least, least + 4):
         written = {f"{value:.{places}f}" for value in known}
         if len(written) == len(set(known)):
@@ -459,7 +464,9 @@ def draw_waterfall(explanation: RowExplanation, width: int = WIDE, *, most: int 
     room = 0.04 * (max(places) - min(places)) or 0.1
     right = 16 + max(measure_text(text) for text in (*(text for *_, text in steps), ends[1]))
     x = Scale(min(places) - room, max(places) + room, left, width - right)
-    picture.axis_below(x, top, bottom, explanation.describe_axis())
+    middle = (left + width - right) / 2
+    fitting = int(2 * min(middle, width - middle) / measure_text("n"))
+    picture.axis_below(x, top, bottom, shorten(explanation.describe_axis(), fitting))
     start = x(explanation.baseline)
     picture.line(start, top, start, bottom, "reference")
     anchor = "start" if start < width / 2 else "end"
