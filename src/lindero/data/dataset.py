@@ -164,8 +164,11 @@ def _describe_target(y: Array | None) -> str:
     if y.dtype.kind == "f":
         with np.errstate(all="ignore"):  # infinite ones have no mean
             mean = values.mean()
-        least, most = write_plain(values.min(), 4), write_plain(values.max(), 4)
-        return f"{least} to {most}, mean {write_plain(mean, 4)}{unknown}"
+        least, most, middle = (
+            write_plain(value, 4) if np.isfinite(value) else f"{value:g}"
+            for value in (values.min(), values.max(), mean)
+        )
+        return f"{least} to {most}, mean {middle}{unknown}"
     count = Counter(values.tolist())
     largest = sorted(count, key=lambda label: (-count[label], str(label)))
     listed = ", ".join(f"{_shorten(label)} {count[label]}" for label in largest[:_LISTED])
