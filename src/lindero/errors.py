@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 #: Characters that a terminal obeys instead of showing them, or that turn text around.
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -115,3 +115,18 @@ def warn_user(message: str, category: type[Warning]) -> None:
             break
         frame, level = above, level + 1
     warnings.warn(message, category, stacklevel=level + 1)
+
+
+#: Numbers in a message, by which warnings of several fits differ though they say the same.
+_NUMBERS = re.compile(r"\d[\d.,e+-]*")
+
+
+def count_alike(messages: Iterable[str]) -> list[str]:
+    """Messages that differ in numbers only become one, with how many there were."""
+    alike: dict[str, list[str]] = {}
+    for message in messages:
+        alike.setdefault(_NUMBERS.sub("#", message), []).append(message)
+    return [
+        own[0] if len(own) == 1 else f"{own[0]} ({len(own)} warnings like this)"
+        for own in alike.values()
+    ]

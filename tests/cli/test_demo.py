@@ -15,5 +15,5 @@ def test_the_demo_compares_follows_and_forgets(tmp_path):
     assert errors["adaptive-svc"] < min(e for name, e in errors.items() if name.startswith("svc"))
     assert data["forgetting"]["left"] < 1e-6 < data["forgetting"]["moved"]
     page = (tmp_path / "shown" / "report.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 6
+    assert page.count("<svg") == 12
     assert data["report"] == "shown/report.html"

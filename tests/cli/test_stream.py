@@ -92,7 +92,10 @@ def test_the_text_has_a_curve(here, drifting):
     assert lines[0].startswith("adaptive-svc: 128 rows, each predicted before it was learned")
     assert "% errors, kappa" in lines[1]
     assert set(lines[3].split()[0]) <= set("▁▂▃▄▅▆▇█")
-    assert here.read("page.html").count("<svg") == 1
+    page = here.read("page.html")
+    assert page.count("<svg") == 4  # errors and weights, in two widths
+    assert "Weights over time" in page
+    assert "hash of the data" in page
 
 
 @pytest.mark.parametrize(

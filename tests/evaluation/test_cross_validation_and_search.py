@@ -10,7 +10,6 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from lindero.evaluation import (
     MACHINES,
     cross_validate,
-    explain_rows,
     fit_machine,
     make_machine,
     tune,
@@ -236,47 +235,6 @@ def test_what_a_machine_would_ignore_is_refused(clouds):
         fit_machine(make_machine("svc"), X, np.ones(90))
 
 
-# -- explanations -----------------------------------------------------------------------------
-
-
-def test_terms_of_a_linear_machine_are_its_weights_times_the_values(clouds):
-    X, y = clouds
-    model = fit_machine(make_machine("svc", {"kernel": "linear"}), X, y)
-    numbers = model[0].transform(X)
-    row = int(np.argmax(model.decision_function(X)))
-    terms = model[1].coef_.ravel() * numbers[row]
-    sentence = explain_rows(model, X)[row]
-    assert sentence.startswith(f"1: {model.decision_function(X)[row]:+.3g} (")
-    for column, term in enumerate(terms):
-        assert f"x{column} {term:+.3g}" in sentence
-
-
-def test_what_speaks_for_the_predicted_class_is_positive(clouds):
-    X, y = clouds
-    model = fit_machine(make_machine("svc"), X, y)
-    heads = [sentence.split(" ")[1] for sentence in explain_rows(model, X)]
-    assert all(head.startswith("+") for head in heads)
-
-
-def test_several_classes_and_numbers_are_explained(clouds):
-    X, _ = clouds
-    classes = np.digitize(X[:, 0], [-0.5, 0.5])
-    sentences = explain_rows(fit_machine(make_machine("svc"), X, classes), X)
-    assert {sentence.partition(":")[0] for sentence in sentences} == {"0", "1", "2"}
-    model = fit_machine(make_machine("svr"), X, X[:, 0])
-    assert explain_rows(model, X)[0].startswith(f"{model.predict(X)[0]:+.3g} (")
-
-
-def test_sparse_rows_are_explained_like_dense_ones():
-    import scipy.sparse as sp
-
-    X = np.abs(np.random.default_rng(0).normal(size=(40, 4)))
-    y = (X[:, 0] > X[:, 1]).astype(int)
-    model = fit_machine(make_machine("svc"), sp.csr_array(X), y)
-    sentences = explain_rows(model, sp.csr_array(X))
-    assert sum("feature 1 +" in s or "feature 2 +" in s for s in sentences) > 30
-
-
 def test_folds_without_any_order_are_left_out_of_the_mean():
     X, qid = np.arange(30.0)[:, None] % 3, np.repeat(np.arange(10), 3)
     y = np.where(qid < 4, np.arange(30) % 3, 1)  # the other queries have no order
@@ -285,3 +243,21 @@ def test_folds_without_any_order_are_left_out_of_the_mean():
     assert np.isnan(scores).any()
     assert found.mean() == pytest.approx(np.nanmean(scores))
     assert found.std() == pytest.approx(np.nanstd(scores))
+
+
+def test_warnings_of_folds_are_said_once_with_a_count(clouds):
+    X, y = clouds
+    with pytest.warns(UserWarning, match="Stopped") as caught:
+        cross_validate("svc", 1e6 * X, y, params={"max_iter": 2}, folds=3)
+    told = [str(warning.message) for warning in caught if "Stopped" in str(warning.message)]
+    assert len(told) == 1
+    assert "(3 warnings like this)" in told[0]
+    assert caught[0].filename == __file__
+
+
+def test_warnings_that_are_errors_to_the_user_are_raised(clouds):
+    X, y = clouds
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning):
+            cross_validate("svc", 1e6 * X, y, params={"max_iter": 2}, folds=3)

@@ -1,4 +1,4 @@
-"""The page about comparing does what it says."""
+"""The pages about comparing and explaining do what they say."""
 
 import doctest
 from pathlib import Path
@@ -7,6 +7,12 @@ from lindero.evaluation import CONTENDERS
 from lindero.evaluation.significance import LEVEL
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "comparing.md"
+
+
+def test_the_examples_of_explanations_run():
+    page = PAGE.with_name("explaining.md")
+    failed, tried = doctest.testfile(str(page), module_relative=False)
+    assert (failed, tried > 5) == (0, True)
 
 
 def test_the_example_runs():

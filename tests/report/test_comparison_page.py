@@ -1,6 +1,9 @@
 """The page of a comparison: whole, safe, and with charts of the numbers."""
 
+import hashlib
 import re
+import shutil
+import subprocess
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -9,19 +12,26 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lindero.evaluation import compare
-from lindero.evaluation.results import write_mean
+from lindero.data import load
+from lindero.evaluation import MEASURES, compare
 from lindero.report import write_report
 from lindero.report.charts import (
     MOST_CLASSES,
-    Picture,
-    Scale,
+    choose_places,
     count_confusions,
     draw_confusion_matrix,
+    write_scores,
+)
+from lindero.report.page import hash_data
+from lindero.report.picture import (
+    NARROW,
+    Picture,
+    Scale,
     find_free_place,
     place_log_ticks,
     place_ticks,
     shorten,
+    write_number,
 )
 from tests.evaluation.tables import clouds
 
@@ -72,7 +82,8 @@ def test_the_page_is_whole_and_needs_nothing_else(result, tmp_path):
     tags = parsed(page)
     names = [tag for tag, _ in tags]
     assert names.count("h1") == 1
-    assert names.count("svg") == 4
+    # Scores, times and the matrix in two widths; calibration, ROC and precision–recall in one.
+    assert names.count("svg") == 9
     assert not {"script", "link", "iframe", "img"} & set(names)
     loaded = [v for _, attrs in tags for k, v in attrs.items() if k in ("src", "href")]
     assert loaded == []
@@ -121,10 +132,12 @@ def test_pictures_are_about_the_machine_to_take(tmp_path):
     result = replace(result, machines=machines)
     assert result.recommended.name == "naive-bayes" != result.best.name
     page = report_of(result, tmp_path)
-    assert "Confusion matrix of naive-bayes" in page
-    assert f"Confusion matrix of {result.best.name}" not in page
-    assert "Reliability diagram of naive-bayes" in page
+    assert "<h2>Confusion matrix</h2>" in page
+    assert "Answers of naive-bayes, out of fold" in page
+    assert f"Answers of {result.best.name}" not in page
     assert "the recommended machine is in bold" in page
+    chosen = re.findall(r'<tr class="chosen"><td>([^<]*)', page)
+    assert chosen == ["naive-bayes"]
 
 
 def test_many_classes_become_words(tmp_path):
@@ -143,8 +156,9 @@ def test_a_regression_has_a_page_too(tmp_path):
     result = compare(X, X[:, 0] + 0.1, machines=["svr-linear"], folds=2)
     page = report_of(result, tmp_path)
     parsed(page)
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 3  # scores in two widths, predictions; no times of one machine
     assert "RMSE" in page
+    assert "<h2>Predicted and true values</h2>" in page
 
 
 def test_a_comparison_without_any_result_has_a_page(tmp_path):
@@ -196,8 +210,19 @@ def test_text_in_pictures_is_escaped_and_shortened():
 
 
 def test_scores_have_as_many_places_as_their_spread(result):
-    assert re.fullmatch(r"\d+\.\d ± \d+\.\d %", write_mean(result.best, "error"))
-    assert re.fullmatch(r"\d\.\d{2,4} ± \d\.\d{2,4}", write_mean(result.best, "log_loss"))
+    name = result.best.name
+    assert re.fullmatch(r"\d+\.\d+ ± \d+\.\d+ %", write_scores(result, "error")[name])
+    assert re.fullmatch(r"\d\.\d{2,4} ± \d\.\d{2,4}", write_scores(result, "log_loss")[name])
+
+
+def test_digits_show_the_order():
+    error, rmse = MEASURES["error"], MEASURES["rmse"]
+    assert choose_places(error, [15.2, 15.5, 17.8], [1.0, 2.0, 1.5]) == 1
+    assert choose_places(error, [15.22, 15.24, 17.8], [1.0, 2.0, 1.5]) == 2
+    assert choose_places(error, [15.2, 15.2, 17.8], [1.0, 2.0, 1.5]) == 1  # equal for good
+    assert choose_places(error, [15.22, 15.24], [1.0, 2.0], ranks=False) == 1
+    assert choose_places(rmse, [61_234.1, 61_234.3], [2_000.0, 1_900.0]) == 1
+    assert choose_places(rmse, [61_234.4, 71_234.6], [2_000.0, 1_900.0]) == 0
 
 
 def test_columns_that_were_left_out_are_named(tmp_path):
@@ -206,4 +231,112 @@ def test_columns_that_were_left_out_are_named(tmp_path):
     with pytest.warns(UserWarning, match="Left out: 'name'"):
         result = compare(table, y, machines=["naive-bayes"], folds=2)
     page = report_of(result, tmp_path)
-    assert "Left out, with different values in most rows: &#x27;name&#x27;." in page
+    assert "left-out columns" in page
+    assert "&#x27;name&#x27; (different values in most rows)" in page
+
+
+# -- what a page tells ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def houses():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"area": rng.normal(120, 40, 150).round(1), "district": rng.choice(list("ABC"), 150)}
+    )
+    price = table["area"] * 2_500 + (table["district"] == "A") * 90_000 + rng.normal(0, 9e3, 150)
+    return table, price.round().to_numpy()
+
+
+def test_prices_have_no_exponents(houses, tmp_path):
+    result = compare(*houses, machines=["svr-linear"], folds=2, tuning_rows=60)
+    page = report_of(result, tmp_path, data=houses[0], y=houses[1])
+    shown = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
+    assert not re.search(r"\d[eE][+-]?\d", re.sub(r"sha256 [0-9a-f]+", "", shown))
+    assert re.search(r"\d\d,\d{3}", shown)
+    assert write_number(250_000.0) == "250,000"
+
+
+def test_a_rare_class_has_its_curves_on_axes_that_fit(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = np.where(X[:, 0] + rng.normal(size=400) > 2.6, "yes", "no")
+    result = compare(X, y, machines=["naive-bayes"], folds=2)
+    page = report_of(result, tmp_path)
+    for title in ("Confusion matrix", "Calibration", "ROC", "Precision–recall"):
+        assert f"<h2>{title}</h2>" in page
+    assert "probability of yes" in page  # the rarer one
+    assert "ROC AUC: 0." in page
+    assert "the share of yes" in page
+
+
+def test_one_machine_has_the_colour(tmp_path):
+    X, y = clouds(90, distance=2.0)
+    result = compare(X, y, machines=["naive-bayes", "svc-linear", "tan"], folds=3)
+    page = report_of(result, tmp_path)
+    named = re.findall(r'class="label best-text"[^>]*>([^<]*)<', page)
+    assert set(named) == {result.recommended.name}
+    assert len(named) == 4  # two charts in two widths
+
+
+def test_origin_data_and_next_command_are_told(tmp_path):
+    X, y = clouds(60)
+    path = tmp_path / "clouds.csv"
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(kind=np.where(y, "yes", "no"))
+    table.to_csv(path, index=False)
+    data = load(path)
+    result = compare(data, machines=["naive-bayes"], folds=2)
+    next_command = "lindero train clouds.csv -m naive-bayes"
+    page = report_of(
+        result, tmp_path, command="lindero compare clouds.csv", next_command=next_command, data=data
+    )
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert f"sha256 {digest}" in page
+    assert f"<code>{next_command}</code>" in page
+    assert "<code>lindero compare clouds.csv</code>" in page
+    assert re.search(r"<dt>written</dt><dd>20\d\d-\d\d-\d\d \d\d:\d\d", page)
+    assert "<dt>left-out columns</dt><dd>none</dd>" in page
+    assert hash_data((X, y)) != hash_data((X + 1, y))
+
+
+def test_columns_that_matter_and_two_predictions_are_explained(houses, tmp_path):
+    table, price = houses
+    y = np.where(price > np.median(price), "dear", "cheap")
+    result = compare(table, y, machines=["naive-bayes", "svc-linear"], folds=2)
+    page = report_of(result, tmp_path, data=table, y=y)
+    parsed(page)
+    assert "<h2>Columns that matter</h2>" in page
+    assert "Permutation importance" in page
+    assert "<h2>Predictions explained</h2>" in page
+    assert "area = " in page
+    assert "Method: exact" in page
+
+
+def test_pages_fit_telephones(result, tmp_path):
+    page = report_of(result, tmp_path)
+    assert "max-width: 640px" in page
+    narrow = re.findall(r'<div class="narrow"><svg.*?</svg></div>', page, re.DOTALL)
+    assert len(narrow) == 3
+    for text in narrow:
+        assert float(re.search(r' width="(\d+)"', text)[1]) <= NARROW + 160  # long names spill
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="chromium is not installed")
+def test_a_browser_shows_the_whole_page_on_a_telephone(result, tmp_path):
+    report_of(result, tmp_path, next_command="lindero train " + 12 * "a-long-name " + "-m tan")
+    frame = tmp_path / "frame.html"
+    frame.write_text(
+        "<body style='margin:0'><iframe src='report.html' style='border:0;width:400px;"
+        "height:6000px'></iframe><script>onload = () => { const page = document.querySelector("
+        "'iframe').contentDocument.documentElement; document.title = 'width ' + page.scrollWidth }"
+        "</script>"
+    )
+    command = [
+        "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+        "--allow-file-access-from-files", "--virtual-time-budget=3000", f"file://{frame}",
+    ]  # fmt: skip
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    width = re.search(r"<title>width (\d+)</title>", shown.stdout)
+    if width is None:
+        pytest.skip("the browser does not run here")
+    assert int(width[1]) <= 400

@@ -53,6 +53,7 @@ from lindero.bayes.reading import (
     warn_of_the_warm_up,
 )
 from lindero.bayes.tables.schema import Table, UserTable
+from lindero.notebook import link_documentation, write_card
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import one_at_a_time
 from lindero.transaction import changing_aside, fitting_aside, sharing_state
@@ -125,6 +126,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     _estimate: Estimate | None
 
     _validate_params = validate_parameters
+    _html_repr = write_card
+    _get_doc_link = link_documentation
 
     # -- strategies ---------------------------------------------------------------------------
 

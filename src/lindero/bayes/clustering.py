@@ -31,6 +31,7 @@ from lindero.bayes.networks.inference import find_most_probable, to_log_posterio
 from lindero.bayes.networks.network import Network
 from lindero.bayes.reading import read_count_weights, read_new_rows, warn_of_text
 from lindero.bayes.tables.schema import Schema, Table, UserTable, find_free_name
+from lindero.notebook import link_documentation, write_card
 from lindero.runtime.arrays import Array
 from lindero.transaction import fitting_aside
 from lindero.validation import keep_parameters
@@ -157,6 +158,9 @@ class TMClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     Cluster 1, 41.9% of the rows:
       x1: 29 ± 1 (all rows 20.25 ± 9.1)
     """
+
+    _html_repr = write_card
+    _get_doc_link = link_documentation
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"bic"})],

@@ -135,7 +135,10 @@ def command(
     values["next"] = suggest_command(result, data, costs, seed)
     values["next_own"] = suggest_own_command(result, data, costs, seed)
     if report is not None:
-        write_report(result, report, command=shlex.join(["lindero", *sys.argv[1:]]))
+        write_report(
+            result, report, command=shlex.join(["lindero", *sys.argv[1:]]),
+            next_command=values["next"], data=dataset,
+        )  # fmt: skip
         values["report"] = report
     output.show_result(values, format_result(result, report))
     if interrupted:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from lindero.evaluation import Comparison
-    from lindero.report.charts import Picture
+    from lindero.report.picture import Picture
 
 
 _EXAMPLES = """\b
@@ -258,9 +258,10 @@ def write_demo_page(
 ) -> None:
     """Write the report."""
     from lindero.persist.safe_file import write_whole_bytes
-    from lindero.report.charts import draw_error_curves
+    from lindero.report.charts import draw_twice
     from lindero.report.comparison import make_body
     from lindero.report.page import code, figure, heading, page, paragraph
+    from lindero.report.streams import draw_error_curves
 
     body = [
         heading(_TITLE, 1),
@@ -276,7 +277,11 @@ def write_demo_page(
             "again. Each row is predicted before it is learned."
         ),
         figure(
-            draw_error_curves(moving.curves, shaded=(STILL, STILL + TURNING)),
+            draw_twice(
+                lambda width: draw_error_curves(
+                    moving.curves, width, shaded=(STILL, STILL + TURNING)
+                )
+            ),
             f"Errors in the last {_WINDOW} rows; the clouds rotate in the shaded range. In total: "
             + "; ".join(f"{name} {100 * error:.1f} %" for name, error in moving.errors.items())
             + ".",
@@ -295,7 +300,7 @@ def write_demo_page(
 
 def _draw_instants(moving: FollowedBoundary) -> str:
     """Clouds and boundaries at a few rows, side by side."""
-    from lindero.report.charts import Picture
+    from lindero.report.picture import Picture
 
     gap = 12.0
     width = len(_INSTANTS) * (_SIDE + gap)

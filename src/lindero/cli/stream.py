@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections import deque
@@ -284,15 +285,15 @@ def format_result(stream: Stream, result: PrequentialResult, values: dict[str, A
 
 def write_page(stream: Stream, result: PrequentialResult, path: str, data: str) -> None:
     """Write the HTML report."""
-    from lindero.persist.safe_file import write_whole_bytes
-    from lindero.report.charts import draw_error_curves
-    from lindero.report.page import figure, heading, page, paragraph
+    from lindero.report import write_stream_report
 
-    title = f"{stream.settings.machine} on a stream"
-    body = [heading(title, 1), paragraph(data, "muted")]
-    body += [paragraph(line) for line in format_result(stream, result, {}).splitlines()[:2]]
-    if len(result.rows):
-        curves = {stream.settings.machine: (result.rows + 1, 1.0 - result.curve_accuracy)}
-        caption = f"Errors in the last {result.window} rows, each predicted before it was learned."
-        body.append(figure(draw_error_curves(curves), caption))
-    write_whole_bytes(path, page(title, body).encode("utf-8", errors="replace"))
+    write_stream_report(
+        result,
+        path,
+        title=f"{stream.settings.machine} on a stream",
+        summary=data,
+        lines=format_result(stream, result, {}).splitlines()[:2],
+        times=stream.dataset.times,
+        command=shlex.join(["lindero", *sys.argv[1:]]),
+        data=stream.dataset,
+    )

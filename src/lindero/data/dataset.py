@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from lindero.runtime.arrays import Array
+from lindero.runtime.arrays import Array, write_plain
 from lindero.validation import find_missing
 
 if TYPE_CHECKING:
@@ -174,7 +174,11 @@ def _describe_target(y: Array | None) -> str:
     if y.dtype.kind == "f":
         with np.errstate(all="ignore"):  # infinite ones have no mean
             mean = values.mean()
-        return f"{values.min():.4g} to {values.max():.4g}, mean {mean:.4g}{unknown}"
+        least, most, middle = (
+            write_plain(value, 4) if np.isfinite(value) else f"{value:g}"
+            for value in (values.min(), values.max(), mean)
+        )
+        return f"{least} to {most}, mean {middle}{unknown}"
     count = Counter(values.tolist())
     largest = sorted(count, key=lambda label: (-count[label], str(label)))
     listed = ", ".join(f"{_shorten(label)} {count[label]}" for label in largest[:_LISTED])

@@ -22,7 +22,6 @@ from lindero.lazy import load_lazily
 
 if TYPE_CHECKING:
     from lindero.evaluation.build import (
-        explain_rows,
         fit_machine,
         make_machine,
         parse_settings,
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
     from lindero.evaluation.cross_validation import CrossValidation, cross_validate
     from lindero.evaluation.decisions import DecisionClassifier, make_decision_machine
     from lindero.evaluation.encoder import TableEncoder
+    from lindero.evaluation.explanations import RowExplanation, explain, explain_rows
+    from lindero.evaluation.importance import Importance, measure_importance
     from lindero.evaluation.measures import (
         MEASURES,
         Measure,
@@ -55,11 +56,13 @@ __all__ = [
     "ComparisonProgress",
     "CrossValidation",
     "DecisionClassifier",
+    "Importance",
     "MachineResult",
     "MachineSpec",
     "Measure",
     "PairedTest",
     "PrequentialResult",
+    "RowExplanation",
     "StreamProgress",
     "TableEncoder",
     "Trial",
@@ -70,6 +73,7 @@ __all__ = [
     "compare",
     "corrected_t_test",
     "cross_validate",
+    "explain",
     "explain_rows",
     "find_machine",
     "find_measure",
@@ -77,6 +81,7 @@ __all__ = [
     "identify_machine",
     "make_decision_machine",
     "make_machine",
+    "measure_importance",
     "parse_settings",
     "prequential",
     "scale_to_target",
@@ -85,11 +90,13 @@ __all__ = [
 ]
 
 _HOMES = {
-    ".build": "explain_rows fit_machine make_machine parse_settings scale_to_target",
+    ".build": "fit_machine make_machine parse_settings scale_to_target",
     ".comparison": "ComparisonProgress compare",
     ".cross_validation": "CrossValidation cross_validate",
     ".decisions": "DecisionClassifier make_decision_machine",
     ".encoder": "TableEncoder",
+    ".explanations": "RowExplanation explain explain_rows",
+    ".importance": "Importance measure_importance",
     ".measures": (
         "MEASURES Measure choose_least_cost choose_measure choose_threshold find_measure score"
     ),

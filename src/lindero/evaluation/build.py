@@ -1,18 +1,9 @@
-"""Machines behind a few verbs: make one by its name, fit it, ask it, and explain its answers.
+"""Machines behind a few verbs: make one by its name, fit it, ask it.
 
 Times, queries and weights of rows: each machine takes these by a name of its own, or not at all;
 here is the one place that knows. C and epsilon of regressions are in units of the target's standard
 deviation where they are not set (`scale_to_target`): whether prices are in euros or in thousands
 then makes no difference.
-
-Explanations: Bayesian classifiers take their log-odds apart exactly (`explain`). For the others
-each column is put, in turn, where it says nothing: a number at its mean, a category at none of its
-values. The contribution of a column is what the decision value loses by it:
-
-    contribution_j(x) = f(x) − f(x without column j)
-
-With a linear kernel these are the terms w_j x_j, which sum up to f(x) − b; with others they need
-not.
 """
 
 from __future__ import annotations
@@ -26,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lindero.evaluation.encoder import SPARSE, TableEncoder
+from lindero.evaluation.encoder import TableEncoder
 from lindero.evaluation.registry import (
     CLASSIFICATION,
     RANKING,
@@ -46,9 +37,6 @@ MACHINE_STEP = "machine"
 
 #: Defaults of regressions, in standard deviations of the target.
 _USUAL = {"C": 1.0, "epsilon": 0.1}
-
-#: For explanations the machine is asked once for each column: more would take too long.
-MOST_COLUMNS = 1000
 
 
 # -- making ---------------------------------------------------------------------------------------
@@ -365,104 +353,3 @@ def _ask(model: Any, method: Any, X: Any, times: Any) -> Array:
         moves = any(p.name == "times" or p.kind is p.VAR_KEYWORD for p in taken)
     values: Array = method(X, times=times) if moves else method(X)
     return values
-
-
-# -- explaining -----------------------------------------------------------------------------------
-
-
-def explain_rows(model: Any, X: Any, *, times: Any = None, most: int = 5) -> list[str]:
-    """Explain each prediction in a line: its value, and the columns that contribute most.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        Fitted, from :func:`~lindero.evaluation.make_machine`.
-    X : table
-        Rows.
-    times : array-like or None, default=None
-        Their times, for machines that move.
-    most : int, default=5
-        How many columns to name.
-
-    Returns
-    -------
-    sentences : list of str
-        "yes: +1.2 (age +0.8, sex=male +0.5)". Positive terms speak for the predicted class, or for
-        a larger number.
-
-    See Also
-    --------
-    lindero.bayes.NaiveBayes.explain : Exact terms of the log-odds of a Bayesian classifier.
-
-    Examples
-    --------
-    >>> from lindero.evaluation import explain_rows, make_machine
-    >>> model = make_machine("svc", {"kernel": "linear"})
-    >>> model = model.fit([[1.0, 5.0], [3.0, 5.0]], ["low", "high"])
-    >>> explain_rows(model, [[3.0, 5.0]])
-    ['high: +1 (x0 +1)']
-    """
-    final, inner = unwrap_machine(model), find_inner(model)
-    if hasattr(final, "explain"):
-        explanation = final.explain(X)
-        return [explanation.sentence(row, most) for row in range(len(explanation.log_odds))]
-    if TABLE_STEP not in getattr(inner, "named_steps", {}):
-        raise ValueError(f"{type(final).__name__} cannot be explained without its table encoder.")
-    encoder = inner.named_steps[TABLE_STEP]
-    if encoder.n_features_in_ > MOST_COLUMNS:
-        raise ValueError(
-            f"The data have {encoder.n_features_in_} columns, too many to ask about one by one: "
-            f"explanations go up to {MOST_COLUMNS}."
-        )
-    numbers = encoder.transform(X)
-    labels, chosen = _predict_labels(final, numbers, times)
-    if inner is not model:  # which answers by a threshold or costs
-        answers = predict_rows(model, X, times=times)
-        labels, chosen = answers.tolist(), np.searchsorted(model.classes_, answers)
-    value = _evaluate(final, numbers, times, chosen)
-    terms = np.empty((len(value), encoder.n_features_in_))
-    for column, part in enumerate(encoder.parts()):
-        terms[:, column] = value - _evaluate(final, _blank(numbers, part), times, chosen)
-    # Columns without names are numbered; files of sparse rows count from 1.
-    first, title = (1, "feature ") if encoder.form_ == SPARSE else (0, "x")
-    numbered = [f"{title}{first + column}" for column in range(encoder.n_features_in_)]
-    names = [str(name) for name in getattr(encoder, "feature_names_in_", numbered)]
-    return [_write_line(*row, names, most) for row in zip(labels, value, terms, strict=True)]
-
-
-def _predict_labels(final: Any, numbers: Any, times: Any) -> tuple[list[Any], Array | None]:
-    """The prediction for each row, and its position among the classes if it is one."""
-    predicted = predict_rows(final, numbers, times=times)
-    machine = identify_machine(final)
-    if machine is None or machine.task != CLASSIFICATION:
-        return [None] * len(predicted), None
-    return predicted.tolist(), np.searchsorted(final.classes_, predicted)
-
-
-def _evaluate(final: Any, numbers: Any, times: Any, chosen: Array | None) -> Array:
-    """The decision value of the predicted class, or the predicted number."""
-    values = compute_decisions(final, numbers, times=times)
-    if values is None:
-        values = predict_rows(final, numbers, times=times)
-    if chosen is None:
-        return np.asarray(values, dtype=np.float64)
-    signed = np.column_stack([-values, values]) if values.ndim == 1 else values
-    own: Array = signed[np.arange(len(values)), chosen]
-    return own
-
-
-def _blank(numbers: Any, part: slice) -> Any:
-    """The same rows, with one column of the table set to what says nothing."""
-    changed = numbers.copy()
-    if isinstance(changed, np.ndarray):
-        changed[:, part] = 0.0
-    else:
-        changed.data[(changed.indices >= part.start) & (changed.indices < part.stop)] = 0.0
-    return changed
-
-
-def _write_line(label: Any, value: float, terms: Array, names: list[str], most: int) -> str:
-    order = np.argsort(-np.abs(terms), kind="stable")[:most]
-    parts = ", ".join(f"{names[j]} {terms[j]:+.3g}" for j in order if terms[j] != 0.0)
-    head = f"{value:+.3g}" if label is None else f"{label}: {value:+.3g}"
-    return f"{head} ({parts})" if parts else head

@@ -47,7 +47,7 @@ from lindero.evaluation.registry import (
 )
 from lindero.evaluation.results import Comparison
 from lindero.evaluation.rows import EvaluationRows, read_comparison, require_count
-from lindero.runtime.arrays import Array
+from lindero.runtime.arrays import Array, write_plain
 from lindero.runtime.compilation import CompilationClock
 from lindero.runtime.workers import Inline, WorkerPool, count_workers
 from lindero.validation import find_classes
@@ -442,7 +442,7 @@ def _describe(rows: EvaluationRows, classes: Array | None, truth: Array) -> str:
     """Rows, columns and target in a line."""
     size = f"{len(truth)} rows, {rows.X.shape[1]} columns"
     if classes is None:
-        return f"{size}; target from {truth.min():.4g} to {truth.max():.4g}"
+        return f"{size}; target from {write_plain(truth.min(), 4)} to {write_plain(truth.max(), 4)}"
     counts = np.bincount(truth, minlength=len(classes))
     shown = ", ".join(f"{c} {n}" for c, n in zip(classes[:6].tolist(), counts, strict=False))
     more = f" and {len(classes) - 6} more classes" if len(classes) > 6 else ""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
+from lindero.errors import count_alike, warn_user
 from lindero.evaluation.build import fit_machine, make_machine, require_target, scale_to_target
 from lindero.evaluation.fold_scores import FoldJudge, FoldRecord
 from lindero.evaluation.folds import Split, make_splits
@@ -172,15 +174,16 @@ def cross_validate(
         return replace(result, scores=judge.score_folds(records))
 
     try:
-        for done, (train, test) in enumerate(splits, start=1):
-            seen, unseen = rows.take(train), rows.take(test)
-            begun = time.perf_counter()
-            fitted = fit_machine(clone(model), seen.X, **seen.roles())
-            seconds = time.perf_counter() - begun
-            records.append(judge.watch(fitted, unseen))
-            result.seconds.append(seconds)
-            if progress is not None:
-                progress(done, len(splits))
+        with WarnOnce():
+            for done, (train, test) in enumerate(splits, start=1):
+                seen, unseen = rows.take(train), rows.take(test)
+                begun = time.perf_counter()
+                fitted = fit_machine(clone(model), seen.X, **seen.roles())
+                seconds = time.perf_counter() - begun
+                records.append(judge.watch(fitted, unseen))
+                result.seconds.append(seconds)
+                if progress is not None:
+                    progress(done, len(splits))
     except KeyboardInterrupt as interrupt:
         if records:
             interrupt.result = sum_up()  # type: ignore[attr-defined]
@@ -202,3 +205,23 @@ def prepare_folds(
         random_state=random_state,
     )  # fmt: skip
     return found, rows, splits
+
+
+class WarnOnce:
+    """Warnings of what is inside ``with``, once each at its end with how many there were, instead
+    of once a fit. Filters of the user hold: what is an error or ignored is that at once."""
+
+    def __enter__(self) -> Self:
+        self._catcher = warnings.catch_warnings(record=True)
+        self._caught = self._catcher.__enter__()
+        warnings.simplefilter("always", append=True)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._catcher.__exit__(*error)
+        by_category: dict[type[Warning], list[str]] = {}
+        for warning in self._caught or ():
+            by_category.setdefault(warning.category, []).append(str(warning.message))
+        for category, messages in by_category.items():
+            for message in count_alike(messages):
+                warn_user(message, category)

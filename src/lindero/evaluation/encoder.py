@@ -40,6 +40,7 @@ from lindero.bayes.tables.column_readers import ListedColumn
 from lindero.bayes.tables.schema import LEFT_OUT, NUMBER, UNKNOWN, Column, Schema, Table, UserTable
 from lindero.bayes.tables.wide_columns import say_left_out
 from lindero.errors import warn_user
+from lindero.notebook import link_documentation, write_card
 from lindero.runtime.arrays import Array
 
 #: Values of `form_`.
@@ -124,6 +125,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     array([[0., 1., 0., 1., 0.],
            [0., 0., 0., 0., 1.]])
     """
+
+    _html_repr = write_card
+    _get_doc_link = link_documentation
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "categorical_features": ["array-like", str, None],

@@ -43,7 +43,7 @@ from lindero.evaluation.significance import (
     estimate_error,
     estimate_row_error,
 )
-from lindero.runtime.arrays import Array, make_plain
+from lindero.runtime.arrays import Array, make_plain, write_plain
 
 #: Fewer rows than this are warned of.
 FEW_ROWS = 200
@@ -493,7 +493,7 @@ def write_score(measure: str, value: float) -> str:
     """A score as people read it: errors in per cent, others with three figures."""
     if math.isnan(value):
         return "—"
-    return f"{100 * value:.1f} %" if find_measure(measure).in_percent else f"{value:.3g}"
+    return f"{100 * value:.1f} %" if find_measure(measure).in_percent else write_plain(value)
 
 
 def write_mean(machine: MachineResult, measure: str) -> str:
@@ -505,10 +505,10 @@ def write_mean(machine: MachineResult, measure: str) -> str:
         own = f"{100 * mean:.1f}"
         return f"{own} %" if math.isnan(spread) else f"{own} ± {100 * spread:.1f} %"
     if math.isnan(spread):
-        return f"{mean:.3g}"
+        return write_plain(mean)
     # As many places for both as the spread has with two figures.
     places = 0 if spread == 0 else max(0, min(6, 1 - math.floor(math.log10(spread))))
-    return f"{mean:.3g} ± 0" if spread == 0 else f"{mean:.{places}f} ± {spread:.{places}f}"
+    return f"{write_plain(mean)} ± 0" if spread == 0 else f"{mean:.{places}f} ± {spread:.{places}f}"
 
 
 def name_measure(measure: str) -> str:

@@ -1,5 +1,6 @@
-"""Plots of fitted machines (needs the ``plot`` extra)."""
+"""Plots of fitted machines and of their predictions (needs the ``plot`` extra)."""
 
 from lindero.plot.boundary import BoundaryDisplay
+from lindero.plot.waterfall import WaterfallDisplay
 
-__all__ = ["BoundaryDisplay"]
+__all__ = ["BoundaryDisplay", "WaterfallDisplay"]

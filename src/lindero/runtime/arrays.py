@@ -29,3 +29,17 @@ def make_plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if value is None or isinstance(value, (int, float, str)) else str(value)
+
+
+def write_plain(value: float, digits: int = 3) -> str:
+    """A number of at least so many significant digits, without an exponent: 312,400, 0.00042."""
+    if not math.isfinite(value):
+        return "—" if math.isnan(value) else ("∞" if value > 0 else "−∞")
+    if value == 0.0:
+        return "0"
+    size = math.floor(math.log10(abs(value)))
+    places = max(0, min(12, digits - 1 - size))
+    text = f"{value:,.{places}f}" if abs(value) >= 10_000 else f"{value:.{places}f}"
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text in ("-0", "") else text.replace("-", "−")

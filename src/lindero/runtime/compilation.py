@@ -16,6 +16,9 @@ Compiled code is kept on disk, as numba does it, but the cache is never a reason
 * Another version of the package compiles everything anew: numba only looks at the file of a
   function, not at those of the functions that it calls.
 
+The first fit on a new machine waits for compilation. Where somebody watches, on a terminal or in a
+notebook, a line says so once it has taken a second.
+
 Loops do not check their indices (``NUMBA_BOUNDSCHECK=1`` makes them, with a ``NUMBA_CACHE_DIR`` of
 its own): what calls them proves or checks them.
 """
@@ -23,6 +26,7 @@ its own): what calls them proves or checks them.
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import stat
 import sys
@@ -168,6 +172,64 @@ class _ForgivingCache(FunctionCache):  # type: ignore[misc]
     def _forget(self) -> None:
         with contextlib.suppress(Exception):
             self.flush()
+
+
+class CompilationNotice(event.Listener):  # type: ignore[misc]
+    """Says once, on stderr, what the first fit waits for."""
+
+    #: Seconds of compiling after which it is said.
+    patience = 1.0
+
+    def __init__(self) -> None:
+        self._depth, self._begun, self._spent = 0, 0.0, 0.0
+        self.is_said = False
+
+    def on_start(self, event: Any) -> None:
+        """A loop begins to be compiled, perhaps on behalf of another."""
+        if self.is_said or not _is_ours(event):
+            return
+        now = time.perf_counter()
+        if self._depth == 0:
+            self._begun = now
+        self._depth += 1
+        self._say(self._spent + now - self._begun)
+
+    def on_end(self, event: Any) -> None:
+        """It is compiled."""
+        if self.is_said or not _is_ours(event) or self._depth == 0:
+            return
+        self._depth -= 1
+        spent = time.perf_counter() - self._begun
+        self._say(self._spent + spent)
+        if self._depth == 0:
+            self._spent += spent
+
+    def _say(self, seconds: float) -> None:
+        if seconds < self.patience or not _is_watched():
+            return
+        self.is_said = True
+        sys.stderr.write(
+            "lindero: compiling its loops for this machine, which takes a while the first time; "
+            "the result is kept for later.\n"
+        )
+
+
+def _is_ours(event: Any) -> bool:
+    function = getattr((event.data or {}).get("dispatcher"), "py_func", None)
+    return str(getattr(function, "__module__", "")).startswith("lindero.")
+
+
+def _is_watched() -> bool:
+    """Whether somebody sees stderr: a terminal or a notebook, and not a process among several."""
+    if multiprocessing.parent_process() is not None:
+        return False
+    try:
+        return "ipykernel" in sys.modules or sys.stderr.isatty()
+    except (AttributeError, ValueError):  # no stderr, or a closed one
+        return False
+
+
+event.register("numba:compile", CompilationNotice())
 
 
 # A process forked while another thread compiles would wait for that thread forever.

@@ -33,6 +33,7 @@ from lindero.models.kernel_machine import (
     linear_values,
     linear_weights,
 )
+from lindero.notebook import link_documentation, write_card
 from lindero.problems.dual_qp import DualQP, Judgement
 from lindero.problems.formulation import Formulation, KernelExpansion, Task
 from lindero.runtime.arrays import Array, dense
@@ -410,6 +411,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     _fitted_state: ClassVar[tuple[str, ...]] = ("_probA", "_probB")
 
     _validate_params = validate_parameters
+    _html_repr = write_card
+    _get_doc_link = link_documentation
 
     # -- fitting ------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from lindero.errors import warn_user
 from lindero.kernels.operator import KernelFunction, kernel_operator, origin
 from lindero.models.kernel_machine import KernelMachine, linear_values
+from lindero.notebook import link_documentation, write_card
 from lindero.problems.ranking import Queries
 from lindero.runtime.arrays import Array
 from lindero.solvers.ranking import RankingNewtonSolver, RankingPairsSolver
@@ -139,6 +140,8 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
     }
 
     _validate_params = validate_parameters
+    _html_repr = write_card
+    _get_doc_link = link_documentation
 
     def __init__(
         self,

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from lindero.notebook import link_documentation, write_card
 from lindero.problems.coupled import CoupledMargin, CoupledTube
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import one_at_a_time
@@ -57,6 +58,8 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     _path: CoupledPath
 
     _validate_params = validate_parameters
+    _html_repr = write_card
+    _get_doc_link = link_documentation
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{

@@ -26,6 +26,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from lindero.errors import SolverError, warn_user
 from lindero.kernels.growing import GrowingKernel
 from lindero.kernels.operator import KernelFunction, origin
+from lindero.notebook import link_documentation, write_card
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads, one_at_a_time
 from lindero.solvers.active_set import BREAKDOWNS, ActiveSet
@@ -64,6 +65,8 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
     _function: KernelFunction
 
     _validate_params = validate_parameters
+    _html_repr = write_card
+    _get_doc_link = link_documentation
 
     def __lindero_kernel__(self) -> KernelFunction:
         return self._function

@@ -39,6 +39,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from lindero.errors import warn_user
+from lindero.notebook import link_documentation, write_card
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Limits
 from lindero.svm.calibration import CALIBRATION
@@ -100,6 +101,9 @@ def has_model(self: Any) -> bool:
 class KernelSearch:
     """Abstract. Subclasses say what a table is, what its folds are, and which estimator to fit.
     It stands before scikit-learn's mixins, whose `score` knows no scorer."""
+
+    _html_repr = write_card
+    _get_doc_link = link_documentation
 
     Cs: Any
     gammas: Any
