@@ -1,7 +1,7 @@
 """Models as files of ONNX, for programs that have no Python, or no lindero.
 
-The graph takes raw rows, as they stand in a table: scales, categories and missing values are part of
-it. `docs/production.md` lists inputs and outputs.
+The graph takes raw rows, as they stand in a table: scales, categories and missing values are part
+of it. `docs/production.md` lists inputs and outputs.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from lindero.kernels.operator import KernelFunction
 from lindero.persist.onnx_graphs.graph import GraphBuilder
-from lindero.persist.onnx_graphs.kernel_machines import add_kernel_machine
-from lindero.persist.onnx_graphs.networks import add_bayes_classifier
+from lindero.persist.onnx_graphs.kernel_machines import add_decisions, add_kernel_machine
+from lindero.persist.onnx_graphs.networks import add_bayes_classifier, add_joint
 from lindero.persist.onnx_graphs.tables import add_encoder, add_matrix
 from lindero.persist.safe_file import write_whole_bytes
 from lindero.svm.fitting import find_kernel
@@ -25,8 +27,6 @@ _REASONS = {
     "RankSVM": "its answers are ranks within a query, not of a row",
     "TMClustering": "it describes groups of rows rather than predicting",
     "CalibratedClassifierCV": "it averages calibrated machines; export the machine inside",
-    "DecisionClassifier": "its calibration and threshold are not part of a graph yet; export the "
-    "machine inside (estimator_)",
 }
 
 
@@ -38,7 +38,8 @@ def to_onnx(model: Any) -> Any:
     model : estimator or Pipeline
         A support vector machine with a linear, poly, rbf or sigmoid kernel (SVC, NuSVC,
         CostSensitiveSVC, SVR, NuSVR, OneClassSVM, the incremental ones, SVCCV and SVRCV), alone or
-        after a :class:`~lindero.evaluation.TableEncoder`; or a Bayesian classifier.
+        after a :class:`~lindero.evaluation.TableEncoder`; a Bayesian classifier; or one of these
+        with calibrated probabilities, a threshold or costs.
 
     Returns
     -------
@@ -68,41 +69,97 @@ def to_onnx(model: Any) -> Any:
     >>> [output.name for output in graph.output]  # doctest: +SKIP
     ['label', 'decision']
     """
-    steps = list(getattr(model, "steps", ())) or [("machine", model)]
-    machine = steps[-1][1]
-    machine = getattr(machine, "best_estimator_", machine)
+    check_is_fitted(model)
+    decides = type(model).__name__ == "DecisionClassifier"
+    inner = model.estimator_ if decides else model
+    encoder, machine = _take_apart(inner)
+    graph = GraphBuilder()
+    name = type(machine).__name__
+    if decides:
+        _add_decisions_of(graph, model, encoder, machine)
+    elif _is_bayes(machine):
+        add_bayes_classifier(graph, machine)
+    else:
+        add_kernel_machine(
+            graph, machine, _require_kernel(machine), _add_rows(graph, encoder, machine)
+        )
+    return graph.finish(f"{name} of lindero", {"machine": name})
+
+
+def _take_apart(model: Any) -> tuple[Any, Any]:
+    """The table encoder of a model, or None, and its machine."""
+    steps = [step for _, step in getattr(model, "steps", ())] or [model]
+    before = [step for step in steps[:-1] if step is not None and step != "passthrough"]
+    machine = getattr(steps[-1], "best_estimator_", steps[-1])
     name = type(machine).__name__
     if name in _REASONS:
         raise ValueError(f"{name} cannot be exported to ONNX: {_REASONS[name]}.")
-    before = [step for _, step in steps[:-1] if step not in (None, "passthrough")]
-    encoders = [step for step in before if type(step).__name__ == "TableEncoder"]
-    if len(before) > 1 or len(encoders) < len(before):
-        other = next((step for step in before if step not in encoders), before[0])
+    others = [step for step in before if type(step).__name__ != "TableEncoder"]
+    if others or len(before) > 1:
         raise ValueError(
-            f"A pipeline with {type(other).__name__} cannot be exported to ONNX: only a table "
-            "encoder may stand before a machine."
+            f"A pipeline with {type((others or before)[0]).__name__} cannot be exported to ONNX: "
+            "only a table encoder may stand before a machine."
         )
+    return before[0] if before else None, machine
+
+
+def _is_bayes(machine: Any) -> bool:
+    return hasattr(machine, "__lindero_estimate__")
+
+
+def _require_kernel(machine: Any) -> KernelFunction:
     function = find_kernel(machine)
-    is_bayes = hasattr(machine, "__lindero_estimate__") and hasattr(machine, "predict_proba")
-    if function is None and not is_bayes:
-        check_is_fitted(machine)
+    if function is None:
         raise ValueError(
-            f"{name} cannot be exported to ONNX here: support vector machines and Bayesian "
-            "classifiers of lindero can."
+            f"{type(machine).__name__} cannot be exported to ONNX here: support vector machines "
+            "and Bayesian classifiers of lindero can."
         )
-    check_is_fitted(machine)
-    graph = GraphBuilder()
-    if is_bayes:
-        add_bayes_classifier(graph, machine)
+    return function
+
+
+def _add_rows(graph: GraphBuilder, encoder: Any, machine: Any) -> str:
+    """The numbers that a machine takes."""
+    if encoder is not None:
+        return add_encoder(graph, encoder)
+    return add_matrix(graph, getattr(machine, "feature_names_in_", None), machine.n_features_in_)
+
+
+def _add_decisions_of(graph: GraphBuilder, model: Any, encoder: Any, machine: Any) -> None:
+    """Label and probabilities of a `DecisionClassifier`: machine, curve, threshold or costs."""
+    curve, n_classes = model.curve_, len(model.classes_)
+    if curve is None:
+        if not _is_bayes(machine):
+            _require_kernel(machine)
+        shares = graph.add("Softmax", add_joint(graph, machine), axis=1)
     else:
-        assert function is not None
-        if before:
-            rows = add_encoder(graph, before[0])
-        else:
-            names = getattr(machine, "feature_names_in_", None)
-            rows = add_matrix(graph, names, machine.n_features_in_)
-        add_kernel_machine(graph, machine, function, rows)
-    return graph.finish(f"{name} of lindero", {"machine": name})
+        if not curve.seen.all() or _is_bayes(machine):
+            raise ValueError(
+                "Its calibration has no form in ONNX here: a class had too few rows, or the "
+                "machine has probabilities of its own. Train with more rows, or without it."
+            )
+        rows = _add_rows(graph, encoder, machine)
+        parts = getattr(machine, "machines_", [machine])  # one for each class, or one
+        values = [add_decisions(graph, each, _require_kernel(each), rows) for each in parts]
+        decided = graph.add("Concat", *values, axis=1) if len(values) > 1 else values[0]
+        scaled = graph.add("Mul", decided, graph.constant(float(curve.slope)))
+        if n_classes == 2:
+            moved = graph.add("Add", scaled, graph.constant(float(curve.offset)))
+            zero = graph.add("Mul", moved, graph.constant(0.0))
+            scaled = graph.add("Concat", zero, moved, axis=1)
+        shares = graph.add("Softmax", scaled, axis=1)
+    if model.threshold_ is not None:
+        second = graph.add("Gather", shares, graph.constant(np.array(1)), axis=1)
+        over = graph.add("GreaterOrEqual", second, graph.constant(float(model.threshold_)))
+        codes = graph.cast(over, "integer")
+    elif model.rule_ == "costs":
+        expected = graph.add(
+            "MatMul", shares, graph.constant(np.asarray(model.costs_, dtype=float))
+        )
+        codes = graph.add("ArgMin", expected, axis=1, keepdims=0)
+    else:
+        codes = graph.add("ArgMax", shares, axis=1, keepdims=0)
+    graph.add_labels(codes, model.classes_)
+    graph.add_output("probabilities", shares, "number", [n_classes])
 
 
 def save_onnx(model: Any, path: str | os.PathLike[Any]) -> None:

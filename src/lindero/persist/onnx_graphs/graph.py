@@ -32,7 +32,7 @@ def import_onnx() -> Any:
         import onnx.numpy_helper
     except ImportError:
         raise ImportError(
-            "Files of ONNX need the package onnx: pip install 'lindero[onnx]' (or pip install onnx)."
+            "Files of ONNX need the package onnx: pip install 'lindero[onnx]', or pip install onnx."
         ) from None
     return onnx
 
@@ -73,8 +73,11 @@ class GraphBuilder:
         self._taken.add(name)
         proto = self._onnx.TensorProto
         kinds = {
-            "number": proto.DOUBLE, "text": proto.STRING, "integer": proto.INT64, "flag": proto.BOOL,
-        }  # fmt: skip
+            "number": proto.DOUBLE,
+            "text": proto.STRING,
+            "integer": proto.INT64,
+            "flag": proto.BOOL,
+        }
         self._steps.append(self._onnx.helper.make_node("Identity", [tensor], [name]))
         self._outputs.append(
             self._onnx.helper.make_tensor_value_info(name, kinds[kind], ["rows", *shape])
@@ -180,8 +183,8 @@ class GraphBuilder:
             kind = "number"
         elif not all(isinstance(label, str) for label in plain.tolist()):
             raise ValueError(
-                f"ONNX has labels that are texts or numbers, but this model has {plain[0]!r}. Train "
-                "it on such labels."
+                f"ONNX has labels that are texts or numbers, but this model has {plain[0]!r}. "
+                "Train it on such labels."
             )
         labels = self.add("Gather", self.constant(plain), codes, axis=0)
         return self.add_output("label", labels, kind, [])

@@ -30,25 +30,25 @@ def add_kernel_machine(
     graph: GraphBuilder, machine: Any, function: KernelFunction, rows: str
 ) -> None:
     """Outputs of a fitted machine for a tensor of rows."""
-    if function.call is not None or function.name not in KERNELS:
-        kind = "a callable" if function.call is not None else repr(function.name)
-        raise ValueError(
-            f"ONNX has no form for a machine whose kernel is {kind}: train with one of "
-            f"{', '.join(KERNELS)}, or keep it as .lin."
-        )
     values = _add_values(graph, machine, function, rows)
     if not hasattr(machine, "classes_"):
         _finish_numbers(graph, machine, values)
-        return
-    if len(machine.classes_) < 2:
-        raise ValueError("The machine knows one class only, and so decides nothing: learn another.")
-    if len(machine.classes_) == 2:
+    elif len(machine.classes_) == 2:
         decision = graph.add("Squeeze", values, graph.constant([1]))
         second = graph.add("GreaterOrEqual", decision, graph.constant(0.0))
         graph.add_labels(graph.cast(second, "integer"), machine.classes_)
         graph.add_output("decision", decision, "number", [])
     else:
         _finish_classes(graph, machine, values)
+
+
+def add_decisions(graph: GraphBuilder, machine: Any, function: KernelFunction, rows: str) -> str:
+    """Decision values of a classifier: of shape (rows, classes), or (rows, 1) for two classes."""
+    values = _add_values(graph, machine, function, rows)
+    n_classes = len(machine.classes_)
+    if n_classes == 2 or machine.dual_coef_.shape[0] == n_classes:
+        return values
+    return _shape_pairs(graph, values, *_mark_pairs(n_classes))
 
 
 def _finish_numbers(graph: GraphBuilder, machine: Any, values: str) -> None:
@@ -69,10 +69,7 @@ def _finish_classes(graph: GraphBuilder, machine: Any, values: str) -> None:
         graph.add_labels(graph.add("ArgMax", values, axis=1, keepdims=0), machine.classes_)
         graph.add_output("decision", values, "number", [n_classes])
         return
-    pairs = list(combinations(range(n_classes), 2))
-    first, second = np.zeros((2, len(pairs), n_classes))
-    for k, (i, j) in enumerate(pairs):
-        first[k, i] = second[k, j] = 1.0
+    first, second = _mark_pairs(n_classes)
     shaped = _shape_pairs(graph, values, first, second)
     if getattr(machine, "break_ties", False):
         codes = graph.add("ArgMax", shaped, axis=1, keepdims=0)
@@ -83,9 +80,18 @@ def _finish_classes(graph: GraphBuilder, machine: Any, values: str) -> None:
         codes = graph.add("ArgMax", votes, axis=1, keepdims=0)
     graph.add_labels(codes, machine.classes_)
     if getattr(machine, "decision_function_shape", "ovr") == "ovo":
-        graph.add_output("decision", values, "number", [len(pairs)])
+        graph.add_output("decision", values, "number", [len(first)])
     else:
         graph.add_output("decision", shaped, "number", [n_classes])
+
+
+def _mark_pairs(n_classes: int) -> tuple[Array, Array]:
+    """Which class is the first, and which the second, of each pair: (pairs, classes)."""
+    pairs = list(combinations(range(n_classes), 2))
+    first, second = np.zeros((2, len(pairs), n_classes))
+    for k, (i, j) in enumerate(pairs):
+        first[k, i] = second[k, j] = 1.0
+    return first, second
 
 
 def _count_votes(graph: GraphBuilder, wins: str, first: Array, second: Array) -> str:
@@ -107,6 +113,14 @@ def _shape_pairs(graph: GraphBuilder, values: str, first: Array, second: Array) 
 
 def _add_values(graph: GraphBuilder, machine: Any, function: KernelFunction, rows: str) -> str:
     """Values of all machines, of shape (rows, machines)."""
+    if function.call is not None or function.name not in KERNELS:
+        kind = "a callable" if function.call is not None else repr(function.name)
+        raise ValueError(
+            f"ONNX has no form for a machine whose kernel is {kind}: train with one of "
+            f"{', '.join(KERNELS)}, or keep it as .lin."
+        )
+    if len(getattr(machine, "classes_", "ab")) < 2:
+        raise ValueError("The machine knows one class only, and so decides nothing: learn another.")
     intercepts = np.asarray(machine.intercept_, dtype=np.float64)[None, :]
     if function.name == "linear":
         weights = np.atleast_2d(dense(machine.coef_))
@@ -142,19 +156,16 @@ def _add_kernel(graph: GraphBuilder, function: KernelFunction, rows: str, vector
         centre = vectors.mean(axis=0, keepdims=True) if len(vectors) else vectors[:0].sum(0)[None]
         rows = graph.add("Sub", rows, graph.constant(centre))
         vectors = vectors - centre
-    products = graph.add("MatMul", rows, graph.constant(np.ascontiguousarray(vectors.T)))
+    # Factors are in the vectors: runtimes join others to the product, in single precision.
+    factor = 2.0 if function.name == "rbf" else gamma
+    scaled = np.ascontiguousarray(factor * vectors.T)
+    products = graph.add("MatMul", rows, graph.constant(scaled))
     if function.name == "rbf":
         squares = graph.sum(graph.add("Mul", rows, rows), 1, keep=True)
         both = graph.add("Add", squares, graph.constant((vectors**2).sum(axis=1)[None, :]))
-        distance = graph.add("Sub", both, graph.add("Mul", products, graph.constant(2.0)))
-        positive = graph.add("Max", distance, graph.constant(0.0))
-        return graph.add("Exp", graph.add("Mul", positive, graph.constant(-gamma)))
-    scaled = graph.add("Mul", products, graph.constant(gamma))
-    moved = graph.add("Add", scaled, graph.constant(float(function.coef0)))
+        distance = graph.add("Max", graph.add("Sub", both, products), graph.constant(0.0))
+        return graph.add("Exp", graph.add("Mul", distance, graph.constant(-gamma)))
+    moved = graph.add("Add", products, graph.constant(float(function.coef0)))
     if function.name == "sigmoid":
-        # Runtimes have a tanh of few digits: 1 − 2 / (1 + exp 2z) has them all.
-        doubled = graph.add("Exp", graph.add("Mul", moved, graph.constant(2.0)))
-        below = graph.add("Add", doubled, graph.constant(1.0))
-        share = graph.add("Div", graph.constant(2.0), below)
-        return graph.add("Sub", graph.constant(1.0), share)
+        return graph.add("Tanh", moved)
     return graph.add("Pow", moved, graph.constant(float(function.degree)))

@@ -1,9 +1,9 @@
 """Bayesian classifiers as graphs: log P(c, x), and the label and the probabilities from it.
 
-Attributes are coded as in `bayes.networks.network`: 0 missing, 1…r the values, r + 1 a new one. Rows
-in which every parent has a known value need look-ups only. If a batch has others, all of it is
-summed out exactly instead, attribute by attribute (variable elimination): evidence e_i(x) is 1 for
-the value that was observed, or for all values of a missing or new attribute, and
+Attributes are coded as in `bayes.networks.network`: 0 missing, 1…r the values, r + 1 a new one.
+Rows in which every parent has a known value need look-ups only. If a batch has others, all of it
+is summed out exactly instead, attribute by attribute (variable elimination): evidence e_i(x) is 1
+for the value that was observed, or for all values of a missing or new attribute, and
 
     P(c, observed) = P(c) Σ_x Π_i P(x_i | x_pa(i), c) e_i(x_i) u_i(x_pa(i), c),
 
@@ -36,6 +36,14 @@ _LOWEST = -1e300
 
 def add_bayes_classifier(graph: GraphBuilder, classifier: Any) -> None:
     """Inputs, label and probabilities of a fitted Bayesian classifier."""
+    joint = add_joint(graph, classifier)
+    graph.add_labels(graph.add("ArgMax", joint, axis=1, keepdims=0), classifier.classes_)
+    shares = graph.add("Softmax", joint, axis=1)
+    graph.add_output("probabilities", shares, "number", [len(classifier.classes_)])
+
+
+def add_joint(graph: GraphBuilder, classifier: Any) -> str:
+    """Inputs of a Bayesian classifier, and log P(c, x) but for a constant, (rows, classes)."""
     if classifier.unseen == "error":
         raise ValueError(
             "The model refuses categories that it does not know (unseen='error'), which a graph of "
@@ -45,14 +53,15 @@ def add_bayes_classifier(graph: GraphBuilder, classifier: Any) -> None:
     schema = attributes.schema
     kinds = [column.kind for column in schema.columns]
     values = [column.values for column in schema.columns]
-    columns = add_columns(graph, schema.names, kinds, values)
+    others = [getattr(column, "other", None) for column in schema.columns]
+    columns = add_columns(graph, schema.names, kinds, values, others)
     codes = _add_codes(graph, attributes, columns, classifier.unseen)
     joint = _add_log_joint(graph, model, codes)
     numbers = [columns[int(k)] for k in attributes.gaussian_columns]
     informative = find_informative(mean, sd)
     for place in np.flatnonzero(informative):
         joint = graph.add("Add", joint, _add_density(graph, numbers[place], mean[place], sd[place]))
-    _finish(graph, joint, np.asarray(model.log_prior), classifier.classes_, columns)
+    return _settle(graph, joint, np.asarray(model.log_prior), columns)
 
 
 # -- columns to codes ------------------------------------------------------------------------------
@@ -350,20 +359,14 @@ def _average_stars(graph: GraphBuilder, stars: Stars, codes: list[str | None]) -
 # -- answers ---------------------------------------------------------------------------------------
 
 
-def _finish(
-    graph: GraphBuilder, joint: str, log_prior: Array, classes: Array, columns: list[InputColumn]
-) -> None:
-    """Label and probabilities; rows that are impossible under all classes tell nothing."""
+def _settle(graph: GraphBuilder, joint: str, log_prior: Array, columns: list[InputColumn]) -> str:
+    """For all rows; those that are impossible under all classes tell nothing."""
     some = next((column for column in columns if column.tensor is not None), None)
     if some is None:
         raise ValueError("No column of the model has any value: there is nothing to export.")
-    assert some.tensor is not None
     # As many rows as there are in the input, even where no column tells anything.
     gaps = graph.cast(some.find_missing(graph), "number")
     joint = graph.add("Add", joint, graph.add("Mul", gaps, graph.constant(0.0)))
     top = graph.largest(joint, [1], keep=True)
     possible = graph.add("Greater", top, graph.constant(_LOWEST / 10))
-    joint = graph.add("Where", possible, joint, graph.constant(log_prior[None, :]))
-    graph.add_labels(graph.add("ArgMax", joint, axis=1, keepdims=0), classes)
-    shares = graph.add("Softmax", joint, axis=1)
-    graph.add_output("probabilities", shares, "number", [len(classes)])
+    return graph.add("Where", possible, joint, graph.constant(log_prior[None, :]))

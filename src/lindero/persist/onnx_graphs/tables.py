@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from lindero.bayes.tables.schema import NUMBER, UNKNOWN
+from lindero.bayes.tables.schema import CATEGORY, NUMBER, UNKNOWN
 from lindero.persist.onnx_graphs.graph import ML, GraphBuilder
 
 #: What a table encoder has learned that a graph can do; more is refused.
 _KNOWN = {
     "form_", "kinds_", "categories_", "mean_", "scale_", "indicated_", "n_features_in_",
-    "feature_names_in_",
+    "feature_names_in_", "others_", "details_",
 }  # fmt: skip
 
 
@@ -34,6 +34,8 @@ class InputColumn:
     tensor: str | None
     kind: str
     values: tuple[Any, ...]
+    #: The value that stands for all that are not listed, if one does.
+    other: Any = None
 
     @property
     def is_text(self) -> bool:
@@ -53,6 +55,8 @@ class InputColumn:
         assert self.tensor is not None
         codes = np.arange(1, len(self.values) + 1)
         other = len(self.values) + 1 if unseen is None else unseen
+        if self.other is not None:
+            other = self.values.index(self.other) + 1
         if self.is_text:
             texts = list(self.values)
             pairs = dict(zip(texts, codes.tolist(), strict=True)) | ({} if "" in texts else {"": 0})
@@ -82,8 +86,9 @@ def add_columns(
     names: Sequence[str] | None,
     kinds: Sequence[str],
     values: Sequence[Sequence[Any]],
+    others: Sequence[Any] | None = None,
 ) -> list[InputColumn]:
-    """The inputs of a table."""
+    """The inputs of a table; `others` are the values that stand for rare and new ones."""
     if names is None and all(kind == NUMBER for kind in kinds):
         whole = graph.add_input("X", "number", len(kinds))
         return [
@@ -94,13 +99,14 @@ def add_columns(
         ]
     columns = []
     for place, (kind, own) in enumerate(zip(kinds, values, strict=True)):
-        if kind == UNKNOWN or (kind != NUMBER and not own):
+        if kind not in (NUMBER, CATEGORY) or (kind == CATEGORY and not own):
             columns.append(InputColumn(None, UNKNOWN, ()))
             continue
         name = f"x{place}" if names is None else str(names[place])
         text = kind != NUMBER and isinstance(own[0], str)
         tensor = graph.add_input(name, "text" if text else "number", 1)
-        columns.append(InputColumn(tensor, kind, tuple(own)))
+        other = None if others is None else others[place]
+        columns.append(InputColumn(tensor, kind, tuple(own), other))
     return columns
 
 
@@ -125,11 +131,13 @@ def add_encoder(graph: GraphBuilder, encoder: Any) -> str:
         rows = add_matrix(graph, names, encoder.n_features_in_)
         return graph.add("Div", rows, graph.constant(encoder.scale_[None, :]))
     kinds, categories = encoder.kinds_, encoder.categories_
+    others = getattr(encoder, "others_", None)
+    _require_plain(names, kinds)
     if names is None and all(kind == NUMBER for kind in kinds):
         rows = graph.add_input("X", "number", len(kinds))
         return _encode_numbers(graph, encoder, rows)
     parts: list[str] = []
-    for place, column in enumerate(add_columns(graph, names, kinds, categories)):
+    for place, column in enumerate(add_columns(graph, names, kinds, categories, others)):
         if column.tensor is None:
             continue
         if column.kind == NUMBER:
@@ -140,6 +148,17 @@ def add_encoder(graph: GraphBuilder, encoder: Any) -> str:
         if encoder.indicated_[place]:
             parts.append(graph.cast(column.find_missing(graph), "number"))
     return graph.add("Concat", *parts, axis=1)
+
+
+def _require_plain(names: Sequence[str] | None, kinds: Sequence[str]) -> None:
+    """Refuse texts that are hashed and dates that are taken apart."""
+    special = [place for place, kind in enumerate(kinds) if kind in ("text", "date")]
+    if special:
+        listed = ", ".join(repr(f"x{k}" if names is None else str(names[k])) for k in special)
+        raise ValueError(
+            f"Words of long texts and parts of dates have no form in ONNX here: {listed}. Train "
+            "without these columns (--drop), or with numbers made of them."
+        )
 
 
 def _standardise(graph: GraphBuilder, numbers: str, mean: Any, scale: Any) -> str:
