@@ -73,6 +73,14 @@ def gather_roles(dataset: Any) -> dict[str, Any]:
     return {name: getattr(dataset, name) for name in ("y", "times", "qid", "weights")}
 
 
+def gather_ids(dataset: Any) -> Any:
+    """Names of rows as machines take them; None where there are none, or several for each row."""
+    ids = dataset.ids
+    if ids is None or ids.ndim != 1:
+        return None
+    return ids if ids.dtype.kind in "iu" else ids.astype(str)
+
+
 def format_params(params: dict[str, Any]) -> list[str]:
     """Parameters as they are typed after --set."""
     return [f"{name}={v if isinstance(v, str) else json.dumps(v)}" for name, v in params.items()]

@@ -232,8 +232,10 @@ def save_model(
     dataset: Any,
     params: dict[str, Any],
     seconds: float,
+    **more: Any,
 ) -> tuple[dict[str, Any], str]:
-    """Save a fitted model with a summary of its training; return it and a line on convergence."""
+    """Save a fitted model with a summary of its training, and `more` in it; return the summary and
+    a line on convergence."""
     from lindero.persist import save
     from lindero.runtime.arrays import make_plain
 
@@ -249,9 +251,23 @@ def save_model(
         "roles": {k: v for k, v in {"target": dataset.target, **roles}.items() if v},
         "convergence": values,
         "seconds": seconds,
+        **stamp_data(data.path),
+        **more,
     }
     save(model, path, summary=make_plain(summary))
     return {**summary, "model": path}, sentence
+
+
+def stamp_data(path: str | None) -> dict[str, str]:
+    """The date of now, and the SHA-256 of a data file; standard input has none."""
+    import hashlib
+    from datetime import UTC, datetime
+
+    stamp = {"date": datetime.now(UTC).isoformat(timespec="seconds")}
+    if path is not None and path != "-" and Path(path).expanduser().is_file():
+        with open(Path(path).expanduser(), "rb") as file:
+            stamp["data_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+    return stamp
 
 
 def describe_convergence(model: Any) -> tuple[dict[str, Any], str]:

@@ -56,12 +56,13 @@ def command(
         chosen = {"params": params, "folds": folds, "random_state": seed}
         tuning = search(output, found, dataset, **chosen)
         model, params = tuning.model, tuning.params
+        if options.gather_ids(dataset) is not None and found.name.startswith("incremental"):
+            model = _fit(output, found, dataset, params, seed)  # once more, with ids
     else:
         model = _fit(output, found, dataset, params, seed)
     seconds = time.perf_counter() - begun
-    result, sentence = save_model(model, path, found, data, dataset, params, seconds)
-    if tune:
-        result["tuning"] = tuning.best.to_dict()
+    more = {"tuning": tuning.best.to_dict()} if tune else {}
+    result, sentence = save_model(model, path, found, data, dataset, params, seconds, **more)
     assigned = f" with {', '.join(options.format_params(params))}" if params else ""
     text = f"{found.name}{assigned} on {dataset.n_rows} rows"
     text += f", to predict {dataset.target!r}" if found.has_target else ""
@@ -83,11 +84,12 @@ def _fit(output: Output, machine: Any, dataset: Any, params: dict[str, Any], see
 
     model = make_machine(scale_to_target(machine, dataset.y), params, random_state=seed)
     final = unwrap_machine(model)
+    roles = {**options.gather_roles(dataset), "ids": options.gather_ids(dataset)}
     if not output.is_live or not hasattr(final, "verbose"):
         with output.showing_status(f"training {machine.name}"):
-            return fit_machine(model, dataset.X, **options.gather_roles(dataset))
+            return fit_machine(model, dataset.X, **roles)
     # These machines draw their own progress bar.
     final.set_params(verbose=True)
-    fit_machine(model, dataset.X, **options.gather_roles(dataset))
+    fit_machine(model, dataset.X, **roles)
     unwrap_machine(model).set_params(verbose=False)
     return model

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from lindero.evaluation.search import Trial, Tuning, tune
     from lindero.evaluation.significance import PairedTest, corrected_t_test
     from lindero.evaluation.streams import PrequentialResult, StreamProgress, prequential
+    from lindero.evaluation.updating import Update, update_machine
 
 __all__ = [
     "CONTENDERS",
@@ -51,6 +52,7 @@ __all__ = [
     "TableEncoder",
     "Trial",
     "Tuning",
+    "Update",
     "choose_least_cost",
     "compare",
     "corrected_t_test",
@@ -64,6 +66,7 @@ __all__ = [
     "prequential",
     "scale_to_target",
     "tune",
+    "update_machine",
 ]
 
 _HOMES = {
@@ -76,6 +79,7 @@ _HOMES = {
     ".search": "Trial Tuning tune",
     ".significance": "PairedTest corrected_t_test",
     ".streams": "PrequentialResult StreamProgress prequential",
+    ".updating": "Update update_machine",
 }
 
 __getattr__, __dir__ = load_lazily(

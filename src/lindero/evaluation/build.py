@@ -248,7 +248,14 @@ def parse_value(text: str) -> Any:
 
 
 def fit_machine(
-    model: Any, X: Any, y: Any = None, *, times: Any = None, qid: Any = None, weights: Any = None
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    times: Any = None,
+    qid: Any = None,
+    weights: Any = None,
+    ids: Any = None,
 ) -> Any:
     """Fit an estimator of :func:`~lindero.evaluation.make_machine` with what it can use.
 
@@ -263,6 +270,8 @@ def fit_machine(
     times, qid, weights : array-like or None, default=None
         Time, query and weight of each row. Times are left out for machines that have no use for
         them; queries and weights are refused where they would be ignored.
+    ids : array-like or None, default=None
+        Ids of the rows, for machines that forget rows by them; left out for others.
 
     Returns
     -------
@@ -300,7 +309,7 @@ def fit_machine(
             )
     if weights is not None and "sample_weight" not in takes:
         raise ValueError(f"{title} takes no weights of rows: leave them out.")
-    given = {"times": times, "qid": qid, "sample_weight": weights}
+    given = {"times": times, "qid": qid, "sample_weight": weights, "ids": ids}
     prefix = "" if model is final else f"{MACHINE_STEP}__"
     more = {f"{prefix}{k}": v for k, v in given.items() if v is not None and k in takes}
     return model.fit(X, y if machine is None or machine.has_target else None, **more)

@@ -55,7 +55,7 @@ class InputColumn:
         assert self.tensor is not None
         codes = np.arange(1, len(self.values) + 1)
         other = len(self.values) + 1 if unseen is None else unseen
-        if self.other is not None:
+        if self.other in self.values and self.other is not None:
             other = self.values.index(self.other) + 1
         if self.is_text:
             texts = list(self.values)
