@@ -68,6 +68,13 @@ class DataSource:
         return shlex.join(words)
 
 
+def make_source(path: str) -> DataSource:
+    """A data file that is read with no options given."""
+    command = click.command()(data_options(lambda data: data))
+    source: DataSource = command.main([path], standalone_mode=False)
+    return source
+
+
 def gather_roles(dataset: Any) -> dict[str, Any]:
     """What `fit_machine` takes beside X: targets, times, queries and weights."""
     return {name: getattr(dataset, name) for name in ("y", "times", "qid", "weights")}

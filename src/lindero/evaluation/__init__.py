@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from lindero.evaluation.comparison import ComparisonProgress, compare
     from lindero.evaluation.cross_validation import CrossValidation, cross_validate
     from lindero.evaluation.encoder import TableEncoder
+    from lindero.evaluation.groups import GroupRates, Rate, measure_groups
     from lindero.evaluation.measures import MEASURES, choose_least_cost
     from lindero.evaluation.results import Comparison, MachineResult
     from lindero.evaluation.search import Trial, Tuning, tune
@@ -44,10 +45,12 @@ __all__ = [
     "Comparison",
     "ComparisonProgress",
     "CrossValidation",
+    "GroupRates",
     "MachineResult",
     "MachineSpec",
     "PairedTest",
     "PrequentialResult",
+    "Rate",
     "StreamProgress",
     "TableEncoder",
     "Trial",
@@ -62,6 +65,7 @@ __all__ = [
     "fit_machine",
     "identify_machine",
     "make_machine",
+    "measure_groups",
     "parse_settings",
     "prequential",
     "scale_to_target",
@@ -74,6 +78,7 @@ _HOMES = {
     ".comparison": "ComparisonProgress compare",
     ".cross_validation": "CrossValidation cross_validate",
     ".encoder": "TableEncoder",
+    ".groups": "GroupRates Rate measure_groups",
     ".measures": "MEASURES choose_least_cost",
     ".results": "Comparison MachineResult",
     ".search": "Trial Tuning tune",
