@@ -26,6 +26,7 @@ MODEL_ENDINGS = {
     ".bif": "bif",
     ".xmlbif": "xmlbif",
     ".xml": "xmlbif",
+    ".onnx": "onnx",
 }
 
 #: What files of other programs begin with.
@@ -175,6 +176,8 @@ def detect_model_format(path: str) -> str | None:
     for start, kind in _BEGINNINGS.items():
         if stripped.startswith(start):
             return kind
+    if Path(path).suffix.lower() == ".onnx":
+        return "onnx"
     is_ours = b'"__metadata__"' in head and b"lindero" in head
     return "lin" if is_ours or Path(path).suffix == ".lin" else None  # a damaged one, perhaps
 
@@ -193,7 +196,12 @@ def read_model(path: str, kind: str | None, class_name: str | None = None) -> An
 
         read = BayesNetwork.from_bif if kind == "bif" else BayesNetwork.from_xmlbif
         return read(Path(path).read_text(encoding="utf-8"), class_name)
-    others = {"libsvm": persist.load_libsvm, "svmlight": persist.load_svmlight}
+    if kind == "onnx":
+        raise CommandError(
+            f"{path} is a file of ONNX, for other programs: lindero writes such files, but does "
+            "not read them. Keep the model as .lin too."
+        )
+    others: dict[str, Any] = {"libsvm": persist.load_libsvm, "svmlight": persist.load_svmlight}
     return others.get(kind, persist.load)(path)
 
 
@@ -218,6 +226,8 @@ def write_model(model: Any, path: str, kind: str, summary: dict[str, Any]) -> No
         )
     elif kind == "lin":
         persist.save(model, path, summary=summary or None)
+    elif kind == "onnx":
+        persist.save_onnx(model, path)
     elif kind == "libsvm":
         persist.save_libsvm(unwrap_machine(model), path)
     else:

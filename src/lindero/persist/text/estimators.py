@@ -7,6 +7,8 @@ not have.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 import lindero.svm
 from lindero.errors import ModelFileError, warn_user
 from lindero.kernels.operator import KernelFunction
-from lindero.persist.safe_file import write_whole
+from lindero.persist.safe_file import write_whole, write_whole_bytes
 from lindero.persist.text.libsvm import (
     KERNEL_PARAMETERS,
     LibsvmModel,
@@ -187,7 +189,7 @@ def to_libsvm(estimator: Any) -> LibsvmModel:
     coefficients, intercepts = dense(estimator.dual_coef_), np.asarray(estimator.intercept_)
     labels = counts = None
     if hasattr(estimator, "classes_"):
-        labels = _integer_labels(estimator.classes_)
+        labels = code_labels(estimator.classes_)
         counts = np.asarray(estimator.n_support_)
         if len(labels) == len(coefficients) > 2:
             raise ValueError(
@@ -259,17 +261,89 @@ def _named_kernel(estimator: Any, program: str) -> KernelFunction:
     return function
 
 
-def _integer_labels(classes: Array) -> Array:
-    """The labels, refused unless they are integers (as integers or as floats)."""
-    if classes.dtype.kind in "iuf":
-        whole = np.round(classes)
-        if (whole == classes).all() and (np.abs(whole) <= LARGEST_INDEX).all():
-            return whole.astype(np.int64)
-    raise ValueError(
-        f"LIBSVM has integers for class labels, but this model has {classes[:3].tolist()!r}"
-        f"{', ...' if len(classes) > 3 else ''}. Fit it on integer labels: "
-        "sklearn.preprocessing.LabelEncoder().fit_transform(y) gives them."
-    )
+def _are_integers(classes: Array) -> bool:
+    """Whether labels are integers that LIBSVM can write, as integers or as floats."""
+    if classes.dtype.kind not in "iuf":
+        return False
+    whole = np.round(classes)
+    return bool((whole == classes).all() and (np.abs(whole) <= LARGEST_INDEX).all())
+
+
+def code_labels(classes: Array) -> Array:
+    """Labels as the integers that a file of LIBSVM holds: themselves, or else 0, 1, 2, ..."""
+    return np.round(classes).astype(np.int64) if _are_integers(classes) else np.arange(len(classes))
+
+
+# -- label maps ------------------------------------------------------------------------------------
+#
+# A file of LIBSVM has integers for labels, and no comments. Other labels are written as 0, 1, 2,
+# ... and a file beside it says which is which: the path with ".labels" after it, in JSON, with the
+# SHA-256 of the model that it belongs to.
+
+_MAP_FORMAT = "lindero label map"
+_MOST_MAP_BYTES = 2**26
+
+
+def find_label_map(path: str | os.PathLike[Any]) -> str:
+    """Where the label map of a model file is."""
+    return os.fsdecode(path) + ".labels"
+
+
+def needs_label_map(estimator: Any) -> bool:
+    """Whether a fitted machine has labels that a file of LIBSVM cannot hold."""
+    estimator = getattr(estimator, "best_estimator_", estimator)
+    classes = getattr(estimator, "classes_", None)
+    return classes is not None and not _are_integers(np.asarray(classes))
+
+
+def _format_label_map(classes: Array, model: bytes) -> bytes:
+    plain = classes.tolist()
+    if not all(isinstance(label, (str, bool, int, float)) for label in plain):
+        raise ValueError(
+            f"LIBSVM has integers for class labels, and a label map text and numbers, but this "
+            f"model has {plain[0]!r}. Fit it on such labels."
+        )
+    content = {
+        "format": _MAP_FORMAT,
+        "model_sha256": hashlib.sha256(model).hexdigest(),
+        "labels": [[code, label] for code, label in enumerate(plain)],
+    }
+    return (json.dumps(content, indent=1) + "\n").encode("ascii")
+
+
+def _read_label_map(path: str, model_path: str, codes: Array, must_fit: bool) -> Array | None:
+    """The labels that codes stand for; None, with a warning, where the map is of another model."""
+
+    def refuse(why: str) -> ModelFileError:
+        return ModelFileError(f"{path} is no label map of {model_path}: {why}", path)
+
+    with open(path, "rb") as file:
+        data = file.read(_MOST_MAP_BYTES + 1)
+    try:
+        content: Any = json.loads(data) if len(data) <= _MOST_MAP_BYTES else None
+        pairs: Any = content["labels"] if content["format"] == _MAP_FORMAT else None
+        labels: dict[int, Any] = {int(code): label for code, label in pairs}
+        digest = content["model_sha256"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise refuse("it cannot be read as one.") from None
+    kinds = {type(label) for label in labels.values()}
+    if len(kinds) != 1 or not kinds <= {str, bool, int, float}:
+        raise refuse("labels must be all text, or all numbers.")
+    with open(model_path, "rb") as model:
+        same = hashlib.file_digest(model, "sha256").hexdigest() == digest
+    if not same and not must_fit:
+        warn_user(
+            f"{path} belongs to another model than {model_path}, and is ignored: classes keep "
+            "their numbers.",
+            UserWarning,
+        )
+        return None
+    if set(labels) != set(codes.tolist()) or len(set(labels.values())) < len(labels):
+        raise refuse(f"the model has the classes {codes.tolist()[:5]}, and it has others.")
+    found = np.array([labels[code] for code in codes.tolist()])
+    if (np.sort(found) != found).any():
+        raise refuse("labels must be in the order of their numbers.")
+    return found
 
 
 def _full_name(estimator: Any) -> str:
@@ -279,7 +353,12 @@ def _full_name(estimator: Any) -> str:
 # -- files of LIBSVM -------------------------------------------------------------------------------
 
 
-def load_libsvm(path: str | os.PathLike[Any], *, n_features: int | None = None) -> Any:
+def load_libsvm(
+    path: str | os.PathLike[Any],
+    *,
+    n_features: int | None = None,
+    labels: str | os.PathLike[Any] | None = "auto",
+) -> Any:
     """Load a model that LIBSVM (or :func:`save_libsvm`) has written.
 
     The file may come from anywhere: it is checked line by line, and memory grows with what was
@@ -292,6 +371,10 @@ def load_libsvm(path: str | os.PathLike[Any], *, n_features: int | None = None) 
     n_features : int or None, default=None
         Number of features of the rows to predict; of training rows, if the kernel is precomputed.
         The file does not tell it: by default it is the highest index that a support vector has.
+    labels : str, path-like or None, default="auto"
+        A label map of :func:`save_libsvm`, which says what text the numbers of classes stand for.
+        "auto" takes the path with ".labels" after it, if that is there and of this model; None
+        takes none.
 
     Returns
     -------
@@ -336,6 +419,14 @@ def load_libsvm(path: str | os.PathLike[Any], *, n_features: int | None = None) 
     """
     text, model = _read(path, read_libsvm, n_features)
     estimator = from_libsvm(model, text, trusted_width=n_features is not None)
+    place = find_label_map(path) if labels == "auto" else labels
+    if labels != "auto" and place is not None and model.labels is None:
+        raise ValueError(f"{text.path} has no classes, and so no use for a label map (labels).")
+    if place is not None and model.labels is not None:
+        given = labels != "auto"
+        if given or os.path.isfile(place):
+            found = _read_label_map(os.fsdecode(place), text.path, estimator.classes_, given)
+            estimator.classes_ = estimator.classes_ if found is None else found
     if model.left_out:
         advice = (
             " For probabilities calibrate the loaded model on other data: sklearn.calibration."
@@ -353,15 +444,22 @@ def load_libsvm(path: str | os.PathLike[Any], *, n_features: int | None = None) 
 def save_libsvm(estimator: Any, path: str | os.PathLike[Any]) -> None:
     """Write a fitted machine as a model file of LIBSVM.
 
-    A call that fails leaves an existing file as it was.
+    LIBSVM has integers for labels. Others, such as text, are written as 0, 1, 2, ..., and a label
+    map beside the file, its path with ".labels" after it, says which is which; `load_libsvm` reads
+    it again. A call that fails leaves an existing file as it was.
 
     Parameters
     ----------
     estimator : SVC, NuSVC, OneClassSVM, SVR or NuSVR
-        A fitted machine with a named or precomputed kernel. Labels of classes must be integers,
-        and several classes one against one (``multiclass="ovo"``): LIBSVM knows nothing else.
+        A fitted machine with a named or precomputed kernel, several classes one against one
+        (``multiclass="ovo"``): LIBSVM knows nothing else.
     path : str or path-like
         The file.
+
+    Warns
+    -----
+    UserWarning
+        If a label map is written: which number each label has.
 
     See Also
     --------
@@ -381,7 +479,21 @@ def save_libsvm(estimator: Any, path: str | os.PathLike[Any]) -> None:
     ...         print(file.readline(), end="")
     svm_type c_svc
     """
-    write_whole(path, format_libsvm(to_libsvm(estimator)))
+    lines = format_libsvm(to_libsvm(estimator))
+    if not needs_label_map(estimator):
+        write_whole(path, lines)
+        return
+    model = "".join(lines).encode("ascii")
+    classes = np.asarray(getattr(estimator, "best_estimator_", estimator).classes_)
+    beside = find_label_map(path)
+    # First the map: without its model it is ignored, but a model without its map means nothing.
+    write_whole_bytes(beside, _format_label_map(classes, model))
+    write_whole_bytes(path, model)
+    listed = ", ".join(f"{label!r} is {code}" for code, label in enumerate(classes.tolist()[:10]))
+    more = ", ..." if len(classes) > 10 else ""
+    warn_user(
+        f"LIBSVM has integers for class labels: {listed}{more}. {beside} says so.", UserWarning
+    )
 
 
 def _read(
