@@ -77,7 +77,7 @@ def _convert_model(
 def _require_label_map(output: Output, model: Any, path: str, source: str) -> None:
     """Refuse to replace a file where the label map would be."""
     from lindero.evaluation.build import unwrap_machine
-    from lindero.persist.text.estimators import find_label_map, needs_label_map
+    from lindero.persist.text.label_maps import find_label_map, needs_label_map
 
     if needs_label_map(unwrap_machine(model)):
         writing.require_writable(output, [find_label_map(path)], [source])

@@ -58,7 +58,7 @@ def command(
     path: str | None,
     in_place: bool,
 ) -> None:
-    """Have a saved model learn new rows, and forget old ones.
+    """Learn new rows, and forget old ones.
 
     The result is the model that would have been trained with the new rows and without the forgotten
     ones; categories, scales and parameters stay those of training. Before it learns the rows of

@@ -45,7 +45,7 @@ from lindero.svm.multiclass import (
     take_apart,
 )  # fmt: skip
 from lindero.svm.progress import reporting
-from lindero.svm.twins import make_twin
+from lindero.svm.twins import to_sklearn
 from lindero.transaction import fitting_aside
 from lindero.validation import (
     advise_scaling,
@@ -554,33 +554,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """The number that gamma was in the fit, by the name that scikit-learn has for it."""
         return self._machines_.function.gamma
 
-    def to_sklearn(self) -> Any:
-        """A fitted estimator of scikit-learn that gives the same answers.
-
-        Nothing is fitted again: support vectors, coefficients and constants are handed over. What
-        scikit-learn does not have (the certificate, costs, a solver) is left out.
-
-        Returns
-        -------
-        twin : SVC, NuSVC, SVR, NuSVR or OneClassSVM of ``sklearn.svm``
-            For a `CostSensitiveSVC` an ``SVC``. Its `gamma` is the number that it was in the fit.
-
-        Raises
-        ------
-        ValueError
-            For one machine for each class against the rest, which scikit-learn's do not have.
-
-        Examples
-        --------
-        >>> from lindero.svm import SVC
-        >>> twin = SVC(kernel="linear").fit([[0.0], [2.0]], ["no", "yes"]).to_sklearn()
-        >>> type(twin).__module__
-        'sklearn.svm._classes'
-        >>> twin.predict([[1.5]])
-        array(['yes'], dtype='<U3')
-        """
-        check_is_fitted(self)
-        return make_twin(self, self._machines_.function)
+    to_sklearn = to_sklearn
 
     # -- judging ------------------------------------------------------------------------------
 

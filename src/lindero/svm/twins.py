@@ -39,6 +39,35 @@ TWINS = {
 _NOT_SHARED = ("probability", "verbose", "gamma", "class_weight")
 
 
+def to_sklearn(self: Any) -> Any:
+    """A fitted estimator of scikit-learn that gives the same answers.
+
+    Nothing is fitted again: support vectors, coefficients and constants are handed over. What
+    scikit-learn does not have (the certificate, costs, a solver, learning row by row) is left out.
+
+    Returns
+    -------
+    twin : SVC, NuSVC, SVR, NuSVR or OneClassSVM of ``sklearn.svm``
+        For a machine with costs an ``SVC``. Its `gamma` is the number that it was in the fit.
+
+    Raises
+    ------
+    ValueError
+        For one machine for each class against the rest, which scikit-learn's do not have.
+
+    Examples
+    --------
+    >>> from lindero.svm import SVC
+    >>> twin = SVC(kernel="linear").fit([[0.0], [2.0]], ["no", "yes"]).to_sklearn()
+    >>> type(twin).__module__
+    'sklearn.svm._classes'
+    >>> twin.predict([[1.5]])
+    array(['yes'], dtype='<U3')
+    """
+    check_is_fitted(self)
+    return make_twin(self, self.__lindero_kernel__())
+
+
 def make_twin(machine: Any, function: KernelFunction) -> Any:
     """A fitted estimator of scikit-learn with the decision function of a machine."""
     import sklearn.svm
@@ -57,7 +86,6 @@ def make_twin(machine: Any, function: KernelFunction) -> Any:
 
 def _require_known(machine: Any, name: str) -> None:
     """Refuse what scikit-learn has no machine for."""
-    check_is_fitted(machine)
     if name not in ("SVC", "NuSVC"):
         return
     if len(machine.classes_) == 1:

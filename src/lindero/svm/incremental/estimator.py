@@ -32,7 +32,7 @@ from lindero.solvers.active_set import BREAKDOWNS, ActiveSet
 from lindero.solvers.solution import Certificate
 from lindero.svm.incremental.machine import HeldModel, IncrementalMachine
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.svm.twins import make_twin
+from lindero.svm.twins import to_sklearn
 from lindero.validation import (
     make_kernel_function,
     read_new_table,
@@ -253,23 +253,7 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
     # -- copies -------------------------------------------------------------------------------
 
     @one_at_a_time
-    def to_sklearn(self) -> Any:
-        """A fitted estimator of scikit-learn that gives the same answers as this one does now.
-
-        Returns
-        -------
-        twin : SVC, SVR or OneClassSVM of ``sklearn.svm``
-            It learns and forgets nothing any more.
-
-        Examples
-        --------
-        >>> from lindero.svm import IncrementalSVC
-        >>> model = IncrementalSVC(kernel="linear").fit([[0.0], [2.0]], ["no", "yes"])
-        >>> model.to_sklearn().predict([[1.5]])
-        array(['yes'], dtype='<U3')
-        """
-        self._require_machine()
-        return make_twin(self, self._function)
+    to_sklearn = to_sklearn
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
