@@ -3,6 +3,8 @@
 A file holds what predicts: vectors, coefficients, constants, classes and a kernel. What only
 training knows (C, nu, epsilon, bounds, a certificate) it does not hold, and a loaded estimator does
 not have.
+
+Both formats share the way from what predicts to an estimator, and so are one file.
 """
 
 from __future__ import annotations

@@ -252,9 +252,9 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
 
     # -- copies -------------------------------------------------------------------------------
 
-    @one_at_a_time
-    to_sklearn = to_sklearn
+    to_sklearn = one_at_a_time(to_sklearn)
 
+    @one_at_a_time
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
         if "_machine" in state:
