@@ -168,7 +168,7 @@ class NaiveBayes(BayesClassifier):
         >>> from lindero.bayes import NaiveBayes
         >>> twin = NaiveBayes().fit([[1.0], [2.0], [7.0], [9.0]], [0, 0, 1, 1]).to_sklearn()
         >>> twin
-        GaussianNB()
+        GaussianNB(var_smoothing=0.0)
         >>> twin.predict([[6.0]])
         array([1])
         """
