@@ -241,6 +241,46 @@ def test_many_attributes_do_not_underflow():
     assert_same(model, rows[:50])
 
 
+# -- decisions -------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("machine", "n_classes", "params"),
+    [
+        ("svc", 2, {}),
+        ("svc", 3, {}),
+        ("svc", 2, {"threshold": 0.3}),
+        ("naive-bayes", 2, {"threshold": 0.7}),
+        ("svc", 2, {"costs": [[0, 1], [5, 0]]}),
+        ("svc", 3, {"costs": [[0, 1, 2], [5, 0, 1], [1, 9, 0]], "margins": "never"}),
+        ("svc", 3, {"costs": [[0, 1, 2], [5, 0, 1], [1, 9, 0]], "margins": "always"}),
+        ("naive-bayes", 3, {"costs": [[0, 1, 2], [5, 0, 1], [1, 9, 0]]}),
+    ],
+)
+def test_calibration_thresholds_and_costs_are_part_of_the_graph(machine, n_classes, params):
+    decisions = pytest.importorskip("lindero.evaluation.decisions")
+    X, y = make_table()
+    if n_classes == 2:
+        y = np.where(y == "low", "low", "other")
+    model = decisions.DecisionClassifier(make_machine(machine), **params).fit(X, y)
+    assert_same(model, make_table(seed=1, new=True)[0])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_pooled_values_stand_for_new_ones_in_the_graph():
+    import pyarrow as pa
+
+    random = np.random.default_rng(0)
+    words = [f"w{k}" for k in range(15)] * 20 + [f"rare{k}" for k in range(20)]
+    shuffled = random.permutation(words)
+    X = pa.table({"word": shuffled.tolist(), "size": random.normal(size=len(words))})
+    y = np.array([word in ("w1", "w2", "w3", "rare1") for word in shuffled]).astype(int)
+    rows = pa.table({"word": ["w1", "rare1", "new", None, "w4"], "size": [0.0] * 5})
+    for machine in ("svc", "naive-bayes", "tan"):
+        assert_same(make_machine(machine).fit(X, y), rows)
+
+
 # -- files and refusals ----------------------------------------------------------------------------
 
 

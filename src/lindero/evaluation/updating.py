@@ -166,9 +166,10 @@ def require_updatable(
 ) -> None:
     """Refuse machines that cannot learn or forget, with the reason and what to do instead."""
     final = unwrap_machine(model)
-    if machine is None:
+    wrapped = hasattr(model, "estimator_") or hasattr(model, "calibrated_classifiers_")
+    if machine is None or wrapped:
         why = f"{type(final).__name__} learned from all rows together"
-        if hasattr(final, "estimator_"):
+        if wrapped:
             why = "its probabilities and its threshold were tuned on the rows it was trained with"
         raise ValueError(f"The model cannot be updated: {why}. Train it again with all rows.")
     remedy = _REMEDIES.get(machine.task)
