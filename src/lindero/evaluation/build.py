@@ -309,6 +309,8 @@ def fit_machine(
             )
     if weights is not None and "sample_weight" not in takes:
         raise ValueError(f"{title} takes no weights of rows: leave them out.")
+    if not hasattr(model, "steps") and "ids" not in inspect.signature(model.fit).parameters:
+        ids = None  # around a machine that takes them, but not itself
     given = {"times": times, "qid": qid, "sample_weight": weights, "ids": ids}
     prefix = "" if model is final else f"{MACHINE_STEP}__"
     more = {f"{prefix}{k}": v for k, v in given.items() if v is not None and k in takes}
