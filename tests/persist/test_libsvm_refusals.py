@@ -168,8 +168,6 @@ def test_weights_that_would_not_be_finite_are_refused(tmp_path):
 # -- writing ----------------------------------------------------------------------------------
 
 UNSAVEABLE = {
-    "text for labels": (SVC(), ["one", "two"], "integers for class labels.*LabelEncoder"),
-    "truth values for labels": (SVC(), [False, True], "integers for class labels.*False"),
     "one against the rest": (SVC(multiclass="ovr"), [1, 2, 3], "pairs of classes only.*'ovo'"),
     "a callable": (SVC(kernel=lambda A, B: A @ B.T), [1, 2], "cannot hold a callable"),
 }

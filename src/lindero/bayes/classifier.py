@@ -37,6 +37,7 @@ from lindero.bayes.learner import (
 from lindero.bayes.logistic_form import LogisticForm, build_logistic_form
 from lindero.bayes.networks.inference import (
     Estimate,
+    JointModel,
     find_informative,
     find_most_probable,
     to_log_posterior,
@@ -388,6 +389,11 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             # Threads that ask at the same time each make the same one.
             model._estimate = estimate = model._make_learner().estimate(model._get_evidence())
         return estimate
+
+    def __lindero_estimate__(self) -> tuple[Attributes, JointModel, Array, Array]:
+        """How columns become attributes, and what is known of these: for other formats of files."""
+        held = sharing_state(self)
+        return held._attributes, *held._get_estimate()
 
     # -- parameters ---------------------------------------------------------------------------
 

@@ -11,14 +11,17 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from lindero.bayes.classifier import DISCRIMINATIVE_CONSTRAINTS, BayesClassifier
 from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.counts.counting import CodedRows
 from lindero.bayes.counts.counts import Counts, count_singles
 from lindero.bayes.evidence import AnyCounts
 from lindero.bayes.learner import StructureLearner
-from lindero.bayes.networks.network import FamilyCounts
+from lindero.bayes.networks.network import FamilyCounts, Network
 from lindero.renamed import renamed_parameters
+from lindero.runtime.arrays import Array
 from lindero.validation import keep_parameters
 
 
@@ -144,3 +147,107 @@ class NaiveBayes(BayesClassifier):
 
     def _make_structure(self) -> StructureLearner:
         return NoArcs()
+
+    def to_sklearn(self) -> Any:
+        """A fitted estimator of scikit-learn that gives the same probabilities.
+
+        Returns
+        -------
+        twin : GaussianNB or Pipeline
+            A ``sklearn.naive_bayes.GaussianNB`` if all columns are Gaussian; if all are categories,
+            a pipeline of an ``OrdinalEncoder`` and a ``CategoricalNB``. Neither takes missing
+            values or new categories.
+
+        Raises
+        ------
+        ValueError
+            Where columns of both kinds or cut numbers are used: scikit-learn has no such model.
+
+        Examples
+        --------
+        >>> from lindero.bayes import NaiveBayes
+        >>> twin = NaiveBayes().fit([[1.0], [2.0], [7.0], [9.0]], [0, 0, 1, 1]).to_sklearn()
+        >>> twin
+        GaussianNB(var_smoothing=0.0)
+        >>> twin.predict([[6.0]])
+        array([1])
+        """
+        attributes, network, mean, sd = self.__lindero_estimate__()
+        assert isinstance(network, Network)
+        schema = attributes.schema
+        mixed = len(schema.number_columns) and len(schema.category_columns)
+        if mixed or attributes.cut or schema.unknown_columns:
+            raise ValueError(
+                "scikit-learn's naive Bayes takes either Gaussian columns or categories, but this "
+                f"model uses {_list_kinds(attributes)}. Keep it as it is (lindero.persist.save), "
+                "or export it (lindero.persist.save_onnx)."
+            )
+        if schema.number_columns:
+            return _make_gaussian_twin(self, network, mean, sd)
+        return _make_categorical_twin(self, network, [list(c.values) for c in schema.columns])
+
+
+def _list_kinds(attributes: Attributes) -> str:
+    """Which kinds of columns a model uses."""
+    schema = attributes.schema
+    found = {
+        "Gaussian columns": bool(attributes.gaussian),
+        "numbers that are cut": bool(attributes.cut),
+        "categories": len(schema.category_columns) > len(schema.unknown_columns),
+        "columns without any value": bool(schema.unknown_columns),
+    }
+    return " and ".join(name for name, there in found.items() if there)
+
+
+def _adopt_classes(twin: Any, model: NaiveBayes) -> None:
+    twin.classes_ = model.classes_.copy()
+    twin.class_count_ = model.class_count_
+    twin.n_features_in_ = model.n_features_in_
+
+
+def _make_gaussian_twin(model: NaiveBayes, network: Network, mean: Array, sd: Array) -> Any:
+    from sklearn.naive_bayes import GaussianNB
+
+    twin = GaussianNB(priors=model.class_prior, var_smoothing=0.0)
+    _adopt_classes(twin, model)
+    twin.class_prior_ = np.exp(network.log_prior)
+    twin.theta_, twin.var_, twin.epsilon_ = mean.T.copy(), sd.T**2, 0.0
+    if hasattr(model, "feature_names_in_"):
+        twin.feature_names_in_ = model.feature_names_in_.copy()
+    return twin
+
+
+def _make_categorical_twin(model: NaiveBayes, network: Network, values: list[list[Any]]) -> Any:
+    from sklearn.naive_bayes import CategoricalNB
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import OrdinalEncoder
+
+    def place(column: list[Any]) -> Array:
+        kinds = {type(value) for value in column}
+        return np.array(column, dtype=object if kinds <= {str} else None)
+
+    # Values are in the order of their codes; of numbers the encoder wants them sorted.
+    orders = [
+        np.arange(len(column)) if isinstance(column[0], str) else np.argsort(column)
+        for column in values
+    ]
+    shown = [place(column)[order] for column, order in zip(values, orders, strict=True)]
+    encoder = OrdinalEncoder(categories=shown)
+    example = np.array([[column[0] for column in shown]], dtype=object)
+    encoder.fit(example)
+    encoder.categories_ = shown
+    twin = CategoricalNB(alpha=model.alpha, fit_prior=model.fit_prior)
+    _adopt_classes(twin, model)
+    twin.class_log_prior_ = network.log_prior.copy()
+    twin.n_categories_ = np.array([len(column) for column in values])
+    n_classes = len(model.classes_)
+    twin.feature_log_prob_ = [
+        np.broadcast_to(table[order], (len(order), n_classes)).T.copy()
+        for table, order in zip(network.log_tables, orders, strict=True)
+    ]
+    twin.category_count_ = [
+        np.exp(table) * twin.class_count_[:, None] for table in twin.feature_log_prob_
+    ]
+    if hasattr(model, "feature_names_in_"):
+        encoder.feature_names_in_ = model.feature_names_in_.copy()
+    return Pipeline([("codes", encoder), ("classifier", twin)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,11 +12,12 @@ from lindero.cli.options import DataSource, data_options, force_option, output_o
 from lindero.cli.output import CommandError, Output
 
 _EXAMPLES = """\b
-Models: .lin  .libsvm .model (LIBSVM)  .svmlight (SVMlight)  .bif  .xmlbif
+Models: .lin  .libsvm .model (LIBSVM)  .svmlight (SVMlight)  .bif  .xmlbif  .onnx
 Data:   .csv  .tsv  .parquet  .arff  .svm (svmlight)
 
 \b
 Examples:
+  lindero convert model.lin model.onnx
   lindero convert model.lin model.libsvm
   lindero convert heart.arff heart.parquet
 """
@@ -41,7 +43,9 @@ def command(
     """Convert models and data to other formats.
 
     DATA is a data file or a model; its content tells which. Files of LIBSVM and SVMlight do not
-    include the scales of a model: scale rows for them first (lindero scale --like).
+    include the scales of a model: scale rows for them first (lindero scale --like). Files of ONNX
+    do, and take rows as they stand in a table. Labels that are text become numbers in files of
+    LIBSVM; OUT.labels beside them says which.
     """
     writing.require_writable(output, [path], [data.path])
     is_file = data.path != "-" and data.options["format"] is None and Path(data.path).is_file()
@@ -64,10 +68,21 @@ def _convert_model(
     from lindero.evaluation.registry import find_inner
 
     saved = saved_model.SavedModel.read(source, class_name)
+    if wanted == "libsvm":
+        _require_label_map(output, saved.model, path, source)
     saved_model.write_model(saved.model, path, wanted, saved.summary)
     if wanted in ("libsvm", "svmlight") and hasattr(find_inner(saved.model), "named_steps"):
         output.note(f"{path} has no scales. Scale rows for it: lindero scale DATA --like {source}")
     return wanted
+
+
+def _require_label_map(output: Output, model: Any, path: str, source: str) -> None:
+    """Refuse to replace a file where the label map would be."""
+    from lindero.evaluation.build import unwrap_machine
+    from lindero.persist.text.label_maps import find_label_map, needs_label_map
+
+    if needs_label_map(unwrap_machine(model)):
+        writing.require_writable(output, [find_label_map(path)], [source])
 
 
 def _convert_data(data: DataSource, path: str, to: str | None) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from lindero.cli.options import output_options
-from lindero.cli.output import Output, align_columns
+from lindero.cli.options import file_option, force_option, make_source, output_options
+from lindero.cli.output import CommandError, Output, align_columns
 from lindero.evaluation.registry import MACHINES, MachineSpec
 
 #: Columns and classes that are listed.
@@ -20,17 +20,57 @@ _MOST_NAMED = 20
 _MOST_SECONDS = 1e15
 
 
-@click.command(epilog="\b\nExamples:\n  lindero info model.lin\n  lindero info svc\n  lindero info")
+_EXAMPLES = """\b
+Examples:
+  lindero info model.lin
+  lindero info model.lin --card --data test.csv --group sex -o card.md
+  lindero info svc
+  lindero info
+"""
+
+
+@click.command(epilog=_EXAMPLES)
 @click.argument("model", metavar="[MODEL]", type=click.Path(), required=False)
+@click.option("--card", is_flag=True, help="Write a model card, as Markdown.")
+@click.option(
+    "--data",
+    metavar="DATA",
+    type=click.Path(),
+    help="Data to measure the model on, for the card; not those of training.",
+)
+@click.option(
+    "--group",
+    "groups",
+    metavar="COLUMN",
+    multiple=True,
+    help="Column of DATA whose groups are to be compared, for the card. Can be repeated.",
+)
+@file_option("Where to write the card.")
+@force_option
 @output_options
 @click.pass_obj
-def command(output: Output, model: str | None) -> None:
+def command(
+    output: Output,
+    model: str | None,
+    card: bool,
+    data: str | None,
+    groups: tuple[str, ...],
+    path: str | None,
+) -> None:
     """Show what a saved model contains.
 
     MODEL may also be the name of a machine, to show its parameters. Without MODEL all machines are
     listed.
     """
-    if model is None:
+    if (data or groups or path) and not card:
+        raise click.UsageError("--data, --group and -o are for a model card: add --card.")
+    if card:
+        if model is None or not Path(model).exists():
+            raise click.UsageError("A model card is about a model file: give one.")
+        if groups and data is None:
+            raise click.UsageError("--group compares groups of rows: give these with --data.")
+        _write_card(output, model, data, groups, path)
+    elif model is None:
         rows = [[name, machine.task, machine.one_line] for name, machine in MACHINES.items()]
         listed = [{"name": row[0], "task": row[1], "description": row[2]} for row in rows]
         output.show_result({"machines": listed}, align_columns(rows))
@@ -38,6 +78,100 @@ def command(output: Output, model: str | None) -> None:
         _show_machine(output, MACHINES[model])
     else:
         _show_model(output, model)
+
+
+def _write_card(
+    output: Output, model: str, data: str | None, groups: tuple[str, ...], path: str | None
+) -> None:
+    """The card, to a file or to standard output."""
+    from lindero.cli.saved_model import SavedModel, detect_model_format
+    from lindero.cli.writing import require_writable, write_bytes
+    from lindero.persist import inspect
+    from lindero.report.model_card import build_model_card
+
+    require_writable(output, [path], [model, data])
+    if detect_model_format(model) != "lin":
+        raise CommandError(f"{model} is not a model of lindero (.lin), and says nothing of itself.")
+    info = inspect(model)
+    more: dict[str, Any] = {}
+    if data is not None:
+        more = _measure(output, SavedModel.read(model), data, groups)
+    text = build_model_card(info, name=Path(model).stem, **more)
+    if path is not None:
+        write_bytes(text.encode("utf-8"), path)
+        output.show_result({"model": model, "card": path}, f"{path} written.")
+        return
+    found: dict[str, Any] = {k: v for k, v in more.items() if k != "groups"}
+    by_group = {
+        column: [asdict(each) for each in several]
+        for column, several in more.get("groups", {}).items()
+    }
+    output.show_result({"model": model, "card": text, **found, "groups": by_group}, text.rstrip())
+
+
+def _measure(output: Output, saved: Any, data: str, groups: tuple[str, ...]) -> dict[str, Any]:
+    """Measures of a model on other data, and rates by group."""
+    from lindero.cli.saved_model import stamp_data
+    from lindero.evaluation.build import predict_rows
+    from lindero.evaluation.folds import take_rows
+    from lindero.evaluation.groups import measure_groups
+    from lindero.evaluation.measures import measure_machine
+    from lindero.validation import find_labelled
+
+    stamp = stamp_data(data).get("data_sha256")
+    if stamp is not None and stamp == saved.summary.get("data_sha256"):
+        output.warn(
+            f"{data} are the data that the model was trained with: measures on them are too good. "
+            "Use others."
+        )
+    dataset, X = saved.load(make_source(data), output)
+    machine = saved.machine
+    if not machine.has_target or machine.task == "ranking":
+        raise CommandError(
+            f"{machine.name} has no target that its answers could be compared with: leave --data "
+            "out."
+        )
+    if dataset.y is None:
+        raise CommandError(f"{data} has no target to compare predictions with.")
+    times = dataset.times if machine.takes_times else None
+    answers = predict_rows(saved.model, X, times=times)
+    known = find_labelled(dataset.y)
+    rows = _find_rows(known, dataset.n_rows)
+    truth = dataset.y[rows]
+    scores = measure_machine(
+        machine, saved.model, take_rows(X, rows), truth, times=take_rows(times, rows),
+        weights=take_rows(dataset.weights, rows), found=answers[rows],
+    )  # fmt: skip
+    classes = getattr(saved.model, "classes_", None)
+    labels = None if classes is None else classes.tolist()
+    found = {
+        column: measure_groups(
+            truth, answers[rows], _find_groups(dataset, column, data)[rows], classes=labels
+        )
+        for column in groups
+    }
+    return {"scores": scores, "tested": dataset.summary(), "groups": found}
+
+
+def _find_rows(known: Any, n_rows: int) -> Any:
+    """Positions of rows that have a target."""
+    import numpy as np
+
+    return np.arange(n_rows) if known is None else np.flatnonzero(known)
+
+
+def _find_groups(dataset: Any, column: str, path: str) -> Any:
+    """The values of a column, feature or not."""
+    import numpy as np
+
+    names = getattr(dataset.X, "column_names", [])
+    if column in names:
+        return np.array(dataset.X[column].to_pylist(), dtype=object)
+    if column == dataset.target:
+        return np.array(dataset.y, dtype=object)
+    from lindero.evaluation.registry import suggest_name
+
+    raise CommandError(f"{path} has no column {column!r}: {suggest_name(column, names)}")
 
 
 def _show_machine(output: Output, machine: MachineSpec) -> None:
@@ -105,6 +239,7 @@ def _list_facts(info: Any) -> list[list[str]]:
         "decisions": " ".join(_describe_decisions(noted, classes)),
         "costs": _list_costs(noted.get("costs"), classes),
         "status": convergence["status"] if "status" in convergence else noted.get("status"),
+        "date": noted.get("date"),
         "trained in": f"{seconds:.2f} s" if is_time else None,
         "file": f"{info.n_bytes} bytes, format {info.format_version}, "
         f"lindero {info.lindero_version}",

@@ -31,6 +31,8 @@ from lindero.cli.output import (
 COMMANDS: dict[str, tuple[str, str]] = {
     "train": ("lindero.cli.train", "Train a machine and save it."),
     "predict": ("lindero.cli.predict", "Apply a saved model to data."),
+    "explain": ("lindero.cli.explain", "Explain predictions, row by row."),
+    "update": ("lindero.cli.update", "Learn new rows, and forget old ones."),
     "cv": ("lindero.cli.cv", "Cross-validate a machine."),
     "tune": ("lindero.cli.tune", "Find the best parameters of a machine."),
     "compare": ("lindero.cli.compare", "Find the best machine for your data."),

@@ -78,9 +78,24 @@ def describe_data(output: Any, dataset: Any) -> None:
     output.note("\n".join([dataset.summary(), *dataset.notes]))
 
 
+def make_source(path: str) -> DataSource:
+    """A data file that is read with no options given."""
+    command = click.command()(data_options(lambda data: data))
+    source: DataSource = command.main([path], standalone_mode=False)
+    return source
+
+
 def gather_roles(dataset: Any) -> dict[str, Any]:
     """What `fit_machine` takes beside X: targets, times, queries and weights."""
     return {name: getattr(dataset, name) for name in ("y", "times", "qid", "weights")}
+
+
+def gather_ids(dataset: Any) -> Any:
+    """Names of rows as machines take them; None where there are none, or several for each row."""
+    ids = dataset.ids
+    if ids is None or ids.ndim != 1:
+        return None
+    return ids if ids.dtype.kind in "iu" else ids.astype(str)
 
 
 def format_params(params: dict[str, Any]) -> list[str]:

@@ -26,6 +26,7 @@ MODEL_ENDINGS = {
     ".bif": "bif",
     ".xmlbif": "xmlbif",
     ".xml": "xmlbif",
+    ".onnx": "onnx",
 }
 
 #: What files of other programs begin with.
@@ -191,6 +192,8 @@ def detect_model_format(path: str) -> str | None:
     for start, kind in _BEGINNINGS.items():
         if stripped.startswith(start):
             return kind
+    if Path(path).suffix.lower() == ".onnx":
+        return "onnx"
     is_ours = b'"__metadata__"' in head and b"lindero" in head
     return "lin" if is_ours or Path(path).suffix == ".lin" else None  # a damaged one, perhaps
 
@@ -209,7 +212,12 @@ def read_model(path: str, kind: str | None, class_name: str | None = None) -> An
 
         read = BayesNetwork.from_bif if kind == "bif" else BayesNetwork.from_xmlbif
         return read(Path(path).read_text(encoding="utf-8"), class_name)
-    others = {"libsvm": persist.load_libsvm, "svmlight": persist.load_svmlight}
+    if kind == "onnx":
+        raise CommandError(
+            f"{path} is a file of ONNX, for other programs: lindero writes such files, but does "
+            "not read them. Keep the model as .lin too."
+        )
+    others: dict[str, Any] = {"libsvm": persist.load_libsvm, "svmlight": persist.load_svmlight}
     return others.get(kind, persist.load)(path)
 
 
@@ -238,6 +246,9 @@ def write_model(model: Any, path: str, kind: str, summary: dict[str, Any]) -> No
     if kind == "lin":
         persist.save(model, path, summary=summary or None)
         return
+    if kind == "onnx":
+        persist.save_onnx(model, path)
+        return
     if find_inner(model) is not model:
         warn_user(
             f"{path} holds the machine only: calibration, threshold and costs are left out.",
@@ -257,8 +268,10 @@ def save_model(
     dataset: Any,
     params: dict[str, Any],
     seconds: float,
+    **more: Any,
 ) -> tuple[dict[str, Any], str]:
-    """Save a fitted model with a summary of its training; return it and a line on convergence."""
+    """Save a fitted model with a summary of its training, and `more` in it; return the summary and
+    a line on convergence."""
     from lindero.persist import save
     from lindero.persist.model_file import tell_decisions
     from lindero.runtime.arrays import make_plain
@@ -281,6 +294,8 @@ def save_model(
         "left_out": list(dataset.left_out),
         "convergence": values,
         "seconds": seconds,
+        **stamp_data(data.path),
+        **more,
     }
     save(model, path, summary=make_plain(summary))
     return {**summary, **decisions, "model": path}, sentence
@@ -297,6 +312,18 @@ def describe_decisions(told: dict[str, Any], classes: Sequence[Any]) -> list[str
     elif told.get("rule") == "costs" and "reason" not in told:
         said.append("Answers the class of least expected cost.")
     return [*said, told["reason"]] if "reason" in told else said
+
+
+def stamp_data(path: str | None) -> dict[str, str]:
+    """The date of now, and the SHA-256 of a data file; standard input has none."""
+    import hashlib
+    from datetime import UTC, datetime
+
+    stamp = {"date": datetime.now(UTC).isoformat(timespec="seconds")}
+    if path is not None and path != "-" and Path(path).expanduser().is_file():
+        with open(Path(path).expanduser(), "rb") as file:
+            stamp["data_sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+    return stamp
 
 
 def describe_convergence(model: Any) -> tuple[dict[str, Any], str]:

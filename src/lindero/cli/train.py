@@ -73,12 +73,13 @@ def command(
         chosen = {"measure": measure, "costs": asked["costs"], "folds": folds}
         tuning = search(output, found, dataset, params=params, random_state=seed, **chosen)
         model, params = decide_after(output, tuning, found, dataset, asked, seed), tuning.params
+        if options.gather_ids(dataset) is not None and found.name.startswith("incremental"):
+            model = fit_decisions(output, found, dataset, params, asked, seed)  # with ids
     else:
         model = fit_decisions(output, found, dataset, params, asked, seed)
     seconds = time.perf_counter() - begun
-    result, sentence = save_model(model, path, found, data, dataset, params, seconds)
-    if tune:
-        result["tuning"] = tuning.best.to_dict()
+    more = {"tuning": tuning.best.to_dict()} if tune else {}
+    result, sentence = save_model(model, path, found, data, dataset, params, seconds, **more)
     assigned = f" with {', '.join(options.format_params(params))}" if params else ""
     text = f"{found.name}{assigned} on {dataset.n_rows} rows"
     text += f", to predict {dataset.target!r}" if found.has_target else ""
@@ -156,11 +157,12 @@ def _fit(output: Output, model: Any, machine: Any, dataset: Any, fit: Any) -> An
 
     final = unwrap_machine(model)
     one_fit = find_inner(model) is model
+    roles = {**options.gather_roles(dataset), "ids": options.gather_ids(dataset)}
     if not output.is_live or not hasattr(final, "verbose") or not one_fit:
         with output.showing_status(f"training {machine.name}"):
-            return fit(model, dataset.X, **options.gather_roles(dataset))
+            return fit(model, dataset.X, **roles)
     # These machines draw their own progress bar.
     final.set_params(verbose=True)
-    fit(model, dataset.X, **options.gather_roles(dataset))
+    fit(model, dataset.X, **roles)
     unwrap_machine(model).set_params(verbose=False)
     return model

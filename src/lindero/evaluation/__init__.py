@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lindero.evaluation.decisions import DecisionClassifier, make_decision_machine
     from lindero.evaluation.encoder import TableEncoder
     from lindero.evaluation.explanations import RowExplanation, explain, explain_rows
+    from lindero.evaluation.groups import GroupRates, Rate, measure_groups
     from lindero.evaluation.importance import Importance, measure_importance
     from lindero.evaluation.measures import (
         MEASURES,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from lindero.evaluation.search import Trial, Tuning, tune
     from lindero.evaluation.significance import PairedTest, corrected_t_test
     from lindero.evaluation.streams import PrequentialResult, StreamProgress, prequential
+    from lindero.evaluation.updating import Update, update_machine
 
 __all__ = [
     "CONTENDERS",
@@ -56,17 +58,20 @@ __all__ = [
     "ComparisonProgress",
     "CrossValidation",
     "DecisionClassifier",
+    "GroupRates",
     "Importance",
     "MachineResult",
     "MachineSpec",
     "Measure",
     "PairedTest",
     "PrequentialResult",
+    "Rate",
     "RowExplanation",
     "StreamProgress",
     "TableEncoder",
     "Trial",
     "Tuning",
+    "Update",
     "choose_least_cost",
     "choose_measure",
     "choose_threshold",
@@ -81,12 +86,14 @@ __all__ = [
     "identify_machine",
     "make_decision_machine",
     "make_machine",
+    "measure_groups",
     "measure_importance",
     "parse_settings",
     "prequential",
     "scale_to_target",
     "score",
     "tune",
+    "update_machine",
 ]
 
 _HOMES = {
@@ -96,6 +103,7 @@ _HOMES = {
     ".decisions": "DecisionClassifier make_decision_machine",
     ".encoder": "TableEncoder",
     ".explanations": "RowExplanation explain explain_rows",
+    ".groups": "GroupRates Rate measure_groups",
     ".importance": "Importance measure_importance",
     ".measures": (
         "MEASURES Measure choose_least_cost choose_measure choose_threshold find_measure score"
@@ -104,6 +112,7 @@ _HOMES = {
     ".search": "Trial Tuning tune",
     ".significance": "PairedTest corrected_t_test",
     ".streams": "PrequentialResult StreamProgress prequential",
+    ".updating": "Update update_machine",
 }
 
 __getattr__, __dir__ = load_lazily(

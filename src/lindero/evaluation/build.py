@@ -239,7 +239,14 @@ def parse_value(text: str) -> Any:
 
 
 def fit_machine(
-    model: Any, X: Any, y: Any = None, *, times: Any = None, qid: Any = None, weights: Any = None
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    times: Any = None,
+    qid: Any = None,
+    weights: Any = None,
+    ids: Any = None,
 ) -> Any:
     """Fit an estimator of :func:`~lindero.evaluation.make_machine` with what it can use.
 
@@ -254,6 +261,8 @@ def fit_machine(
     times, qid, weights : array-like or None, default=None
         Time, query and weight of each row. Times are left out for machines that have no use for
         them; queries and weights are refused where they would be ignored.
+    ids : array-like or None, default=None
+        Ids of the rows, for machines that forget rows by them; left out for others.
 
     Returns
     -------
@@ -291,7 +300,9 @@ def fit_machine(
             )
     if weights is not None and "sample_weight" not in takes:
         raise ValueError(f"{title} takes no weights of rows: leave them out.")
-    given = {"times": times, "qid": qid, "sample_weight": weights}
+    if not hasattr(model, "steps") and "ids" not in inspect.signature(model.fit).parameters:
+        ids = None  # around a machine that takes them, but not itself
+    given = {"times": times, "qid": qid, "sample_weight": weights, "ids": ids}
     prefix = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
     more = {f"{prefix}{k}": v for k, v in given.items() if v is not None and k in takes}
     return model.fit(X, y if machine is None or machine.has_target else None, **more)

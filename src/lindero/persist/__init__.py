@@ -1,4 +1,4 @@
-"""Models to and from files: lindero's own, and the text formats of LIBSVM and SVMlight.
+"""Models to and from files: lindero's own, the text formats of LIBSVM and SVMlight, and ONNX.
 
 `save`, `load` and `inspect` are for lindero's own files, which hold every estimator in every state
 and are safe to load.
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from lindero.persist.model_file import inspect as inspect
     from lindero.persist.model_file import load as load
     from lindero.persist.model_file import save as save
+    from lindero.persist.onnx_file import save_onnx as save_onnx
+    from lindero.persist.onnx_file import to_onnx as to_onnx
     from lindero.persist.text.estimators import load_libsvm as load_libsvm
     from lindero.persist.text.estimators import load_svmlight as load_svmlight
     from lindero.persist.text.estimators import save_libsvm as save_libsvm
@@ -28,12 +30,14 @@ if TYPE_CHECKING:
 
 _OWN = ("ModelInfo", "inspect", "load", "save")
 _TEXT = ("load_libsvm", "load_svmlight", "save_libsvm", "save_svmlight")
+_ONNX = ("save_onnx", "to_onnx")
 _HOMES = {
     **dict.fromkeys(_OWN, ".model_file"),
     **dict.fromkeys(_TEXT, ".text.estimators"),
+    **dict.fromkeys(_ONNX, ".onnx_file"),
     "load_svmlight_data": "sklearn.datasets:load_svmlight_file",
     "save_svmlight_data": "sklearn.datasets:dump_svmlight_file",
 }
-__all__ = [*_OWN, *_TEXT, "load_svmlight_data", "save_svmlight_data"]
+__all__ = [*_OWN, *_TEXT, *_ONNX, "load_svmlight_data", "save_svmlight_data"]
 
 __getattr__, __dir__ = load_lazily(__name__, _HOMES)

@@ -58,6 +58,7 @@ from lindero.svm.probability import (
     split_rows,
 )
 from lindero.svm.progress import reporting
+from lindero.svm.twins import to_sklearn
 from lindero.transaction import fitting_aside, unfitted_copy
 from lindero.validation import (
     advise_scaling,
@@ -655,6 +656,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     def _gamma(self) -> float:
         """The number that gamma was in the fit, by the name that scikit-learn has for it."""
         return self._machines_.function.gamma
+
+    to_sklearn = to_sklearn
 
     # -- judging ------------------------------------------------------------------------------
 

@@ -3,6 +3,8 @@
 A file holds what predicts: vectors, coefficients, constants, classes and a kernel. What only
 training knows (C, nu, epsilon, bounds, a certificate) it does not hold, and a loaded estimator does
 not have.
+
+Both formats share the way from what predicts to an estimator, and so are one file.
 """
 
 from __future__ import annotations
@@ -19,7 +21,14 @@ from sklearn.utils.validation import check_is_fitted
 import lindero.svm
 from lindero.errors import ModelFileError, warn_user
 from lindero.kernels.operator import KernelFunction
-from lindero.persist.safe_file import write_whole
+from lindero.persist.safe_file import write_whole, write_whole_bytes
+from lindero.persist.text.label_maps import (
+    code_labels,
+    find_label_map,
+    format_label_map,
+    needs_label_map,
+    read_label_map,
+)
 from lindero.persist.text.libsvm import (
     KERNEL_PARAMETERS,
     LibsvmModel,
@@ -29,7 +38,7 @@ from lindero.persist.text.libsvm import (
     turn_signs,
 )
 from lindero.persist.text.libsvm import KERNELS as LIBSVM_KERNELS
-from lindero.persist.text.lines import LARGEST_INDEX, ModelText
+from lindero.persist.text.lines import ModelText
 from lindero.persist.text.svmlight import KERNELS, SvmlightModel, format_svmlight, read_svmlight
 from lindero.runtime.arrays import Array, dense
 from lindero.svm.fitting import FittedMachines, adopt_machines, find_kernel
@@ -187,7 +196,7 @@ def to_libsvm(estimator: Any) -> LibsvmModel:
     coefficients, intercepts = dense(estimator.dual_coef_), np.asarray(estimator.intercept_)
     labels = counts = None
     if hasattr(estimator, "classes_"):
-        labels = _integer_labels(estimator.classes_)
+        labels = code_labels(estimator.classes_)
         counts = np.asarray(estimator.n_support_)
         if len(labels) == len(coefficients) > 2:
             raise ValueError(
@@ -259,19 +268,6 @@ def _named_kernel(estimator: Any, program: str) -> KernelFunction:
     return function
 
 
-def _integer_labels(classes: Array) -> Array:
-    """The labels, refused unless they are integers (as integers or as floats)."""
-    if classes.dtype.kind in "iuf":
-        whole = np.round(classes)
-        if (whole == classes).all() and (np.abs(whole) <= LARGEST_INDEX).all():
-            return whole.astype(np.int64)
-    raise ValueError(
-        f"LIBSVM has integers for class labels, but this model has {classes[:3].tolist()!r}"
-        f"{', ...' if len(classes) > 3 else ''}. Fit it on integer labels: "
-        "sklearn.preprocessing.LabelEncoder().fit_transform(y) gives them."
-    )
-
-
 def _full_name(estimator: Any) -> str:
     return f"{type(estimator).__module__}.{type(estimator).__qualname__}"
 
@@ -279,7 +275,12 @@ def _full_name(estimator: Any) -> str:
 # -- files of LIBSVM -------------------------------------------------------------------------------
 
 
-def load_libsvm(path: str | os.PathLike[Any], *, n_features: int | None = None) -> Any:
+def load_libsvm(
+    path: str | os.PathLike[Any],
+    *,
+    n_features: int | None = None,
+    labels: str | os.PathLike[Any] | None = "auto",
+) -> Any:
     """Load a model that LIBSVM (or :func:`save_libsvm`) has written.
 
     The file may come from anywhere: it is checked line by line, and memory grows with what was
@@ -292,6 +293,10 @@ def load_libsvm(path: str | os.PathLike[Any], *, n_features: int | None = None) 
     n_features : int or None, default=None
         Number of features of the rows to predict; of training rows, if the kernel is precomputed.
         The file does not tell it: by default it is the highest index that a support vector has.
+    labels : str, path-like or None, default="auto"
+        A label map of :func:`save_libsvm`, which says what text the numbers of classes stand for.
+        "auto" takes the path with ".labels" after it, if that is there and of this model; None
+        takes none.
 
     Returns
     -------
@@ -336,6 +341,14 @@ def load_libsvm(path: str | os.PathLike[Any], *, n_features: int | None = None) 
     """
     text, model = _read(path, read_libsvm, n_features)
     estimator = from_libsvm(model, text, trusted_width=n_features is not None)
+    place = find_label_map(path) if labels == "auto" else labels
+    if labels != "auto" and place is not None and model.labels is None:
+        raise ValueError(f"{text.path} has no classes, and so no use for a label map (labels).")
+    if place is not None and model.labels is not None:
+        given = labels != "auto"
+        if given or os.path.isfile(place):
+            found = read_label_map(os.fsdecode(place), text.path, estimator.classes_, given)
+            estimator.classes_ = estimator.classes_ if found is None else found
     if model.left_out:
         advice = (
             " For probabilities calibrate the loaded model on other data: sklearn.calibration."
@@ -353,15 +366,22 @@ def load_libsvm(path: str | os.PathLike[Any], *, n_features: int | None = None) 
 def save_libsvm(estimator: Any, path: str | os.PathLike[Any]) -> None:
     """Write a fitted machine as a model file of LIBSVM.
 
-    A call that fails leaves an existing file as it was.
+    LIBSVM has integers for labels. Others, such as text, are written as 0, 1, 2, ..., and a label
+    map beside the file, its path with ".labels" after it, says which is which; `load_libsvm` reads
+    it again. A call that fails leaves an existing file as it was.
 
     Parameters
     ----------
     estimator : SVC, NuSVC, OneClassSVM, SVR or NuSVR
-        A fitted machine with a named or precomputed kernel. Labels of classes must be integers,
-        and several classes one against one (``multiclass="ovo"``): LIBSVM knows nothing else.
+        A fitted machine with a named or precomputed kernel, several classes one against one
+        (``multiclass="ovo"``): LIBSVM knows nothing else.
     path : str or path-like
         The file.
+
+    Warns
+    -----
+    UserWarning
+        If a label map is written: which number each label has.
 
     See Also
     --------
@@ -381,7 +401,21 @@ def save_libsvm(estimator: Any, path: str | os.PathLike[Any]) -> None:
     ...         print(file.readline(), end="")
     svm_type c_svc
     """
-    write_whole(path, format_libsvm(to_libsvm(estimator)))
+    lines = format_libsvm(to_libsvm(estimator))
+    if not needs_label_map(estimator):
+        write_whole(path, lines)
+        return
+    model = "".join(lines).encode("ascii")
+    classes = np.asarray(getattr(estimator, "best_estimator_", estimator).classes_)
+    beside = find_label_map(path)
+    # First the map: without its model it is ignored, but a model without its map means nothing.
+    write_whole_bytes(beside, format_label_map(classes, model))
+    write_whole_bytes(path, model)
+    listed = ", ".join(f"{label!r} is {code}" for code, label in enumerate(classes.tolist()[:10]))
+    more = ", ..." if len(classes) > 10 else ""
+    warn_user(
+        f"LIBSVM has integers for class labels: {listed}{more}. {beside} says so.", UserWarning
+    )
 
 
 def _read(

@@ -33,6 +33,7 @@ from lindero.solvers.active_set import BREAKDOWNS, ActiveSet
 from lindero.solvers.solution import Certificate
 from lindero.svm.incremental.machine import HeldModel, IncrementalMachine
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
+from lindero.svm.twins import to_sklearn
 from lindero.validation import (
     make_kernel_function,
     read_new_table,
@@ -253,6 +254,8 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
         return self._require_machine().certify()
 
     # -- copies -------------------------------------------------------------------------------
+
+    to_sklearn = one_at_a_time(to_sklearn)
 
     @one_at_a_time
     def __getstate__(self) -> dict[str, Any]:

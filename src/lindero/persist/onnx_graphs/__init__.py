@@ -1,0 +1,1 @@
+"""Models as graphs of ONNX: columns of a table, kernel machines, and Bayesian networks."""

@@ -1,0 +1,242 @@
+"""A model card: one page of Markdown on what a saved model is, knows, and must not be used for.
+
+The sections are those of Mitchell et al., "Model cards for model reporting" (2019), as far as a
+file can tell: details, data, measures, groups, and limits. What only people know (who it is for,
+who was asked) is left as a line to fill in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lindero.errors import escape_controls
+from lindero.evaluation.groups import GroupRates, Rate, compare_groups
+from lindero.evaluation.registry import MACHINES, MachineSpec
+
+#: Columns that are listed.
+_MOST_COLUMNS = 50
+
+_MOST_CLASSES = 20
+
+
+def build_model_card(
+    info: Any,
+    *,
+    name: str = "model",
+    scores: Mapping[str, float] | None = None,
+    tested: str | None = None,
+    groups: Mapping[str, Sequence[GroupRates]] | None = None,
+) -> str:
+    """The card of a model file.
+
+    Parameters
+    ----------
+    info : ModelInfo
+        From :func:`lindero.persist.inspect`.
+    name : str, default="model"
+        The title.
+    scores : dict of float or None, default=None
+        Measures on other data than those of training.
+    tested : str or None, default=None
+        What data these are, in a line.
+    groups : dict of list of GroupRates or None, default=None
+        By column, from :func:`~lindero.evaluation.measure_groups`.
+
+    Returns
+    -------
+    text : str
+        Markdown.
+
+    See Also
+    --------
+    lindero.persist.inspect : What a model file holds.
+    lindero.evaluation.measure_groups : Rates by group.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from lindero.persist import inspect, save
+    >>> from lindero.report.model_card import build_model_card
+    >>> from lindero.svm import SVC
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "line.lin")
+    ...     save(SVC().fit([[0.0], [1.0]], ["no", "yes"]), path)
+    ...     card = build_model_card(inspect(path), name="line")
+    >>> card.splitlines()[0]
+    '# Model card: line'
+    """
+    noted = dict(info.summary)
+    machine = _find_machine(info, noted)
+    parts = [
+        f"# Model card: {_clean(name)}",
+        _describe_model(info, noted, machine),
+        _describe_data(info, noted),
+        _describe_measures(noted, scores, tested),
+    ]
+    if groups:
+        parts.append(_describe_groups(groups, noted))
+    if _list_updates(noted):
+        parts.append(_describe_updates(noted))
+    parts.append(_describe_limits(info, noted, machine, scores))
+    return "\n\n".join(parts) + "\n"
+
+
+def _find_machine(info: Any, noted: Mapping[str, Any]) -> MachineSpec | None:
+    found = MACHINES.get(str(noted.get("machine")))
+    name = info.estimator.rpartition(".")[2]
+    return found or next((m for m in MACHINES.values() if m.class_name == name), None)
+
+
+def _describe_model(info: Any, noted: Mapping[str, Any], machine: MachineSpec | None) -> str:
+    convergence = noted.get("convergence")
+    status = convergence.get("status") if isinstance(convergence, dict) else noted.get("status")
+    classes = noted.get("classes")
+    listed = [str(label) for label in classes[:_MOST_CLASSES]] if isinstance(classes, list) else []
+    chosen = noted.get("params")
+    facts = {
+        "Machine": None if machine is None else f"{machine.name}: {machine.one_line}",
+        "Predicts": noted.get("target"),
+        "Classes": ", ".join(listed) + (", ..." if len(classes or ()) > len(listed) else ""),
+        "Parameters set": ", ".join(f"{k}={v}" for k, v in chosen.items())
+        if isinstance(chosen, dict)
+        else None,
+        "Date": noted.get("date"),
+        "Optimality": status,
+        "Format": f"lindero {info.lindero_version}, format {info.format_version}, "
+        f"{info.n_bytes} bytes",
+        "SHA-256 of the model": f"`{info.sha256}`",
+    }
+    return "## Model\n\n" + _make_table(["", ""], [[k, v] for k, v in facts.items() if v])
+
+
+def _describe_data(info: Any, noted: Mapping[str, Any]) -> str:
+    facts = {
+        "Data": noted.get("data"),
+        "Rows known": noted.get("rows"),
+        "SHA-256 of the data": f"`{noted['data_sha256']}`" if noted.get("data_sha256") else None,
+        "Left out": ", ".join(map(str, noted["left_out"])) if noted.get("left_out") else None,
+    }
+    text = "## Data\n\n" + _make_table(["", ""], [[k, v] for k, v in facts.items() if v])
+    columns = [c for c in info.input.get("columns") or [] if c["name"] is not None]
+    if not columns:
+        return f"{text}\n\n{info.input.get('n_features')} columns without names."
+    rows = [[c["name"], c["kind"], c["n_values"] or ""] for c in columns[:_MOST_COLUMNS]]
+    text += "\n\n" + _make_table(["Column", "Kind", "Values"], rows)
+    more = len(columns) - _MOST_COLUMNS
+    return f"{text}\n\nand {more} more columns." if more > 0 else text
+
+
+def _describe_measures(
+    noted: Mapping[str, Any], scores: Mapping[str, float] | None, tested: str | None
+) -> str:
+    text = "## Measures"
+    if scores:
+        rows = [[name.replace("_", " "), f"{value:.4g}"] for name, value in scores.items()]
+        text += f"\n\nOn {_clean(tested or 'other data')}:\n\n" + _make_table(["", ""], rows)
+    stored = noted.get("measures")
+    if isinstance(stored, dict):
+        rows = [[name.replace("_", " "), _show(value)] for name, value in stored.items()]
+        text += "\n\nStored at training:\n\n" + _make_table(["", ""], rows)
+    tuning = noted.get("tuning")
+    if isinstance(tuning, dict):
+        rows = [[name, _show(value)] for name, value in tuning.items() if value is not None]
+        text += "\n\nCross-validated, for the parameters that were chosen:\n\n"
+        text += _make_table(["", ""], rows)
+    if text == "## Measures":
+        text += (
+            "\n\nNone are stored. Measure it on rows that it was not trained with: "
+            "`lindero info MODEL --card --data TEST_DATA`."
+        )
+    return text
+
+
+def _describe_groups(groups: Mapping[str, Sequence[GroupRates]], noted: Mapping[str, Any]) -> str:
+    classes = noted.get("classes")
+    text = "## Groups"
+    if isinstance(classes, list) and len(classes) == 2:
+        text += f"\n\nSelected means: predicted to be {_clean(str(classes[1]))}."
+    for column, found in groups.items():
+        text += f"\n\n### By {_clean(column)}\n\n"
+        names = list(found[0].rates)
+        rows = [
+            [each.group, each.n_rows, *(_show_rate(each.rates[name]) for name in names)]
+            for each in found
+        ]
+        text += _make_table(["Group", "Rows", *names], rows)
+        text += "\n\n" + "\n".join(f"- {_clean(line)}" for line in compare_groups(found))
+    return f"{text}\n\nIn brackets: 95 % intervals."
+
+
+def _list_updates(noted: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = noted.get("updates")
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _describe_updates(noted: Mapping[str, Any]) -> str:
+    rows = []
+    for each in _list_updates(noted):
+        before = each.get("scores_before")
+        told = ", ".join(f"{k} {_show(v)}" for k, v in before.items()) if before else ""
+        rows.append([
+            each.get("date"), each.get("data") or "", each.get("learned"), each.get("forgotten"),
+            told,
+        ])  # fmt: skip
+    header = ["Date", "Data", "Learned", "Forgotten", "Measures on the new rows before"]
+    return "## Updates\n\n" + _make_table(header, rows)
+
+
+def _describe_limits(
+    info: Any,
+    noted: Mapping[str, Any],
+    machine: MachineSpec | None,
+    scores: Mapping[str, float] | None,
+) -> str:
+    rows = noted.get("rows")
+    said = [
+        "Intended use, and who is responsible: *to be filled in*.",
+        "It holds for rows like those it was trained on. Nothing warns of rows that are unlike "
+        "them (`lindero train -m one-class-svm` makes a model that does).",
+        "What it found are associations, not causes.",
+    ]
+    if info.encoded:
+        said.append("Categories that were not in training count as no value, or as rare ones.")
+    if isinstance(rows, (int, float)) and rows < 200:
+        said.append(f"It knows {rows:g} rows only: measures on so few vary much by chance.")
+    if machine is not None and machine.task == "classification" and not machine.takes_tables:
+        said.append("Decision values are no probabilities, unless it was trained with --proba.")
+    if machine is not None and machine.takes_times:
+        said.append("It moves in time: predictions for times far from the last row are guesses.")
+    if not scores and not isinstance(noted.get("measures"), dict):
+        said.append("It was not tested on other data for this card.")
+    return "## Limits\n\n" + "\n".join(f"- {line}" for line in said)
+
+
+def _show_rate(rate: Rate) -> str:
+    if not rate.n_rows:
+        return "no rows"
+    return f"{rate.value:.3g} ({rate.low:.3g} to {rate.high:.3g}; n={rate.n_rows})"
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, float):
+        return "unknown" if math.isnan(value) else f"{value:.4g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{k}={_show(v)}" for k, v in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_show, value))
+    return str(value)
+
+
+def _make_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(_clean(str(cell)) for cell in row) + " |" for row in lines)
+
+
+def _clean(text: str) -> str:
+    """Text that cannot leave its cell, or become a picture or a link."""
+    line = " ".join(escape_controls(text).split())
+    for mark in ("|", "[", "]", "<", ">"):
+        line = line.replace(mark, f"\\{mark}")
+    return line

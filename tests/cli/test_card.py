@@ -1,0 +1,131 @@
+"""``lindero info --card``: what a card says, of which data, and of which groups."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from lindero.evaluation import measure_groups
+from tests.cli.conftest import flower_rows
+
+
+@pytest.fixture
+def tests(here):
+    here.write("tests.csv", flower_rows(300, seed=5))
+    return "tests.csv"
+
+
+def test_a_card_has_data_date_hash_columns_and_limits(here, model, flowers):
+    text = here.run("info", model, "--card").stdout
+    digest = hashlib.sha256((here.folder / flowers).read_bytes()).hexdigest()
+    for words in (
+        "# Model card: model", "| Machine | svc", "| Classes | lily, rose |", "| Date | 20",
+        f"`{digest}`", "60 rows", "| petal | number |", "| colour | category | 3 |",
+        "None are stored", "## Limits", "*to be filled in*", "not tested on other data",
+    ):  # fmt: skip
+        assert words in text, words
+
+
+def test_measures_come_from_given_data_or_from_training(here, flowers, model, tests):
+    found = here.json("info", model, "--card", "--data", tests)
+    scored = here.json("predict", model, tests, "-o", "p.csv")["scores"]
+    assert found["scores"] == scored
+    assert f"| accuracy | {scored['accuracy']:.4g} |" in found["card"]
+    assert here.run("train", flowers, "--tune", "-o", "tuned.lin").exit_code == 0
+    assert "Cross-validated" in here.run("info", "tuned.lin", "--card").stdout
+
+
+def test_data_of_training_are_told(here, model, flowers):
+    result = here.run("info", model, "--card", "--data", flowers)
+    assert "trained with: measures on them are too good" in result.stderr
+
+
+def test_groups_have_counts_rates_and_intervals(here, model, tests):
+    found = here.json("info", model, "--card", "--data", tests, "--group", "colour")
+    groups = found["groups"]["colour"]
+    assert sum(each["n_rows"] for each in groups) == 300
+    for each in groups:
+        error = each["rates"]["error"]
+        assert error["low"] <= error["value"] <= error["high"]
+        assert error["n_rows"] == each["n_rows"]
+    assert "### By colour" in found["card"]
+    assert "selection rate: lowest" in found["card"]
+
+
+def test_a_group_may_be_a_column_that_the_model_does_not_know(here, model):
+    lines = flower_rows(80, seed=3).splitlines()
+    named = [f"{line},{'old' if k % 3 else 'young'}" for k, line in enumerate(lines[1:])]
+    here.write("aged.csv", "\n".join([f"{lines[0]},age", *named]) + "\n")
+    found = here.json("info", model, "--card", "--data", "aged.csv", "--group", "age")
+    assert [each["group"] for each in found["groups"]["age"]] == ["old", "young"]
+
+
+def test_cards_go_to_files(here, model, tests):
+    assert here.run("info", model, "--card", "-o", "card.md").exit_code == 0
+    assert here.read("card.md").startswith("# Model card")
+    assert here.run("info", model, "--card", "-o", "card.md").exit_code == 2
+    assert here.run("info", model, "--card", "-o", model, "--force").exit_code == 2
+
+
+def test_a_regression_has_bias_by_group(here):
+    random = np.random.default_rng(0)
+    rows = [f"{a:.3f},{'xy'[k % 2]},{2 * a:.3f}" for k, a in enumerate(random.normal(size=80))]
+    here.write("old.csv", "\n".join(["a,kind,price", *rows[:40]]) + "\n")
+    here.write("new.csv", "\n".join(["a,kind,price", *rows[40:]]) + "\n")
+    assert here.run("train", "old.csv").exit_code == 0
+    found = here.json("info", "model.lin", "--card", "--data", "new.csv", "--group", "kind")
+    assert set(found["groups"]["kind"][0]["rates"]) == {"bias", "mean absolute error"}
+
+
+def test_updates_are_on_the_card(here, flowers, tests):
+    here.run("train", flowers, "-m", "naive-bayes")
+    here.run("update", "model.lin", tests, "--in-place")
+    text = here.run("info", "model.lin", "--card").stdout
+    assert "## Updates" in text
+    assert "| tests.csv | 300 | 0 |" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--data", "tests.csv"], 2, "add --card"),
+        (["--card", "--group", "colour"], 2, "--data"),
+        (["--card", "--data", "tests.csv", "--group", "color"], 1, "colour"),
+        (["--card", "--data", "none.csv"], 1, "none.csv"),
+    ],
+)
+def test_what_is_missing_is_said(here, model, tests, arguments, code, words):
+    result = here.run("info", model, *arguments)
+    assert result.exit_code == code
+    assert words in result.stderr
+
+
+def test_control_characters_and_tables_stay_in_their_cells(here):
+    lines = ["a|b,class"] + [f"{k},{'x' if k % 2 else '<b>'}" for k in range(20)]
+    here.write("odd.csv", "\n".join(lines) + "\n")
+    assert here.run("train", "odd.csv", "-m", "naive-bayes").exit_code == 0
+    text = here.run("info", "model.lin", "--card").stdout
+    assert "a\\|b" in text
+    assert "<b>" not in text
+
+
+def test_rates_of_groups():
+    truth = np.array(["n", "y", "y", "n", "y", "n"])
+    answers = np.array(["n", "y", "n", "y", "y", "n"])
+    groups = np.array(["a", "a", "a", "b", "b", None], dtype=object)
+    found = {g.group: g for g in measure_groups(truth, answers, groups, classes=["n", "y"])}
+    assert found["a"].rates["error"].value == pytest.approx(1 / 3)
+    assert found["a"].rates["true positive rate"].value == 0.5
+    assert found["b"].rates["false positive rate"].value == 1.0
+    assert found["(missing)"].n_rows == 1
+    low, high = found["a"].rates["error"].low, found["a"].rates["error"].high
+    # Wilson's interval solves (p − q)² = z² q (1 − q) / n.
+    for q in (low, high):
+        assert (1 / 3 - q) ** 2 == pytest.approx(1.959963985**2 * q * (1 - q) / 3)
+
+
+def test_many_numbers_are_cut_into_quarters():
+    numbers = np.arange(100.0)
+    found = measure_groups(numbers, numbers, numbers)
+    assert sorted(each.n_rows for each in found) == [25, 25, 25, 25]
+    assert all(each.rates["bias"].value == 0 for each in found)
