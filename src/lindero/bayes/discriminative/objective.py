@@ -48,6 +48,7 @@ distributed, but not where the optimum of P(c | x) is.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -57,7 +58,7 @@ import numpy as np
 from lindero.bayes.columns.moments import Moments
 from lindero.bayes.counts.counting import CodedRows
 from lindero.bayes.counts.counts import count_families
-from lindero.bayes.discriminative.cells import FamilyCells
+from lindero.bayes.discriminative.cells import FamilyCells, SeenCells
 from lindero.bayes.discriminative.convergence import LearningEnd
 from lindero.bayes.discriminative.gaussians import (
     GaussianColumns,
@@ -127,7 +128,8 @@ class ConditionalRows:
             raise ValueError(
                 f"numbers have shape {numbers.shape}; {len(rows.y)} rows need as many columns."
             )
-        self.cells, self.threads = cells, RowThreads(n_threads)
+        self.cells: FamilyCells | SeenCells = cells
+        self.threads = RowThreads(n_threads)
         summed = _find_rows_to_sum_out(cells, rows.codes)
         self.n_looked_up = int(len(summed) - summed.sum())
         self.codes, self.y = rows.codes, rows.y.astype(np.int64)
@@ -166,6 +168,18 @@ class ConditionalRows:
         counts = cells.join(tables, shares[:k].sum(axis=0))
         counts[~cells.informative] = 0.0
         return counts
+
+    def reduce(self, has_rests: bool) -> ConditionalRows | None:
+        """The same rows over the cells that they have; None where values are summed out."""
+        if self.n_looked_up < len(self.y):
+            return None
+        whole = self.cells
+        assert isinstance(whole, FamilyCells)
+        small = copy(self)
+        small.cells = seen = SeenCells(whole, self._groups.find_seen(whole.size), has_rests)
+        small._groups = replace(self._groups, cells=seen.place[self._groups.cells])
+        small.counts = seen.gather_sums(self.counts)
+        return small
 
     # -- evaluation ---------------------------------------------------------------------------
 
@@ -356,6 +370,20 @@ class ConditionalProblem:
         cells = self.rows.cells
         concave = self.rows.is_complete and is_global(cells.parents, cells.with_class)
         return concave and self.penalty is None
+
+    @cached_property
+    def reduced(self) -> ConditionalProblem | None:
+        """The same problem over the cells that rows have; None where all of them matter."""
+        rows = self.rows.reduce(not self.is_free)
+        if rows is None:
+            return None
+        seen, penalty = rows.cells, self.penalty
+        assert isinstance(seen, SeenCells)
+        if penalty is not None:
+            logs = seen.gather_logs(penalty.generative.logs)
+            generative = replace(penalty.generative, logs=logs)
+            penalty = Penalty(seen.gather_sums(penalty.cells), penalty.moments, generative)
+        return replace(self, rows=rows, penalty=penalty, counts=seen.gather_sums(self.counts))
 
     def explain_local_optimum(self) -> str | None:
         """Why there may be optima beside the one that is found."""
