@@ -23,7 +23,7 @@ for rows whose families are looked up; where a missing parent is summed out, all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import TopologicalSorter
@@ -181,7 +181,6 @@ class SeenCells:
 
     def __init__(self, whole: FamilyCells, seen: Array, has_rests: bool) -> None:
         self.whole, self.seen, self.n_classes = whole, seen & whole.informative, whole.n_classes
-        self.parents, self.with_class = whole.parents, whole.with_class
         self.seen[-1] = False
         cells = np.flatnonzero(self.seen)
         family = np.searchsorted(whole.starts, cells, side="right") - 1

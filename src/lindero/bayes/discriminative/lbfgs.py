@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import Bounds, minimize
 
+from lindero.bayes.discriminative.cells import SeenCells
 from lindero.bayes.discriminative.convergence import LearningEnd, LearningOutcome, LearningStep
 from lindero.bayes.discriminative.gaussians import LEAST_VARIANCE, differentiate
 from lindero.bayes.discriminative.logistic import absorb_normalisers, fit_margins
@@ -41,7 +42,7 @@ from lindero.runtime.threads import single_threaded_blas
 _MEMORY = 20
 
 #: Curvature of variables that no row would have, in rows.
-_LEAST_CURVED = 0.1
+_LEAST_CURVED = 0.5
 
 #: Most restarts, and the gain, in tolerances, below which there are no more.
 _MOST_RESTARTS, _HARDLY = 10, 100.0
@@ -72,7 +73,7 @@ class LbfgsVariables:
 
     @classmethod
     def of(cls, problem: ConditionalProblem) -> LbfgsVariables:
-        cells, counts, of_numbers = problem.rows.cells, problem.counts, problem.sums[0]
+        cells, counts, of_numbers = problem.rows.layout, problem.counts, problem.sums[0]
         varying = cells.informative if problem.rows.is_complete else cells.used
         rows = np.flatnonzero(varying)
         curved = counts[rows] * (1.0 - counts[rows] / counts[rows].sum(axis=1, keepdims=True))
@@ -97,7 +98,7 @@ class LbfgsVariables:
         logs = start.logs.copy()
         logs[self.rows] = vector[:n].reshape(shape) / self.scale
         if not self.problem.is_free:
-            logs = self.problem.rows.cells.normalise(logs)
+            logs = self.problem.rows.layout.normalise(logs)
         mean = vector[n : n + k].reshape(self.of_numbers.shape) / self.of_numbers
         sd = np.exp(vector[n + k :].reshape(self.of_numbers.shape) / self.of_numbers)
         return NetworkParameters(logs, mean, sd)
@@ -106,7 +107,7 @@ class LbfgsVariables:
         """The derivative of J by all variables."""
         change = found.cells
         if not self.problem.is_free:
-            change = self.problem.rows.cells.project_slope(change, at.logs)
+            change = self.problem.rows.layout.project_slope(change, at.logs)
         by_mean, by_log_sd = differentiate(found.moments, at.mean, at.sd)
         parts = (
             change[self.rows] / self.scale, by_mean / self.of_numbers, by_log_sd / self.of_numbers
@@ -150,20 +151,21 @@ def run_lbfgs(
     watch: Watch | None = None,
 ) -> LbfgsResult:
     """Climb from any parameters; see `tm.move_counts` for the rest."""
-    whole, given, reduced = problem, start, problem.reduced
-    if reduced is not None:
-        problem, start = reduced, replace(start, logs=reduced.rows.cells.gather_logs(start.logs))
+    whole, given, seen = problem, start, None
+    if problem.reduced is not None:
+        problem = problem.reduced
+        seen = problem.rows.layout
+        assert isinstance(seen, SeenCells)
+        start = replace(start, logs=seen.gather_logs(start.logs))
     variables = LbfgsVariables.of(problem)
     reached = variables.pack(start)
     slope = np.full(len(reached), np.inf)
-    seen: dict[bytes, tuple[ObjectiveValue, Array]] = {}
+    known: dict[bytes, tuple[ObjectiveValue, Array]] = {}
     trace: list[LearningStep] = []
     n_iter = 0
 
     def expand(at: NetworkParameters) -> NetworkParameters:
-        if reduced is None:
-            return at
-        return replace(at, logs=reduced.rows.cells.expand_logs(at.logs, given.logs))
+        return at if seen is None else replace(at, logs=seen.expand_logs(at.logs, given.logs))
 
     def cost(vector: Array) -> tuple[float, Array]:
         nonlocal n_iter
@@ -175,14 +177,14 @@ def run_lbfgs(
         if not trace:
             trace.append(LearningStep(found.log_likelihood, found.objective, 0.0))
         by_variables = variables.compute_slope(at, found)
-        seen[vector.tobytes()] = found, by_variables
+        known[vector.tobytes()] = found, by_variables
         return -found.objective, -by_variables
 
     def after_step(intermediate_result: Any) -> None:
         nonlocal reached, slope
         reached = intermediate_result.x.copy()
-        found, slope = seen[reached.tobytes()]
-        seen.clear()
+        found, slope = known[reached.tobytes()]
+        known.clear()
         trace.append(LearningStep(found.log_likelihood, found.objective, 1.0))
         if watch is not None:
             at = _make_proper(whole, expand(variables.unpack(reached, start)))
@@ -208,16 +210,21 @@ def run_lbfgs(
 
 
 def climb(
-    problem: ConditionalProblem, max_iter: int, tolerance: float, watch: Watch | None = None
+    problem: ConditionalProblem,
+    max_iter: int,
+    tolerance: float,
+    watch: Watch | None = None,
+    start: NetworkParameters | None = None,
 ) -> LearningResult:
-    """As `tm.move_counts`; all steps in the trace are 1.
+    """As `tm.move_counts`; all steps in the trace are 1. `start` is in place of the generative one.
 
     A single step of little gain ends L-BFGS, whatever the reason. So it is restarted where it
     ended, without memory, until that hardly gains anything; unless the slope g says so already: the
     objective is concave, and ½ gᵀg is what a step would gain at the curvature 1 to which variables
     are scaled.
     """
-    start = problem.estimate(problem.counts, problem.sums)
+    if start is None:
+        start = problem.estimate(problem.counts, problem.sums)
     with problem.rows.threads.keep():
         run = run_lbfgs(problem, start, max_iter, tolerance, watch)
         trace, n_iter = [*run.trace], run.n_iter
