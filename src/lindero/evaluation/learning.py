@@ -45,7 +45,8 @@ from lindero.evaluation.folds import (
 from lindero.evaluation.measures import choose_least_cost, code_labels, score_classes
 from lindero.evaluation.registry import MachineSpec, Strategy
 from lindero.evaluation.rows import EvaluationRows
-from lindero.evaluation.search import rank_trials, search_kernel, try_points
+from lindero.evaluation.search import rank_trials, try_points
+from lindero.evaluation.svm_search import search_kernel
 from lindero.runtime.arrays import Array
 
 #: Error of solutions of regressions, in standard deviations of the target.

@@ -1,10 +1,11 @@
 """Parameters of a machine, chosen by cross-validation: one loop over grids for `tune` and for the
 inner folds of `compare`.
 
-C and gamma of SVC and SVR are searched by `SVCCV` and `SVRCV`, which share work between points.
-Everything else is fitted point by point on the same folds: scikit-learn's search has no way for
-times and queries to reach the scoring. Points that cannot be fitted (a nu that the labels of a fold
-do not allow, say) are left out, and say why.
+C and gamma of SVC and SVR are searched by `SVCCV` and `SVRCV`, which share work between points
+(`svm_search`; of the usual grids it leaves out points that cannot win). Everything else is fitted
+point by point on the same folds: scikit-learn's search has no way for times and queries to reach
+the scoring. Points that cannot be fitted (a nu that the labels of a fold do not allow, say) are
+left out, and say why.
 """
 
 from __future__ import annotations
@@ -33,13 +34,7 @@ from lindero.evaluation.measures import (
 )
 from lindero.evaluation.registry import MachineSpec
 from lindero.evaluation.rows import EvaluationRows
-
-#: Kernels without the parameter gamma.
-WITHOUT_GAMMA = ("linear", "precomputed")
-
-#: Searches that share work between points, by the class whose C and gamma they search.
-_SEARCHES = {"SVC": "SVCCV", "SVR": "SVRCV"}
-
+from lindero.evaluation.svm_search import SEARCHES, WITHOUT_GAMMA, search_kernel
 
 @dataclass(frozen=True)
 class Trial:
@@ -93,26 +88,6 @@ def rank_trials(trials: Iterable[Trial], *, less_is_better: bool = True) -> list
     """The best first, of equals the first of the grid; those without a score last."""
     sign = 1.0 if less_is_better else -1.0
     return sorted(trials, key=lambda t: math.inf if math.isnan(t.mean) else sign * t.mean)
-
-
-def search_kernel(
-    class_name: str,
-    X: Any,
-    y: Any,
-    weights: Any,
-    splits: Sequence[Split],
-    *,
-    Cs: Sequence[float],
-    gammas: Sequence[Any] | None,
-    fixed: Mapping[str, Any],
-    callback: Callable[[Any], None] | None = None,
-) -> Any:
-    """The fitted `SVCCV` or `SVRCV`, without a refit; `gammas` is None for a kernel without it."""
-    import lindero.svm
-
-    kind = getattr(lindero.svm, _SEARCHES[class_name])
-    search = kind(Cs=Cs, gammas=gammas, cv=list(splits), refit=False, callback=callback, **fixed)
-    return search.fit(X, y, weights)
 
 
 @dataclass(frozen=True)
@@ -293,11 +268,11 @@ def _can_share_work(
     machine: MachineSpec, given: Mapping[str, Any], searched: Mapping[str, list[Any]]
 ) -> bool:
     """Whether `SVCCV` or `SVRCV` knows everything that is asked for."""
-    if machine.variant_of or machine.class_name not in _SEARCHES or "C" not in searched:
+    if machine.variant_of or machine.class_name not in SEARCHES or "C" not in searched:
         return False
     import lindero.svm
 
-    kind = getattr(lindero.svm, _SEARCHES[machine.class_name])
+    kind = getattr(lindero.svm, SEARCHES[machine.class_name])
     known = {*inspect.signature(kind).parameters, "gamma", *list_encoder_parameters(machine)}
     return set(given) <= known and set(searched) <= {"C", "gamma", "epsilon"}
 
@@ -321,19 +296,29 @@ def _search_together(
     gammas = searched.get("gamma", [usual.get("gamma", "scale")])
     has_gamma = usual.get("kernel", "rbf") not in WITHOUT_GAMMA
     rounds = list(ParameterGrid(others)) if others else [{}]
-    trials = []
-    for number, point in enumerate(rounds):
+    # All that a user asks for is tried; of the usual grid what may win. Wide tubes are solved
+    # fastest: they tell which points are worth a narrow one.
+    prune = all(values == list(machine.grid.get(name, ())) for name, values in searched.items())
+    order = sorted(range(len(rounds)), key=lambda k: -rounds[k].get("epsilon", 0.0))
+    trials: list[list[Trial]] = [[] for _ in rounds]
+    near = None
+    for n_before, number in enumerate(order):
+        point = rounds[number]
 
-        def report(search: Any, number: int = number) -> None:
+        def report(search: Any, n_before: int = n_before) -> None:
             if progress is not None:
-                progress(number * search.n_total + search.n_done, len(rounds) * search.n_total)
+                progress(n_before * search.n_total + search.n_done, len(rounds) * search.n_total)
 
-        table = search_kernel(
+        scores = search_kernel(
             machine.class_name, numbers, rows.y, rows.weights, splits, Cs=searched["C"],
             gammas=gammas if has_gamma else None, fixed={**fixed, **point}, callback=report,
-        ).cv_results_  # fmt: skip
+            prune=prune, near=near,
+        )  # fmt: skip
+        if prune and near is None:
+            near = scores.find_near()
+        table = scores.cv_results_
         columns = table["params"], table["mean_test_score"], table["std_test_score"]
         for found, mean, std in zip(*columns, strict=True):
             params = {name: value for name, value in found.items() if name in searched}
-            trials.append(Trial(params | point, float(mean), float(std)))
-    return trials
+            trials[number].append(Trial(params | point, float(mean), float(std)))
+    return [trial for some in trials for trial in some]

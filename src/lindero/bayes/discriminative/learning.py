@@ -38,12 +38,12 @@ from lindero.bayes.discriminative.cells import FamilyCells
 from lindero.bayes.discriminative.convergence import LearningEnd, LearningOutcome, LearningStep
 from lindero.bayes.discriminative.lbfgs import climb
 from lindero.bayes.discriminative.logistic import fit_margins
-from lindero.bayes.discriminative.objective import ConditionalProblem, ConditionalRows
+from lindero.bayes.discriminative.objective import ConditionalProblem, ConditionalRows, Watch
 from lindero.bayes.discriminative.tm import LearningResult, move_counts
 from lindero.bayes.networks.network import FamilyCounts, Network
 from lindero.runtime.arrays import Array
 
-SOLVERS: dict[str, Callable[..., LearningResult]] = {
+SOLVERS: dict[str, Callable[[ConditionalProblem, int, float, Watch | None], LearningResult]] = {
     "tm": move_counts,
     "accelerated": climb,
 }
@@ -259,8 +259,7 @@ def choose_penalty(
     max_iter: int = 1000,
 ) -> tuple[float, dict[float, float]]:
     """The strength to take, and the cross-validated log-loss of each. Every row, of these weights,
-    is held out once at most. Rows of a fold are prepared once, and L-BFGS goes on from the optimum
-    of the strength before, beginning with the largest, whose optimum is next to the start."""
+    is held out once at most. Rows of a fold are prepared once, for all strengths."""
     losses, judged = np.zeros((len(STRENGTHS), len(weights))), np.zeros(len(weights))
     for fold in folds:
         rows, held = fold.rows, fold.held
@@ -268,12 +267,9 @@ def choose_penalty(
         problem = _pose_problem(
             fold.families, rows.codes, rows.y, rows.weights, rows.numbers, fold.moments, alpha
         )
-        start: dict[str, Any] = {}
-        for at in reversed(range(len(STRENGTHS))):
-            posed = problem.with_penalty(STRENGTHS[at])
-            found = SOLVERS[solver](posed, max_iter, _TOLERANCE, None, **start).parameters
-            if solver == "accelerated":
-                start = {"start": found}
+        for at, strength in enumerate(STRENGTHS):
+            posed = problem.with_penalty(strength)
+            found = SOLVERS[solver](posed, max_iter, _TOLERANCE, None).parameters
             network = restore_network(posed.build_network(found), fold.families)
             normals = problem.rows.gaussian.unstandardise(found.mean, found.sd)
             losses[at, fold.places] = compute_row_losses(
