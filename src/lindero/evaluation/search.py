@@ -36,6 +36,7 @@ from lindero.evaluation.registry import MachineSpec
 from lindero.evaluation.rows import EvaluationRows
 from lindero.evaluation.svm_search import SEARCHES, WITHOUT_GAMMA, search_kernel
 
+
 @dataclass(frozen=True)
 class Trial:
     """One point of a grid: its parameters, and mean and deviation of its score over the folds.

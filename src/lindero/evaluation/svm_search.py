@@ -2,13 +2,13 @@
 
 `SVCCV` and `SVRCV` score every point of a grid. Most of their time goes to large Cs of kernels that
 have begun to fit the noise: these problems take longest, and their scores only fall. So the smaller
-Cs of all gammas are scored first, then the larger ones, C by C:
+Cs of all gammas are scored first, then the larger ones, part by part:
 
 - A gamma is done once its score has clearly fallen: at the largest C so far it is lower than at its
   best C by more than the standard error of the difference over the folds.
-- Where a third parameter is searched too (epsilon of SVR), its first value shows which points are
-  near the best; the others are not tried again. These are the better third, and those that are
-  within two standard errors of the best.
+- Of many rows a sample, and of a third parameter (epsilon of SVR) its first value, show which
+  points are near the best; the others are not tried again. These are the better third, and those
+  that are within two standard errors of the best.
 - Points are solved less exactly than a fit: a hundredth of a margin, or of the target's standard
   deviation, is far below what folds can tell apart.
 
@@ -34,6 +34,9 @@ SEARCHES = {"SVC": "SVCCV", "SVR": "SVRCV"}
 
 #: Gap at which solutions of a search are good enough: of SVR in deviations of the target.
 _TOLERANCE = 1e-2
+
+#: Rows of the sample, in all folds together; it pays with twice as many rows.
+_SAMPLE_ROWS = 1250
 
 #: C and gamma; None for a kernel without gamma.
 Point = tuple[float, Any]
@@ -106,10 +109,18 @@ def search_kernel(
     gammas = list(gammas) if gammas is not None else [None]
     open_gammas = gammas
     ascending = sorted({float(C) for C in Cs})
-    half = -(-len(ascending) // 2) if prune else len(ascending)
+    n_rows = len(np.unique(np.concatenate([test for _, test in splits])))
+    if prune and near is None and n_rows >= 2 * _SAMPLE_ROWS and len(ascending) > 1:
+        rows, cut = _sample_folds(splits, y, class_name == "SVC", _SAMPLE_ROWS / n_rows)
+        near = search_kernel(
+            class_name, X[rows], np.asarray(y)[rows],
+            None if weights is None else np.asarray(weights)[rows], cut, Cs=Cs,
+            gammas=gammas if has_gamma else None, fixed=fixed, scoring=scoring,
+        ).find_near()  # fmt: skip
+    chunks = _cut_path(class_name, ascending) if prune and near is None else [ascending]
     n_all = len(ascending) * len(open_gammas) * len(splits)
     scored: dict[Point, Array] = {}
-    for some in (ascending[:half], *([C] for C in ascending[half:])):
+    for some in chunks:
         for wanted in _group_gammas(some, open_gammas, near):
             tell = None if callback is None else _shift_progress(callback, scored, splits, n_all)
             search = kind(
@@ -125,6 +136,32 @@ def search_kernel(
     # As in the given grid: C outside, gamma inside.
     rank = {(float(C), gamma): (c, g) for c, C in enumerate(Cs) for g, gamma in enumerate(gammas)}
     return _tabulate(dict(sorted(scored.items(), key=lambda own: rank[own[0]])), len(splits))
+
+
+def _sample_folds(
+    splits: Sequence[Split], y: Any, has_classes: bool, share: float
+) -> tuple[Array, list[Split]]:
+    """A share of the rows, and of each class, and the folds as places among them."""
+    labels = np.asarray(y) if has_classes else np.zeros(len(y))
+    random = np.random.default_rng(0)
+    is_chosen = np.zeros(len(labels), dtype=bool)
+    for _, test in splits:
+        for label in np.unique(labels[test]):
+            own = np.asarray(test)[labels[test] == label]
+            size = max(1, round(share * len(own)))
+            is_chosen[random.choice(own, size, replace=False)] = True
+    place = np.cumsum(is_chosen) - 1
+    parts = [[place[rows[is_chosen[rows]]] for rows in map(np.asarray, pair)] for pair in splits]
+    return np.flatnonzero(is_chosen), [(train, test) for train, test in parts]
+
+
+def _cut_path(class_name: str, Cs: list[float]) -> list[list[float]]:
+    """Ascending Cs in parts. What is shared within a part, kernels and solutions to go on from, is
+    worth more to SVC; regressions take ever longer from one C to the next."""
+    if class_name == "SVC":
+        return [part for part in (Cs[:-2], Cs[-2:]) if part]
+    half = -(-len(Cs) // 2)
+    return [Cs[:half], *([C] for C in Cs[half:])]
 
 
 def _choose_tolerance(class_name: str, y: Any) -> float:
@@ -148,11 +185,14 @@ def _group_gammas(
 
 
 def _shift_progress(
-    callback: Callable[[Any], None], scored: Mapping[Point, Array], splits: Sequence[Any], n_all: int
+    callback: Callable[[Any], None],
+    scored: Mapping[Point, Array],
+    splits: Sequence[Any],
+    n_all: int,
 ) -> Callable[[Any], None]:
     """A callback that counts what was scored before."""
     before = len(scored) * len(splits)
-    return lambda search: callback(replace(search, n_done=before + search.n_done, n_total=n_all))
+    return lambda search: callback(replace(search, n_done=before + search.n_done, n_total=n))
 
 
 def _has_fallen(gamma: Any, scored: Mapping[Point, Array]) -> bool:

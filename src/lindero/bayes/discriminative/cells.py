@@ -192,7 +192,7 @@ class SeenCells:
         columns, first, length = np.unique(number, return_index=True, return_counts=True)
         family_of_column = family[first] if len(cells) else family
         partial = (length < whole.cards[family_of_column]) & has_rests
-        shift = np.cumsum(partial) - partial
+        shift: Array = np.cumsum(partial) - partial
         at = np.arange(len(cells)) + np.repeat(shift, length)
         n_cells = len(cells) + int(partial.sum())
         self.size = n_cells + 2
@@ -201,7 +201,9 @@ class SeenCells:
         self._rests = self.starts[1:][partial] - 1
         family_of_rest = family_of_column[partial]
         self._rest_columns = (
-            (columns[partial], n_configs[family_of_rest], whole.cards[family_of_rest])
+            columns[partial],
+            n_configs[family_of_rest],
+            whole.cards[family_of_rest],
         )
         self._at, self._cells = at, cells
         #: The place of every cell of the whole; cells that no row has are in the empty one.

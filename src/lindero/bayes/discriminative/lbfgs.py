@@ -154,8 +154,8 @@ def run_lbfgs(
     whole, given, seen = problem, start, None
     if problem.reduced is not None:
         problem = problem.reduced
+        assert isinstance(problem.rows.layout, SeenCells)
         seen = problem.rows.layout
-        assert isinstance(seen, SeenCells)
         start = replace(start, logs=seen.gather_logs(start.logs))
     variables = LbfgsVariables.of(problem)
     reached = variables.pack(start)

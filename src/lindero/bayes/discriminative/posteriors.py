@@ -64,7 +64,10 @@ class FamilyGroups:
         planned = _plan_groups(families, cells.parents, radix, most)
         groups = [Group.of(members, lowest, radix) for members, _ in planned]
         numbers, seen = _mix_rows(codes, groups, threads)
-        sizes = [group.slots if own is None else len(own) for group, own in zip(groups, seen, strict=True)]
+        sizes = [
+            group.slots if own is None else len(own)
+            for group, own in zip(groups, seen, strict=True)
+        ]
         at = np.zeros((len(families), max(sizes, default=0)), dtype=np.int64)
         row = 0
         for group, own, (_, inside) in zip(groups, seen, planned, strict=True):
@@ -85,7 +88,6 @@ class FamilyGroups:
             at,
             mixed,
         )
-
 
     def find_seen(self, n_cells: int) -> Array:
         """Which of all cells rows look up."""
