@@ -17,6 +17,7 @@ Points that are left out have no score, and are not in the table.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -135,7 +136,17 @@ def search_kernel(
             break
     # As in the given grid: C outside, gamma inside.
     rank = {(float(C), gamma): (c, g) for c, C in enumerate(Cs) for g, gamma in enumerate(gammas)}
-    return _tabulate(dict(sorted(scored.items(), key=lambda own: rank[own[0]])), len(splits))
+    ordered = dict(sorted(scored.items(), key=lambda own: rank[own[0]]))
+    return _tabulate(ordered, len(splits), {gamma: _to_number(gamma, X) for gamma in gammas})
+
+
+def _to_number(gamma: Any, X: Any) -> float:
+    """Gamma as a number, by which points of the same score are ordered."""
+    if gamma is None or not isinstance(gamma, str):
+        return 0.0 if gamma is None else float(gamma)
+    squares = X.power(2).mean() if hasattr(X, "power") else np.mean(np.square(X))
+    variance = float(squares - X.mean() ** 2) if gamma == "scale" else 1.0
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 
 def _sample_folds(
@@ -192,7 +203,7 @@ def _shift_progress(
 ) -> Callable[[Any], None]:
     """A callback that counts what was scored before."""
     before = len(scored) * len(splits)
-    return lambda search: callback(replace(search, n_done=before + search.n_done, n_total=n))
+    return lambda search: callback(replace(search, n_done=before + search.n_done, n_total=n_all))
 
 
 def _has_fallen(gamma: Any, scored: Mapping[Point, Array]) -> bool:
@@ -214,11 +225,17 @@ def _is_worse(scores: Array, best: Array, n_errors: float) -> bool:
     return float(apart.mean()) > n_errors * error and float(apart.mean()) > 0
 
 
-def _tabulate(scored: Mapping[Point, Array], n_folds: int) -> KernelScores:
+def _tabulate(
+    scored: Mapping[Point, Array], n_folds: int, gamma_values: Mapping[Any, float]
+) -> KernelScores:
     """The table of points in their order, and the best."""
     points = list(scored)
     scores = np.array([scored[point] for point in points])
-    means = scores.mean(axis=1)
+    # Exact sums: the same scores in another order of folds are a tie.
+    finite = np.isfinite(scores).all(axis=1)
+    means = np.array(
+        [math.fsum(own) / n_folds if ok else np.nan for own, ok in zip(scores, finite, strict=True)]
+    )
     params = [{"C": C} if gamma is None else {"C": C, "gamma": gamma} for C, gamma in points]
     table = {
         "params": params, "mean_test_score": means, "std_test_score": scores.std(axis=1),
@@ -229,7 +246,6 @@ def _tabulate(scored: Mapping[Point, Array], n_folds: int) -> KernelScores:
 
     def order(k: int) -> tuple[float, float, float]:
         C, gamma = points[k]
-        mean = means[k]
-        return -mean if mean == mean else np.inf, C, 0.0 if not isinstance(gamma, float) else gamma
+        return np.inf if np.isnan(means[k]) else -means[k], C, gamma_values[gamma]
 
     return KernelScores(table, params[min(range(len(points)), key=order)], n_folds)
