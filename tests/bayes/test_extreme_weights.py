@@ -1,5 +1,7 @@
 """Weights count rows: they are neither 1e300 nor 1e-300, and a cut may leave next to nothing."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -39,5 +41,12 @@ def test_tables_that_take_long_to_learn_are_announced(monkeypatch):
     rng = np.random.default_rng(0)
     rows, y = rng.integers(0, 9, size=(60, 4)), rng.integers(0, 3, 60)
     options = {"learning": "discriminative", "categorical_features": "all", "penalty": 1e9}
+    with pytest.warns(UserWarning, match="tables of this network hold .* may take minutes"):
+        bayes.KDB(solver="tm", **options).fit(rows, y)
+    with warnings.catch_warnings():  # only cells that rows have are learned
+        warnings.simplefilter("error")
+        bayes.KDB(**options).fit(rows, y)
+    rows = rows.astype(object)
+    rows[::2, :2] = None  # missing parents are summed out over all their values
     with pytest.warns(UserWarning, match="tables of this network hold .* may take minutes"):
         bayes.KDB(**options).fit(rows, y)

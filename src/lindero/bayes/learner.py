@@ -235,6 +235,11 @@ class DiscriminativeParameters:
         n_numbers = sum(table.size for table in families.tables)
         if n_numbers * self.max_iter <= _MUCH_WORK:
             return
+        if self._solver == "accelerated" and not _has_unknown_parents(families):
+            # Cells that no row has are not learned (`discriminative.cells`).
+            seen = sum(2 * np.count_nonzero(table) for table in families.tables)
+            if seen * self.max_iter <= _MUCH_WORK:
+                return
         again = ", and that 31 times for penalty='auto'" if self.penalty == "auto" else ""
         warn_user(
             f"The tables of this network hold {n_numbers:.1e} numbers. Discriminative learning "
@@ -264,6 +269,15 @@ class DiscriminativeParameters:
         known = families if learner.structure.keeps_arcs else None
         folds = _make_folds(learner, evidence.attributes, sample, known)
         return choose_penalty(folds, weights, learner.alpha, **self._options)
+
+
+def _has_unknown_parents(families: FamilyCounts) -> bool:
+    """Whether rows miss the value of a parent, which is then summed out over all its values."""
+    return any(
+        bool(table[1:].take(0, axis=axis).any())
+        for table, above in zip(families.tables, families.parents, strict=True)
+        for axis in range(1, len(above) + 1)
+    )
 
 
 def _make_folds(

@@ -75,7 +75,8 @@ from lindero.evaluation.registry import (
     identify_machine,
 )
 from lindero.evaluation.rows import EvaluationRows
-from lindero.evaluation.search import make_scorer, score_decisions, search_kernel
+from lindero.evaluation.search import make_scorer, score_decisions
+from lindero.evaluation.svm_search import search_kernel
 from lindero.models.probabilities import ProbabilityCurve, arrange_by_class, fit_curve
 from lindero.runtime.arrays import Array
 

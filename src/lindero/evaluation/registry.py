@@ -259,7 +259,8 @@ _ALL = (
     _bayes(
         "structural-tm", "StructuralTM",
         "A network whose arcs are chosen to predict the class best.",
-        grid={"max_parents": (1, 2), "penalty": ("auto", 1.0)}, advantage=_TREE,
+        grid={"max_parents": (1, 2), "penalty": ("auto", 1.0)},
+        inner_grid={"max_parents": (1, 2)}, advantage=_TREE,
     ),
     _bayes(
         "network-classifier", "NetworkClassifier", "A network whose arcs you give.",

@@ -1,10 +1,11 @@
 """Parameters of a machine, chosen by cross-validation: one loop over grids for `tune` and for the
 inner folds of `compare`.
 
-C and gamma of SVC and SVR are searched by `SVCCV` and `SVRCV`, which share work between points.
-Everything else is fitted point by point on the same folds: scikit-learn's search has no way for
-times and queries to reach the scoring. Points that cannot be fitted (a nu that the labels of a fold
-do not allow, say) are left out, and say why.
+C and gamma of SVC and SVR are searched by `SVCCV` and `SVRCV`, which share work between points
+(`svm_search`; of the usual grids it leaves out points that cannot win). Everything else is fitted
+point by point on the same folds: scikit-learn's search has no way for times and queries to reach
+the scoring. Points that cannot be fitted (a nu that the labels of a fold do not allow, say) are
+left out, and say why.
 """
 
 from __future__ import annotations
@@ -35,14 +36,12 @@ from lindero.evaluation.measures import (
 )
 from lindero.evaluation.registry import MachineSpec
 from lindero.evaluation.rows import EvaluationRows
+from lindero.evaluation.svm_search import SEARCHES, WITHOUT_GAMMA, search_kernel
 from lindero.models.probabilities import arrange_by_class
 from lindero.runtime.arrays import Array
 
-#: Kernels without the parameter gamma.
-WITHOUT_GAMMA = ("linear", "precomputed")
-
-#: Searches that share work between points, by the class whose C and gamma they search.
-_SEARCHES = {"SVC": "SVCCV", "SVR": "SVRCV"}
+#: From so many rows on, points of the usual grid that cannot win are left out.
+_MANY_ROWS = 500
 
 
 @dataclass(frozen=True)
@@ -100,33 +99,6 @@ def rank_trials(trials: Iterable[Trial], *, less_is_better: bool = True) -> list
     """The best first, of equals the first of the grid; those without a score last."""
     sign = 1.0 if less_is_better else -1.0
     return sorted(trials, key=lambda t: math.inf if math.isnan(t.mean) else sign * t.mean)
-
-
-def search_kernel(
-    class_name: str,
-    X: Any,
-    y: Any,
-    weights: Any,
-    splits: Sequence[Split],
-    *,
-    Cs: Sequence[float],
-    gammas: Sequence[Any] | None,
-    fixed: Mapping[str, Any],
-    scoring: Any = None,
-    callback: Callable[[Any], None] | None = None,
-) -> Any:
-    """The fitted `SVCCV` or `SVRCV`, without a refit; `gammas` is None for a kernel without it."""
-    import lindero.svm
-
-    kind = getattr(lindero.svm, _SEARCHES[class_name])
-    if class_name == "SVR":
-        fixed = {"epsilon": 0.1, **fixed}  # that of the machine itself
-    search = kind(
-        Cs=Cs, gammas=gammas, cv=list(splits), standardize=False, refit=False, scoring=scoring,
-        callback=callback,
-        **fixed,
-    )  # fmt: skip
-    return search.fit(X, y, weights)
 
 
 def make_scorer(measure: str, positive: int | None = None) -> Callable[..., float] | None:
@@ -282,6 +254,10 @@ def tune(
 
     Notes
     -----
+    From 500 rows on, points of the usual grid of C, gamma and epsilon that cannot win are left out:
+    larger Cs of a gamma whose score has fallen clearly, and points that are far from the best on a
+    sample of the rows or with a wider tube. A grid that is given is tried whole.
+
     Ctrl-C ends the search with a KeyboardInterrupt whose attribute `result` holds the points done
     until then, without a model; it has none where C and gamma were searched together.
 
@@ -383,11 +359,11 @@ def _can_share_work(
     machine: MachineSpec, given: Mapping[str, Any], searched: Mapping[str, list[Any]]
 ) -> bool:
     """Whether `SVCCV` or `SVRCV` knows everything that is asked for."""
-    if machine.variant_of or machine.class_name not in _SEARCHES or "C" not in searched:
+    if machine.variant_of or machine.class_name not in SEARCHES or "C" not in searched:
         return False
     import lindero.svm
 
-    kind = getattr(lindero.svm, _SEARCHES[machine.class_name])
+    kind = getattr(lindero.svm, SEARCHES[machine.class_name])
     known = {*inspect.signature(kind).parameters, "gamma", *list_encoder_parameters(machine)}
     return set(given) <= known and set(searched) <= {"C", "gamma", "epsilon", "class_weight"}
 
@@ -425,29 +401,39 @@ def _search_together(
     gammas = searched.get("gamma", [usual.get("gamma", "scale")])
     has_gamma = usual.get("kernel", "rbf") not in WITHOUT_GAMMA
     rounds = list(ParameterGrid(others)) if others else [{}]
-    trials = []
-    for number, point in enumerate(rounds):
+    # All that a user asks for is tried; of the usual grid what may win. Wide tubes are solved
+    # fastest: they tell which points are worth a narrow one.
+    usual_grid = all(values == list(machine.grid.get(k, ())) for k, values in searched.items())
+    prune = usual_grid and len(rows.y) >= _MANY_ROWS
+    order = sorted(range(len(rounds)), key=lambda k: -rounds[k].get("epsilon", 0.0))
+    trials: list[list[Trial]] = [[] for _ in rounds]
+    near = None
+    for n_before, number in enumerate(order):
+        point = rounds[number]
 
-        def report(search: Any, number: int = number) -> None:
+        def report(search: Any, n_before: int = n_before, number: int = number) -> None:
             if pending:
-                point = number, search.C, search.gamma
-                told.setdefault(point, {})[search.fold] = pending.pop()
+                place = number, search.C, search.gamma
+                told.setdefault(place, {})[search.fold] = pending.pop()
             if progress is not None:
-                progress(number * search.n_total + search.n_done, len(rounds) * search.n_total)
+                progress(n_before * search.n_total + search.n_done, len(rounds) * search.n_total)
 
-        table = search_kernel(
+        scores = search_kernel(
             machine.class_name, numbers, rows.y, rows.weights, splits, Cs=searched["C"],
             gammas=gammas if has_gamma else None, fixed={**fixed, **point}, callback=report,
-            scoring=None if own else watch,
-        ).cv_results_  # fmt: skip
+            scoring=None if own else watch, prune=prune, near=near,
+        )  # fmt: skip
+        if prune and near is None:
+            near = scores.find_near()
+        table = scores.cv_results_
         columns = table["params"], table["mean_test_score"], table["std_test_score"]
         for found, mean, std in zip(*columns, strict=True):
             params = {name: value for name, value in found.items() if name in searched} | point
             if not own:
                 by_fold = told[number, found["C"], found.get("gamma")]
                 records = [by_fold[fold] for fold in sorted(by_fold)]
-                scores = judge.score_measure(records)
-                mean, std = average_folds(scores), measure_spread(scores)
+                measured = judge.score_measure(records)
+                mean, std = average_folds(measured), measure_spread(measured)
                 remember(params, records)
-            trials.append(Trial(params, float(mean), float(std)))
-    return trials
+            trials[number].append(Trial(params, float(mean), float(std)))
+    return [trial for some in trials for trial in some]

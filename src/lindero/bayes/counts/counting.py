@@ -131,9 +131,10 @@ class Group:
         ends = np.cumprod(radix[chosen])
         return cls(chosen, lowest[chosen], ends // radix[chosen], int(ends[-1]))
 
-    def codes(self, radix: Array) -> Array:
-        """The code of every member (row) at every mixed number (column)."""
-        digits = np.arange(self.slots) // self.places[:, None] % radix[self.members, None]
+    def codes(self, radix: Array, numbers: Array | None = None) -> Array:
+        """The code of every member (row) at some mixed numbers (columns), by default at all."""
+        wanted = np.arange(self.slots) if numbers is None else numbers.astype(np.int64)
+        digits = wanted // self.places[:, None] % radix[self.members, None]
         codes: Array = self.lowest[:, None] + digits
         return codes
 

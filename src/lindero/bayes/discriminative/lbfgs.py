@@ -11,17 +11,20 @@ with the derivative Δ(x_i, pa_i, c) − P(x_i | pa_i, c) Σ_x Δ(x, pa_i, c), a
 one, near the start. Normals have their mean and log sd as variables. That adds no false optimum:
 natural parameters are smooth functions of them, one to one.
 
-Variables are scaled by the root of the counts they act on, so that all are about equally curved.
+Variables are scaled by the root of their curvature N(cell, c) (1 − N(cell, c) / N(cell)) at the
+start, and of their pseudo-counts, so that all are about equally curved. Only cells that rows have
+vary (`cells.SeenCells`), unless missing values are summed out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, minimize
 
+from lindero.bayes.discriminative.cells import SeenCells
 from lindero.bayes.discriminative.convergence import LearningEnd, LearningOutcome, LearningStep
 from lindero.bayes.discriminative.gaussians import LEAST_VARIANCE, differentiate
 from lindero.bayes.discriminative.logistic import absorb_normalisers, fit_margins
@@ -37,6 +40,9 @@ from lindero.runtime.threads import single_threaded_blas
 
 #: Pairs of steps and changes of slope that are remembered.
 _MEMORY = 20
+
+#: Curvature of variables that no row would have, in rows.
+_LEAST_CURVED = 0.5
 
 #: Most restarts, and the gain, in tolerances, below which there are no more.
 _MOST_RESTARTS, _HARDLY = 10, 100.0
@@ -67,14 +73,14 @@ class LbfgsVariables:
 
     @classmethod
     def of(cls, problem: ConditionalProblem) -> LbfgsVariables:
-        cells = problem.rows.cells
+        cells, counts, of_numbers = problem.rows.layout, problem.counts, problem.sums[0]
         varying = cells.informative if problem.rows.is_complete else cells.used
         rows = np.flatnonzero(varying)
-        curved, of_numbers = problem.counts.sum(axis=1, keepdims=True) / 4, problem.sums[0]
+        curved = counts[rows] * (1.0 - counts[rows] / counts[rows].sum(axis=1, keepdims=True))
         if problem.penalty is not None:
-            curved = curved + problem.penalty.cells.mean(axis=1, keepdims=True)
+            curved = curved + problem.penalty.cells[rows]
             of_numbers = of_numbers + problem.penalty.moments[0]
-        return cls(problem, rows, np.sqrt(1.0 + curved[rows]), np.sqrt(1.0 + of_numbers))
+        return cls(problem, rows, np.sqrt(_LEAST_CURVED + curved), np.sqrt(1.0 + of_numbers))
 
     def pack(self, parameters: NetworkParameters) -> Array:
         """All variables as one vector."""
@@ -92,23 +98,16 @@ class LbfgsVariables:
         logs = start.logs.copy()
         logs[self.rows] = vector[:n].reshape(shape) / self.scale
         if not self.problem.is_free:
-            logs = self.problem.rows.cells.normalise(logs)
+            logs = self.problem.rows.layout.normalise(logs)
         mean = vector[n : n + k].reshape(self.of_numbers.shape) / self.of_numbers
         sd = np.exp(vector[n + k :].reshape(self.of_numbers.shape) / self.of_numbers)
         return NetworkParameters(logs, mean, sd)
 
     def compute_slope(self, at: NetworkParameters, found: ObjectiveValue) -> Array:
         """The derivative of J by all variables."""
-        cells, change = self.problem.rows.cells, found.cells
+        change = found.cells
         if not self.problem.is_free:
-            change = change.copy()
-            for i, tells in enumerate(cells.with_class):
-                table = cells.view_seen(change, i)
-                if not tells:  # the first class's column stands for all
-                    table[..., 0] = table.sum(axis=-1)
-                    table[..., 1:] = 0.0
-                table -= np.exp(cells.view_seen(at.logs, i)) * table.sum(axis=0)
-            change[-1] -= np.exp(at.logs[-1]) * change[-1].sum()
+            change = self.problem.rows.layout.project_slope(change, at.logs)
         by_mean, by_log_sd = differentiate(found.moments, at.mean, at.sd)
         parts = (
             change[self.rows] / self.scale, by_mean / self.of_numbers, by_log_sd / self.of_numbers
@@ -152,12 +151,21 @@ def run_lbfgs(
     watch: Watch | None = None,
 ) -> LbfgsResult:
     """Climb from any parameters; see `tm.move_counts` for the rest."""
+    whole, given, seen = problem, start, None
+    if problem.reduced is not None:
+        problem = problem.reduced
+        assert isinstance(problem.rows.layout, SeenCells)
+        seen = problem.rows.layout
+        start = replace(start, logs=seen.gather_logs(start.logs))
     variables = LbfgsVariables.of(problem)
     reached = variables.pack(start)
     slope = np.full(len(reached), np.inf)
-    seen: dict[bytes, tuple[ObjectiveValue, Array]] = {}
+    known: dict[bytes, tuple[ObjectiveValue, Array]] = {}
     trace: list[LearningStep] = []
     n_iter = 0
+
+    def expand(at: NetworkParameters) -> NetworkParameters:
+        return at if seen is None else replace(at, logs=seen.expand_logs(at.logs, given.logs))
 
     def cost(vector: Array) -> tuple[float, Array]:
         nonlocal n_iter
@@ -169,18 +177,18 @@ def run_lbfgs(
         if not trace:
             trace.append(LearningStep(found.log_likelihood, found.objective, 0.0))
         by_variables = variables.compute_slope(at, found)
-        seen[vector.tobytes()] = found, by_variables
+        known[vector.tobytes()] = found, by_variables
         return -found.objective, -by_variables
 
     def after_step(intermediate_result: Any) -> None:
         nonlocal reached, slope
         reached = intermediate_result.x.copy()
-        found, slope = seen[reached.tobytes()]
-        seen.clear()
+        found, slope = known[reached.tobytes()]
+        known.clear()
         trace.append(LearningStep(found.log_likelihood, found.objective, 1.0))
         if watch is not None:
-            at = _make_proper(problem, variables.unpack(reached, start))
-            if problem.show(at, watch):
+            at = _make_proper(whole, expand(variables.unpack(reached, start)))
+            if whole.show(at, watch):
                 raise _WatchStopped
 
     ended_by: type[Exception] | None = None
@@ -197,7 +205,7 @@ def run_lbfgs(
             )  # fmt: skip
     except (_LimitReached, _WatchStopped) as ending_of:
         ended_by = type(ending_of)
-    at = variables.unpack(reached, start)
+    at = expand(variables.unpack(reached, start))
     return LbfgsResult(at, slope, tuple(trace), n_iter, ended_by)
 
 

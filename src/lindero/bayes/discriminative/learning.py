@@ -29,7 +29,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -174,31 +173,48 @@ def learn_discriminatively(
         raise ValueError(f"solver is {solver!r}; there are {sorted(SOLVERS)}.")
     if max_iter < 2:
         raise ValueError(f"max_iter is {max_iter}: learning takes two iterations at least.")
-    whole, families = families, drop_unseen_parents(families)
-    n_classes = len(families.of_class)
-    cells = FamilyCells(families.parents, families.with_class, families.cards, n_classes)
-    rows = ConditionalRows(cells, codes, y, weights, numbers, n_threads)
-    if moments is None and numbers is not None:
-        moments = Moments.of(np.ascontiguousarray(numbers), y, n_classes, weights)
-    problem = ConditionalProblem.of(rows, families, alpha, moments, prior, penalty)
+    problem = _pose_problem(
+        families, codes, y, weights, numbers, moments, alpha, prior, n_threads
+    ).with_penalty(penalty)
     if stopping is not None:
         problem.show(problem.estimate(problem.counts, problem.sums), stopping)
     result = SOLVERS[solver](problem, max_iter, tolerance, stopping)
     network = problem.build_network(result.parameters)
-    mean, sd = rows.gaussian.unstandardise(result.parameters.mean, result.parameters.sd)
+    mean, sd = problem.rows.gaussian.unstandardise(result.parameters.mean, result.parameters.sd)
     end, trace = result.end, result.trace
     if stopping is not None and stopping.best is not None:
         network, mean, sd = stopping.best
         _, logs = FamilyCells.from_network(network)
         if problem.is_free:
-            logs = fit_margins(cells, logs, problem.counts.sum(axis=1))
+            logs = fit_margins(problem.rows.cells, logs, problem.counts.sum(axis=1))
             network = problem.build_network(replace(result.parameters, logs=logs))
         if end.outcome is LearningOutcome.STOPPED_EARLY or stopping.best_step < len(trace) - 1:
             end = LearningEnd.of(LearningOutcome.STOPPED_EARLY, best=stopping.best_step)
         trace = trace[: stopping.best_step + 1]
     is_global = problem.is_free and end.outcome is LearningOutcome.CONVERGED
-    network = restore_network(network, whole)
+    network = restore_network(network, families)
     return DiscriminativeFit(network, mean, sd, trace, result.n_iter, end, is_global)
+
+
+def _pose_problem(
+    families: FamilyCounts,
+    codes: Array,
+    y: Array,
+    weights: Array | None,
+    numbers: Array | None,
+    moments: Moments | None,
+    alpha: float,
+    prior: Array | None = None,
+    n_threads: int | None = None,
+) -> ConditionalProblem:
+    """The problem without a penalty; see `learn_discriminatively`."""
+    families = drop_unseen_parents(families)
+    n_classes = len(families.of_class)
+    cells = FamilyCells(families.parents, families.with_class, families.cards, n_classes)
+    rows = ConditionalRows(cells, codes, y, weights, numbers, n_threads)
+    if moments is None and numbers is not None:
+        moments = Moments.of(np.ascontiguousarray(numbers), y, n_classes, weights)
+    return ConditionalProblem.of(rows, families, alpha, moments, prior)
 
 
 # -- choice of the penalty ------------------------------------------------------------------------
@@ -235,22 +251,28 @@ class PenaltyFold:
 
 
 def choose_penalty(
-    folds: Iterable[PenaltyFold], weights: Array, alpha: float, **options: Any
+    folds: Iterable[PenaltyFold],
+    weights: Array,
+    alpha: float,
+    solver: str = "accelerated",
+    max_iter: int = 1000,
 ) -> tuple[float, dict[float, float]]:
     """The strength to take, and the cross-validated log-loss of each. Every row, of these weights,
-    is held out once at most; `options` are those of `learn_discriminatively`."""
+    is held out once at most. Rows of a fold are prepared once, for all strengths."""
     losses, judged = np.zeros((len(STRENGTHS), len(weights))), np.zeros(len(weights))
     for fold in folds:
         rows, held = fold.rows, fold.held
         judged[fold.places] = weights[fold.places]
+        problem = _pose_problem(
+            fold.families, rows.codes, rows.y, rows.weights, rows.numbers, fold.moments, alpha
+        )
         for at, strength in enumerate(STRENGTHS):
-            found = learn_discriminatively(
-                fold.families, rows.codes, rows.y, rows.weights, numbers=rows.numbers,
-                moments=fold.moments, alpha=alpha, penalty=strength, tolerance=_TOLERANCE,
-                **options,
-            )  # fmt: skip
+            posed = problem.with_penalty(strength)
+            found = SOLVERS[solver](posed, max_iter, _TOLERANCE, None).parameters
+            network = restore_network(posed.build_network(found), fold.families)
+            normals = problem.rows.gaussian.unstandardise(found.mean, found.sd)
             losses[at, fold.places] = compute_row_losses(
-                found.network, found.mean, found.sd, held.codes, held.y, held.numbers
+                network, *normals, held.codes, held.y, held.numbers
             )
     if not judged.any():  # no class has two rows
         return STRENGTHS[-1], {}

@@ -48,6 +48,7 @@ distributed, but not where the optimum of P(c | x) is.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -57,7 +58,7 @@ import numpy as np
 from lindero.bayes.columns.moments import Moments
 from lindero.bayes.counts.counting import CodedRows
 from lindero.bayes.counts.counts import count_families
-from lindero.bayes.discriminative.cells import FamilyCells
+from lindero.bayes.discriminative.cells import FamilyCells, SeenCells
 from lindero.bayes.discriminative.convergence import LearningEnd
 from lindero.bayes.discriminative.gaussians import (
     GaussianColumns,
@@ -75,6 +76,9 @@ from lindero.bayes.discriminative.posteriors import (
 from lindero.bayes.networks.expectation import expect_counts
 from lindero.bayes.networks.network import FamilyCounts, Network
 from lindero.runtime.arrays import Array
+
+#: Rows, once for each class, whose missing values are summed out in one call.
+_ROWS_AT_ONCE = 2**17
 
 #: Least weight of a class, as a share of all rows: scores of a class without rows stay finite.
 _LEAST_SHARE = 1e-9
@@ -128,6 +132,9 @@ class ConditionalRows:
                 f"numbers have shape {numbers.shape}; {len(rows.y)} rows need as many columns."
             )
         self.cells, self.threads = cells, RowThreads(n_threads)
+        #: What counts, and derivatives by them, have a row for.
+        self.layout: FamilyCells | SeenCells = cells
+        self._reduced: dict[bool, ConditionalRows] = {}
         summed = _find_rows_to_sum_out(cells, rows.codes)
         self.n_looked_up = int(len(summed) - summed.sum())
         self.codes, self.y = rows.codes, rows.y.astype(np.int64)
@@ -167,6 +174,18 @@ class ConditionalRows:
         counts[~cells.informative] = 0.0
         return counts
 
+    def reduce(self, has_rests: bool) -> ConditionalRows | None:
+        """The same rows over the cells that they have; None where values are summed out."""
+        if self.n_looked_up < len(self.y):
+            return None
+        if has_rests not in self._reduced:
+            looked_up = self._groups.find_seen(self.cells.size)
+            self._reduced[has_rests] = small = copy(self)
+            small.layout = seen = SeenCells(self.cells, looked_up, has_rests)
+            small._groups = replace(self._groups, cells=seen.place[self._groups.cells])
+            small.counts = seen.gather_sums(self.counts)
+        return self._reduced[has_rests]
+
     # -- evaluation ---------------------------------------------------------------------------
 
     def evaluate(self, parameters: NetworkParameters) -> ObjectiveValue:
@@ -180,7 +199,7 @@ class ConditionalRows:
         surplus = self._shares - posterior if keep else posterior
         if k < len(self.y):
             self._add_expected(parameters, surplus[k:], cells)
-        cells[~self.cells.used] = 0.0
+        cells[~self.layout.used] = 0.0
         return ObjectiveValue(value, value, cells, self.gaussian.sum_shares(surplus, self.threads))
 
     def separates(self, parameters: NetworkParameters) -> bool:
@@ -213,7 +232,7 @@ class ConditionalRows:
         total, expected = sum_posteriors(
             self._groups, parameters.logs, shift, self.weights, y, posterior, self.threads
         )
-        expected[~self.cells.informative] = 0.0
+        expected[~self.layout.informative] = 0.0
         if keep and k < n_rows:
             logs = self._compute_log_posteriors(parameters, slice(k, n_rows), shift[k:])
             w = np.ones(n_rows - k) if self.weights is None else self.weights[k:]
@@ -235,13 +254,16 @@ class ConditionalRows:
 
     def _add_expected(self, parameters: NetworkParameters, surplus: Array, cells: Array) -> None:
         """Add Σ_rows Σ_c surplus · E[N | x, c] of the rows that are summed out."""
-        k = self.n_looked_up
-        network, codes = self.cells.to_network(parameters.logs), self.codes[:, k:]
-        for c in range(self.cells.n_classes):
-            same = np.full(codes.shape[1], c)
-            tables = expect_counts(network, codes, same, surplus[:, c], self.threads.n_threads)
-            of_class = np.zeros(self.cells.n_classes)
-            of_class[c] = surplus[:, c].sum()
+        codes, K = self.codes[:, self.n_looked_up :], self.cells.n_classes
+        network = self.cells.to_network(parameters.logs)
+        at_once = max(1, _ROWS_AT_ONCE // codes.shape[1])
+        for first in range(0, K, at_once):
+            some = np.arange(first, min(first + at_once, K))
+            shares = surplus[:, some].T.ravel()
+            same, rows = np.repeat(some, codes.shape[1]), np.tile(codes, len(some))
+            tables = expect_counts(network, rows, same, shares, self.threads.n_threads)
+            of_class = np.zeros(K)
+            of_class[some] = surplus[:, some].sum(axis=0)
             cells += self.cells.join(tables, of_class)
 
 
@@ -325,10 +347,6 @@ class ConditionalProblem:
                 f"alpha is {alpha}: conditional learning moves counts, and a count of zero cannot "
                 "be moved. Use alpha above 0."
             )
-        if not penalty >= 0 or not np.isfinite(penalty):
-            raise ValueError(
-                f"penalty is {penalty}: it must be a number of pseudo-counts, 0 or more."
-            )
         cells, total = rows.cells, rows.total_weight
         if not total > 0:
             raise ValueError("All rows have weight 0: there is nothing to learn from.")
@@ -343,11 +361,19 @@ class ConditionalProblem:
             normals = rows.gaussian.standardise(*moments.normals())
             least = np.maximum(moments.count, _LEAST_SHARE * total)
             sums = compute_statistics(least, *normals)
-        start = cls(rows, None, counts, sums, alpha)
-        if penalty > 0:
-            generative = start.estimate(counts, sums)
-            start = replace(start, penalty=Penalty.towards(cells, generative, penalty))
-        return start
+        return cls(rows, None, counts, sums, alpha).with_penalty(penalty)
+
+    def with_penalty(self, strength: float) -> ConditionalProblem:
+        """The same rows and start with another penalty; 0 is none."""
+        if not strength >= 0 or not np.isfinite(strength):
+            raise ValueError(
+                f"penalty is {strength}: it must be a number of pseudo-counts, 0 or more."
+            )
+        if strength == 0:
+            return replace(self, penalty=None)
+        generative = self.estimate(self.counts, self.sums)
+        penalty = Penalty.towards(self.rows.cells, generative, strength)
+        return replace(self, penalty=penalty)
 
     @cached_property
     def is_free(self) -> bool:
@@ -356,6 +382,20 @@ class ConditionalProblem:
         cells = self.rows.cells
         concave = self.rows.is_complete and is_global(cells.parents, cells.with_class)
         return concave and self.penalty is None
+
+    @cached_property
+    def reduced(self) -> ConditionalProblem | None:
+        """The same problem over the cells that rows have; None where all of them matter."""
+        rows = self.rows.reduce(not self.is_free)
+        if rows is None:
+            return None
+        seen, penalty = rows.layout, self.penalty
+        assert isinstance(seen, SeenCells)
+        if penalty is not None:
+            logs = seen.gather_logs(penalty.generative.logs)
+            generative = replace(penalty.generative, logs=logs)
+            penalty = Penalty(seen.gather_sums(penalty.cells), penalty.moments, generative)
+        return replace(self, rows=rows, penalty=penalty, counts=seen.gather_sums(self.counts))
 
     def explain_local_optimum(self) -> str | None:
         """Why there may be optima beside the one that is found."""

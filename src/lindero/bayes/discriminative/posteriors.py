@@ -63,32 +63,62 @@ class FamilyGroups:
         most = min(_ENTRIES // max(1, cells.n_classes - 1), max(n_rows // 8, 16))
         planned = _plan_groups(families, cells.parents, radix, most)
         groups = [Group.of(members, lowest, radix) for members, _ in planned]
-        sizes = [group.slots for group in groups]
+        numbers, seen = _mix_rows(codes, groups, threads)
+        sizes = [
+            group.slots if own is None else len(own)
+            for group, own in zip(groups, seen, strict=True)
+        ]
         at = np.zeros((len(families), max(sizes, default=0)), dtype=np.int64)
         row = 0
-        for group, (_, inside) in zip(groups, planned, strict=True):
-            value = dict(zip(group.members.tolist(), group.codes(radix), strict=True))
+        for group, own, (_, inside) in zip(groups, seen, planned, strict=True):
+            found = group.codes(radix, own)
+            value = dict(zip(group.members.tolist(), found, strict=True))
             for i in inside:
                 strides = np.append(np.cumprod(cells.shapes[i][:0:-1])[::-1], 1)
-                at[row, : group.slots] = cells.starts[i] + sum(
+                at[row, : found.shape[1]] = cells.starts[i] + sum(
                     value[j] * stride
                     for j, stride in zip((i, *cells.parents[i]), strides, strict=True)
                 )
                 row += 1
         kind = np.uint16 if max(sizes, default=0) <= 2**16 else np.int64
-        mixed = np.empty((len(groups), n_rows), dtype=kind)
-
-        def mix(g: int) -> None:
-            group = groups[g]
-            mix_values(codes, group.members, group.lowest, group.places, mixed[g])
-
-        threads.map(mix, range(len(groups)))
+        mixed = np.array(numbers, dtype=kind).reshape(len(groups), n_rows)
         return cls(
             np.cumsum([0, *sizes], dtype=np.int64),
             np.cumsum([0, *(len(inside) for _, inside in planned)], dtype=np.int64),
             at,
             mixed,
         )
+
+    def find_seen(self, n_cells: int) -> Array:
+        """Which of all cells rows look up."""
+        seen = np.zeros(n_cells, dtype=bool)
+        for g, numbers in enumerate(self.mixed):
+            present = np.zeros(self.starts[g + 1] - self.starts[g], dtype=bool)
+            present[numbers] = True
+            inside = self.cells[self.family_starts[g] : self.family_starts[g + 1]]
+            seen[inside[:, : len(present)][:, present]] = True
+        return seen
+
+
+def _mix_rows(
+    codes: Array, groups: list[Group], threads: TileThreads
+) -> tuple[list[Array], list[Array | None]]:
+    """The mixed number of each group in each row; and the numbers that rows have, in order, where
+    most of all that there might be do not occur: rows then hold places among these."""
+    n_rows = codes.shape[1]
+    numbers: list[Array] = [np.empty(0)] * len(groups)
+    seen: list[Array | None] = [None] * len(groups)
+
+    def mix(g: int) -> None:
+        group = groups[g]
+        kind = np.uint16 if group.slots <= 2**16 else np.int64
+        numbers[g] = np.empty(n_rows, dtype=kind)
+        mix_values(codes, group.members, group.lowest, group.places, numbers[g])
+        if group.slots > max(n_rows // 2, _ENTRIES):
+            seen[g], numbers[g] = np.unique(numbers[g], return_inverse=True)
+
+    threads.map(mix, range(len(groups)))
+    return numbers, seen
 
 
 def _plan_groups(

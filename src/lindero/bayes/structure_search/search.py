@@ -17,7 +17,8 @@ whatever is computed where.
 Parameters are those of largest conditional likelihood (without a penalty). Learning starts from
 those of the structure before: a new arc's table says at first what the old one did, so that the
 start has the likelihood that is to be improved. Only members of the structure matter, and equal
-rows of the same class are merged.
+rows of the same class are merged. With BICd candidates are first learned roughly: only those that
+may still be the best by then, with some allowance, are learned to the end.
 
 **Screening**: the gain of a candidate, estimated by one pass over the rows. At the parameters of
 the current structure, a candidate's table would begin at no change. By its cells, the conditional
@@ -57,6 +58,7 @@ from lindero.bayes.discriminative.objective import (
 from lindero.bayes.networks.network import FamilyCounts, Network
 from lindero.bayes.structure_search.structure import CLASS, Arc, GrowingStructure
 from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import EXACT, compiled
 
 CRITERIA = ("bicd", "cll", "accuracy")
 
@@ -66,6 +68,10 @@ _SAME = 1e-6
 #: Iterations that parameters of a candidate may take, and the relative improvement that ends them.
 _MAX_ITER = 500
 _TOLERANCE = 1e-7
+
+#: The same of a first look at a candidate, and what more it may reach, as shares of the objective.
+_ROUGH_TOLERANCE = 1e-4
+_ROUGH_ERROR = 1e-2
 
 #: Joint states of which more are not counted in one number.
 _MOST_KEYS = 2**62
@@ -108,7 +114,11 @@ def score_empty(rows: CodedRows, criterion: str) -> ScoredStructure:
 
 
 def score_with_arc(
-    before: ScoredStructure, arc: Arc, rows: CodedRows, criterion: str
+    before: ScoredStructure,
+    arc: Arc,
+    rows: CodedRows,
+    criterion: str,
+    tolerance: float = _TOLERANCE,
 ) -> ScoredStructure:
     """Score the structure with one more arc."""
     structure = before.structure.add_arc(arc)
@@ -121,7 +131,13 @@ def score_with_arc(
         if arc.parent != CLASS and structure.members[at] == arc.child:
             table = table[..., None, :]  # the same for all values of the new parent
         cells.view_table(logs, at)[...] = table
-    return _score(structure, cells, logs, rows, criterion)
+    return _score(structure, cells, logs, rows, criterion, tolerance)
+
+
+def refine_score(found: ScoredStructure, rows: CodedRows, criterion: str) -> ScoredStructure:
+    """The same structure, its parameters learned to the end."""
+    cells = _lay_out_cells(found.structure, rows)
+    return _score(found.structure, cells, found.logs, rows, criterion)
 
 
 def build_network(found: ScoredStructure, rows: CodedRows) -> Network:
@@ -142,8 +158,10 @@ def _score(
     logs: Array | None,
     rows: CodedRows,
     criterion: str,
+    tolerance: float = _TOLERANCE,
 ) -> ScoredStructure:
-    likelihood, learned = _learn(cells, logs, merge_rows(rows, structure.members))
+    merged = merge_rows(rows, structure.members)
+    likelihood, learned = _learn(cells, logs, merged, tolerance)
     if criterion == "bicd":
         score = likelihood - _compute_price(structure, rows)
     else:
@@ -157,7 +175,9 @@ def _compute_price(structure: GrowingStructure, rows: CodedRows) -> float:
     return 0.5 * float(np.log(rows.total_weight)) * d
 
 
-def _learn(cells: FamilyCells, logs: Array | None, rows: CodedRows) -> tuple[float, Array]:
+def _learn(
+    cells: FamilyCells, logs: Array | None, rows: CodedRows, tolerance: float = _TOLERANCE
+) -> tuple[float, Array]:
     """The largest conditional likelihood and its tables, from given or generative ones on."""
     families = FamilyCounts.count(cells.parents, cells.with_class, rows)
     prepared = ConditionalRows(cells, rows.codes, rows.y, rows.weights, n_threads=1)
@@ -166,7 +186,7 @@ def _learn(cells: FamilyCells, logs: Array | None, rows: CodedRows) -> tuple[flo
     if logs is not None:
         logs = logs if problem.is_free else cells.normalise(logs)
         start = NetworkParameters(logs, start.mean, start.sd)
-    run = run_lbfgs(problem, start, _MAX_ITER, _TOLERANCE)
+    run = run_lbfgs(problem, start, _MAX_ITER, tolerance)
     found = run.parameters.logs
     if problem.is_free:
         found = absorb_normalisers(cells, found)
@@ -214,22 +234,37 @@ def estimate_gain(
     y = rows.y[known]
     w = np.ones(len(y)) if rows.weights is None else rows.weights[known]
     cell = np.ravel_multi_index(tuple(codes), shape)
-    n_cells, n_classes = int(np.prod(shape)), rows.n_classes
-
-    def sum_cells(values: Array) -> Array:
-        return np.bincount(cell, weights=w * values, minlength=n_cells)
-
+    n_cells, n_free = int(np.prod(shape)), rows.n_classes - 1
+    if n_cells > len(y):  # most cells have no row
+        present, cell = np.unique(cell, return_inverse=True)
+        n_cells = len(present)
     # Weights of the last class are zero: only differences matter.
-    free = range(n_classes - 1)
-    g = np.stack([sum_cells((y == c) - posterior[:, c]) for c in free], axis=1)
-    H = np.empty((n_cells, n_classes - 1, n_classes - 1))
-    for a in free:
-        for b in free:
-            H[:, a, b] = sum_cells(posterior[:, a] * ((a == b) - posterior[:, b]))
-    H += _RIDGE * np.eye(n_classes - 1)
+    g, H = np.zeros((n_cells, n_free)), np.zeros((n_cells, n_free, n_free))
+    lacking = np.zeros(n_cells)
+    sum_derivatives(cell, y, w, np.ascontiguousarray(posterior), g, H, lacking)
+    H += _RIDGE * np.eye(n_free)
     gains = 0.5 * np.einsum("kc,kc->k", g, np.linalg.solve(H, g[..., None])[..., 0])
-    own = np.maximum(posterior[np.arange(len(y)), y], np.finfo(np.float64).tiny)
-    return float(np.minimum(gains, sum_cells(-np.log(own))).sum())
+    return float(np.minimum(gains, lacking).sum())
+
+
+@compiled(EXACT)
+def sum_derivatives(cell, y, weights, posterior, g, H, lacking):  # type: ignore[no-untyped-def]
+    """Add g, H and −Σ w log P(y | x) of rows to those of their cells."""
+    n_free = g.shape[1]
+    for r in range(y.size):
+        at, weight, shares = cell[r], weights[r], posterior[r]
+        lacking[at] -= weight * np.log(max(shares[y[r]], 2.3e-308))
+        for a in range(n_free):
+            part = weight * shares[a]
+            g[at, a] += (weight if y[r] == a else 0.0) - part
+            H[at, a, a] += part
+            for b in range(a):
+                H[at, a, b] -= part * shares[b]
+            H[at, a, a] -= part * shares[a]
+    for at in range(g.shape[0]):
+        for a in range(n_free):
+            for b in range(a):
+                H[at, b, a] = H[at, a, b]
 
 
 # -- search ---------------------------------------------------------------------------------------
@@ -312,7 +347,17 @@ def _score_all(
     now: ScoredStructure, arcs: list[Arc], rows: CodedRows, criterion: str, parallel: Parallel
 ) -> tuple[Arc, ScoredStructure] | None:
     """The best of some arcs, or None if none raises the score."""
-    found = parallel(delayed(score_with_arc)(now, arc, rows, criterion) for arc in arcs)
+    if criterion == "bicd":
+        rough = parallel(
+            delayed(score_with_arc)(now, arc, rows, criterion, _ROUGH_TOLERANCE) for arc in arcs
+        )
+        most = [one.score + _ROUGH_ERROR * max(1.0, abs(one.log_likelihood)) for one in rough]
+        least = max([now.score, *(one.score for one in rough)])
+        near = [k for k in range(len(arcs)) if most[k] > least]
+        arcs = [arcs[k] for k in near]
+        found = parallel(delayed(refine_score)(rough[k], rows, criterion) for k in near)
+    else:
+        found = parallel(delayed(score_with_arc)(now, arc, rows, criterion) for arc in arcs)
     best: tuple[Arc, ScoredStructure] | None = None
     least = now.score
     for arc, scored in zip(arcs, found, strict=True):
