@@ -15,7 +15,7 @@ from lindero.errors import count_alike, warn_user
 from lindero.evaluation.build import fit_machine, make_machine, require_target, scale_to_target
 from lindero.evaluation.fold_scores import FoldJudge, FoldRecord
 from lindero.evaluation.folds import Split, make_splits
-from lindero.evaluation.measures import average_folds, measure_spread
+from lindero.evaluation.measures import average_folds, measure_spread, put_costs_inside
 from lindero.evaluation.registry import CLUSTERING, MachineSpec, find_machine
 from lindero.evaluation.rows import EvaluationRows, drop_unlabelled
 
@@ -165,9 +165,10 @@ def cross_validate(
         raise ValueError(
             f"{found.name} finds groups without a target, so no fold says how good they are."
         )
-    model = make_machine(found, params, random_state=random_state)
+    given = put_costs_inside(found, params or {}, costs, rows.y)
+    model = make_machine(found, given, random_state=random_state)
     judge = FoldJudge.plan(found, model, rows, measure, costs)
-    result = CrossValidation(found.name, dict(params or {}), judge.measure, {}, [], judge.reason)
+    result = CrossValidation(found.name, given, judge.measure, {}, [], judge.reason)
     records: list[FoldRecord] = []
 
     def sum_up() -> CrossValidation:

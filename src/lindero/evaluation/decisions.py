@@ -48,6 +48,7 @@ from lindero.evaluation.measures import (
     choose_threshold,
     find_measure,
     has_probabilities,
+    put_costs_inside,
     read_costs,
 )
 from lindero.evaluation.registry import CLASSIFICATION, MachineSpec, Strategy, find_machine
@@ -656,10 +657,7 @@ def make_decision_machine(
     classes = np.unique(np.asarray(y))
     matrix = read_costs(costs, classes)
     inside = found.strategy is Strategy.COSTS and matrix is not None and len(classes) == 2
-    if inside:
-        from lindero.svm import costs_from_matrix
-
-        given = {**costs_from_matrix(matrix, classes.tolist())._asdict(), **given}
+    given = put_costs_inside(found, given, matrix, y)
     model = make_machine(found, given, random_state=random_state)
     wants_proba = proba
     if asked and measure is not None:

@@ -34,7 +34,7 @@ from lindero.evaluation.measures import (
     read_costs,
     score,
 )
-from lindero.evaluation.registry import CLASSIFICATION, NOVELTY, REGRESSION, MachineSpec
+from lindero.evaluation.registry import CLASSIFICATION, NOVELTY, REGRESSION, MachineSpec, Strategy
 from lindero.evaluation.rows import EvaluationRows
 from lindero.models.probabilities import (
     apply_sigmoid,
@@ -112,10 +112,11 @@ class FoldJudge:
         positive = None
         if len(classes) == 2:
             positive = find_positive(code_labels(y, classes))
+        inside = matrix is not None and machine.strategy is Strategy.COSTS and len(classes) == 2
+        knows_costs = own_costs is not None or inside
         return cls(
-            machine, chosen, (*shown, *others), reason, classes, given, own_costs is not None,
-            positive,
-        )  # fmt: skip
+            machine, chosen, (*shown, *others), reason, classes, given, knows_costs, positive
+        )
 
     @property
     def aim(self) -> str:

@@ -66,6 +66,7 @@ from lindero.evaluation.registry import (
     RANKING,
     REGRESSION,
     MachineSpec,
+    Strategy,
     suggest_name,
 )
 from lindero.runtime.arrays import Array
@@ -729,6 +730,19 @@ def read_costs(costs: Any, classes: Array) -> Array | None:
             f"{classes[i]!s} is true costs {matrix[i, j]:g}. Only right answers may earn something."
         )
     return matrix
+
+
+def put_costs_inside(
+    machine: MachineSpec, params: Mapping[str, Any], costs: Any, y: Any
+) -> dict[str, Any]:
+    """Parameters of a machine, with costs of two classes where it has them in its margins."""
+    classes = np.unique(np.asarray(y)) if costs is not None else np.empty(0)
+    if machine.strategy is not Strategy.COSTS or len(classes) != 2:
+        return dict(params)
+    from lindero.svm import costs_from_matrix
+
+    terms = costs_from_matrix(read_costs(costs, classes), classes.tolist())
+    return {**terms._asdict(), **params}
 
 
 # -- measures of a fitted machine ----------------------------------------------------------------

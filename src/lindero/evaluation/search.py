@@ -31,6 +31,7 @@ from lindero.evaluation.measures import (
     code_labels,
     find_measure,
     measure_spread,
+    put_costs_inside,
     require_one_cost,
     score,
 )
@@ -272,7 +273,7 @@ def tune(
     """
     rows = EvaluationRows(X, y, times, qid, weights)
     found, rows, splits = prepare_folds(machine, rows, folds, random_state)
-    given = dict(params or {})
+    given = put_costs_inside(found, params or {}, costs, rows.y)
     searched = _choose_grid(found, given, grid)
     require_one_cost(found, given, searched)
     first = {name: values[0] for name, values in searched.items() if values}
