@@ -30,7 +30,8 @@ model file includes the encoding.
 
 Results go to standard output, as one JSON object with `--json`; an error is then `{"error": ...}`.
 Warnings go to standard error. Hints and progress are shown only on a terminal, and not with
-`--quiet`. Control characters in names and labels are shown as `\\x1b`.
+`--quiet`; a long comparison says every ten seconds how far it is, without a terminal too. Control
+characters in names and labels are shown as `\\x1b`.
 
 No command writes over a file that it reads. Other files that exist are replaced only with
 `--force`. (Snapshots of a stream that goes on and the page of an earlier demo may be
@@ -46,6 +47,7 @@ when it reads the file.
 | 1 | an error that you can fix: one sentence on standard error says how |
 | 2 | wrong usage: an unknown command or option, or a file that must not be replaced |
 | 130 | interrupted (Ctrl-C): results so far are shown |
+| 143 | a comparison that was asked to end (SIGTERM): results so far are shown |
 
 For shell completion of commands, options, files and machines, add the line that
 `lindero completion` prints to the settings of your shell: for bash

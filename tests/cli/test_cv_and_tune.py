@@ -11,7 +11,7 @@ def test_cross_validation_says_mean_and_spread(here, flowers):
     assert result.exit_code == 0
     assert result.stdout.startswith("naive-bayes, 5 folds of 60 rows")
     assert "accuracy" in result.stdout
-    assert "log loss" in result.stdout
+    assert "log-loss" in result.stdout
     assert result.stderr == ""
 
 
@@ -37,6 +37,26 @@ def test_costs_are_what_a_cost_sensitive_machine_is_judged_by(here, flowers):
     told = here.json("cv", flowers, "-m", "cost-sensitive-svc", *settings)
     assert told["measure"] == "cost"
     assert told["mean"]["cost"] >= 0.0
+
+
+def test_a_measure_of_ones_own_comes_first(here, flowers):
+    result = here.run("cv", flowers, "-m", "svc", "--measure", "roc-auc")
+    assert [line.split("  ")[0] for line in result.stdout.splitlines()[2:5]] == [
+        "ROC AUC", "accuracy", "log-loss",
+    ]  # fmt: skip
+    told = here.json("tune", flowers, "-m", "svc", "--measure", "f1", "--folds", "3")
+    assert told["measure"] == "f1"
+    assert 0.8 < told["best"]["mean"] <= 1.0
+    trained = here.json("train", flowers, "-m", "kdb", "--tune", "--measure", "brier")
+    assert 0.0 < trained["tuning"]["mean"] < 0.25
+
+
+def test_costs_without_a_machine_that_knows_them(here, flowers):
+    costs = ["--cost", "rose:lily=20"]
+    told = here.json("cv", flowers, "-m", "naive-bayes", *costs)
+    assert told["measure"] == "cost"
+    result = here.run("tune", flowers, "-m", "kdb", "--grid", "k=0,1", *costs)
+    assert "rose is best answered from a probability of 0.0" in result.stdout
 
 
 def test_tuning_shows_the_best_first(here, flowers):

@@ -24,3 +24,11 @@ def mixed_table(n_rows=90, seed=0):
     gaps = random.random(n_rows) < 0.1
     table = pa.table({"petal": pa.array(petal, mask=gaps), "colour": pa.array(colour)})
     return table, np.where(rose, "rose", "lily")
+
+
+def rare_table(n_rows=400, seed=0):
+    """Numbers, and a class "yes" that few rows have, most of them with a large first column."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_rows, 3))
+    odds = -4.0 + 2.0 * X[:, 0] + X[:, 1]
+    return X, np.where(random.random(n_rows) < 1 / (1 + np.exp(-odds)), "yes", "no")

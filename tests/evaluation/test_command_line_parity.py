@@ -85,6 +85,33 @@ def test_a_comparison(files, table, targets, target):
 
 
 @pytest.mark.parametrize(
+    ("target", "measure"),
+    [("churn", "roc-auc"), ("churn", "f1"), ("churn", "brier"), ("rent", "mae")],
+)
+@pytest.mark.filterwarnings("ignore:Left out")
+def test_a_comparison_by_any_measure(files, table, targets, target, measure):
+    named = [word for name in MACHINES[target] for word in ("-m", name)]
+    path = files / f"{target}.csv"
+    told = typed("compare", path, "--folds", "3", *named, "--measure", measure)
+    name = measure.replace("-", "_")
+    found = compare(table, targets[target], machines=MACHINES[target], folds=3, measure=name)
+    assert told["measure"] == found.measure == name
+    assert scores(told) == scores(found.to_dict())
+    assert (told["baseline"], told["recommended"]) == (found.baseline, found.recommended.name)
+    assert told["recommendation"] == found.recommendation()
+
+
+@pytest.mark.filterwarnings("ignore:Left out")
+def test_costs_of_a_comparison(files, table, targets):
+    named = [word for name in MACHINES["churn"] for word in ("-m", name)]
+    told = typed("compare", files / "churn.csv", "--folds", "3", *named, "--cost", "gone:here=7")
+    costs = {("gone", "here"): 7}
+    found = compare(table, targets["churn"], machines=MACHINES["churn"], folds=3, costs=costs)
+    assert told["measure"] == found.measure == "cost"
+    assert scores(told) == scores(found.to_dict())
+
+
+@pytest.mark.parametrize(
     "convert", [pl.from_pandas, pd.DataFrame.to_numpy, lambda table: table.to_numpy().tolist()]
 )
 @pytest.mark.filterwarnings("ignore:Left out")
@@ -248,6 +275,30 @@ def test_tuning(files, table, targets, target):
     found = tune(name, table, targets[target], folds=3)
     assert told["trials"] == [trial.to_dict() for trial in found.trials]
     assert told["params"] == found.params
+
+
+@names_rows
+@pytest.mark.parametrize(
+    ("options", "keywords"),
+    [
+        (["--measure", "log-loss"], {"measure": "log_loss"}),
+        (["--measure", "f1"], {"measure": "f1"}),
+        (["--cost", "gone:here=7"], {"costs": {("gone", "here"): 7}}),
+    ],
+)
+@pytest.mark.parametrize("name", ["svc", "naive-bayes"])
+def test_measures_and_costs_of_one_machine(files, table, targets, name, options, keywords):
+    path, y = files / "churn.csv", targets["churn"]
+    told = typed("cv", path, "-m", name, "--folds", "3", *options)
+    found = cross_validate(name, table, y, folds=3, **keywords)
+    assert (told["measure"], told["folds"]) == (found.measure, found.scores)
+    grid = {"C": [1, 9]} if name == "svc" else {"alpha": [0.5, 1]}
+    (parameter, values), *_ = grid.items()
+    words = ["--grid", f"{parameter}={values[0]},{values[1]}"]
+    told = typed("tune", path, "-m", name, "--folds", "3", *words, *options)
+    tuned = tune(name, table, y, grid=grid, folds=3, **keywords)
+    assert told["trials"] == [trial.to_dict() for trial in tuned.trials]
+    assert (told["measure"], told["threshold"]) == (tuned.measure, tuned.threshold)
 
 
 @names_rows

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import shlex
+import signal
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
@@ -18,13 +21,24 @@ _EXAMPLES = """\b
 Examples:
   lindero compare heart.csv --report heart.html
   lindero compare heart.csv --cost ill:healthy=20 --cost healthy:ill=1
+  lindero compare churn.csv --measure average-precision
   lindero compare prices.csv --time day --folds 8
   lindero compare heart.csv -m naive-bayes -m svc --json
+  lindero compare sales.parquet --time-budget 600
 """
 
 
 #: Terminals of at least this width show all measures while a comparison runs.
 _WIDE = 80
+
+#: Seconds that a comparison may take on a terminal, where someone waits.
+_USUAL_BUDGET = 120.0
+
+#: Seconds between two lines of progress where there is no terminal, and before the first one.
+_EVERY, _AT_FIRST = 10.0, 1.0
+
+#: Signals that end a comparison, which then shows what it has, besides that of Ctrl-C.
+_ENDING = ("SIGTERM", "SIGHUP")
 
 _COST_EXAMPLE = "write --cost TRUE:PREDICTED=COST, for example --cost ill:healthy=20"
 
@@ -37,16 +51,18 @@ _COST_EXAMPLE = "write --cost TRUE:PREDICTED=COST, for example --cost ill:health
     "machines",
     type=options.MachineName(compared=True),
     multiple=True,
-    help="A machine to compare, such as tan or svc-linear. Can be repeated; by default all that "
-    "suit the data.",
+    help="A machine to compare, such as tan, svc-linear or random-forest. Can be repeated; by "
+    "default all that suit the data.",
 )
 @click.option(
-    "--cost",
-    "costs",
-    metavar="TRUE:PREDICTED=COST",
-    multiple=True,
-    help="Cost of an error, such as ill:healthy=20. Can be repeated; other errors cost 1.",
+    "--baselines/--no-baselines",
+    default=True,
+    show_default=True,
+    help="Compare scikit-learn's logistic or ridge regression, random forest and gradient boosting "
+    "too, and a baseline that looks at no column.",
 )
+@options.measure_option
+@options.cost_option
 @click.option(
     "--task",
     type=click.Choice(("classification", "regression")),
@@ -60,7 +76,16 @@ _COST_EXAMPLE = "write --cost TRUE:PREDICTED=COST, for example --cost ill:health
 @options.count_option(
     "--tuning-rows", "Largest number of training rows to choose parameters on.", 2000, 20
 )
-@options.count_option("--jobs", "Number of parallel processes.", 1)
+@click.option(
+    "--time-budget",
+    type=click.FloatRange(0.0),
+    metavar="SECONDS",
+    help="Time that the comparison may take; slow machines are dropped. 0 is no limit. By default "
+    f"{_USUAL_BUDGET:.0f} on a terminal, and no limit in scripts.",
+)
+@options.count_option(
+    "--jobs", "Number of parallel processes; by default one for each core, as memory allows."
+)
 @options.report_option("Write an HTML report with all results and charts.")
 @options.force_option
 @options.seed_option
@@ -72,7 +97,8 @@ def command(
     data: options.DataSource,
     machines: tuple[str, ...],
     costs: tuple[str, ...],
-    jobs: int,
+    time_budget: float | None,
+    jobs: int | None,
     report: str | None,
     seed: int,
     **settings: Any,
@@ -81,7 +107,8 @@ def command(
 
     All machines that suit the data are tuned and tested on the same folds, by nested
     cross-validation: parameters are chosen within the training rows. With times (--time), test rows
-    are always later than training rows. Ctrl-C ends the comparison and shows the results so far.
+    are always later than training rows. Machines are ranked by --measure, and the table shows it
+    first. Ctrl-C ends the comparison and shows the results so far, as SIGTERM does.
     """
     from lindero.cli.writing import require_writable
     from lindero.evaluation import compare
@@ -90,19 +117,23 @@ def command(
     require_writable(output, [report], [data.path])
     dataset = data.load()
     output.note(dataset.summary())
-    with watch_comparison(output) as progress:
+    if time_budget is None and output.is_live:
+        time_budget = _USUAL_BUDGET
+    with watch_comparison(output) as progress, ending_on_signals() as ended_by:
         result, interrupted = run_interruptible(
             compare,
             dataset,
             machines=machines or None,
             costs=parse_costs(costs, dataset) if costs else None,
+            time_budget=time_budget or None,
             random_state=seed,
             n_jobs=jobs,
             progress=progress,
-            **settings,  # task, folds, repeats, inner_folds, tuning_rows
+            **settings,  # baselines, measure, task, folds, repeats, inner_folds, tuning_rows
         )
     values = result.to_dict()
-    values["next"] = suggest_command(result, data)
+    values["next"] = suggest_command(result, data, costs, seed)
+    values["next_own"] = suggest_own_command(result, data, costs, seed)
     if report is not None:
         write_report(
             result, report, command=shlex.join(["lindero", *sys.argv[1:]]),
@@ -111,23 +142,95 @@ def command(
         values["report"] = report
     output.show_result(values, format_result(result, report))
     if interrupted:
-        sys.exit(INTERRUPTED)
+        sys.exit(128 + ended_by[0] if ended_by else INTERRUPTED)
     if values["next"] is not None:
         output.note(f"Next: {values['next']}")
+    if values["next_own"] is not None:
+        output.note(f"Or, with a machine of lindero in a model file: {values['next_own']}")
+
+
+@contextmanager
+def ending_on_signals() -> Iterator[list[int]]:
+    """Let signals that ask a process to end do what Ctrl-C does; yields those that came."""
+    came: list[int] = []
+
+    def interrupt(number: int, frame: Any) -> None:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    before = {}
+    for name in _ENDING:
+        number = getattr(signal, name, None)
+        # Only the main thread may; a process that is to outlive its terminal ignores SIGHUP.
+        with suppress(ValueError):
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, interrupt)
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
 def watch_comparison(output: Output) -> Iterator[Callable[[Any], None]]:
-    """A live table on a terminal: yields a function to call with the progress of a comparison."""
-    if not output.is_live:
-        yield lambda state: None
-        return
-    from rich.console import Console
-    from rich.live import Live
+    """Yields a function to call with the progress of a comparison, which is shown as a live table
+    on a terminal, and otherwise, unless --quiet, as a line every ten seconds."""
+    if output.is_live:
+        from rich.console import Console
+        from rich.live import Live
 
-    console = Console(stderr=True)
-    with Live(console=console, refresh_per_second=8, transient=True) as live:
-        yield lambda state: live.update(_draw_table(state, console.width))
+        console = Console(stderr=True)
+        with Live(console=console, refresh_per_second=8, transient=True) as live:
+            yield lambda state: live.update(_draw_table(state, console.width))
+    elif output.quiet:
+        yield lambda state: None
+    else:
+        yield from _write_lines()
+
+
+def _write_lines() -> Iterator[Callable[[Any], None]]:
+    """Lines on standard error, by a thread of their own: a fit may take longer than ten seconds."""
+    begun, ended, latest = time.perf_counter(), threading.Event(), [None]
+
+    def write() -> None:
+        pause = _AT_FIRST
+        while not ended.wait(pause):
+            line = describe_progress(latest[0], time.perf_counter() - begun)
+            with suppress(OSError, ValueError):  # standard error may be closed
+                click.echo(line, err=True)
+            pause = _EVERY
+
+    def keep(state: Any) -> None:
+        latest[0] = state
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    try:
+        yield keep
+    finally:
+        ended.set()
+        thread.join()
+
+
+def describe_progress(state: Any, seconds: float) -> str:
+    """The progress of a comparison in a line."""
+    if state is None:
+        return f"{seconds:.0f} s: reading the data"
+    from lindero.evaluation.results import write_score
+
+    parts = [f"{seconds:.0f} s: {state.n_done} of {state.n_total} fits"]
+    running = state.active or (() if state.running is None else (state.running[0],))
+    if running:
+        parts.append(f"now {', '.join(running)}")
+    if state.is_compiling:
+        parts.append("compiling, which happens once on this machine")
+    comparison = state.comparison
+    if comparison.best is not None and comparison.best.is_judged:
+        best = comparison.best
+        value = write_score(comparison.measure, best.mean(comparison.measure))
+        parts.append(f"best so far {best.name} ({comparison.measure} {value})")
+    return "; ".join(parts)
 
 
 def _draw_table(state: Any, width: int) -> Any:
@@ -137,21 +240,22 @@ def _draw_table(state: Any, width: int) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from lindero.evaluation.measures import MEASURES
-    from lindero.evaluation.results import write_mean
+    from lindero.evaluation.measures import find_measure
+    from lindero.evaluation.results import write_mean, write_score
 
     comparison = state.comparison
-    running = state.running[0] if state.running else None
+    running = {name.partition(" (")[0] for name in state.active}
+    running |= {state.running[0]} if state.running else set()
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("")
     table.add_column("machine", no_wrap=True)
     measures = comparison.measures if width >= _WIDE else comparison.measures[:1]
-    titles = [MEASURES[measure].title for measure in measures]
+    titles = [find_measure(measure).title for measure in measures]
     for title in ("folds", *titles, *(["s/fold"] if width >= _WIDE else [])):
         table.add_column(title, justify="right", no_wrap=True)
     n_folds = len(comparison.fold_sizes)
     for machine in comparison.machines:
-        mark = Spinner("dots") if machine.name == running else Text("")
+        mark = Spinner("dots") if machine.name in running else Text("")
         style = "bold" if machine is comparison.best else ""
         if machine.failure is not None:
             table.add_row(mark, machine.name, Text("left out", style="dim"))
@@ -161,8 +265,12 @@ def _draw_table(state: Any, width: int) -> Any:
         if width >= _WIDE:
             figures.append("" if math.isnan(machine.seconds) else f"{machine.seconds:.2f}")
         done = f"{int(machine.done.sum())}/{n_folds}"
+        if not begun and machine.name in state.first_scores:  # from a few rows
+            first = write_score(comparison.measure, state.first_scores[machine.name])
+            figures[0] = f"about {first}"
         table.add_row(mark, machine.name, done, *figures, style=style)
     words = f" {state.n_done} of {state.n_total} fits, {state.seconds:.0f} s"
+    words += "; compiling, once on this machine" if state.is_compiling else ""
     words += "; Ctrl-C ends it and shows the results so far"
     bar = ProgressBar(total=state.n_total, completed=state.n_done, width=min(40, width))
     return Group(table, bar, Text(words, style="dim"))
@@ -170,7 +278,7 @@ def _draw_table(state: Any, width: int) -> Any:
 
 def format_result(comparison: Any, report: str | None) -> str:
     """The table of results, notes and the recommendation."""
-    from lindero.evaluation.measures import MEASURES
+    from lindero.evaluation.measures import find_measure
     from lindero.evaluation.results import write_mean
 
     rows, failures = [], []
@@ -183,7 +291,7 @@ def format_result(comparison: Any, report: str | None) -> str:
             figures = [write_mean(machine, measure) for measure in comparison.measures]
             seconds = f"{machine.seconds:.2f}"
             rows.append([machine.name, *figures, seconds, *comparison.verdict(machine)])
-    titles = [MEASURES[measure].title for measure in comparison.measures]
+    titles = [find_measure(measure).title for measure in comparison.measures]
     header = ["machine", *titles, "seconds", "p", "against the best"]
     n_folds = len(comparison.fold_sizes)
     order = " in order of time" if comparison.time_respecting else ""
@@ -198,17 +306,64 @@ def format_result(comparison: Any, report: str | None) -> str:
     return "\n\n".join(parts)
 
 
-def suggest_command(comparison: Any, data: options.DataSource) -> str | None:
-    """The command that trains the recommended machine on all rows."""
+def suggest_command(
+    comparison: Any, data: options.DataSource, costs: Sequence[str] = (), seed: int = 0
+) -> str | None:
+    """The command that trains the recommended machine on all rows, with the columns, costs, measure
+    and parameters of the comparison: lindero train; for a guest, which model files do not hold,
+    Python, which writes a file of joblib."""
+    machine = comparison.recommended
+    return None if machine is None else _write_command(comparison, machine, data, costs, seed)
+
+
+def suggest_own_command(
+    comparison: Any, data: options.DataSource, costs: Sequence[str] = (), seed: int = 0
+) -> str | None:
+    """Where a guest is recommended, the command that trains the best machine of lindero's own."""
     from lindero.evaluation.registry import MACHINES
 
-    machine = comparison.recommended
-    if machine is None:
+    if comparison.recommended is None or comparison.recommended.machine in MACHINES:
         return None
-    preset = MACHINES[machine.machine].preset
+    own = [m for m in comparison.ranked if m.is_judged and m.machine in MACHINES]
+    return _write_command(comparison, own[0], data, costs, seed) if own else None
+
+
+def _write_command(
+    comparison: Any, machine: Any, data: options.DataSource, costs: Sequence[str], seed: int
+) -> str:
+    from lindero.evaluation.registry import MACHINES, find_machine
+
+    preset = find_machine(machine.machine, comparison.task).preset
     chosen = {k: v for k, v in machine.usual_parameters.items() if preset.get(k) != v}
     rounded = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in chosen.items()}
-    return data.suggest("train", machine.machine, rounded)
+    if machine.machine not in MACHINES:
+        return _write_program(comparison, machine.machine, rounded, data)
+    words = ["-m", machine.machine]
+    words += [word for text in options.format_params(rounded) for word in ("--set", text)]
+    words += [word for name in comparison.left_out for word in ("--drop", name)]
+    # Where there is a reason, it is the measure that training takes by itself.
+    words += options.repeat_options(None if comparison.reason else comparison.measure, costs)
+    words += ["--seed", str(seed)] if seed else []
+    return data.format_command("train", words)
+
+
+def _write_program(
+    comparison: Any, name: str, params: dict[str, Any], data: options.DataSource
+) -> str:
+    """Python that fits a guest to all rows, as it is typed."""
+    given = {name: value for name, value in data.options.items() if value is not None}
+    given |= {"drop": list(comparison.left_out)} if comparison.left_out else {}
+    more = "".join(f", {option}={value!r}" for option, value in given.items())
+    task = "" if comparison.task == "classification" else f", {comparison.task!r}"
+    program = (
+        "import joblib; from lindero.data import load; "
+        "from lindero.evaluation import find_machine, fit_machine, make_machine; "
+        f"data = load({data.path!r}{more}); "
+        f"model = make_machine(find_machine({name!r}{task}), {params!r}); "
+        "fit_machine(model, data.X, data.y, weights=data.weights); "
+        "joblib.dump(model, 'model.joblib')"
+    )
+    return shlex.join(["python", "-c", program])
 
 
 def parse_costs(texts: Sequence[str], dataset: Any) -> dict[tuple[Any, Any], float]:

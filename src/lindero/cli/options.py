@@ -14,12 +14,12 @@ from click.shell_completion import CompletionItem
 
 from lindero.evaluation.registry import (
     AUTO,
-    CONTENDERS,
     MACHINES,
     MachineSpec,
     choose_machine,
     find_contenders,
     find_machine,
+    list_comparable,
 )
 
 FORMATS = ("csv", "tsv", "parquet", "arff", "keel", "svmlight")
@@ -99,8 +99,11 @@ class MachineName(_TextType):
         try:
             if self._compared:
                 find_contenders(str(value))
-            elif value != AUTO:
-                find_machine(str(value))
+            elif value != AUTO and find_machine(str(value)).is_guest:
+                raise ValueError(
+                    f"{value} is scikit-learn's: lindero compares it, and has no model files for "
+                    f"it. In Python: make_machine({str(value)!r}).fit(X, y)."
+                )
         except ValueError as error:
             self.fail(str(error), param, ctx)
         return str(value)
@@ -109,7 +112,7 @@ class MachineName(_TextType):
         """Machines whose names begin with what is typed."""
         return [
             CompletionItem(name, help=machine.one_line)
-            for name, machine in (CONTENDERS if self._compared else MACHINES).items()
+            for name, machine in (list_comparable() if self._compared else MACHINES).items()
             if name.startswith(incomplete)
         ]
 
@@ -190,6 +193,58 @@ settings_option = click.option(
     multiple=True,
     help="A parameter of the machine, such as C=10. Can be repeated.",
 )
+
+
+class MeasureName(_TextType):
+    """The name of a measure, with hyphens or underscores, with shell completion."""
+
+    name = "measure"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        """The name as Python has it, if there is such a measure."""
+        from lindero.evaluation.measures import find_measure
+
+        try:
+            return find_measure(str(value)).name
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+        """Measures whose names begin with what is typed."""
+        from lindero.evaluation.measures import MEASURES
+
+        names = {name.replace("_", "-"): measure for name, measure in MEASURES.items()}
+        return [
+            CompletionItem(name, help=measure.title)
+            for name, measure in names.items()
+            if name.startswith(incomplete)
+        ]
+
+
+#: What machines or parameters are ranked by.
+measure_option = click.option(
+    "--measure",
+    type=MeasureName(),
+    help="What to rank by: error, balanced-accuracy, roc-auc, average-precision, f1, log-loss, "
+    "brier, cost, mcc or kappa; mae, rmse, r2 or pinball (pinball@0.9) for numbers. By default "
+    "cost where there are costs, log-loss where a class is rare.",
+)
+
+#: What errors cost; `lindero.cli.compare.parse_costs` reads them.
+cost_option = click.option(
+    "--cost",
+    "costs",
+    metavar="TRUE:PREDICTED=COST",
+    multiple=True,
+    help="Cost of an error, such as ill:healthy=20. Can be repeated; other errors cost 1.",
+)
+
+
+def repeat_options(measure: str | None, costs: Sequence[str]) -> list[str]:
+    """--measure and --cost as they were given, for the next command."""
+    words = [] if measure is None else ["--measure", measure.replace("_", "-")]
+    return words + [word for text in costs for word in ("--cost", text)]
+
 
 folds_option = count_option("--folds", "Number of folds.", 5, 2)
 

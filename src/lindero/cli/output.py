@@ -5,7 +5,8 @@
     warnings             standard error, unless --quiet
     notes and progress   standard error, only on a terminal
 
-So a script gets results, and nothing else.
+So a script gets results, and nothing else; but a comparison that takes longer than a second says
+every ten seconds how far it is.
 """
 
 from __future__ import annotations

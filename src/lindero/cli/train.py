@@ -25,6 +25,7 @@ Examples:
 @options.file_option("Where to save the model.", "model.lin")
 @options.force_option
 @click.option("--tune", is_flag=True, help="Search a grid of parameters first (see lindero tune).")
+@options.measure_option
 @options.folds_option
 @options.seed_option
 @options.output_options
@@ -36,6 +37,7 @@ def command(
     settings: tuple[str, ...],
     path: str,
     tune: bool,
+    measure: str | None,
     folds: int,
     seed: int,
 ) -> None:
@@ -53,7 +55,7 @@ def command(
     if tune:
         from lindero.cli.tune import search
 
-        chosen = {"params": params, "folds": folds, "random_state": seed}
+        chosen = {"params": params, "measure": measure, "folds": folds, "random_state": seed}
         tuning = search(output, found, dataset, **chosen)
         model, params = tuning.model, tuning.params
     else:

@@ -18,6 +18,7 @@ _EXAMPLES = """\b
 Examples:
   lindero tune heart.csv -m svc
   lindero tune heart.csv -m kdb --grid k=1,2,3 --grid alpha=0.1,1 -o heart.lin
+  lindero tune churn.csv -m svc --measure average-precision
 """
 
 
@@ -30,6 +31,8 @@ Examples:
     multiple=True,
     help="Values to try, such as C=1,10,100, instead of the default grid. Can be repeated.",
 )
+@options.measure_option
+@options.cost_option
 @options.file_option("Where to save the best model, trained on all rows; not saved by default.")
 @options.force_option
 @options.folds_option
@@ -42,6 +45,8 @@ def command(
     machine: str,
     settings: tuple[str, ...],
     grid: tuple[str, ...],
+    measure: str | None,
+    costs: tuple[str, ...],
     path: str | None,
     folds: int,
     seed: int,
@@ -51,24 +56,33 @@ def command(
     Every point of a grid is cross-validated. Parameters given by --set are fixed. Ctrl-C ends the
     search and shows the points done so far.
     """
+    import numpy as np
+
+    from lindero.cli.compare import parse_costs
     from lindero.cli.saved_model import save_model
     from lindero.cli.writing import require_writable
-    from lindero.evaluation import parse_settings
+    from lindero.evaluation import find_measure, parse_settings
 
     require_writable(output, [path], [data.path])
     dataset, found, params = data.prepare(output, machine, settings)
     points = parse_settings(grid, found, dataset.y) or None
     begun = time.perf_counter()
+    matrix = parse_costs(costs, dataset) if costs else None
     tuning, interrupted = run_interruptible(
-        search, output, found, dataset, params=params, grid=points, folds=folds, random_state=seed
-    )
+        search, output, found, dataset, params=params, grid=points, measure=measure, costs=matrix,
+        folds=folds, random_state=seed,
+    )  # fmt: skip
     seconds = time.perf_counter() - begun
     result = {**tuning.to_dict(), "seconds": seconds, "complete": not interrupted}
     names = list(tuning.best.params)
     shown = tuning.trials[:_MOST_SHOWN]
     rows = [[*(trial.params[name] for name in names), trial.mean, trial.std] for trial in shown]
     text = f"{found.name}, {len(tuning.trials)} points, {folds} folds, {seconds:.2f} s\n"
-    text += align_columns(rows, [*names, tuning.measure.replace("_", " "), "std"])
+    text += align_columns(rows, [*names, find_measure(tuning.measure).title, "std"])
+    text += f"\n{tuning.reason}" if tuning.reason else ""
+    if tuning.threshold is not None:
+        second = np.unique(dataset.y)[1]
+        text += f"\n{second!s} is best answered from a probability of {tuning.threshold:.3g} on."
     text += "\nInterrupted: the other points were not tested, and nothing was saved." * interrupted
     if path is not None and not interrupted:
         result["model"] = path
@@ -76,7 +90,10 @@ def command(
         text += f"\n{sentence}\nThe best model is saved as {path}."
     output.show_result(result, text)
     if path is None or interrupted:
-        output.note(f"Next: {data.suggest('train', found.name, tuning.params)}")
+        settings_given = options.format_params(tuning.params)
+        words = ["-m", found.name, *(w for text in settings_given for w in ("--set", text))]
+        words += options.repeat_options(measure, costs)
+        output.note(f"Next: {data.format_command('train', words)}")
     if interrupted:
         sys.exit(INTERRUPTED)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from lindero.evaluation.registry import (
     CONTENDERS,
+    GUESTS,
     MACHINES,
     MachineSpec,
     find_machine,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONTENDERS",
+    "GUESTS",
     "MACHINES",
     "MEASURES",
     "Comparison",
@@ -103,5 +105,5 @@ _HOMES = {
 __getattr__, __dir__ = load_lazily(
     __name__,
     {name: home for home, names in _HOMES.items() for name in names.split()},
-    others=("CONTENDERS", "MACHINES", "MachineSpec", "find_machine", "identify_machine"),
+    others=("CONTENDERS", "GUESTS", "MACHINES", "MachineSpec", "find_machine", "identify_machine"),
 )

@@ -289,7 +289,7 @@ def fit_machine(
     if weights is not None and "sample_weight" not in takes:
         raise ValueError(f"{title} takes no weights of rows: leave them out.")
     given = {"times": times, "qid": qid, "sample_weight": weights}
-    prefix = "" if model is final else f"{MACHINE_STEP}__"
+    prefix = "" if model is final else f"{model.steps[-1][0]}__"
     more = {f"{prefix}{k}": v for k, v in given.items() if v is not None and k in takes}
     return model.fit(X, y if machine is None or machine.has_target else None, **more)
 

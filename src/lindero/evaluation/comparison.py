@@ -1,43 +1,69 @@
 """One comparison: the same folds for all machines, each tuned inside its training rows.
 
 Folds are taken one after the other, all machines on each, so that a comparison that is cut short
-still compares. A machine that fails is left out of the folds to come, and says why.
+still compares. A machine that fails is left out of the folds to come, and says why. Beside the
+machines of this package run guests, scikit-learn's; they are judged, and recommended, like all
+others. Which fit comes when, and who is dropped for want of time, is the matter of `race`.
 """
 
 from __future__ import annotations
 
+import math
+import pickle
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from lindero.evaluation.folds import Split, make_outer_folds, take_rows
+from lindero.errors import warn_user
+from lindero.evaluation.folds import Split, make_outer_folds, sample_rows
 from lindero.evaluation.learning import ComparisonPlan, train_machine
 from lindero.evaluation.measures import (
     average_folds,
-    choose_least_cost,
     choose_measure,
     find_measure,
     find_positive,
-    list_measures,
     read_costs,
-    score,
     score_all,
 )
-from lindero.evaluation.registry import CLASSIFICATION, MachineSpec, choose_contenders
-from lindero.evaluation.results import Comparison, MachineResult
+from lindero.evaluation.race import (
+    FIRST_ROWS,
+    FIRST_TESTED,
+    FoldResult,
+    PlannedFit,
+    Race,
+    Scoreboard,
+)
+from lindero.evaluation.registry import (
+    BASELINE,
+    CLASSIFICATION,
+    GUESTS,
+    MachineSpec,
+    choose_contenders,
+)
+from lindero.evaluation.results import Comparison
 from lindero.evaluation.rows import EvaluationRows, read_comparison, require_count
 from lindero.runtime.arrays import Array, write_plain
+from lindero.runtime.compilation import CompilationClock
+from lindero.runtime.workers import Inline, WorkerPool, count_workers
 from lindero.validation import find_classes
+
+#: Tables of fewer cells than this are compared in this process, if nothing else is asked for:
+#: others take longer to start than fits to them.
+_FEW_CELLS = 20_000
+
+#: Seconds between two reports of progress.
+_HEARTBEAT = 0.5
 
 
 @dataclass(frozen=True)
 class ComparisonProgress:
-    """The progress of a comparison, given to the callback before each fit and at the end.
+    """The progress of a comparison, given to the callback before each fit and at the end, and twice
+    a second where other processes fit.
 
     Attributes
     ----------
@@ -49,6 +75,12 @@ class ComparisonProgress:
         Time since the comparison was begun.
     comparison : Comparison
         What is known so far.
+    first_scores : mapping of str to float
+        With a time budget: the score of each machine's first answer, from a few rows.
+    active : tuple of str
+        The machines that are being fitted, each with its fold, "tan (fold 2)".
+    is_compiling : bool
+        Whether loops are being compiled, which happens once on a machine.
 
     See Also
     --------
@@ -60,6 +92,9 @@ class ComparisonProgress:
     running: tuple[str, int] | None
     seconds: float
     comparison: Comparison
+    first_scores: Mapping[str, float] = field(default_factory=dict)
+    active: tuple[str, ...] = ()
+    is_compiling: bool = False
 
 
 #: Called with each report; returning True ends the comparison with what is known by then.
@@ -70,7 +105,8 @@ def compare(
     X: Any,
     y: Any = None,
     *,
-    machines: Sequence[str] | None = None,
+    machines: Sequence[Any] | None = None,
+    baselines: bool = True,
     measure: str | None = None,
     costs: Any = None,
     times: Any = None,
@@ -80,8 +116,9 @@ def compare(
     repeats: int = 1,
     inner_folds: int = 3,
     tuning_rows: int = 2000,
+    time_budget: float | None = None,
     random_state: int = 0,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
     progress: ComparisonCallback | None = None,
 ) -> Comparison:
     """Compare all machines that suit the data by nested cross-validation.
@@ -91,6 +128,10 @@ def compare(
     probabilities, are fitted to inner folds of the training rows alone. C and epsilon of
     regressions are tried in units of the target's standard deviation. Rows without a target are
     left out, and from 50 rows on columns of text that differ in most rows (`left_out`); both warn.
+
+    Beside the machines of this package run logistic or ridge regression, a random forest and
+    gradient boosting of scikit-learn, and a baseline that looks at no column. They are
+    recommended where they are better.
 
     Where the measure looks at answers of two classes (F1, balanced accuracy, costs and others, but
     not the error), the probability from which on a class is answered is tuned for it inside the
@@ -102,9 +143,13 @@ def compare(
         A :class:`lindero.data.Dataset`, which brings targets, times and weights; or features.
     y : array-like of shape (n_rows,), default=None
         Classes or numbers.
-    machines : list of str or None, default=None
-        Names from :data:`lindero.evaluation.CONTENDERS` or :data:`lindero.evaluation.MACHINES`;
-        None is all that suit the data.
+    machines : list or None, default=None
+        Names from :data:`lindero.evaluation.CONTENDERS`, :data:`lindero.evaluation.MACHINES` or
+        :data:`lindero.evaluation.GUESTS`; scikit-learn estimators; pairs of a name and an
+        estimator. None, and "auto" in the list, is all that suit the data. Before an estimator
+        comes a :class:`TableEncoder`, unless it is a pipeline or takes tables itself.
+    baselines : bool, default=True
+        Whether guests and the baseline run beside the machines that suit the data.
     measure : str or None, default=None
         What machines are tuned for and ranked by, one of :data:`lindero.evaluation.MEASURES`. None
         is cost where there are costs, log-loss where a class is rare (below 20 % of the rows and
@@ -127,10 +172,15 @@ def compare(
         Folds inside the training rows, to choose parameters by.
     tuning_rows : int, default=2000
         Parameters are chosen by at most this many training rows; all are then fitted to.
+    time_budget : float or None, default=None
+        Seconds that the comparison may take; None is no limit. First answers of all machines come
+        from a few rows within seconds; then the better ones are fitted to all rows, and machines
+        that time does not suffice for are dropped, with a sentence.
     random_state : int, default=0
         Seed of the shuffling.
-    n_jobs : int, default=1
-        Processes that fit at the same time. Times of fits are longer with more of them.
+    n_jobs : int or None, default=None
+        Processes that fit at the same time; -1 is one for each core. None is that too, as far as
+        memory suffices, for all but small tables, which are compared in this process.
     progress : callable or None, default=None
         Called with a :class:`ComparisonProgress`; returning True ends the comparison.
 
@@ -146,7 +196,10 @@ def compare(
     Notes
     -----
     Ctrl-C ends the comparison with a KeyboardInterrupt whose attribute `result` is the comparison
-    of what was done until then, with ``complete=False``.
+    of what was done until then, with ``complete=False``. Time in which loops are compiled is no
+    part of the times of fits. With a time budget, and where slow machines are dropped because
+    others are better beyond doubt, which machines are dropped may differ from run to run; scores
+    do not.
 
     Examples
     --------
@@ -164,6 +217,7 @@ def compare(
     require_count("repeats", repeats, 1)
     require_count("inner_folds", inner_folds, 2)
     require_count("tuning_rows", tuning_rows, 20)
+    _require_budget(time_budget)
     data = read_comparison(X, y, times=times, sample_weight=sample_weight, task=task)
     rows = data.rows
     classes, truth, matrix = None, rows.y, None
@@ -185,9 +239,11 @@ def compare(
     contenders, more = choose_contenders(
         machines, data.task, n_classes=0 if classes is None else len(classes),
         has_costs=matrix is not None, has_times=has_times, sparse=sp.issparse(rows.X),
+        baselines=baselines,
     )  # fmt: skip
     positive = find_positive(truth) if classes is not None and len(classes) == 2 else None
     plan = ComparisonPlan(classes, matrix, inner_folds, tuning_rows, random_state, chosen, positive)
+    arena = Arena(rows, truth, tuple(splits), plan, {m.name: m for m in contenders})
     start = Comparison(
         task=data.task,
         measure=chosen,
@@ -200,7 +256,7 @@ def compare(
         time_respecting=has_times,
         truth=truth,
         machines=(),
-        baseline=_score_baseline(rows, truth, splits, plan),
+        baseline=_score_baseline(arena),
         notes=(*data.notes, *notes, *more),
         seconds=0.0,
         complete=False,
@@ -212,47 +268,126 @@ def compare(
     )
     n_first_round = len(splits) // (1 if has_times else repeats)
     board = Scoreboard(start, contenders, splits, n_first_round, plan, begun)
+    pool = _open_pool(arena, n_jobs, time_budget)
     try:
-        _run(board, rows, n_jobs, progress)
+        _run(board, pool, Race(board, pool.n_workers, time_budget), progress)
     except KeyboardInterrupt as interrupt:
         interrupt.result = board.sum_up(complete=False)  # type: ignore[attr-defined]
         raise
+    finally:
+        pool.close()
     return board.sum_up()
 
 
-def _run(
-    board: Scoreboard, rows: EvaluationRows, n_jobs: int, progress: ComparisonCallback | None
-) -> None:
-    """Fill the board, fold by fold."""
+def _require_budget(seconds: Any) -> None:
+    if seconds is None:
+        return
+    number = isinstance(seconds, (int, float, np.integer, np.floating))
+    if isinstance(seconds, bool) or not number or not seconds > 0:
+        raise ValueError(
+            f"time_budget must be a number of seconds above 0, or None for no limit; it is "
+            f"{seconds!r}."
+        )
 
-    def report(running: tuple[str, int] | None) -> bool:
+
+@dataclass(frozen=True)
+class Arena:
+    """What all fits of a comparison share, in whichever process."""
+
+    rows: EvaluationRows
+    truth: Array
+    splits: tuple[Split, ...]
+    plan: ComparisonPlan
+    machines: Mapping[str, MachineSpec]
+
+
+def _open_pool(arena: Arena, n_jobs: int | None, budget: float | None) -> Inline | WorkerPool:
+    """Processes to fit in; none where that is enough. Only a process can be stopped in time."""
+    cells = math.prod(arena.rows.X.shape)
+    if budget is None and (n_jobs == 1 or (n_jobs is None and cells < _FEW_CELLS)):
+        return Inline(arena)
+    if n_jobs is None:
+        n_workers = count_workers(8 * cells)
+    else:
+        from joblib import effective_n_jobs
+
+        n_workers = int(effective_n_jobs(n_jobs))
+    try:
+        return WorkerPool(n_workers, arena)
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        warn_user(
+            f"Machines are fitted in this process, where none can be stopped in time: what they "
+            f"need cannot be sent to another one ({error}).",
+            UserWarning,
+        )
+        return Inline(arena)
+
+
+def _run(
+    board: Scoreboard, pool: Inline | WorkerPool, race: Race, progress: ComparisonCallback | None
+) -> None:
+    """Fill the board, fit by fit."""
+    active: dict[PlannedFit, None] = {}
+
+    def report(running: PlannedFit | None) -> bool:
         if progress is None:
             return False
-        now = time.perf_counter() - board.begun
-        state = ComparisonProgress(board.n_done, board.n_total, running, now, board.sum_up())
-        return bool(progress(state))
+        return bool(
+            progress(
+                ComparisonProgress(
+                    board.n_done,
+                    board.n_total,
+                    None if running is None else (running.name, running.fold),
+                    time.perf_counter() - board.begun,
+                    board.sum_up(),
+                    board.first_scores,
+                    tuple(_write_fit(fit) for fit in active),
+                    pool.is_compiling,
+                )
+            )
+        )
 
-    def tasks() -> Iterator[tuple[Any, ...]]:
-        for fold, split in enumerate(board.splits):
-            for machine in board.contenders:
-                if machine.name not in board.failures:
-                    yield machine, rows, board.start.truth, split, board.plan, fold
-
-    if n_jobs == 1:
-        for task in tasks():
-            if report((task[0].name, task[-1])):
+    while not race.is_over:
+        while pool.n_free:
+            step = race.next()
+            if step is None:
+                break
+            fit, seconds = step
+            if report(fit):
                 return
-            board.enter(judge_machine(*task))
-    else:
-        from joblib import Parallel, delayed
-
-        report(None)
-        work = (delayed(judge_machine)(*task) for task in tasks())
-        for result in Parallel(n_jobs, return_as="generator_unordered")(work):
-            board.enter(result)
-            if board.n_done < board.n_total and report(None):
-                return
+            active[fit] = None
+            race.begin(fit)
+            pool.start(fit, judge_fit, fit, seconds)
+        if not active:
+            break
+        for outcome in pool.wait(_HEARTBEAT):
+            del active[outcome.key]
+            race.end(outcome)
+        if isinstance(pool, WorkerPool) and report(next(iter(active), None)):
+            return
+    active.clear()
+    race.finish()
     report(None)
+
+
+def _write_fit(fit: PlannedFit) -> str:
+    return f"{fit.name} ({'first answer' if fit.is_first else f'fold {fit.fold + 1}'})"
+
+
+def judge_fit(arena: Arena, fit: PlannedFit) -> FoldResult:
+    """One fit of a comparison; a first answer is fitted to a few rows, with usual parameters."""
+    machine, split, plan = arena.machines[fit.name], arena.splits[fit.fold], arena.plan
+    begun = np.array([time.perf_counter(), time.process_time()])
+    if not fit.is_first:
+        found = judge_machine(machine, arena.rows, arena.truth, split, plan, fit.fold)
+        ended = np.array([time.perf_counter(), time.process_time()])
+        return replace(found, effort=float((ended - begun).min()))
+    (train, test), y, classes = split, arena.rows.y, plan.classes is not None
+    train = train[sample_rows(y[train], FIRST_ROWS, classes, plan.random_state)]
+    test = test[sample_rows(y[test], FIRST_TESTED, classes, plan.random_state)]
+    quick = replace(plan, tunes=False, tuning_rows=FIRST_ROWS)
+    found = judge_machine(machine, arena.rows, arena.truth, (train, test), quick, fit.fold)
+    return replace(found, is_first=True, tested=test)
 
 
 def judge_machine(
@@ -265,19 +400,20 @@ def judge_machine(
 ) -> FoldResult:
     """Train a machine on the training rows of a fold, and judge it on the test rows."""
     train, test = split
-    begun = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, CompilationClock() as compiling:
         warnings.simplefilter("always")
         try:
+            instants = [time.perf_counter()]
             trained = train_machine(machine, rows.take(train), plan)
-            between = time.perf_counter()
+            instants.append(time.perf_counter() - compiling.seconds)
             tested = rows.take(test)
             answers, probabilities = trained.answer(tested.X, tested.times, plan)
+            instants.append(time.perf_counter() - compiling.seconds)
         except Exception as error:
             failure = f"{error}".split("\n")[0] or type(error).__name__
             return FoldResult(machine.name, fold, failure=failure)
-    ended = time.perf_counter()
-    seconds = {"seconds_learning": between - begun, "seconds_predicting": ended - between}
+    learning, predicting = np.diff(instants)
+    seconds = {"seconds_learning": float(learning), "seconds_predicting": float(predicting)}
     scores = score_all(
         plan.task, truth[test], answers, probabilities, plan.costs, tested.weights,
         positive=plan.positive, more=plan.measure,
@@ -293,115 +429,13 @@ def judge_machine(
     )
 
 
-@dataclass(frozen=True)
-class FoldResult:
-    """A machine on one fold: its scores, times and predictions, or why there are none."""
-
-    name: str
-    fold: int
-    scores: dict[str, float] = field(default_factory=dict)
-    parameters: dict[str, Any] | None = None
-    answers: Array | None = None
-    probabilities: Array | None = None
-    warnings: tuple[str, ...] = ()
-    failure: str | None = None
-
-
-@dataclass
-class Scoreboard:
-    """Results by machine and fold, in any order; `start` is the comparison without any."""
-
-    start: Comparison
-    contenders: Sequence[MachineSpec]
-    splits: Sequence[Split]
-    n_first_round: int
-    plan: ComparisonPlan
-    begun: float
-    failures: dict[str, str] = field(default_factory=dict)
-    _entries: list[FoldResult] = field(default_factory=list)
-
-    def enter(self, result: FoldResult) -> None:
-        """Add a result; a machine that fails is out of the running."""
-        if result.failure is not None:
-            self.failures.setdefault(result.name, f"fold {result.fold + 1}: {result.failure}")
-        self._entries.append(result)
-
-    @property
-    def n_total(self) -> int:
-        """Fits in all."""
-        return len(self.contenders) * len(self.splits)
-
-    @property
-    def n_done(self) -> int:
-        """Fits done, those that a failure makes needless among them."""
-        running = sum(entry.name not in self.failures for entry in self._entries)
-        return running + len(self.failures) * len(self.splits)
-
-    def sum_up(self, *, complete: bool | None = None) -> Comparison:
-        """The comparison as known by now."""
-        return replace(
-            self.start,
-            machines=tuple(self._collect(machine) for machine in self.contenders),
-            seconds=time.perf_counter() - self.begun,
-            complete=self.n_done == self.n_total if complete is None else complete,
-        )
-
-    def _collect(self, machine: MachineSpec) -> MachineResult:
-        name, classes, folds = machine.name, self.plan.classes, range(len(self.splits))
-        own = {e.fold: e for e in self._entries if e.name == name and e.failure is None}
-
-        def by_fold(measure: str) -> Array:
-            scores = (own[fold].scores if fold in own else {} for fold in folds)
-            return np.array([found.get(measure, np.nan) for found in scores])
-
-        measures = list_measures(self.plan.task, self.plan.costs is not None)
-        measures += [self.plan.measure] if self.plan.measure not in measures else []
-        # Answers and probabilities of the rows tested in the first round.
-        n_rows, probabilities = self.start.n_rows, None
-        answers = np.full(n_rows, np.nan) if classes is None else np.full(n_rows, -1)
-        for fold, (_, test) in enumerate(self.splits[: self.n_first_round]):
-            if fold not in own:
-                continue
-            answers[test] = own[fold].answers
-            if classes is not None and own[fold].probabilities is not None:
-                if probabilities is None:
-                    probabilities = np.full((n_rows, len(classes)), np.nan)
-                probabilities[test] = own[fold].probabilities
-        return MachineResult(
-            name=name,
-            machine=machine.variant_of or name,
-            simplicity=machine.simplicity,
-            advantage=machine.advantage,
-            scores={measure: by_fold(measure) for measure in measures},
-            seconds_learning=by_fold("seconds_learning"),
-            seconds_predicting=by_fold("seconds_predicting"),
-            parameters=[own[fold].parameters if fold in own else None for fold in folds],
-            answers=answers,
-            probabilities=probabilities,
-            failure=self.failures.get(name),
-            warnings=tuple(dict.fromkeys(w for fold in sorted(own) for w in own[fold].warnings)),
-        )
-
-
-def _score_baseline(
-    rows: EvaluationRows, truth: Array, splits: Sequence[Split], plan: ComparisonPlan
-) -> float:
-    """The score of the baseline, which looks at no column: the commonest class, the class of least
-    cost, or the mean."""
-    reached = []
-    for train, test in splits:
-        weights, own = take_rows(rows.weights, test), take_rows(rows.weights, train)
-        probabilities: Array | None = None
-        if plan.classes is None:
-            answers = np.full(len(test), np.average(truth[train], weights=own))
-        else:
-            shares = np.bincount(truth[train], weights=own, minlength=len(plan.classes))
-            costs = 1.0 - np.eye(len(shares)) if plan.costs is None else plan.costs
-            answers = np.repeat(choose_least_cost(shares[None, :], costs), len(test))
-            probabilities = np.tile(shares / shares.sum(), (len(test), 1))
-        given = truth[test], answers, probabilities, plan.costs, weights
-        reached.append(score(plan.measure, *given, positive=plan.positive))
-    return average_folds(reached)
+def _score_baseline(arena: Arena) -> float:
+    """The mean score of the baseline, which looks at no column: the shares of the classes, the
+    class of least cost, or the mean."""
+    machine, rows = GUESTS[arena.plan.task][BASELINE], arena.rows
+    plain = replace(rows, X=np.zeros((len(arena.truth), 1)))
+    found = [judge_machine(machine, plain, arena.truth, s, arena.plan) for s in arena.splits]
+    return average_folds([result.scores[arena.plan.measure] for result in found])
 
 
 def _describe(rows: EvaluationRows, classes: Array | None, truth: Array) -> str:

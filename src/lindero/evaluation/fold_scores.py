@@ -93,7 +93,9 @@ class FoldJudge:
         own_costs = make_cost_matrix(unwrap_machine(model), classes) if matrix is None else None
         given = matrix if matrix is not None else own_costs
         usual, reason = choose_measure(machine.task, y, given, rows.weights)
-        chosen = "accuracy" if usual == "error" else usual
+        if usual == "error":
+            usual, reason = "accuracy", ""
+        chosen = usual
         if measure is not None:
             chosen, reason = find_measure(measure, machine.task).name, ""
             if chosen == "cost" and given is None:
@@ -122,11 +124,11 @@ class FoldJudge:
             return False
         return find_measure(self.aim).needs == LABELS and self.aim not in ("error", "accuracy")
 
-    @property
-    def tunes_answers(self) -> bool:
-        """Whether the measure is of answers that are decided by the other folds."""
-        decided = self.tunes_threshold or (self.costs is not None and not self.knows_costs)
-        return decided and find_measure(self.measure).needs == LABELS
+    def weighs_classes(self, rows: EvaluationRows) -> bool:
+        """Whether a class is rare, and something else than the error counts."""
+        if self.classes is None or self.aim in ("error", "accuracy"):
+            return False
+        return choose_measure(CLASSIFICATION, rows.y, None, rows.weights)[0] == "log_loss"
 
     def watch(self, model: Any, part: EvaluationRows) -> FoldRecord:
         """What a fitted model says of some rows."""
@@ -310,4 +312,6 @@ def _fit_sigmoid(values: Array, truth: Array, mass: Array) -> tuple[float, float
         before, loss = loss, lose(point)
         if before - loss <= 1e-10 * max(1.0, abs(before)):
             break
+    if point[0] <= 0.0:  # larger values never speak against the second class
+        return 0.0, math.log((second + 1.0) / (first + 1.0))
     return float(point[0] / unit), float(point[1])

@@ -5,6 +5,15 @@ Nothing here sees a test row: parameters are chosen by inner folds (forward chai
 times) of at most `tuning_rows` of the training rows. Scales and categories of columns are learned
 from the training rows, and the machine is fitted to all of them with the chosen parameters.
 
+Most points of a grid are far from the best, and a few rows show it. So points are tried by
+successive halving [1]_: all of them on one fold, with few rows, the better half of them on the next
+one, with twice as many, until one is left or folds are used up. C and gamma, which `SVCCV` and
+`SVRCV` search together, are searched on a part of the rows first, and then around the best point.
+It is one file, since every strategy needs the same samples, folds, judges and curves.
+
+.. [1] Jamieson, K., Talwalkar, A.: Non-stochastic best arm identification and hyperparameter
+   optimization. AISTATS 2016.
+
 Support vector machines have no probabilities. Decision values of training rows are taken from
 machines that were fitted without them (the inner folds), and a curve from those values to
 probabilities is fitted: a sigmoid for two classes (Platt); for more one temperature, which leaves
@@ -16,6 +25,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -24,6 +34,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
+from threadpoolctl import threadpool_limits
 
 from lindero.evaluation.build import (
     MACHINE_STEP,
@@ -48,6 +59,7 @@ from lindero.evaluation.measures import (
     PROBABILITIES,
     average_rows,
     choose_least_cost,
+    choose_measure,
     choose_threshold,
     code_labels,
     find_measure,
@@ -55,19 +67,28 @@ from lindero.evaluation.measures import (
     score,
     score_classes,
 )
-from lindero.evaluation.registry import CLASSIFICATION, REGRESSION, MachineSpec, Strategy
-from lindero.evaluation.rows import EvaluationRows
-from lindero.evaluation.search import (
-    make_scorer,
-    rank_trials,
-    score_decisions,
-    search_kernel,
-    try_points,
+from lindero.evaluation.registry import (
+    CLASSIFICATION,
+    REGRESSION,
+    MachineSpec,
+    Strategy,
+    identify_machine,
 )
+from lindero.evaluation.rows import EvaluationRows
+from lindero.evaluation.search import make_scorer, score_decisions, search_kernel
 from lindero.runtime.arrays import Array
 
 #: Error of solutions of regressions, in standard deviations of the target.
 _TOLERANCE = 1e-3
+
+#: Training rows that points of a grid are tried on first; then twice as many.
+_FIRST_ROWS = 500
+
+#: Grids of C and gamma of more points than this are searched on a part of the rows first.
+_FEW_POINTS = 9
+
+#: Guests use several threads from this many rows on.
+_MANY_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -81,6 +102,8 @@ class ComparisonPlan:
     random_state: int
     measure: str = "error"
     positive: int | None = None
+    #: Whether parameters are chosen at all; a first answer takes those that are usual.
+    tunes: bool = True
 
     @property
     def task(self) -> str:
@@ -91,6 +114,14 @@ class ComparisonPlan:
     def aim(self) -> str:
         """What answers are to be good at: costs, where there are some, else the measure."""
         return self.measure if self.costs is None else "cost"
+
+    def weighs_classes(self, rows: EvaluationRows) -> bool:
+        """Whether a support vector machine is to give all classes the same weight: where one is
+        rare, the hinge loss is least for a function that is the same everywhere, whose decision
+        values say nothing; unless the error is all that counts."""
+        if self.measure in ("error", "accuracy") and self.costs is None:
+            return False
+        return choose_measure(CLASSIFICATION, rows.y, None, rows.weights)[0] == "log_loss"
 
     def judge(self, model: Any, part: EvaluationRows) -> float:
         """What a model of the inner folds loses on their test rows; less is better."""
@@ -130,6 +161,9 @@ class TrainedMachine:
     knows_costs: bool = False
     #: The probability of the second of two classes from which on it is answered.
     threshold: float | None = None
+    #: Whether the likeliest class is answered, not the one that the machine predicts: weights of
+    #: classes move its predictions, and the curve moves probabilities back.
+    by_probability: bool = False
 
     def answer(
         self, X: Any, times: Array | None, plan: ComparisonPlan
@@ -140,6 +174,8 @@ class TrainedMachine:
         probabilities = self._find_probabilities(X, times, plan.classes)
         if self.threshold is not None and probabilities is not None:
             return (probabilities[:, 1] >= self.threshold).astype(np.intp), probabilities
+        if self.by_probability and probabilities is not None and plan.costs is None:
+            return np.argmax(probabilities, axis=1), probabilities
         if plan.costs is not None and probabilities is not None and not self.knows_costs:
             return choose_least_cost(probabilities, plan.costs), probabilities
         return code_labels(predict_rows(self.model, X, times=times), plan.classes), probabilities
@@ -167,6 +203,7 @@ def train_machine(
         Strategy.KERNEL: _train_kernel_machine,
         Strategy.COSTS: _train_with_costs,
         Strategy.COUPLING: _train_adaptive,
+        Strategy.GIVEN: _train_given,
     }
     trained = train[machine.strategy](machine, rows, plan)
     return replace(trained, threshold=_tune_threshold(trained, rows, plan))
@@ -177,7 +214,7 @@ def _tune_threshold(
 ) -> float | None:
     """From which probability on the second of two classes is answered, chosen by the inner folds;
     None where the answers of the machine are to stay as they are."""
-    if plan.classes is None or len(plan.classes) != 2 or trained.knows_costs:
+    if plan.classes is None or len(plan.classes) != 2 or trained.knows_costs or not plan.tunes:
         return None
     if find_measure(plan.aim).needs != LABELS or plan.aim in ("error", "accuracy"):
         return None
@@ -219,9 +256,11 @@ def _train_by_grid(
 
     def fit(point: dict[str, Any], part: EvaluationRows) -> Any:
         model = make_machine(machine, point, random_state=plan.random_state)
-        return fit_machine(model, part.X, **part.roles())
+        with _keep_threads_few(machine, part):
+            return fit_machine(model, part.X, **part.roles())
 
-    point = _choose_point(machine.inner_grid or machine.grid, fit, plan.judge, sample, splits)
+    grid = machine.inner_grid or machine.grid
+    point = _choose_point(grid, fit, plan.judge, sample, splits, plan) if grid else {}
     model = fit(point, rows)
     curve = None
     if plan.classes is not None and not hasattr(model, "predict_proba"):
@@ -243,13 +282,16 @@ def _train_kernel_machine(
     if plan.classes is None:
         unit = _find_unit(rows.y)
         chosen = {"epsilon": grid["epsilon"][0] * unit, "tol": _TOLERANCE * unit, **chosen}
-    if splits:  # else rows are too few, and the defaults have to do
-        search = search_kernel(
-            machine.class_name, sample.X, sample.y, sample.weights, splits,
-            Cs=[unit * C for C in grid["C"]], gammas=_scale_gammas(sample.X, grid), fixed=chosen,
-            scoring=None if plan.measure == "rmse" else make_scorer(plan.measure, plan.positive),
+        if not (splits and plan.tunes):
+            chosen["C"] = unit
+    weighted = plan.classes is not None and plan.weighs_classes(rows)
+    if weighted:
+        chosen["class_weight"] = "balanced"
+    if splits and plan.tunes:  # else rows are too few, and the defaults have to do
+        chosen |= _search_coarse_to_fine(
+            machine, sample, splits, plan, Cs=[unit * C for C in grid["C"]],
+            gammas=_scale_gammas(sample.X, grid), fixed=chosen,
         )  # fmt: skip
-        chosen = {**chosen, **search.best_params_}
     kind = machine.load()
 
     def fit(part: EvaluationRows) -> Any:
@@ -259,7 +301,8 @@ def _train_kernel_machine(
     if plan.classes is None:
         chosen.pop("tol")
         return TrainedMachine(model, chosen)
-    return TrainedMachine(model, chosen, _fit_curve(fit, sample, splits, rows.y))
+    curve = _fit_curve(fit, sample, splits, rows.y)
+    return TrainedMachine(model, chosen, curve, by_probability=weighted)
 
 
 def _train_with_costs(
@@ -292,7 +335,7 @@ def _train_with_costs(
         truth, answers = code_labels(part.y, classes), code_labels(model.predict(part.X), classes)
         return score_classes(truth, answers, None, matrix, part.weights)["cost"]
 
-    point = _choose_point(grid, fit, judge, sample, splits)
+    point = _choose_point(grid, fit, judge, sample, splits, plan)
     model = _make_pipeline(encoder, fit(point, numbers))
     curve = _fit_curve(partial(fit, point), sample, splits, rows.y)
     return TrainedMachine(model, set_params(point), curve, knows_costs=True)
@@ -318,24 +361,119 @@ def _train_adaptive(
     return TrainedMachine(_make_pipeline(encoder, model), chosen, curve)
 
 
+def _train_given(
+    machine: MachineSpec, rows: EvaluationRows, plan: ComparisonPlan
+) -> TrainedMachine:
+    """An estimator that the user gave, with the parameters it has. Numbers from a `TableEncoder`
+    are put before it, unless it takes tables, or is a pipeline, which is taken to know its way."""
+    known = identify_machine(machine.estimator)
+    takes_tables = hasattr(machine.estimator, "steps") or (known is not None and known.takes_tables)
+
+    def fit(part: EvaluationRows) -> Any:
+        model = clone(machine.estimator)
+        if not takes_tables:
+            model = _make_pipeline(TableEncoder(), model)
+        return fit_machine(model, part.X, **part.roles())
+
+    model, curve = fit(rows), None
+    if plan.classes is not None and not hasattr(model, "predict_proba"):
+        curve = _fit_curve(fit, *plan.sample(rows), rows.y)
+    return TrainedMachine(model, {}, curve)
+
+
+# -- choosing parameters --------------------------------------------------------------------------
+
+
 def _choose_point(
     grid: Any,
     fit: Callable[[dict[str, Any], EvaluationRows], Any],
     judge: Callable[[Any, EvaluationRows], float],
     sample: EvaluationRows,
     splits: Sequence[Split],
+    plan: ComparisonPlan,
 ) -> dict[str, Any]:
-    """The point of least mean score over the folds, of equals the first; nothing, which is the
-    defaults of the machine, where rows are too few for folds."""
+    """The best point by successive halving over the folds, of equals the first; nothing, which is
+    the defaults of the machine, where rows are too few for folds."""
     points: list[dict[str, Any]] = list(ParameterGrid(grid))
-    if not splits:
+    if not splits or not plan.tunes:
         return {}
     if len(points) == 1:
         return points[0]
-    best = rank_trials(try_points(points, fit, judge, sample, splits))[0]
-    if best.failure is not None:
-        raise ValueError(best.failure)
-    return best.params
+    left, totals = list(range(len(points))), np.zeros(len(points))
+    failures: dict[int, str] = {}
+    for rung, (train, test) in enumerate(splits):
+        some = train
+        if rung < len(splits) - 1:
+            few = _FIRST_ROWS * 2**rung
+            places = sample_rows(sample.y[train], few, plan.classes is not None, plan.random_state)
+            some = train[places]
+        part, tested = sample.take(some), sample.take(test)
+        for number in left:
+            try:
+                with warnings.catch_warnings():
+                    # The score says what a point is worth; only the chosen one warns of itself.
+                    warnings.simplefilter("ignore", UserWarning)
+                    found = judge(fit(points[number], part), tested)
+            except (ValueError, TypeError) as error:
+                failures[number], found = str(error).split("\n")[0], np.nan
+            totals[number] += len(some) * (np.inf if np.isnan(found) else found)
+        order = sorted(left, key=lambda number: (totals[number], number))
+        # With few rows the last two are close, and are told apart by all folds.
+        fewest = 2 if len(train) <= _FIRST_ROWS else 1
+        left = sorted(order[: max(fewest, (len(left) + 1) // 2)])
+        if len(left) == 1:
+            break
+    best = min(left, key=lambda number: (totals[number], number))
+    if best in failures:
+        raise ValueError(failures[best])
+    return points[best]
+
+
+def _search_coarse_to_fine(
+    machine: MachineSpec,
+    sample: EvaluationRows,
+    splits: Sequence[Split],
+    plan: ComparisonPlan,
+    *,
+    Cs: list[float],
+    gammas: list[float] | None,
+    fixed: dict[str, Any],
+) -> dict[str, Any]:
+    """C and gamma of `SVCCV` or `SVRCV`: all of the grid with a part of the training rows of each
+    fold, and then the points around the best with all of them."""
+
+    def search(folds: Sequence[Split], Cs: list[float], gammas: list[float] | None) -> Any:
+        return search_kernel(
+            machine.class_name, sample.X, sample.y, sample.weights, folds, Cs=Cs, gammas=gammas,
+            fixed=fixed, scoring=scoring,
+        )  # fmt: skip
+
+    scoring = None if plan.measure == "rmse" else make_scorer(plan.measure, plan.positive)
+    n_points = len(Cs) * (1 if gammas is None else len(gammas))
+    if n_points > _FEW_POINTS and min(len(train) for train, _ in splits) > 1.5 * _FIRST_ROWS:
+        few = [
+            (train[sample_rows(sample.y[train], _FIRST_ROWS, plan.classes is not None, 0)], test)
+            for train, test in splits
+        ]
+        coarse = search(few, Cs, gammas).best_params_
+        Cs = _find_neighbours(Cs, coarse["C"])
+        gammas = None if gammas is None else _find_neighbours(gammas, coarse["gamma"])
+    found: dict[str, Any] = search(splits, Cs, gammas).best_params_
+    return found
+
+
+def _find_neighbours(values: list[float], best: float) -> list[float]:
+    """A value of a list, and those before and after it."""
+    place = int(np.argmin(np.abs(np.log(np.asarray(values) / best))))
+    return values[max(0, place - 1) : place + 2]
+
+
+def _keep_threads_few(machine: MachineSpec, part: EvaluationRows) -> Any:
+    """One thread for guests on small tables: to bring several together takes longer than the work,
+    and much longer where other processes want the cores."""
+    if not machine.is_guest or len(part.y) > _MANY_ROWS:
+        return nullcontext()
+    return threadpool_limits(1, user_api="openmp")
 
 
 def _encode_rows(rows: EvaluationRows) -> tuple[TableEncoder, EvaluationRows]:

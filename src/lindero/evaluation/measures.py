@@ -278,7 +278,9 @@ def choose_measure(task: str, y: Any, costs: Any = None, weights: Any = None) ->
     return "error", "Ranked by error, the share of wrong answers, as no class is rare."
 
 
-def choose_others(measure: str, task: str, y: Any, costs: Any = None, weights: Any = None) -> Any:
+def choose_others(
+    measure: str, task: str, y: Any, costs: Any = None, weights: Any = None
+) -> tuple[str, ...]:
     """Names of the measure and of two others that are shown beside it."""
     if task != CLASSIFICATION:
         usual = ["rmse", "mae", "r2"]
@@ -288,7 +290,8 @@ def choose_others(measure: str, task: str, y: Any, costs: Any = None, weights: A
         usual = ["log_loss", "roc_auc", "average_precision"]
     else:
         usual = ["error", "log_loss", "roc_auc"]
-    return (measure, *[name for name in usual if name != measure][:2])
+    same = {"error", "accuracy"} if measure in ("error", "accuracy") else {measure}
+    return (measure, *[name for name in usual if name not in same][:2])
 
 
 # -- scores of predictions ------------------------------------------------------------------------
@@ -579,7 +582,8 @@ def choose_threshold(
     -----
     The threshold is the median of those that are best on 64 bootstrap resamples of the rows, which
     is steadier than the best one of the rows themselves. It is taken where it is better than the
-    usual one by more than a standard error of the difference.
+    usual one by more than a standard error of the difference; with costs, also by more than one
+    more error of the dearest kind would take away.
 
     References
     ----------
@@ -642,7 +646,9 @@ def choose_threshold(
     both = np.array([now, then])
     gains = np.array([-np.diff(evaluate(drawn, both))[0] for drawn in draws])
     before, after = evaluate(mass, both)
-    if not before - after > np.std(gains[np.isfinite(gains)]):
+    # Costs are known: an error of the dearest kind, had it been seen, must not undo the gain.
+    dearest = 0.0 if matrix is None else float(matrix.max()) / len(own)
+    if not before - after > np.std(gains[np.isfinite(gains)]) + dearest:
         return fallback
     return tuned
 

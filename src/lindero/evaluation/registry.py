@@ -1,7 +1,9 @@
 """Every machine by name: its class, what it needs, which data it suits, and which values to try.
 
 Entries hold where an estimator is, not the estimator: reading the list imports nothing heavy, so
-that help and shell completion answer at once.
+that help and shell completion answer at once. Beside the machines of this package stand a few of
+scikit-learn's, the guests, which comparisons run too; a user's own estimators get an entry for one
+comparison. It is one file because a machine is added, or found, in one place.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ class Strategy(Enum):
     KERNEL = "C and gamma together, by error or squared error"
     COSTS = "C, gamma and the ratio of margins, by cost"
     COUPLING = "the coupling, by predicting the next rows"
+    GIVEN = "nothing: an estimator that the user gave, as it is"
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,10 @@ class MachineSpec:
         1 for a machine that a sentence explains; larger for others.
     advantage : str
         Why to prefer it to others that are as good.
+    is_guest : bool
+        Whether it is scikit-learn's, or the user's own: compared, but not saved in model files.
+    estimator : estimator or None
+        The estimator itself, where the user gave one to :func:`compare`.
 
     See Also
     --------
@@ -89,6 +96,8 @@ class MachineSpec:
     inner_grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     simplicity: int = 5
     advantage: str = "you asked for it"
+    is_guest: bool = False
+    estimator: Any = None
 
     @property
     def has_target(self) -> bool:
@@ -264,6 +273,70 @@ _ALL = (
 
 _BY_NAME = {machine.name: machine for machine in _ALL}
 
+
+# -- guests: what others have, beside which ours are compared -------------------------------------
+
+
+def _guest(name: str, path: str, task: str, words: str, **more: Any) -> MachineSpec:
+    return MachineSpec(name, f"sklearn.{path}", task, words, is_guest=True, **more)
+
+
+#: The name of the machine that looks at no column.
+BASELINE = "baseline"
+
+_LEAVES = {"min_samples_leaf": (1, 5)}
+_TREES = "it needs no scales, and finds steps and interactions by itself"
+
+#: scikit-learn's machines, by task and name; each runs beside ours in a comparison.
+GUESTS: dict[str, dict[str, MachineSpec]] = {
+    CLASSIFICATION: {
+        machine.name: machine
+        for machine in (
+            _guest(
+                BASELINE, "dummy:DummyClassifier", CLASSIFICATION,
+                "The commonest class, whatever the columns say.",
+                preset={"strategy": "prior"}, simplicity=0, advantage="it looks at no column",
+            ),
+            _guest(
+                "logistic-regression", "linear_model:LogisticRegression", CLASSIFICATION,
+                "Logistic regression of scikit-learn.", preset={"max_iter": 1000},
+                grid={"C": (0.01, 0.1, 1.0, 10.0)}, inner_grid={"C": (0.03, 0.3, 3.0)},
+                simplicity=2, advantage=_SUM,
+            ),
+            _guest(
+                "random-forest", "ensemble:RandomForestClassifier", CLASSIFICATION,
+                "Random forest of scikit-learn.", grid=_LEAVES, simplicity=6, advantage=_TREES,
+            ),
+            _guest(
+                "gradient-boosting", "ensemble:HistGradientBoostingClassifier", CLASSIFICATION,
+                "Histogram gradient boosting of scikit-learn.", simplicity=6, advantage=_TREES,
+            ),
+        )
+    },
+    REGRESSION: {
+        machine.name: machine
+        for machine in (
+            _guest(
+                BASELINE, "dummy:DummyRegressor", REGRESSION,
+                "The mean, whatever the columns say.", simplicity=0,
+                advantage="it looks at no column",
+            ),
+            _guest(
+                "ridge", "linear_model:Ridge", REGRESSION, "Ridge regression of scikit-learn.",
+                grid={"alpha": (0.1, 1.0, 10.0, 100.0)}, simplicity=2, advantage=_SUM,
+            ),
+            _guest(
+                "random-forest", "ensemble:RandomForestRegressor", REGRESSION,
+                "Random forest of scikit-learn.", grid=_LEAVES, simplicity=6, advantage=_TREES,
+            ),
+            _guest(
+                "gradient-boosting", "ensemble:HistGradientBoostingRegressor", REGRESSION,
+                "Histogram gradient boosting of scikit-learn.", simplicity=6, advantage=_TREES,
+            ),
+        )
+    },
+}  # fmt: skip
+
 #: Every machine by its name.
 MACHINES: dict[str, MachineSpec] = {
     name: machine for name, machine in _BY_NAME.items() if machine.variant_of is None
@@ -296,14 +369,17 @@ AUTO = "auto"
 # -- finding machines -----------------------------------------------------------------------------
 
 
-def find_machine(name: str) -> MachineSpec:
+def find_machine(name: str, task: str | None = None) -> MachineSpec:
     """The entry of a machine, or an error that says which there are.
 
     Parameters
     ----------
     name : str
-        One of :data:`~lindero.evaluation.MACHINES`, or of a machine with a fixed kernel, such as
-        "svc-linear".
+        One of :data:`~lindero.evaluation.MACHINES`, of a machine with a fixed kernel, such as
+        "svc-linear", or of :data:`~lindero.evaluation.GUESTS`.
+    task : str or None, default=None
+        For guests of the same name that classify and predict numbers, which one; None is the
+        first there is.
 
     Returns
     -------
@@ -321,13 +397,21 @@ def find_machine(name: str) -> MachineSpec:
     """
     if name in _BY_NAME:
         return _BY_NAME[name]
+    guests = find_guests(name)
+    if guests:
+        return next((guest for guest in guests if guest.task == task), guests[0])
     raise ValueError(f"There is no machine {name!r}: {suggest_name(name, MACHINES)}")
+
+
+def find_guests(name: str) -> list[MachineSpec]:
+    """The guests of a name: one, or one for each task."""
+    return [guests[name] for guests in GUESTS.values() if name in guests]
 
 
 def choose_machine(name: str, dataset: Any, *, on_stream: bool = False) -> MachineSpec:
     """The machine of a name; for "auto" the usual one for a data set, or for a stream of it."""
     if name != AUTO:
-        return find_machine(name)
+        return find_machine(name, dataset.task)
     if on_stream:
         return find_machine("incremental-svc" if dataset.times is None else "adaptive-svc")
     if dataset.y is None and dataset.target is not None:
@@ -345,8 +429,12 @@ def find_contenders(name: str) -> list[MachineSpec]:
     variants = [machine for machine in CONTENDERS.values() if machine.variant_of == name]
     if variants:
         return variants
+    guests = find_guests(name)
+    if guests:
+        return guests
     if name not in MACHINES:
-        advice = suggest_name(name, [*CONTENDERS, *MACHINES], CONTENDERS)
+        known = list_comparable()
+        advice = suggest_name(name, [*known, *MACHINES], known)
         raise ValueError(f"There is no machine {name!r}: {advice}")
     machine = MACHINES[name]
     if machine.task not in (CLASSIFICATION, REGRESSION):
@@ -357,25 +445,35 @@ def find_contenders(name: str) -> list[MachineSpec]:
     return [machine]
 
 
+def list_comparable() -> dict[str, MachineSpec]:
+    """All machines that comparisons take by themselves, ours first, by name."""
+    return {**CONTENDERS, **GUESTS[REGRESSION], **GUESTS[CLASSIFICATION]}
+
+
 def choose_contenders(
-    names: Sequence[str] | None,
+    named: Sequence[Any] | None,
     task: str,
     *,
     n_classes: int,
     has_costs: bool,
     has_times: bool,
     sparse: bool,
+    baselines: bool = True,
 ) -> tuple[list[MachineSpec], list[str]]:
-    """The machines that were named, or all that suit the data; and why others are left out."""
-    if names is not None:
-        return _choose_named(names, task, has_costs=has_costs, has_times=has_times), []
+    """The machines that were named or given, or all that suit the data; and why others are left
+    out. "auto" among the names stands for all that suit the data."""
+    given = [named] if isinstance(named, str) or hasattr(named, "fit") else named
+    if given is not None and not any(isinstance(one, str) and one == AUTO for one in given):
+        return _choose_named(given, task, has_costs=has_costs, has_times=has_times), []
+    guests = GUESTS[task].values() if baselines else ()
     chosen = [
         machine
-        for machine in CONTENDERS.values()
+        for machine in (*CONTENDERS.values(), *guests)
         if machine.task == task
         and (has_times or not machine.takes_times)
         and (machine.strategy is not Strategy.COSTS or (has_costs and n_classes == 2))
         and not (machine.takes_tables and sparse)
+        and not (machine.name == "gradient-boosting" and sparse)
     ]
     notes = []
     if has_costs and n_classes > 2:
@@ -385,27 +483,78 @@ def choose_contenders(
         )
     if sparse and task == CLASSIFICATION:
         notes.append("Bayesian machines are left out: they need a full table, not a sparse one.")
+    if sparse and baselines:
+        notes.append("gradient-boosting is left out: it needs a full table, not a sparse one.")
+    if given is not None:
+        others = [one for one in given if not (isinstance(one, str) and one == AUTO)]
+        known = {machine.name: machine for machine in chosen}
+        more = _choose_named(others, task, has_costs=has_costs, has_times=has_times, known=known)
+        chosen = [*chosen, *(machine for machine in more if machine.name not in known)]
     return chosen, notes
 
 
 def _choose_named(
-    names: Sequence[str], task: str, *, has_costs: bool, has_times: bool
+    named: Sequence[Any],
+    task: str,
+    *,
+    has_costs: bool,
+    has_times: bool,
+    known: Mapping[str, MachineSpec] | None = None,
 ) -> list[MachineSpec]:
     chosen: dict[str, MachineSpec] = {}
-    for name in [names] if isinstance(names, str) else names:
-        for machine in find_contenders(name):
+    for one in named:
+        if not isinstance(one, str):
+            machine = _describe_estimator(one, task, {**(known or {}), **chosen})
+            chosen[machine.name] = machine
+            continue
+        found = find_contenders(one)
+        for machine in [m for m in found if m.task == task] or found:
             if machine.task != task:
                 raise ValueError(
-                    f"{name} is for {machine.task}, and the target asks for {task}: leave it out."
+                    f"{one} is for {machine.task}, and the target asks for {task}: leave it out."
                 )
             if machine.strategy is Strategy.COSTS and not has_costs:
-                raise ValueError(f"{name} needs costs: say what errors cost, or leave it out.")
+                raise ValueError(f"{one} needs costs: say what errors cost, or leave it out.")
             if machine.strategy is Strategy.COUPLING and not has_times:
-                raise ValueError(f"{name} needs times: name the column of times, or leave it out.")
+                raise ValueError(f"{one} needs times: name the column of times, or leave it out.")
             chosen[machine.name] = machine
-    if not chosen:
+    if not chosen and not known:
         raise ValueError("machines is empty: name at least one, or leave it out for all.")
     return list(chosen.values())
+
+
+def _describe_estimator(given: Any, task: str, taken: Mapping[str, MachineSpec]) -> MachineSpec:
+    """An entry for an estimator, or a pair of name and estimator, that a user gave."""
+    from sklearn.base import is_classifier, is_regressor
+
+    name, estimator = given if isinstance(given, tuple) and len(given) == 2 else (None, given)
+    if not (name is None or isinstance(name, str)) or not all(
+        hasattr(estimator, method) for method in ("fit", "predict", "get_params")
+    ):
+        raise ValueError(
+            f"machines holds {given!r}: it takes names of machines, estimators with fit, predict "
+            "and get_params, and pairs of a name and an estimator."
+        )
+    suits, other = (is_classifier, is_regressor), (REGRESSION, CLASSIFICATION)
+    if task == REGRESSION:
+        suits, other = suits[::-1], other[::-1]
+    title = type(estimator).__name__
+    if suits[1](estimator) and not suits[0](estimator):
+        raise ValueError(
+            f"{name or title} is for {other[0]}, and the target asks for {task}: leave it out."
+        )
+    if name is None:
+        final = getattr(estimator, "_final_estimator", estimator)
+        name = type(final).__name__
+        count = 2
+        while name in taken:
+            name, count = f"{type(final).__name__}-{count}", count + 1
+    elif name in taken:
+        raise ValueError(f"machines has two of the name {name!r}: each needs a name of its own.")
+    return MachineSpec(
+        name, f"{type(estimator).__module__}:{title}", task, f"{title}, as given.",
+        strategy=Strategy.GIVEN, is_guest=True, estimator=estimator,
+    )  # fmt: skip
 
 
 def suggest_name(name: str, known: Iterable[str], listed: Iterable[str] | None = None) -> str:

@@ -21,7 +21,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from lindero.evaluation.measures import (
     LABELS,
@@ -54,6 +53,9 @@ BASELINE = "baseline"
 
 #: What measures are called in sentences, where it is not their title.
 _WORDS = {"cost": "mean cost", "rmse": "root mean squared error"}
+
+#: From this area below the ROC curve on the columns say something about the target.
+SOME_AREA = 0.6
 
 #: A simpler machine may be worse by at most this share of a standard error.
 GIVEN_AWAY = 0.5
@@ -251,10 +253,7 @@ class Comparison:
     @cached_property
     def measures(self) -> tuple[str, ...]:
         """What is shown: the measure of the ranking first, and two others."""
-        shown: tuple[str, ...] = choose_others(
-            self.measure, self.task, self.truth, self.costs, self.weights
-        )
-        return shown
+        return choose_others(self.measure, self.task, self.truth, self.costs, self.weights)
 
     @property
     def test_to_train(self) -> float:
@@ -312,6 +311,15 @@ class Comparison:
         proper = "log_loss" if self.task == CLASSIFICATION else "rmse"
         return min(others, key=lambda machine: np.nan_to_num(machine.mean(proper), nan=np.inf))
 
+    @property
+    def columns_say_something(self) -> bool:
+        """Whether a machine beats the baseline by a proper score, or has a ROC AUC of 0.6."""
+        judged = [machine for machine in self.machines if machine.is_judged]
+        known = [m for m in judged if "roc_auc" in m.scores and not m.is_baseline]
+        return any(self._is_beaten_constant(m) for m in judged if m.is_baseline) or any(
+            machine.mean("roc_auc") >= SOME_AREA for machine in known
+        )
+
     @cached_property
     def against_best(self) -> dict[str, PairedTest]:
         """Every other machine held against the best, on the folds and rows that both have done."""
@@ -327,6 +335,12 @@ class Comparison:
         rows = [self._compare_rows(best, machine) for machine in others]
         tests = compare_with_best(scores[0], scores[1:], self.test_to_train, rows)
         return {machine.name: test for machine, test in zip(others, tests, strict=True)}
+
+    @property
+    def test_name(self) -> str:
+        """The test that machines are held against the best by."""
+        names = dict.fromkeys(test.test for test in self.against_best.values())
+        return " or ".join(names) or "no test"
 
     def _has_score(self, machine: MachineResult) -> bool:
         return bool(np.any(~np.isnan(machine.scores[self.measure][self._common])))
@@ -423,7 +437,7 @@ class Comparison:
         if best is None or taken is None:
             return "No machine was judged on any fold, so there is nothing to recommend."
         sentences = [
-            self.reason,
+            "" if self.measure in ("error", "rmse") else self.reason,
             _explain_choice(self, best, taken),
             _mention_others(self, self._equals, taken),
             *_list_cautions(self, best),
@@ -561,11 +575,15 @@ def _list_cautions(comparison: Comparison, best: MachineResult) -> list[str]:
     orient = find_measure(measure).orient
     if orient(best.mean(measure)) >= orient(comparison.baseline):
         constant = "the mean" if comparison.task == REGRESSION else "the same class"
-        words.append(
-            f"Caution: the baseline, always predicting {constant}, does as well "
-            f"({write_score(measure, comparison.baseline)}), so these columns may say nothing "
-            "about the target."
-        )
+        value = write_score(measure, comparison.baseline)
+        told = f"Caution: the baseline, always predicting {constant}, does as well"
+        if comparison.columns_say_something:
+            words.append(
+                f"{told} by {name_measure(measure)} ({value}), which says little here: by "
+                "log-loss or ROC AUC the columns do say something about the target."
+            )
+        else:
+            words.append(f"{told} ({value}), so these columns may say nothing about the target.")
     taken = comparison.recommended
     if comparison.classes is not None and taken is not None and taken.is_constant:
         label = comparison.classes[taken.answers[taken.answers >= 0][0]]
@@ -576,7 +594,7 @@ def _list_cautions(comparison: Comparison, best: MachineResult) -> list[str]:
         )
     n_folds = int(best.done.sum())
     if comparison.n_rows < FEW_ROWS and n_folds > 1 and comparison.standard_error > 0:
-        reach = stats.t.ppf(0.975, n_folds - 1) * comparison.standard_error
+        reach = 2.0 * comparison.standard_error
         words.append(
             f"Caution: with {comparison.n_rows} rows the best machine's own "
             f"{name_measure(measure)} is known to about ± {write_score(measure, float(reach))} "

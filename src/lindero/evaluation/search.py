@@ -236,7 +236,8 @@ def tune(
     """Choose parameters by cross-validation, and fit the best to all rows.
 
     C and epsilon of a regression, in its usual grid and where they are not set, are in units of
-    the target's standard deviation.
+    the target's standard deviation. Where a class is rare, SVC gives all classes the same weight
+    (``class_weight="balanced"``), unless it is set or the error is what counts.
 
     Parameters
     ----------
@@ -296,47 +297,46 @@ def tune(
     require_one_cost(found, given, searched)
     first = {name: values[0] for name, values in searched.items() if values}
     judge = FoldJudge.plan(found, make_machine(found, {**given, **first}), rows, measure, costs)
+    if grid is None and found.class_name == "SVC" and "class_weight" not in given:
+        # Where a class is rare, the hinge loss is least for the same answer everywhere.
+        searched |= {"class_weight": ["balanced"]} if judge.weighs_classes(rows) else {}
 
     def fit(point: dict[str, Any], part: EvaluationRows) -> Any:
         return fit_machine(make_machine(found, {**given, **point}), part.X, **part.roles())
 
     trials: list[Trial] = []
+    seen: dict[str, list[FoldRecord]] = {}  # what folds said of each point
+
+    def remember(point: Mapping[str, Any], records: list[FoldRecord]) -> None:
+        if judge.tunes_threshold:
+            seen[repr(point)] = records
+
     try:
-        if _can_share_work(found, given, searched) and not judge.tunes_answers:
-            trials += _search_together(found, given, searched, rows, splits, progress, judge)
+        if _can_share_work(found, given, searched):
+            trials += _search_together(
+                found, given, searched, rows, splits, progress, judge, remember
+            )
         else:
             points = list(ParameterGrid(searched))
-            for trial in try_points(
-                points, fit, judge.watch, rows, splits, progress, judge.score_measure
-            ):
+            last: list[list[FoldRecord]] = [[]]
+
+            def grade(records: list[FoldRecord]) -> list[float]:
+                last[0] = records
+                return judge.score_measure(records)
+
+            for trial in try_points(points, fit, judge.watch, rows, splits, progress, grade):
                 trials.append(trial)
+                if trial.failure is None:
+                    remember(trial.params, last[0])
         result = _sum_up(found, given, judge, trials)
         model = make_machine(found, result.params, random_state=random_state)
         fitted = fit_machine(model, rows.X, **rows.roles())
-        threshold = _find_threshold(fit, result.best.params, judge, rows, splits)
+        threshold = judge.choose_threshold(seen.get(repr(result.best.params), []))
         return replace(result, model=fitted, threshold=threshold)
     except KeyboardInterrupt as interrupt:
         if any(trial.failure is None for trial in trials):
             interrupt.result = _sum_up(found, given, judge, trials)  # type: ignore[attr-defined]
         raise
-
-
-def _find_threshold(
-    fit: Callable[[dict[str, Any], EvaluationRows], Any],
-    point: dict[str, Any],
-    judge: FoldJudge,
-    rows: EvaluationRows,
-    splits: Sequence[Split],
-) -> float | None:
-    """The threshold of the best point, by the test rows of all folds."""
-    if not judge.tunes_threshold:
-        return None
-    records: list[FoldRecord] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        for train, test in splits:
-            records.append(judge.watch(fit(point, rows.take(train)), rows.take(test)))
-    return judge.choose_threshold(records)
 
 
 def _sum_up(
@@ -385,7 +385,7 @@ def _can_share_work(
 
     kind = getattr(lindero.svm, _SEARCHES[machine.class_name])
     known = {*inspect.signature(kind).parameters, "gamma", *list_encoder_parameters(machine)}
-    return set(given) <= known and set(searched) <= {"C", "gamma", "epsilon"}
+    return set(given) <= known and set(searched) <= {"C", "gamma", "epsilon", "class_weight"}
 
 
 def _search_together(
@@ -396,11 +396,22 @@ def _search_together(
     splits: Sequence[Split],
     progress: FitsDone | None,
     judge: FoldJudge,
+    remember: Callable[[Mapping[str, Any], list[FoldRecord]], None],
 ) -> list[Trial]:
     """C and gamma by `SVCCV` or `SVRCV`. The table is encoded once, by all rows: scales, which
     know nothing of the target, are those of the whole."""
-    measure = find_measure(judge.measure)
-    scorer = make_scorer(judge.measure, judge.positive)
+    # Scores of the estimators themselves, or of what they say of each fold.
+    own = judge.measure in ("accuracy", "r2") and judge.costs is None
+    rank = make_scorer(judge.measure, judge.positive)
+    pending: list[FoldRecord] = []
+    told: dict[Any, dict[int, FoldRecord]] = {}
+
+    def watch(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        pending[:] = [judge.watch(model, EvaluationRows(X, y, weights=sample_weight))]
+        if rank is None:
+            return float(model.score(X, y, sample_weight))
+        return rank(model, X, y, sample_weight)
+
     of_table = {name: given[name] for name in list_encoder_parameters(machine) if name in given}
     numbers = TableEncoder(**of_table).fit_transform(rows.X)
     others = {name: values for name, values in searched.items() if name not in ("C", "gamma")}
@@ -414,20 +425,25 @@ def _search_together(
     for number, point in enumerate(rounds):
 
         def report(search: Any, number: int = number) -> None:
+            if pending:
+                point = number, search.C, search.gamma
+                told.setdefault(point, {})[search.fold] = pending.pop()
             if progress is not None:
                 progress(number * search.n_total + search.n_done, len(rounds) * search.n_total)
 
         table = search_kernel(
             machine.class_name, numbers, rows.y, rows.weights, splits, Cs=searched["C"],
-            gammas=gammas if has_gamma else None, fixed={**fixed, **point}, scoring=scorer,
-            callback=report,
+            gammas=gammas if has_gamma else None, fixed={**fixed, **point}, callback=report,
+            scoring=None if own else watch,
         ).cv_results_  # fmt: skip
         columns = table["params"], table["mean_test_score"], table["std_test_score"]
         for found, mean, std in zip(*columns, strict=True):
-            params = {name: value for name, value in found.items() if name in searched}
-            if scorer is not None and not measure.greater_is_better:
-                mean = -mean  # scorers have more for better
-            elif measure.name == "error":
-                mean = 1.0 - mean
-            trials.append(Trial(params | point, float(mean), float(std)))
+            params = {name: value for name, value in found.items() if name in searched} | point
+            if not own:
+                by_fold = told[number, found["C"], found.get("gamma")]
+                records = [by_fold[fold] for fold in sorted(by_fold)]
+                scores = judge.score_measure(records)
+                mean, std = average_folds(scores), measure_spread(scores)
+                remember(params, records)
+            trials.append(Trial(params, float(mean), float(std)))
     return trials

@@ -191,8 +191,8 @@ def _describe_method(comparison: Comparison) -> str:
     return (
         "Means over the folds ± one standard deviation; the recommended machine is in bold. "
         f"{n_folds} folds, {order}, with {train:.0f} training and {test:.0f} test rows on average; "
-        "parameters were chosen by inner folds of the training rows. p: the difference from the "
-        "best, adjusted for the number of machines (Holm)."
+        "parameters were chosen by inner folds of the training rows. p: "
+        f"{comparison.test_name} against the best, adjusted for the number of machines (Holm)."
     )
 
 

@@ -31,9 +31,10 @@ import os
 import stat
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numba
 from numba.core import caching, event
@@ -67,6 +68,47 @@ def compiled(fastmath: Any, error_model: str = "python") -> Callable[[Any], Any]
         return dispatcher
 
     return compile_function
+
+
+class CompilationClock(event.Listener):  # type: ignore[misc]
+    """Seconds in which loops were compiled, in any thread, while inside ``with``.
+
+    `on_change` is called with True when compiling begins, and with False when it ends. Loops that
+    were kept on disk are only read, which takes no time worth counting.
+    """
+
+    def __init__(self, on_change: Callable[[bool], None] | None = None) -> None:
+        self.seconds = 0.0
+        self._on_change = on_change
+        self._lock = threading.Lock()
+        self._depth, self._begun = 0, 0.0
+
+    def __enter__(self) -> Self:
+        event.register("numba:compile", self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        event.unregister("numba:compile", self)
+
+    def on_start(self, event: Any) -> None:
+        """Loops that are compiled on behalf of others are part of those."""
+        with self._lock:
+            self._depth += 1
+            begins = self._depth == 1
+            if begins:
+                self._begun = time.perf_counter()
+        if begins and self._on_change is not None:
+            self._on_change(True)
+
+    def on_end(self, event: Any) -> None:
+        """The last one ends it."""
+        with self._lock:
+            self._depth -= 1
+            ends = self._depth == 0
+            if ends:
+                self.seconds += time.perf_counter() - self._begun
+        if ends and self._on_change is not None:
+            self._on_change(False)
 
 
 class _TemporaryFolder(_Locator):  # type: ignore[misc]
