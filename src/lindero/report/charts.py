@@ -78,7 +78,7 @@ def choose_places(
 ) -> int:
     """Digits after the point: two figures of a usual spread, and more where two means that differ
     would look the same in a measure that ranks machines."""
-    known = sorted(mean for mean in means if math.isfinite(mean))
+    known = sorted(round(mean, 9) for mean in means if math.isfinite(mean))
     if not known:
         return 1
     usual = [spread for spread in spreads if math.isfinite(spread) and spread > 0]
@@ -100,8 +100,14 @@ def write_axis(measure: Measure) -> str:
     return f"{title}, {'more' if measure.greater_is_better else 'less'} is better"
 
 
-def _list_judged(comparison: Comparison) -> list[MachineResult]:
-    return [machine for machine in comparison.ranked if machine.is_judged]
+def _list_drawn(comparison: Comparison) -> list[MachineResult]:
+    """Machines with a score. The baseline, which would squeeze the others, is a line instead."""
+    scored = [
+        machine
+        for machine in comparison.ranked
+        if machine.is_judged and not math.isnan(machine.mean(comparison.measure))
+    ]
+    return [machine for machine in scored if not machine.is_baseline] or scored
 
 
 def _choose_style(comparison: Comparison, machine: MachineResult) -> str:
@@ -115,7 +121,7 @@ def draw_scores(comparison: Comparison, width: int = WIDE) -> str:
     """Scores of every machine on all folds, their mean, and one standard deviation either side."""
     measure = find_measure(comparison.measure)
     factor = 100.0 if measure.in_percent else 1.0
-    machines = [m for m in _list_judged(comparison) if not math.isnan(m.mean(measure.name))]
+    machines = _list_drawn(comparison)
     scores = [factor * m.scores[measure.name][m.done] for m in machines]
     scores = [values[~np.isnan(values)] for values in scores]
     written = write_scores(comparison, measure.name, spread=False)
@@ -171,7 +177,7 @@ def draw_times(comparison: Comparison, width: int = WIDE) -> str:
     """Scores against the time of a fold, on a logarithmic axis."""
     measure = find_measure(comparison.measure)
     factor = 100.0 if measure.in_percent else 1.0
-    machines = [m for m in _list_judged(comparison) if not math.isnan(m.mean(measure.name))]
+    machines = _list_drawn(comparison)
     height, left, right, top, bottom = 380, 76, 24, 14, 330
     picture = Picture(width, height, "Scores against time")
     seconds = np.array([max(m.seconds, 1e-4) for m in machines])
