@@ -15,7 +15,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from lindero.svm import SVC, NuSVC, calibrate
-from lindero.svm.probability import couple_pairs, fit_sigmoid, put_first
+from lindero.svm.probability import couple_pairs, fit_rising_curve, put_first
 
 pytestmark = pytest.mark.filterwarnings("ignore:The `probability`:FutureWarning")
 
@@ -191,15 +191,15 @@ def test_the_curve_is_the_most_likely_one():
     random = np.random.default_rng(0)
     f = random.normal(size=4000)
     positive = random.uniform(size=4000) < 1 / (1 + np.exp(-2.0 * f + 0.5))
-    a, b = fit_sigmoid(f, positive, np.ones(4000))
+    a, b = fit_rising_curve(f, positive, np.ones(4000))
     assert_allclose([a, b], [-2.0, 0.5], atol=0.2)
-    scaled = fit_sigmoid(1e6 * f, positive, np.ones(4000))
+    scaled = fit_rising_curve(1e6 * f, positive, np.ones(4000))
     assert_allclose(scaled, [a / 1e6, b], rtol=1e-4)
-    twice = fit_sigmoid(np.tile(f, 2), np.tile(positive, 2), np.full(8000, 0.5))
+    twice = fit_rising_curve(np.tile(f, 2), np.tile(positive, 2), np.full(8000, 0.5))
     assert_allclose(twice, [a, b], rtol=1e-6)
-    assert fit_sigmoid(-f, positive, np.ones(4000))[0] == 0.0
+    assert fit_rising_curve(-f, positive, np.ones(4000))[0] == 0.0
     assert np.isfinite(
-        fit_sigmoid(np.zeros(4), np.array([True, False, True, True]), np.ones(4))
+        fit_rising_curve(np.zeros(4), np.array([True, False, True, True]), np.ones(4))
     ).all()
 
 

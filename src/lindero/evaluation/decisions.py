@@ -53,6 +53,7 @@ from lindero.evaluation.measures import (
 )
 from lindero.evaluation.registry import CLASSIFICATION, MachineSpec, Strategy, find_machine
 from lindero.models.probabilities import ProbabilityCurve, arrange_by_class, fit_curve
+from lindero.notebook import link_documentation, write_card
 from lindero.runtime.arrays import Array
 from lindero.transaction import fitting_aside
 from lindero.validation import find_classes
@@ -135,6 +136,9 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
     >>> int((model.predict(X) == 0).sum()) > int((plain.predict(X) == 0).sum())
     True
     """
+
+    _html_repr = write_card
+    _get_doc_link = link_documentation
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],

@@ -54,7 +54,7 @@ from lindero.svm.probability import (
     DEPRECATED,
     ProbabilityMethod,
     compute_probabilities,
-    fit_sigmoid,
+    fit_rising_curve,
     split_rows,
 )
 from lindero.svm.progress import reporting
@@ -506,7 +506,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             values = self._evaluate(training.X)
         counts = training.weights / self.class_weight_[training.codes]
         curves = [
-            fit_sigmoid(values[task.rows, k], task.targets > 0, counts[task.rows])
+            fit_rising_curve(values[task.rows, k], task.targets > 0, counts[task.rows])
             for k, task in enumerate(training.tasks)
         ]
         self._probA, self._probB = (np.array(part) for part in zip(*curves, strict=True))

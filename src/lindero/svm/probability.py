@@ -4,9 +4,8 @@ The values f of a machine become probabilities by Platt's curve,
 
     P(y = +1 | f) = 1 / (1 + exp(A f + B)),    A ≤ 0
 
-fitted by maximum likelihood to values of rows left out: five folds, each judged by machines that
-have not seen it. Targets are (n₊ + 1)/(n₊ + 2) and 1/(n₋ + 2) instead of 1 and 0, so that few rows
-do not make it too sure (Platt, 1999; Newton steps as by Lin, Lin and Weng, 2007).
+fitted to values of rows left out (`lindero.models.probabilities`): five folds, each judged by
+machines that have not seen it (Platt, 1999).
 
 With several classes the machines of pairs say r_ij = P(i | i or j), and p minimises
 Σ_{i<j} (r_ji p_i − r_ij p_j)² with Σp = 1: a linear system for each row (Wu, Lin and Weng, 2004).
@@ -27,6 +26,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from lindero.models.probabilities import fit_sigmoid
 from lindero.runtime.arrays import Array
 from lindero.svm.calibration import CALIBRATION
 
@@ -38,10 +38,6 @@ DEPRECATED = (
 
 #: Folds of the values that curves are fitted to.
 N_FOLDS = 5
-
-#: Steps of Newton's method, and the gradient (per unit of weight) at which it stops.
-_MOST_STEPS = 100
-_FLAT = 1e-10
 
 #: Log-odds beyond these are as good as certain.
 _MOST_ODDS = 30.0
@@ -79,40 +75,14 @@ class ProbabilityMethod:
 # -- curves ---------------------------------------------------------------------------------------
 
 
-def fit_sigmoid(values: Array, positive: Array, weights: Array) -> tuple[float, float]:
+def fit_rising_curve(values: Array, positive: Array, weights: Array) -> tuple[float, float]:
     """A and B of the curve for values of these rows. Where larger values do not mean more
     positives, the curve is flat."""
+    slope, offset = fit_sigmoid(values, positive, weights)
+    if slope > 0.0:
+        return -slope, -offset
     high, low = float(weights[positive].sum()), float(weights[~positive].sum())
-    targets = np.where(positive, (high + 1.0) / (high + 2.0), 1.0 / (low + 2.0))
-    unit = float(np.abs(values).max(initial=0.0)) or 1.0
-    x, flat = values / unit, float(np.log((low + 1.0) / (high + 1.0)))
-
-    def loss(point: Array) -> float:
-        z = point[0] * x + point[1]
-        # t log(1 + e^z) + (1 − t) log(1 + e^−z), none of which overflows
-        return float(weights @ (np.logaddexp(0.0, z) - (1.0 - targets) * z))
-
-    point = np.array([0.0, flat])
-    least, total = loss(point), float(weights.sum())
-    for _ in range(_MOST_STEPS):
-        p = expit(-(point[0] * x + point[1]))
-        slope, bend = weights * (targets - p), weights * p * (1.0 - p)
-        gradient = np.array([slope @ x, slope.sum()])
-        if np.abs(gradient).max() <= _FLAT * total:
-            break
-        across = bend @ x
-        hessian = np.array([[bend @ x**2, across], [across, bend.sum()]]) + 1e-12 * np.eye(2)
-        step = np.linalg.solve(hessian, -gradient)
-        share = 1.0
-        while share > 1e-10 and not loss(point + share * step) < least:
-            share /= 2
-        if share <= 1e-10:
-            break
-        point = point + share * step
-        least = loss(point)
-    if point[0] >= 0.0:
-        return 0.0, flat
-    return float(point[0] / unit), float(point[1])
+    return 0.0, float(np.log((low + 1.0) / (high + 1.0)))
 
 
 def split_rows(codes: Array, random_state: Any) -> list[tuple[Array, Array]]:
