@@ -195,7 +195,7 @@ def test_every_file_is_written_whole_or_not_at_all():
     found = [
         f"{path.relative_to(folder)}: {line.strip()}"
         for path in sorted(folder.rglob("*.py"))
-        if path.name != "safe_file.py"
+        if path.name not in ("safe_file.py", "workers.py")  # which has a folder of its own
         for line in path.read_text(encoding="utf-8").splitlines()
         if writes.search(line) and ">>>" not in line and "os.devnull" not in line
     ]

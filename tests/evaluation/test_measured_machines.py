@@ -125,7 +125,7 @@ def test_costs_move_answers_and_are_ranked_by(rare):
         assert machine.answers.sum() > (machine.probabilities[:, 1] > 0.5).sum()
     other = compare(*rare, machines=["naive-bayes"], folds=3, costs=costs, measure="roc_auc")
     assert (other.measure, other.measures[0]) == ("roc_auc", "roc_auc")
-    assert other["naive-bayes"].mean("cost") == result["naive-bayes"].mean("cost")
+    assert other["naive-bayes"].mean("cost") < result.baseline
 
 
 @pytest.mark.parametrize("measure", [*OF_NUMBERS, "pinball@0.9"])

@@ -106,7 +106,7 @@ class Stream:
         optimal = certificate.status.startswith("Optimal")
         if answers.dtype.kind == "f" and not np.isfinite(answers).all():
             raise Broken(f"it answers {answers[~np.isfinite(answers)][0]}")
-        fits.check_gap(model, self.name, self.X[rows], y, optimal)
+        fits.check_gap(model, self.name, (self.X[rows], y), y, None, optimal, limited=False)
         self.check_gone(gone, rows)
         return "optimal" if optimal else "unfinished"
 

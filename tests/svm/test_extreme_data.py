@@ -80,7 +80,12 @@ def test_a_kernel_matrix_that_overflows_is_refused():
 def test_a_table_in_other_units_is_solved_or_said_not_to_be(name, scale):
     X, y = two_clouds()
     for kernel in ("linear", "rbf", "poly"):
-        model = getattr(svm, name)(kernel=kernel).fit(X * scale, y)
+        model = getattr(svm, name)(kernel=kernel)
+        if (name, kernel, scale) == ("NuSVC", "linear", 1e-150):
+            with pytest.raises(ValueError, match="Scale the features first"):  # coefficients
+                model.fit(X * scale, y)
+            continue
+        model.fit(X * scale, y)
         assert np.isfinite(model.predict(X * scale)).all()
         if kernel == "rbf":  # gamma="scale" has the unit of the data
             assert is_optimal(model)

@@ -131,11 +131,13 @@ def _write_error(output: Output, message: str) -> None:
 @click.command(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Help on a command: lindero train --help",
 )
 @click.version_option(__version__, message="lindero %(version)s")
 def cli() -> None:
-    """Decision boundaries that learn, adapt and explain themselves."""
+    """Decision boundaries that learn, adapt and explain themselves.
+
+    Help on a command: lindero train --help
+    """
 
 
 def main() -> None:

@@ -72,25 +72,29 @@ def to_onnx(model: Any) -> Any:
     check_is_fitted(model)
     decides = type(model).__name__ == "DecisionClassifier"
     inner = model.estimator_ if decides else model
-    encoder, machine = _take_apart(inner)
+    before, machine = _take_apart(inner)
     graph = GraphBuilder()
     name = type(machine).__name__
     if decides:
-        _add_decisions_of(graph, model, encoder, machine)
+        _add_decisions_of(graph, model, before, machine)
     elif _is_bayes(machine):
         add_bayes_classifier(graph, machine)
     else:
         add_kernel_machine(
-            graph, machine, _require_kernel(machine), _add_rows(graph, encoder, machine)
+            graph, machine, _require_kernel(machine), _add_rows(graph, before, machine)
         )
     return graph.finish(f"{name} of lindero", {"machine": name})
 
 
-def _take_apart(model: Any) -> tuple[Any, Any]:
-    """The table encoder of a model, or None, and its machine."""
+def _take_apart(model: Any) -> tuple[list[Any], Any]:
+    """What stands before the machine of a model, a table encoder and the scaler of a search if
+    there are any; and the machine."""
     steps = [step for _, step in getattr(model, "steps", ())] or [model]
     before = [step for step in steps[:-1] if step is not None and step != "passthrough"]
     machine = getattr(steps[-1], "best_estimator_", steps[-1])
+    scalers: list[Any] = []
+    if hasattr(machine, "steps"):
+        *scalers, machine = [step for _, step in machine.steps]
     name = type(machine).__name__
     if name in _REASONS:
         raise ValueError(f"{name} cannot be exported to ONNX: {_REASONS[name]}.")
@@ -100,7 +104,7 @@ def _take_apart(model: Any) -> tuple[Any, Any]:
             f"A pipeline with {type((others or before)[0]).__name__} cannot be exported to ONNX: "
             "only a table encoder may stand before a machine."
         )
-    return before[0] if before else None, machine
+    return [*before, *scalers], machine
 
 
 def _is_bayes(machine: Any) -> bool:
@@ -117,14 +121,22 @@ def _require_kernel(machine: Any) -> KernelFunction:
     return function
 
 
-def _add_rows(graph: GraphBuilder, encoder: Any, machine: Any) -> str:
+def _add_rows(graph: GraphBuilder, before: list[Any], machine: Any) -> str:
     """The numbers that a machine takes."""
-    if encoder is not None:
-        return add_encoder(graph, encoder)
-    return add_matrix(graph, getattr(machine, "feature_names_in_", None), machine.n_features_in_)
+    first = before[0] if before else machine
+    if type(first).__name__ == "TableEncoder":
+        rows, scalers = add_encoder(graph, first), before[1:]
+    else:
+        names = getattr(first, "feature_names_in_", None)
+        rows, scalers = add_matrix(graph, names, machine.n_features_in_), before
+    for scaler in scalers:
+        if scaler.mean_ is not None:
+            rows = graph.add("Sub", rows, graph.constant(np.asarray(scaler.mean_)))
+        rows = graph.add("Div", rows, graph.constant(np.asarray(scaler.scale_)))
+    return rows
 
 
-def _add_decisions_of(graph: GraphBuilder, model: Any, encoder: Any, machine: Any) -> None:
+def _add_decisions_of(graph: GraphBuilder, model: Any, before: list[Any], machine: Any) -> None:
     """Label and probabilities of a `DecisionClassifier`: machine, curve, threshold or costs."""
     curve, n_classes = model.curve_, len(model.classes_)
     if curve is None:
@@ -137,7 +149,7 @@ def _add_decisions_of(graph: GraphBuilder, model: Any, encoder: Any, machine: An
                 "Its calibration has no form in ONNX here: a class had too few rows, or the "
                 "machine has probabilities of its own. Train with more rows, or without it."
             )
-        rows = _add_rows(graph, encoder, machine)
+        rows = _add_rows(graph, before, machine)
         parts = getattr(machine, "machines_", [machine])  # one for each class, or one
         values = [add_decisions(graph, each, _require_kernel(each), rows) for each in parts]
         decided = graph.add("Concat", *values, axis=1) if len(values) > 1 else values[0]

@@ -932,6 +932,12 @@ def adopt_solutions(estimator: KernelEstimator, training: TrainingSet, solved: S
         training.function, formulation, None, n_support, training.scheme,
         warm if estimator.warm_start else None,
     )  # fmt: skip
+    largest = float(np.abs(joined).max(initial=0.0))
+    if not largest <= LARGEST_COEFFICIENT:
+        raise ValueError(
+            f"Coefficients up to {largest:.0e} are too large to predict with: values of X are too "
+            "small for this model. Scale the features first (sklearn.preprocessing.StandardScaler)."
+        )
     intercepts = np.array([function.intercept for function in functions])
     precomputed = training.function.name == "precomputed"
     vectors = X[:0] if precomputed else X[support]
@@ -968,12 +974,6 @@ def adopt_machines(
     """Set the attributes that predictions need: `coefficients` (a row per machine, or one-vs-one
     as in `models.kernel_machine`) of `vectors`, which are the rows `support` of training data of
     `shape`. `shift` is the origin they were trained with."""
-    largest = float(np.abs(coefficients).max(initial=0.0))
-    if not largest <= LARGEST_COEFFICIENT:
-        raise ValueError(
-            f"Coefficients up to {largest:.0e} are too large to predict with: values of X are too "
-            "small for this model. Scale the features first (sklearn.preprocessing.StandardScaler)."
-        )
     estimator.shape_fit_ = shape
     estimator.support_ = support.astype(np.int32)
     precomputed = machines.function.name == "precomputed"
