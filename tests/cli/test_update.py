@@ -122,6 +122,29 @@ def test_a_bayesian_machine_is_the_one_of_all_rows(here, machine):
     )
 
 
+def test_a_bayesian_machine_forgets_rows_with_their_weights(here):
+    lines = flower_rows(40).splitlines()
+    weights = [5] * 10 + [1] * 30
+    table = [f"{lines[0]},n", *(f"{x},{n}" for x, n in zip(lines[1:], weights, strict=True))]
+    here.write("old.csv", "\n".join(table) + "\n")
+    here.write("gone.csv", "\n".join(table[:11]) + "\n")
+    here.write("bare.csv", "\n".join(lines[:11]) + "\n")
+    here.write("kept.csv", "\n".join([table[0], *table[11:]]) + "\n")
+    given = ["-m", "naive-bayes", "--target", "class", "--weight", "n", "--set", "numeric=gaussian"]
+    for name in ("old", "kept"):
+        assert here.run("train", f"{name}.csv", *given, "-o", f"{name}.lin").exit_code == 0
+    found = here.json("update", "old.lin", "--forget", "gone.csv", "-o", "new.lin")
+    assert (found["rows_before"], found["rows_after"], found["forgotten"]) == (80, 30, 10)
+    from lindero.data import load as load_data
+
+    X = load_data("old.csv", target="class", weight="n").X
+    np.testing.assert_allclose(
+        load("new.lin").predict_proba(X), load("kept.lin").predict_proba(X), rtol=1e-9
+    )
+    said = here.refused("update", "old.lin", "--forget", "bare.csv", "-o", "x.lin")
+    assert "weights in the column 'n', which bare.csv lacks" in said
+
+
 def test_ids_for_a_machine_that_counts_are_refused_with_the_remedy(here, flowers):
     assert here.run("train", flowers, "-m", "naive-bayes").exit_code == 0
     here.write("gone.csv", "id\n3\n")

@@ -189,7 +189,13 @@ def _read_forgotten(saved: Any, data: DataSource, forget: str, output: Output) -
         ) from None
     if dataset.y is None:
         raise CommandError(f"{forget} lacks the target: rows are forgotten with their class.")
-    return {"forget_rows": (X, dataset.y)}
+    weighed_by = (saved.summary.get("roles") or {}).get("weight")
+    if weighed_by is not None and dataset.weights is None:
+        raise CommandError(
+            f"{saved.path} learned its rows with the weights in the column {weighed_by!r}, which "
+            f"{forget} lacks: add it, or name another (--weight)."
+        )
+    return {"forget_rows": (X, dataset.y, dataset.weights)}
 
 
 def _read_ids(saved: Any, path: str) -> list[str]:
