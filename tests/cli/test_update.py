@@ -90,6 +90,23 @@ def test_ids_that_are_not_known_and_files_without_ids_are_refused(garden):
     assert "x.lin" not in garden.names()
 
 
+def test_with_several_ids_rows_are_counted(garden):
+    for name in ("old", "new"):
+        head, *lines = garden.read(f"{name}.csv").splitlines()
+        table = [f"bed,{head}", *(f"b{k},{line}" for k, line in enumerate(lines))]
+        garden.write(f"{name}2.csv", "\n".join(table) + "\n")
+    several = ["--id", "plant", "--id", "bed"]
+    run = garden.run("train", "old2.csv", "-m", "incremental-svc", *several, "-o", "old2.lin")
+    assert "counts its rows from 0" in run.stderr
+    assert "id" not in inspect("old2.lin").summary["roles"]
+    for given in ([], several):
+        found = garden.json("update", "old2.lin", "new2.csv", *given, "-o", "n.lin", "--force")
+        assert (found["rows_before"], found["rows_after"]) == (40, 60)
+    assert final("n.lin").ids_.tolist() == list(range(60))
+    said = garden.refused("update", "old.lin", "new2.csv", *several, "-o", "x.lin")
+    assert "give one --id" in said
+
+
 def test_without_ids_rows_are_counted(here, flowers):
     assert here.run("train", flowers, "-m", "incremental-svc", "-o", "m.lin").exit_code == 0
     here.write("gone.csv", "0\n5\n")

@@ -136,6 +136,11 @@ def _read_new_rows(saved: Any, data: DataSource, output: Output) -> dict[str, An
     has_ids = own is not None and own.dtype.kind == "U"
     known_by = (saved.summary.get("roles") or {}).get("id")
     if own is not None and known_by is not None and ids is None:
+        if dataset.ids is not None:
+            raise CommandError(
+                f"{saved.path} knows its rows by the column {known_by!r}: give one --id, not "
+                "several."
+            )
         raise CommandError(
             f"{saved.path} knows its rows by the column {known_by!r}, which {dataset.source} "
             "lacks: add it, or name another (--id)."
