@@ -483,9 +483,7 @@ def _keep_threads_few(machine: MachineSpec, part: EvaluationRows) -> Any:
     return threadpool_limits(1, user_api="openmp")
 
 
-def _encode_rows(
-    rows: EvaluationRows, plan: ComparisonPlan
-) -> tuple[TableEncoder, EvaluationRows]:
+def _encode_rows(rows: EvaluationRows, plan: ComparisonPlan) -> tuple[TableEncoder, EvaluationRows]:
     encoder = TableEncoder(keep_row_names=plan.keep_row_names).fit(rows.X)
     return encoder, replace(rows, X=encoder.transform(rows.X))
 
