@@ -90,6 +90,23 @@ def test_ids_that_are_not_known_and_files_without_ids_are_refused(garden):
     assert "x.lin" not in garden.names()
 
 
+def test_with_several_ids_rows_are_counted(garden):
+    for name in ("old", "new"):
+        head, *lines = garden.read(f"{name}.csv").splitlines()
+        table = [f"bed,{head}", *(f"b{k},{line}" for k, line in enumerate(lines))]
+        garden.write(f"{name}2.csv", "\n".join(table) + "\n")
+    several = ["--id", "plant", "--id", "bed"]
+    run = garden.run("train", "old2.csv", "-m", "incremental-svc", *several, "-o", "old2.lin")
+    assert "counts its rows from 0" in run.stderr
+    assert "id" not in inspect("old2.lin").summary["roles"]
+    for given in ([], several):
+        found = garden.json("update", "old2.lin", "new2.csv", *given, "-o", "n.lin", "--force")
+        assert (found["rows_before"], found["rows_after"]) == (40, 60)
+    assert final("n.lin").ids_.tolist() == list(range(60))
+    said = garden.refused("update", "old.lin", "new2.csv", *several, "-o", "x.lin")
+    assert "give one --id" in said
+
+
 def test_without_ids_rows_are_counted(here, flowers):
     assert here.run("train", flowers, "-m", "incremental-svc", "-o", "m.lin").exit_code == 0
     here.write("gone.csv", "0\n5\n")
@@ -120,6 +137,29 @@ def test_a_bayesian_machine_is_the_one_of_all_rows(here, machine):
     np.testing.assert_allclose(
         load("new.lin").predict_proba(X), load("all.lin").predict_proba(X), rtol=1e-9
     )
+
+
+def test_a_bayesian_machine_forgets_rows_with_their_weights(here):
+    lines = flower_rows(40).splitlines()
+    weights = [5] * 10 + [1] * 30
+    table = [f"{lines[0]},n", *(f"{x},{n}" for x, n in zip(lines[1:], weights, strict=True))]
+    here.write("old.csv", "\n".join(table) + "\n")
+    here.write("gone.csv", "\n".join(table[:11]) + "\n")
+    here.write("bare.csv", "\n".join(lines[:11]) + "\n")
+    here.write("kept.csv", "\n".join([table[0], *table[11:]]) + "\n")
+    given = ["-m", "naive-bayes", "--target", "class", "--weight", "n", "--set", "numeric=gaussian"]
+    for name in ("old", "kept"):
+        assert here.run("train", f"{name}.csv", *given, "-o", f"{name}.lin").exit_code == 0
+    found = here.json("update", "old.lin", "--forget", "gone.csv", "-o", "new.lin")
+    assert (found["rows_before"], found["rows_after"], found["forgotten"]) == (80, 30, 10)
+    from lindero.data import load as load_data
+
+    X = load_data("old.csv", target="class", weight="n").X
+    np.testing.assert_allclose(
+        load("new.lin").predict_proba(X), load("kept.lin").predict_proba(X), rtol=1e-9
+    )
+    said = here.refused("update", "old.lin", "--forget", "bare.csv", "-o", "x.lin")
+    assert "weights in the column 'n', which bare.csv lacks" in said
 
 
 def test_ids_for_a_machine_that_counts_are_refused_with_the_remedy(here, flowers):

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
 
 from lindero.bayes import TAN
-from lindero.data import make_rotating
+from lindero.data import load, make_rotating
 from lindero.data.generators import load_tax_table
 from lindero.evaluation import CONTENDERS, compare
 from lindero.evaluation.comparison import judge_machine
 from lindero.evaluation.folds import make_class_folds
+from lindero.evaluation.importance import measure_recommended
 from lindero.evaluation.learning import ComparisonPlan
 from lindero.evaluation.registry import find_contenders
 from lindero.evaluation.rows import EvaluationRows
@@ -223,6 +225,21 @@ def test_a_dataset_brings_its_target_and_is_described():
     assert result.target == "evade"
     assert result.data.startswith("tax table: 10 rows, 3 columns")
     assert "10 rows" in result.recommendation()
+
+
+def test_columns_that_name_rows_reach_the_machines_where_they_are_kept(tmp_path):
+    """Numbers that tell the class, under a name of ids."""
+    noise = np.random.default_rng(0).normal(size=120)
+    lines = [f"{k},{x:.3f},{'new' if k >= 60 else 'old'}" for k, x in enumerate(noise)]
+    path = tmp_path / "orders.csv"
+    path.write_text("\n".join(["order_id,noise,class", *lines]) + "\n")
+    data = load(path, keep_row_names=True)
+    machines = ["svc-linear", "logistic-regression", ("given", LogisticRegression())]
+    result = compare(data, machines=machines, folds=3)
+    for machine in result.machines:
+        assert machine.mean("error") < 0.1, machine.name
+    found = measure_recommended(compare(data, machines=["svc-linear"], folds=3), data)
+    assert found.means[found.names.index("order_id")] > 0.1
 
 
 def test_an_interruption_keeps_what_was_done():

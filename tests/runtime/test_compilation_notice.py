@@ -57,3 +57,18 @@ def test_short_times_and_loops_of_others_are_not_told(notice, monkeypatch):
     notice.on_end(compile_event())
     notice.on_end(compile_event())
     assert screen.getvalue() == ""
+
+
+def test_times_of_single_loops_add_up(notice, monkeypatch):
+    screen, now = Terminal(), [0.0]
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    notice.patience = 1.0
+    for _ in range(2):
+        assert screen.getvalue() == ""
+        notice.on_end(compile_event())  # of a loop that began before it looked
+        notice.on_start(compile_event())
+        now[0] += 0.6
+        notice.on_end(compile_event())
+        now[0] += 5.0
+    assert screen.getvalue().count("compiling its loops") == 1

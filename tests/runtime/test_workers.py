@@ -120,3 +120,15 @@ def test_the_clock_counts_compilation_and_says_when_it_happens():
     assert said == [True, False]
     inner(1.5)
     assert clock.seconds == compiled
+
+
+def test_the_clock_goes_on_after_the_end_of_what_began_before():
+    said = []
+    clock = CompilationClock(said.append)
+    clock.on_end(None)  # another thread was compiling when it was entered
+    assert (clock.seconds, said) == (0.0, [])
+    clock.on_start(None)
+    assert clock.read() > 0.0
+    clock.on_end(None)
+    assert clock.seconds == clock.read() > 0.0
+    assert said == [True, False]

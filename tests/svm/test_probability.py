@@ -118,6 +118,13 @@ def test_methods_are_there_with_probability_only():
     assert SVC.predict_proba.__doc__.startswith("The probability of each class")
 
 
+def test_true_may_be_numpys():
+    X, y = two_clouds()
+    model = SVC(probability=np.True_).fit(X, y)
+    assert_allclose(model.predict_proba(X), SVC(probability=True).fit(X, y).predict_proba(X))
+    assert not hasattr(SVC(probability=np.False_), "predict_proba")
+
+
 def test_a_fit_without_probabilities_forgets_the_curves_of_the_last():
     X, y = two_clouds()
     model = SVC(probability=True).fit(X, y)

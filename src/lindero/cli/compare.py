@@ -351,6 +351,11 @@ def _write_program(
     comparison: Any, name: str, params: dict[str, Any], data: options.DataSource
 ) -> str:
     """Python that fits a guest to all rows, as it is typed."""
+    from lindero.evaluation.build import choose_table_parameters
+    from lindero.evaluation.registry import find_machine
+
+    machine = find_machine(name, comparison.task)
+    params = {**params, **choose_table_parameters(machine, data.options["keep_row_names"])}
     given = {name: value for name, value in data.options.items() if value is not None}
     given |= {"drop": list(comparison.left_out)} if comparison.left_out else {}
     more = "".join(f", {option}={value!r}" for option, value in given.items())

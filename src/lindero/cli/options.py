@@ -45,14 +45,14 @@ class DataSource:
     ) -> tuple[Any, MachineSpec, dict[str, Any]]:
         """The data set, the machine of a name and its parameters, as --set has them."""
         from lindero.evaluation import parse_settings
+        from lindero.evaluation.build import choose_table_parameters
 
         dataset = self.load(name)
         machine = choose_machine(name, dataset)
         params = parse_settings(settings, machine, dataset.y)
         describe_data(output, dataset)
-        if self.options["keep_row_names"] and not machine.takes_tables:
-            params.setdefault("keep_row_names", True)
-        return dataset, machine, params
+        kept = choose_table_parameters(machine, self.options["keep_row_names"])
+        return dataset, machine, {**kept, **params}
 
     def suggest(self, command: str, machine: str, params: dict[str, Any]) -> str:
         """A command that fits a machine to the same data, as it is typed."""

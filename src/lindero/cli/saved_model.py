@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lindero.cli.options import DataSource
+from lindero.cli.options import DataSource, gather_ids
 from lindero.cli.output import CommandError, Output
 
 #: Roles of columns that are not features.
@@ -280,7 +280,8 @@ def save_model(
     decisions = tell_decisions(model)
     sentence = "\n".join([sentence, *describe_decisions(decisions, getattr(model, "classes_", ()))])
     roles = {name: data.options[name] for name in ("time", "qid", "weight")}
-    roles["id"] = next(iter(data.options["id"] or ()), None)
+    known = gather_ids(dataset) is not None  # else machines count rows
+    roles["id"] = next(iter(data.options["id"] or ()), None) if known else None
     reading = {} if dataset.reading is None else dataset.reading.to_dict()
     summary = {
         "machine": machine.name,

@@ -65,6 +65,11 @@ def command(
 
     require_writable(output, [path], [data.path])
     dataset, found, params = data.prepare(output, machine, settings)
+    if found.name.startswith("incremental") and len(data.options["id"]) > 1:
+        output.warn(
+            f"{found.name} knows each row by one id, and there are several (--id): it counts its "
+            "rows from 0 instead. To update it by ids, train with one."
+        )
     asked = read_decisions(dataset, found, measure, costs, threshold, proba)
     begun = time.perf_counter()
     if tune:

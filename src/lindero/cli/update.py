@@ -136,6 +136,11 @@ def _read_new_rows(saved: Any, data: DataSource, output: Output) -> dict[str, An
     has_ids = own is not None and own.dtype.kind == "U"
     known_by = (saved.summary.get("roles") or {}).get("id")
     if own is not None and known_by is not None and ids is None:
+        if dataset.ids is not None:
+            raise CommandError(
+                f"{saved.path} knows its rows by the column {known_by!r}: give one --id, not "
+                "several."
+            )
         raise CommandError(
             f"{saved.path} knows its rows by the column {known_by!r}, which {dataset.source} "
             "lacks: add it, or name another (--id)."
@@ -189,7 +194,13 @@ def _read_forgotten(saved: Any, data: DataSource, forget: str, output: Output) -
         ) from None
     if dataset.y is None:
         raise CommandError(f"{forget} lacks the target: rows are forgotten with their class.")
-    return {"forget_rows": (X, dataset.y)}
+    weighed_by = (saved.summary.get("roles") or {}).get("weight")
+    if weighed_by is not None and dataset.weights is None:
+        raise CommandError(
+            f"{saved.path} learned its rows with the weights in the column {weighed_by!r}, which "
+            f"{forget} lacks: add it, or name another (--weight)."
+        )
+    return {"forget_rows": (X, dataset.y, dataset.weights)}
 
 
 def _read_ids(saved: Any, path: str) -> list[str]:

@@ -98,6 +98,12 @@ def list_encoder_parameters(machine: MachineSpec) -> tuple[str, ...]:
     return () if machine.takes_tables else names
 
 
+def choose_table_parameters(machine: MachineSpec, keep_row_names: Any) -> dict[str, bool]:
+    """What `make_machine` is told to have a machine keep columns that name rows. Bayesian
+    classifiers, which read tables themselves, take `categorical_features` for that."""
+    return {"keep_row_names": True} if keep_row_names and not machine.takes_tables else {}
+
+
 def unwrap_machine(model: Any) -> Any:
     """The machine itself, whether it comes in a pipeline, in what calibrates it, or alone."""
     return find_final(model)

@@ -242,7 +242,10 @@ def compare(
         baselines=baselines,
     )  # fmt: skip
     positive = find_positive(truth) if classes is not None and len(classes) == 2 else None
-    plan = ComparisonPlan(classes, matrix, inner_folds, tuning_rows, random_state, chosen, positive)
+    plan = ComparisonPlan(
+        classes, matrix, inner_folds, tuning_rows, random_state, chosen, positive,
+        keep_row_names=data.keep_row_names,
+    )  # fmt: skip
     arena = Arena(rows, truth, tuple(splits), plan, {m.name: m for m in contenders})
     start = Comparison(
         task=data.task,

@@ -15,10 +15,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from lindero.evaluation.build import fit_machine, make_machine, predict_rows
+from lindero.evaluation.build import (
+    choose_table_parameters,
+    fit_machine,
+    make_machine,
+    predict_rows,
+)
 from lindero.evaluation.folds import take_rows
 from lindero.evaluation.measures import PROBABILITIES, code_labels, find_measure, score
-from lindero.evaluation.registry import MACHINES
+from lindero.evaluation.registry import MACHINES, find_machine
 from lindero.evaluation.results import Comparison, MachineResult
 from lindero.evaluation.rows import EvaluationRows, read_comparison
 from lindero.runtime.arrays import Array
@@ -186,7 +191,7 @@ def measure_recommended(
         return None
     begun, parts = time.perf_counter(), []
     for train, test in _split(rows, comparison):
-        model = _refit(taken, rows.take(train), comparison)
+        model = _refit(taken, rows.take(train), comparison, found.keep_row_names)
         own = rows.take(test)
         # Probabilities tell more than answers do, where there are any.
         measure = comparison.measure
@@ -225,9 +230,12 @@ def _split(rows: EvaluationRows, comparison: Comparison) -> list[tuple[Array, Ar
     return splits if n_rows <= _FEW_ROWS else splits[:1]
 
 
-def _refit(taken: MachineResult, rows: EvaluationRows, comparison: Comparison) -> Any:
-    params = dict(taken.usual_parameters)
-    model = make_machine(taken.machine, params, random_state=comparison.random_state)
+def _refit(
+    taken: MachineResult, rows: EvaluationRows, comparison: Comparison, keep_row_names: bool
+) -> Any:
+    machine = find_machine(taken.machine)
+    params = {**choose_table_parameters(machine, keep_row_names), **taken.usual_parameters}
+    model = make_machine(machine, params, random_state=comparison.random_state)
     return fit_machine(model, rows.X, rows.y, times=rows.times, weights=rows.weights)
 
 

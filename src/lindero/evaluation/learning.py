@@ -39,6 +39,7 @@ from threadpoolctl import threadpool_limits
 from lindero.evaluation.build import (
     MACHINE_STEP,
     TABLE_STEP,
+    choose_table_parameters,
     compute_decisions,
     fit_machine,
     make_machine,
@@ -106,6 +107,8 @@ class ComparisonPlan:
     positive: int | None = None
     #: Whether parameters are chosen at all; a first answer takes those that are usual.
     tunes: bool = True
+    #: Whether columns that name rows are encoded; else they are left out.
+    keep_row_names: bool = False
 
     @property
     def task(self) -> str:
@@ -256,8 +259,10 @@ def _train_by_grid(
     machine = scale_to_target(machine, rows.y)
     sample, splits = plan.sample(rows)
 
+    of_table = choose_table_parameters(machine, plan.keep_row_names)
+
     def fit(point: dict[str, Any], part: EvaluationRows) -> Any:
-        model = make_machine(machine, point, random_state=plan.random_state)
+        model = make_machine(machine, {**of_table, **point}, random_state=plan.random_state)
         with _keep_threads_few(machine, part):
             return fit_machine(model, part.X, **part.roles())
 
@@ -278,7 +283,7 @@ def _train_kernel_machine(
     C and epsilon of SVR are multiples of the deviation σ of the target, which is the same as
     dividing the target by it: with y/σ for y, w becomes w/σ, and C Σξ beside ½‖w‖² becomes C/σ Σξ.
     """
-    encoder, numbers = _encode_rows(rows)
+    encoder, numbers = _encode_rows(rows, plan)
     sample, splits = plan.sample(numbers)
     grid, unit, chosen = machine.inner_grid, 1.0, dict(machine.preset)
     if plan.classes is None:
@@ -316,7 +321,7 @@ def _train_with_costs(
     classes, matrix = plan.classes, plan.costs
     assert classes is not None
     assert matrix is not None
-    encoder, numbers = _encode_rows(rows)
+    encoder, numbers = _encode_rows(rows, plan)
     sample, splits = plan.sample(numbers)
     grid: dict[str, Any] = dict(machine.inner_grid)
     gammas = _scale_gammas(sample.X, grid)
@@ -348,7 +353,7 @@ def _train_adaptive(
 ) -> TrainedMachine:
     """A machine that moves with time, its coupling chosen by what predicts the next rows best."""
     kind = machine.load()
-    encoder, numbers = _encode_rows(rows)
+    encoder, numbers = _encode_rows(rows, plan)
     unit = _find_unit(rows.y) if plan.classes is None else 1.0
     fixed = {name: unit * values[0] for name, values in machine.inner_grid.items()}
 
@@ -374,7 +379,7 @@ def _train_given(
     def fit(part: EvaluationRows) -> Any:
         model = clone(machine.estimator)
         if not takes_tables:
-            model = _make_pipeline(TableEncoder(), model)
+            model = _make_pipeline(TableEncoder(keep_row_names=plan.keep_row_names), model)
         return fit_machine(model, part.X, **part.roles())
 
     model, curve = fit(rows), None
@@ -478,8 +483,8 @@ def _keep_threads_few(machine: MachineSpec, part: EvaluationRows) -> Any:
     return threadpool_limits(1, user_api="openmp")
 
 
-def _encode_rows(rows: EvaluationRows) -> tuple[TableEncoder, EvaluationRows]:
-    encoder = TableEncoder().fit(rows.X)
+def _encode_rows(rows: EvaluationRows, plan: ComparisonPlan) -> tuple[TableEncoder, EvaluationRows]:
+    encoder = TableEncoder(keep_row_names=plan.keep_row_names).fit(rows.X)
     return encoder, replace(rows, X=encoder.transform(rows.X))
 
 

@@ -63,6 +63,8 @@ class ComparisonData:
     summary: str | None
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
+    #: Whether machines are to keep columns that name rows, too.
+    keep_row_names: bool = False
 
 
 def read_comparison(
@@ -89,7 +91,7 @@ def read_comparison(
     rows = drop_unlabelled(_read_rows(X, y, times, sample_weight))
     rows = replace(rows, y=make_plain_labels(rows.y))
     rows = replace(rows, X=_expand_dates(rows.X))
-    keeps = dataset is not None and getattr(dataset.reading, "keep_row_names", False)
+    keeps = bool(dataset is not None and getattr(dataset.reading, "keep_row_names", False))
     found = [] if keeps else find_row_names(rows.X)
     table = leave_out(rows.X, found)
     named = [f"x{name}" if isinstance(name, int) else str(name) for name in found]
@@ -110,7 +112,7 @@ def read_comparison(
                 f"predicted as a number; if they are classes, say task={CLASSIFICATION!r}.",
             )
         rows = replace(rows, y=rows.y.astype(np.float64))
-    return ComparisonData(rows, chosen, target, summary, left_out, notes)
+    return ComparisonData(rows, chosen, target, summary, left_out, notes, keeps)
 
 
 def _expand_dates(X: Any) -> Any:

@@ -79,7 +79,7 @@ def update_machine(
     weights: Any = None,
     ids: Any = None,
     forget: Any = None,
-    forget_rows: tuple[Any, Any] | None = None,
+    forget_rows: tuple[Any, ...] | None = None,
 ) -> Update:
     """Learn new rows and forget old ones, as if the model had been trained so.
 
@@ -97,8 +97,9 @@ def update_machine(
         Their ids, for incremental machines that were trained with ids.
     forget : array-like or None, default=None
         Ids of the rows to forget, for incremental machines.
-    forget_rows : tuple of (X, y) or None, default=None
-        Whole rows to forget, for Bayesian classifiers, which know rows by their values only.
+    forget_rows : tuple of (X, y) or (X, y, weights) or None, default=None
+        Whole rows to forget, for Bayesian classifiers, which know rows by their values only; with
+        the weights they were learned with, where these are not 1.
 
     Returns
     -------
@@ -246,7 +247,7 @@ def _learn(
     return int(rows.shape[0] if hasattr(rows, "shape") else len(rows)), 0
 
 
-def _forget(model: Any, ids: Sequence[Any], rows: tuple[Any, Any] | None) -> tuple[int, int]:
+def _forget(model: Any, ids: Sequence[Any], rows: tuple[Any, ...] | None) -> tuple[int, int]:
     final, n_forgotten = unwrap_machine(model), 0
     if len(ids):
         final.forget(ids)

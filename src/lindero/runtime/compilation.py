@@ -74,7 +74,8 @@ class CompilationClock(event.Listener):  # type: ignore[misc]
     """Seconds in which loops were compiled, in any thread, while inside ``with``.
 
     `on_change` is called with True when compiling begins, and with False when it ends. Loops that
-    were kept on disk are only read, which takes no time worth counting.
+    were kept on disk are only read, which takes no time worth counting. What another thread
+    compiles already does not count.
     """
 
     def __init__(self, on_change: Callable[[bool], None] | None = None) -> None:
@@ -101,14 +102,21 @@ class CompilationClock(event.Listener):  # type: ignore[misc]
             self._on_change(True)
 
     def on_end(self, event: Any) -> None:
-        """The last one ends it."""
+        """The last one ends it; one that began before ``with`` ends nothing."""
         with self._lock:
+            if self._depth == 0:
+                return
             self._depth -= 1
             ends = self._depth == 0
             if ends:
                 self.seconds += time.perf_counter() - self._begun
         if ends and self._on_change is not None:
             self._on_change(False)
+
+    def read(self) -> float:
+        """Seconds so far, with those of what is being compiled."""
+        with self._lock:
+            return self.seconds + (time.perf_counter() - self._begun if self._depth else 0.0)
 
 
 class _TemporaryFolder(_Locator):  # type: ignore[misc]
@@ -181,28 +189,20 @@ class CompilationNotice(event.Listener):  # type: ignore[misc]
     patience = 1.0
 
     def __init__(self) -> None:
-        self._depth, self._begun, self._spent = 0, 0.0, 0.0
+        self._clock = CompilationClock()
         self.is_said = False
 
     def on_start(self, event: Any) -> None:
         """A loop begins to be compiled, perhaps on behalf of another."""
-        if self.is_said or not _is_ours(event):
-            return
-        now = time.perf_counter()
-        if self._depth == 0:
-            self._begun = now
-        self._depth += 1
-        self._say(self._spent + now - self._begun)
+        if not self.is_said and _is_ours(event):
+            self._clock.on_start(event)
+            self._say(self._clock.read())
 
     def on_end(self, event: Any) -> None:
         """It is compiled."""
-        if self.is_said or not _is_ours(event) or self._depth == 0:
-            return
-        self._depth -= 1
-        spent = time.perf_counter() - self._begun
-        self._say(self._spent + spent)
-        if self._depth == 0:
-            self._spent += spent
+        if not self.is_said and _is_ours(event):
+            self._clock.on_end(event)
+            self._say(self._clock.read())
 
     def _say(self, seconds: float) -> None:
         if seconds < self.patience or not _is_watched():

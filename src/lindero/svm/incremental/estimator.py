@@ -441,8 +441,7 @@ def decision_function(self: IncrementalEstimator, X: Any) -> Array:
     values : ndarray of shape (n_samples,)
     """
     self._require_machine()
-    X = read_new_table(self, X)
-    return self._model.decision_values(X)
+    return self._model.decision_values(read_new_table(self, X))
 
 
 @one_at_a_time
