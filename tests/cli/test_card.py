@@ -60,6 +60,26 @@ def test_a_group_may_be_a_column_that_the_model_does_not_know(here, model):
     assert [each["group"] for each in found["groups"]["age"]] == ["old", "young"]
 
 
+@pytest.mark.parametrize(
+    "options",
+    ["--drop sex", "--only petal", "--id sex", "--weight sex", "--drop sex --drop born", ""],
+)
+def test_a_group_may_be_a_column_that_was_no_feature(here, options):
+    lines = flower_rows(80, seed=3).splitlines()
+    more = [f"{line},{1 + k % 3 // 2},{1950 + k % 50}-03-0{1 + k % 9},r{k}"
+            for k, line in enumerate(lines[1:])]  # fmt: skip
+    for name, rows in (("old.csv", more[:60]), ("new.csv", more[60:])):
+        here.write(name, "\n".join([f"{lines[0]},sex,born,plant", *rows]) + "\n")
+    result = here.run("train", "old.csv", "--target", "class", *options.split())
+    assert result.exit_code == 0, result.stderr
+    asked = [word for name in ("sex", "born", "plant", "class") for word in ("--group", name)]
+    found = here.json("info", "model.lin", "--card", "--data", "new.csv", *asked)["groups"]
+    assert [(each["group"], each["n_rows"]) for each in found["sex"]] == [("1", 14), ("2", 6)]
+    assert sum(each["n_rows"] for each in found["born"]) == 20
+    assert sum(each["n_rows"] for each in found["plant"]) == 20
+    assert [each["group"] for each in found["class"]] == ["lily", "rose"]
+
+
 def test_cards_go_to_files(here, model, tests):
     assert here.run("info", model, "--card", "-o", "card.md").exit_code == 0
     assert here.read("card.md").startswith("# Model card")

@@ -33,6 +33,20 @@ def test_every_kind_of_machine(here, flowers, machine):
     assert result.stdout.startswith("Row 2: ")
 
 
+@pytest.mark.parametrize(
+    "options",
+    ["--proba", "--threshold 0.2", "--threshold f1", "--measure f1", "--cost rose:lily=5",
+     "--proba -m naive-bayes", "--cost rose:lily=5 -m tan"],
+)  # fmt: skip
+def test_models_that_decide_by_probabilities(here, flowers, options):
+    result = here.run("train", flowers, "-o", "m.lin", *options.split())
+    assert result.exit_code == 0, result.stderr
+    why = [each["why"] for each in here.json("explain", "m.lin", flowers)["explanations"]]
+    rows = here.json("predict", "m.lin", flowers, "--explain")["predictions"]
+    assert [row["why"] for row in rows[:10]] == why
+    assert all(row["why"].startswith(f"{row['prediction']}, ") for row in rows)
+
+
 def test_files_have_all_rows(here, model, flowers):
     assert here.run("explain", model, flowers, "-o", "why.csv").exit_code == 0
     lines = here.read("why.csv").splitlines()

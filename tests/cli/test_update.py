@@ -256,3 +256,9 @@ def test_rows_without_a_label_or_without_the_target_column(garden):
     garden.write("bare.csv", "plant,petal,width,colour\nq,4.0,0.1,red\n")
     said = garden.refused("update", "old.lin", "bare.csv", "-o", "y.lin")
     assert "lacks the column 'class'" in said
+
+
+def test_new_rows_are_optional_and_the_usage_says_so(here):
+    assert "lindero update [OPTIONS] MODEL [DATA]" in here.run("update", "--help").stdout
+    assert "lindero predict [OPTIONS] MODEL DATA" in here.run("predict", "--help").stdout
+    assert "Nothing to do" in here.run("update", "m.lin", "-o", "x.lin").stderr

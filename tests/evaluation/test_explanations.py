@@ -8,12 +8,20 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from lindero.evaluation import TableEncoder, explain, explain_rows, fit_machine, make_machine
+from lindero.evaluation import (
+    DecisionClassifier,
+    TableEncoder,
+    explain,
+    explain_rows,
+    fit_machine,
+    make_machine,
+)
 from lindero.evaluation.explanations import write_factor, write_odds, write_signed
 from lindero.runtime.arrays import write_plain
 from lindero.svm import SVC
@@ -201,37 +209,24 @@ def test_a_plain_machine_is_held_against_its_support_vectors_or_a_background(num
         explain(SVC().fit(scaled, y), [["a", "b", "c", "d"]])
 
 
-class Decider:
-    """A machine with a curve of probabilities and a threshold around it."""
-
-    def __init__(self, estimator, threshold=0.5):
-        self.estimator_, self.classes_, self.threshold = estimator, estimator.classes_, threshold
-
-    def curve_(self, values, known):
-        if values.ndim == 2:  # log-probabilities
-            values = (values[:, 1] - values[:, 0]) / 2
-        second = 1 / (1 + np.exp(-(1.7 * values - 0.4)))
-        return np.column_stack([1 - second, second])
-
-    def predict_proba(self, X):
-        if hasattr(self.estimator_, "decision_function"):
-            return self.curve_(self.estimator_.decision_function(X), self.classes_)
-        return self.curve_(self.estimator_.predict_log_proba(X), self.classes_)
-
-    def decide(self, probabilities):
-        return (probabilities[:, 1] >= self.threshold).astype(int)
-
-    def predict(self, X):
-        return self.classes_[self.decide(self.predict_proba(X))]
-
-
-@pytest.mark.parametrize("machine", ["svc", "svc-linear", "naive-bayes"])
-@pytest.mark.parametrize("threshold", [0.5, 0.1])
-def test_curves_and_thresholds_around_a_machine_are_explained(table, machine, threshold):
+@pytest.mark.parametrize("machine", ["svc", "svc-linear", "naive-bayes", "logistic-regression"])
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"calibration": "always"},
+        {"threshold": 0.1},
+        {"threshold": 0.1, "calibration": "always"},
+        {"threshold": "f1"},
+        {"threshold": "cost", "costs": {("ill", "well"): 9}},
+        {"costs": {("ill", "well"): 9}},
+    ],
+    ids=str,
+)
+def test_curves_and_thresholds_around_a_machine_are_explained(table, machine, params):
     X, y, _ = table
-    params = {"kernel": "linear"} if machine == "svc-linear" else None
-    inner = fit_machine(make_machine(machine.removesuffix("-linear"), params), X, y)
-    model = Decider(inner, threshold)
+    settings = {"kernel": "linear"} if machine == "svc-linear" else None
+    inner = make_machine(machine.removesuffix("-linear"), settings)
+    model = DecisionClassifier(inner, **params).fit(X, y)
     found = explain(model, X)
     assert_adds_up(found)
     chances = model.predict_proba(X)
@@ -241,9 +236,56 @@ def test_curves_and_thresholds_around_a_machine_are_explained(table, machine, th
     assert_allclose([one.value for one in found], sign * odds, rtol=1e-6, atol=1e-6)
     assert {one.unit for one in found} == {"log-odds"}
     assert "exact" in found[0].method
-    if threshold == 0.1:
+    assert_allclose(explain(model, X[:1])[0].contributions, found[0].contributions, atol=1e-6)
+    if params.get("threshold") == 0.1:
         assert any(one.value < 0 for one in found)
         assert any(", 1 to " in one.sentence() for one in found)
+
+
+@pytest.mark.parametrize(
+    ("machine", "has_costs", "margins"),
+    [
+        ("svc", False, "never"), ("svc", True, "never"), ("svc", True, "always"),
+        ("naive-bayes", False, "never"), ("naive-bayes", True, "never"),
+        ("random-forest", True, "never"),
+    ],
+)  # fmt: skip
+def test_decisions_between_several_classes_are_explained(numbers, machine, has_costs, margins):
+    X, y = numbers
+    several = np.where(X[:, 3] > 3.8, "maybe", y)
+    costs = [[0, 1, 2], [5, 0, 1], [1, 9, 0]] if has_costs else None
+    model = DecisionClassifier(
+        make_machine(machine), costs=costs, margins=margins, calibration="always"
+    ).fit(X, several)
+    assert (model.rule_ == "margins") == (margins == "always")
+    found = explain(model, X[:10])
+    assert_adds_up(found)
+    classes, chances = model.classes_.tolist(), np.log(np.maximum(model.predict_proba(X), 1e-12))
+    assert [one.label for one in found] == model.predict(X[:10]).tolist()
+    for one, logs in zip(found, chances, strict=False):
+        own = logs[classes.index(one.label)] - logs[classes.index(one.against)]
+        assert_allclose(one.value, own, rtol=1e-6, atol=1e-6)
+
+
+def test_decisions_of_a_machine_that_moves_are_those_at_the_time(numbers):
+    X, y = numbers
+    times = np.arange(80)
+    model = DecisionClassifier(make_machine("adaptive-svc"), threshold=0.2)
+    model = fit_machine(model, X, y, times=times)
+    found = explain(model, X[:20], times=times[:20])
+    assert_adds_up(found)
+    assert [one.label for one in found] == model.predict(X[:20], times=times[:20]).tolist()
+    assert any(one.value < 0 for one in found)
+
+
+def test_machines_of_several_folds_are_explained_together(numbers):
+    X, y = numbers
+    model = CalibratedClassifierCV(SVC(), cv=3).fit(X, y)
+    chances = model.predict_proba(X[:3])
+    odds = np.abs(np.log(chances[:, 1] / chances[:, 0]))
+    found = explain(model, X[:3], background=X[:9])
+    assert_adds_up(found)
+    assert_allclose([one.value for one in found], odds, rtol=1e-6)
 
 
 def test_times_are_those_of_the_row(numbers):

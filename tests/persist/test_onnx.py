@@ -7,7 +7,7 @@ from sklearn.preprocessing import StandardScaler
 
 import lindero.bayes as bayes
 import lindero.svm as svm
-from lindero.evaluation import fit_machine, make_machine
+from lindero.evaluation import DecisionClassifier, fit_machine, make_machine
 from lindero.persist import save_onnx, to_onnx
 from tests.svm.test_twins import KERNELS, make_rows
 
@@ -259,11 +259,10 @@ def test_many_attributes_do_not_underflow():
     ],
 )
 def test_calibration_thresholds_and_costs_are_part_of_the_graph(machine, n_classes, params):
-    decisions = pytest.importorskip("lindero.evaluation.decisions")
     X, y = make_table()
     if n_classes == 2:
         y = np.where(y == "low", "low", "other")
-    model = decisions.DecisionClassifier(make_machine(machine), **params).fit(X, y)
+    model = DecisionClassifier(make_machine(machine), **params).fit(X, y)
     assert_same(model, make_table(seed=1, new=True)[0])
 
 

@@ -161,14 +161,20 @@ def _find_rows(known: Any, n_rows: int) -> Any:
 
 
 def _find_groups(dataset: Any, column: str, path: str) -> Any:
-    """The values of a column, feature or not."""
+    """The values of a column, feature or not: those that the model does not take are read from the
+    file as they are."""
     import numpy as np
 
-    names = getattr(dataset.X, "column_names", [])
-    if column in names:
-        return np.array(dataset.X[column].to_pylist(), dtype=object)
+    from lindero.data import load
+
+    table = dataset.X
     if column == dataset.target:
         return np.array(dataset.y, dtype=object)
+    if column not in getattr(table, "column_names", []) and path != "-":
+        table = load(path, target=False, dates=False, keep_row_names=True).X
+    names = getattr(table, "column_names", [])
+    if column in names:
+        return np.array(table[column].to_pylist(), dtype=object)
     from lindero.evaluation.registry import suggest_name
 
     raise CommandError(f"{path} has no column {column!r}: {suggest_name(column, names)}")

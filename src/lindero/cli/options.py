@@ -142,8 +142,13 @@ class MachineName(_TextType):
         ]
 
 
-def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """DATA and the options to read it; the command gets a `DataSource` as `data`."""
+def data_options(
+    function: Callable[..., Any] | None = None, *, required: bool = True
+) -> Callable[..., Any]:
+    """DATA and the options to read it; the command gets a `DataSource` as `data`, whose path is
+    None where DATA is not `required` and not given."""
+    if function is None:
+        return functools.partial(data_options, required=required)
     columns = ("target", "time", "qid", "weight", "id", "drop", "only")
     written = ("header", "delimiter", "decimal", "thousands", "dates", "keep_row_names")
     names = ("format", *columns, *written, "max_megabytes")
@@ -160,7 +165,12 @@ def data_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     column = functools.partial(click.option, metavar="COLUMN")
     declared: list[Any] = [
-        click.argument("data", metavar="DATA", type=click.Path(allow_dash=True)),
+        click.argument(
+            "data",
+            metavar="DATA" if required else "[DATA]",
+            type=click.Path(allow_dash=True),
+            required=required,
+        ),
         click.option(
             "--format", type=click.Choice(FORMATS), help="Format of DATA; detected by default."
         ),

@@ -38,7 +38,7 @@ _ID_NAMES = ("id", "ids")
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("model", metavar="MODEL", type=click.Path())
-@data_options
+@data_options(required=False)  # rows may be forgotten without any being learned
 @click.option(
     "--forget",
     type=click.Path(dir_okay=False),
@@ -267,8 +267,3 @@ def _describe(result: dict[str, Any], before: str, after: str) -> str:
         text += "\n".join(f"  {line}" for line in align_columns(rows).splitlines())
     text += f"\nBefore: {before}\nNow:    {after}" if before != after else f"\n{after}"
     return f"{text}\nSaved as {result['model']}."
-
-
-for _parameter in command.params:
-    if _parameter.name == "data":  # rows may be forgotten without any being learned
-        _parameter.required = False

@@ -42,7 +42,7 @@ import scipy.sparse as sp
 
 from lindero.evaluation.build import TABLE_STEP, compute_decisions, predict_rows, unwrap_machine
 from lindero.evaluation.encoder import SPARSE
-from lindero.evaluation.registry import CLASSIFICATION, identify_machine
+from lindero.evaluation.registry import CLASSIFICATION, find_inner, identify_machine
 from lindero.runtime.arrays import Array, dense, make_plain, write_plain
 
 #: What a value is measured in.
@@ -362,9 +362,9 @@ def explain(
     >>> found.contributions.round(3).tolist(), round(found.baseline, 3)
     ([10.0, 0.0], 20.0)
     """
-    inner = model
-    if hasattr(model, "estimator_") and hasattr(model, "decide"):  # a threshold, costs or a curve
-        inner = model.estimator_
+    # A curve and a rule of decisions are one function of the machine's values; machines of several
+    # folds are not.
+    inner = find_inner(model) if hasattr(model, "curve_") else model
     final = unwrap_machine(inner)
     if hasattr(final, "explain") and inner is final:
         return _explain_network(model, final, X)
@@ -445,14 +445,7 @@ def _explain_network(model: Any, final: Any, X: Any) -> list[RowExplanation]:
         likely = whole.of.tolist()
         changed = {mine for mine, first in zip(answers, likely, strict=True) if mine != first}
         by_label |= {label: final.explain(X, of=label) for label in changed}
-    slope, offset = 1.0, 0.0
-    if getattr(model, "curve_", None) is not None and len(classes) == 2:
-        odds = _find_log_odds(model, X)
-        own = whole.log_odds
-        low, high = int(np.argmin(own)), int(np.argmax(own))
-        if own[high] > own[low]:
-            slope = float((odds[high] - odds[low]) / (own[high] - own[low]))
-        offset = float(odds[low] - slope * own[low])
+    slope, offset = _read_curve(model)
     rows = _read_values(X, tuple(whole.names))
     found = []
     for row, label in enumerate(answers):
@@ -481,11 +474,13 @@ def _explain_network(model: Any, final: Any, X: Any) -> list[RowExplanation]:
     return found
 
 
-def _find_log_odds(model: Any, X: Any) -> Array:
-    """Of the second class against the first."""
-    given = np.log(np.clip(model.predict_proba(X), _LEAST, None))
-    odds: Array = given[:, 1] - given[:, 0]
-    return odds
+def _read_curve(model: Any) -> tuple[float, float]:
+    """The line from log-odds of a network to those of the model around it."""
+    curve = getattr(model, "curve_", None)
+    if curve is None:
+        return 1.0, 0.0
+    # A sigmoid takes half of the difference of log-probabilities, a temperature all of it.
+    return (curve.slope / 2, curve.offset) if curve.seen.sum() == 2 else (curve.slope, 0.0)
 
 
 def _encode(inner: Any, X: Any, background: Any) -> tuple[TableColumns, Any, Array, Any]:
@@ -579,10 +574,7 @@ class Question:
         n_rows = encoded.shape[0]
         if self.classes is None:
             return np.zeros(n_rows, dtype=int), np.zeros(n_rows, dtype=int)
-        answers = predict_rows(model, X, times=times) if times is None else None
-        if answers is None:
-            answers = predict_rows(self.final, encoded, times=times)
-        chosen = np.searchsorted(self.classes, answers)
+        chosen = np.searchsorted(self.classes, predict_rows(model, X, times=times))
         scores = np.array(self.score_classes(encoded, times), dtype=np.float64)
         scores[np.arange(n_rows), chosen] = -np.inf
         return chosen, scores.argmax(axis=1)
