@@ -101,7 +101,7 @@ def test_several_ids_and_dropped_columns(tmp_path):
 @pytest.mark.filterwarnings("ignore:.*Left out")
 def test_new_rows_are_read_like_training_rows(tmp_path):
     train = loaded(tmp_path, customers())
-    text = 'customerID,name,joined,price,colour\n7,N1,2024-02-29,"1.883",r\n'
+    text = 'customerID,name,joined,price,colour\n7,N1,2024-02-29,"1.883 €",r\n'
     for like in (train, train.reading, Reading.from_dict(train.reading.to_dict())):
         new = loaded(tmp_path, text, like=like)
         assert new.y is None
@@ -118,17 +118,51 @@ def test_what_cannot_be_read_like_training_rows_is_named(tmp_path):
     train = loaded(tmp_path, customers())
     head = "customerID,name,joined,price,colour\n"
     with pytest.raises(DataError, match="row 1, column 'joined', holds 'soon'"):
-        loaded(tmp_path, head + "1,a,2024-01-01,3,r\n1,a,soon,3,r\n", like=train)
+        loaded(tmp_path, head + "1,a,2024-01-01,3€,r\n1,a,soon,3€,r\n", like=train)
     with pytest.raises(DataError, match=r"row 0, column 'price', holds 'free'.*'1.234,5 €'"):
         loaded(tmp_path, head + "1,a,2024-01-01,free,r\n", like=train)
     with pytest.raises(TypeError, match="like must be a Dataset"):
         loaded(tmp_path, head + "1,a,2024-01-01,3,r\n", like=3)
 
 
+def test_units_of_new_rows_are_those_of_training(tmp_path):
+    train = loaded(tmp_path, "share,price,tax,class\n12 %,€ 3,€ 1,u\n7 %,€ 4,2,v\n")
+    new = "share,price,tax\n5 %,€ 7,€ 1\n"
+    for like in (train, Reading.from_dict(train.reading.to_dict())):
+        read = columns_of(loaded(tmp_path, new + "6%,8 €,3\n", like=like))
+        assert read == {"share": [0.05, 0.06], "price": [7, 8], "tax": [1, 3]}
+    for row, column, value in (
+        ("0.12,€ 7,1", "share", "0.12"),
+        ("12 €,€ 7,1", "share", "12 €"),
+        ("12 %,7,1", "price", "7"),
+        ("12 %,$ 7,1", "price", "[$] 7"),
+        ("12 %,€ 7,1 %", "tax", "1 %"),
+    ):
+        said = f"row 1, column '{column}', holds '{value}', .* with '.' where that is missing"
+        with pytest.raises(DataError, match=said):
+            loaded(tmp_path, new + row + "\n", like=train)
+    plain = loaded(tmp_path, 'a,class\n"1,234.5",u\n"2.5",v\n')
+    with pytest.raises(DataError, match="row 0, column 'a', holds '12 %'"):
+        loaded(tmp_path, "a\n12 %\n", like=plain)
+
+
+def test_typed_numbers_stay_what_they_are(tmp_path):
+    text = "share;price;class\n12 %;1.234,5;u\n7 %;2,25;v\n"
+    train = loaded(tmp_path, text)
+    pq.write_table(pa.table({"share": [0.125], "price": [1.883]}), tmp_path / "t")
+    with pytest.warns(UserWarning, match="'share' .* read as shares, 0.12 as 12 %"):
+        assert columns_of(load(tmp_path / "t", like=train)) == {"share": [0.125], "price": [1.883]}
+    arff = "@relation r\n@attribute price real\n@data\n1.883\n"
+    assert columns_of(loaded(tmp_path, arff, like=train)) == {"price": [1.883]}
+    pq.write_table(pa.table({"share": ["3 %"], "price": ["1.883"]}), tmp_path / "t")
+    assert columns_of(load(tmp_path / "t", like=train)) == {"share": [0.03], "price": [1883]}
+
+
 @pytest.mark.parametrize(
     "given",
     [None, 3, {"dates": 3}, {"dates": {"a": {"form": "x", "start": "", "parts": {}}}},
-     {"numbers": {"a": {"decimal": "x"}}}, {"target": 3}, {"dates": {"a": {"form": "iso"}}}],
+     {"numbers": {"a": {"decimal": "x"}}}, {"numbers": {"a": {"is_unit_optional": "x"}}},
+     {"target": 3}, {"dates": {"a": {"form": "iso"}}}],
 )  # fmt: skip
 def test_damaged_readings_are_none(given):
     assert Reading.from_dict(given) is None

@@ -283,7 +283,13 @@ def build_dataset(
 
     def feature(name: str) -> pa.ChunkedArray:
         if like is not None and (name in like.dates or name in like.numbers):
-            return table[name] if types.is_temporal(table[name].type) else source.text_of(name)
+            kind = table[name].type
+            has_numbers = types.is_integer(kind) or types.is_floating(kind)
+            if types.is_temporal(kind) or (
+                source.has_types and has_numbers and name in like.numbers
+            ):
+                return table[name]
+            return source.text_of(name)
         return table[name] if options.dates else values(name)
 
     keeps_all = options.keep_row_names or like is not None

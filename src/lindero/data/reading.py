@@ -94,7 +94,10 @@ class Reading:
             if not all(isinstance(v, str) for v in (column.start, *column.parts.values())):
                 raise ValueError("dates")
         for form in numbers.values():
-            if form.decimal not in DECIMALS or not isinstance(form.thousands + form.unit, str):
+            is_text = isinstance(form.thousands + form.unit, str)
+            if form.decimal not in DECIMALS or not is_text:
+                raise ValueError("numbers")
+            if not isinstance(form.is_unit_optional, bool):
                 raise ValueError("numbers")
         plain["keep_row_names"] = bool(plain.get("keep_row_names", False))
         return cls(**{**plain, "dates": dates, "numbers": numbers})
@@ -331,7 +334,20 @@ def _read_like(columns: dict[str, pa.ChunkedArray], content: Content, like: Read
             made[name] = _read_numbers(column, name, content, like.numbers[name])
         else:
             made[name] = column
+            if name in like.numbers and like.numbers[name].unit == "%":
+                _warn_of_shares(column, name, content)
     return ReadColumns(made, like.dates, like.numbers, (), ())
+
+
+def _warn_of_shares(column: pa.ChunkedArray, name: str, content: Content) -> None:
+    """Warn of numbers in place of percentages: spreadsheets and `load` have 12 % as 0.12."""
+    if (types.is_integer(column.type) or types.is_floating(column.type)) and len(column):
+        warn_user(
+            f"{content.source}: column {name!r} was written like '12 %' in the training rows, and "
+            "holds numbers here: they are read as shares, 0.12 as 12 %. If they are percentages, "
+            "divide them by 100.",
+            UserWarning,
+        )
 
 
 def _read_dates(column: pa.ChunkedArray, name: str, content: Content, form: str) -> pa.ChunkedArray:
@@ -360,7 +376,6 @@ def _read_numbers(
         row = fits.index(False).as_py()
         raise content.error(
             f"row {row}, column {name!r}, holds {str(column[row].as_py())[:40]!r}, which is not a "
-            f"number written like {form.describe()!r}, as in the training rows. Correct it, or "
-            "leave it empty."
+            f"number written like {form.describe()!r}, as in the training rows. {form.advise()}"
         )
     return form.read(column)
