@@ -76,6 +76,32 @@ def test_dates_in_other_ways_of_writing(tmp_path):
     assert text.kinds == {"day": "category"}
 
 
+@pytest.mark.parametrize(
+    ("good", "impossible"),
+    [
+        ("29.02.2024", "31.02.2024"),
+        ("1.3.2023", "29.2.2023"),
+        ("1.3.2023", "1.3.23"),
+        ("12/31/2024", "06/31/2024"),
+        ("31/12/2024 9:30", "31/06/2024 9:30"),
+        ("2024/2/9", "2024/2/30"),
+        ("2024-02-29", "2024-02-30"),
+    ],
+)
+def test_dates_that_no_calendar_has_are_none(tmp_path, good, impossible):
+    train = loaded(tmp_path, f"day,class\n{good},u\n{good},v\n")
+    assert columns_of(train)["day days"] == pytest.approx([0.0, 0.0], abs=1)
+    with pytest.raises(DataError, match=f"row 1, column 'day', holds '{impossible}'"):
+        loaded(tmp_path, f"day\n{good}\n{impossible}\n", like=train)
+
+
+def test_an_impossible_date_among_dates_is_said(tmp_path):
+    rows = "".join(f"{1 + k % 28}.02.2023,{k % 2}\n" for k in range(300))
+    with pytest.warns(UserWarning, match="'29.02.2023' in row 300 is none: it is read as text"):
+        data = loaded(tmp_path, "day,class\n" + rows + "29.02.2023,1\n", keep_row_names=True)
+    assert data.kinds == {"day": "category"}
+
+
 def test_dates_of_parquet(tmp_path):
     moments = np.array(["2024-01-05T10:00", "2024-01-06T10:00"], "M8[us]")
     pq.write_table(pa.table({"t": moments, "y": ["u", "v"]}), tmp_path / "t")
