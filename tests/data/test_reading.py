@@ -172,6 +172,36 @@ def test_units_of_new_rows_are_those_of_training(tmp_path):
         loaded(tmp_path, "a\n12 %\n", like=plain)
 
 
+def test_the_target_is_written_like_other_columns(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        told = loaded(tmp_path, 'a,y\n"1,5","1,795"\n"3,25","2,883"\n"0,5","1,1"\n')
+        same = loaded(tmp_path, 'a,y\n"1,5","1,795"\n"3,25","2,883"\n"0,5","4,105"\n')
+    assert told.y.tolist() == [1.795, 2.883, 1.1]
+    assert same.y.tolist() == [1.795, 2.883, 4.105]
+    with pytest.warns(UserWarning, match="'y' is ambiguous: '1,795' is read as 1795"):
+        alone = loaded(tmp_path, 'a,y\n€ 1,"1,795"\n€ 2,"2,883"\n€ 3,"4,105"\n')
+    assert alone.y.tolist() == [1795, 2883, 4105]
+
+
+def test_the_target_of_new_rows_is_read_like_that_of_training_rows(tmp_path):
+    train = loaded(tmp_path, "a;y\n1;1.700,50\n2;1.883,00\n3;2,25\n")
+    assert train.reading.numbers["y"].decimal == ","
+    for like in (train, Reading.from_dict(train.reading.to_dict())):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            new = loaded(tmp_path, "a;y\n1;1.720\n2;1.883\n3;2.001\n", like=like)
+        assert new.y.tolist() == [1720, 1883, 2001]
+        assert new.reading.numbers == train.reading.numbers
+    with pytest.raises(DataError, match=r"row 1, column 'y', holds '17.5'"):
+        loaded(tmp_path, "a;y\n1;1.720\n2;17.5\n3;2.001\n", like=train)
+    pq.write_table(pa.table({"a": [1, 2], "y": [1.72, 3.5]}), tmp_path / "t")
+    assert load(tmp_path / "t", like=train).y.tolist() == [1.72, 3.5]
+    other = loaded(tmp_path, "a;y\n1.000,5;1.5\n2,5;2.25\n3,1;0.5\n")
+    told = loaded(tmp_path, 'a;y\n3;"1,795"\n4;2,883\n5;4,105\n', like=other)
+    assert told.y.tolist() == [1.795, 2.883, 4.105]
+
+
 def test_typed_numbers_stay_what_they_are(tmp_path):
     text = "share;price;class\n12 %;1.234,5;u\n7 %;2,25;v\n"
     train = loaded(tmp_path, text)

@@ -104,8 +104,9 @@ def _say_impossible(column: pa.ChunkedArray) -> str | None:
     if 2 * moments.null_count > len(column) + column.null_count:
         return None
     row = pc.and_(moments.is_null(), column.is_valid()).index(True).as_py()
+    value = str(column[row].as_py())[:40]
     return (
-        f"most of its values are dates, but {str(column[row].as_py())[:40]!r} in row {row} is none: "
+        f"most of its values are dates, but {value!r} in row {row} is none: "
         "it is read as text. Correct that value, or leave it empty, to have the dates used"
     )
 

@@ -7,6 +7,7 @@ predicted are read in the same way; model files store it as a dictionary.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -217,9 +218,10 @@ def find_column(choice: Any, role: str, names: list[str], content: Content) -> s
 
 @dataclass(frozen=True)
 class ReadColumns:
-    """Features as they are used, and how they came about."""
+    """Features and the target as they are used, and how they came about."""
 
     columns: dict[str, pa.ChunkedArray]
+    target: pa.ChunkedArray | None
     dates: dict[str, DateColumn]
     numbers: dict[str, NumberFormat]
     left_out: tuple[str, ...]
@@ -230,6 +232,7 @@ def read_columns(
     columns: dict[str, pa.ChunkedArray],
     content: Content,
     *,
+    target: tuple[str, pa.ChunkedArray] | None,
     like: Reading | None,
     dates: bool,
     numbers: NumberFormat | None,
@@ -238,13 +241,23 @@ def read_columns(
 ) -> ReadColumns:
     """Make features of columns: as in training (`like`), or by what is found in them.
 
+    The `target`, a name and a column, may be written like other numbers, so it is read with them.
     `numbers` is the format that a user gave. Columns in `keep` stay though they name rows; None
     keeps all. A file that declares its columns (`is_declared`) says itself what numbers are."""
-    if like is not None:
-        return _read_like(columns, content, like)
     notes: list[str] = []
-    found_numbers = {} if is_declared else _find_numbers(columns, numbers, content, notes)
-    made: dict[str, pa.ChunkedArray] = {}
+    aim = {} if target is None else dict([target])
+    if like is not None:
+        signs = {form.decimal for form in like.numbers.values()}
+        known = {name: like.numbers[name] for name in aim if name in like.numbers}
+        if not (known or is_declared):
+            known = _find_numbers(aim, numbers, content, notes, signs)
+        made, goal = _read_like(columns, content, like), _read_target(aim, known, content)
+        forms = {**like.numbers, **known}
+        return ReadColumns(made, goal, like.dates, forms, (), tuple(notes))
+    found_numbers = (
+        {} if is_declared else _find_numbers({**columns, **aim}, numbers, content, notes)
+    )
+    made = {}
     found_dates: dict[str, DateColumn] = {}
     taken = set(columns)
     for name, column in columns.items():
@@ -274,7 +287,21 @@ def read_columns(
             how = "use keep_row_names=True (--keep-row-names)"
             warn_user(say_left_out(left_out, how), UserWarning)
     kept = {name: column for name, column in made.items() if name not in left_out}
-    return ReadColumns(kept, found_dates, found_numbers, left_out, tuple(notes))
+    goal = _read_target(aim, found_numbers, content)
+    return ReadColumns(kept, goal, found_dates, found_numbers, left_out, tuple(notes))
+
+
+def _read_target(
+    target: dict[str, pa.ChunkedArray], numbers: dict[str, NumberFormat], content: Content
+) -> pa.ChunkedArray | None:
+    """The only column of `target`, if there is one; prices such as "€ 1.200" become numbers."""
+    for name, column in target.items():
+        if name in numbers and types.is_string(column.type):
+            return _read_numbers(column, name, content, numbers[name])
+        if name in numbers and numbers[name].unit == "%":
+            _warn_of_shares(column, name, content)
+        return column
+    return None
 
 
 def _may_name_rows(name: str, column: pa.ChunkedArray) -> bool:
@@ -293,18 +320,21 @@ def _find_numbers(
     given: NumberFormat | None,
     content: Content,
     notes: list[str],
+    signs: Iterable[str] = (),
 ) -> dict[str, NumberFormat]:
+    """Formats of columns of text that are numbers. Decimal signs of other columns (`signs`), or of
+    these, tell how an ambiguous one is read."""
     found: dict[str, FoundFormat] = {}
     for name, column in columns.items():
         if types.is_string(column.type) and (one := find_format(column, given)) is not None:
             found[name] = one
-    sure = {one.format.decimal for one in found.values() if not one.is_ambiguous}
+    told = {o.format.decimal for o in found.values() if o.tells_decimal and not o.is_ambiguous}
+    sure = told or {*signs}
     chosen: dict[str, NumberFormat] = {}
     for name, one in found.items():
         form = one.format
         if one.is_ambiguous and len(sure) == 1:
-            form = NumberFormat(sure.pop(), "", form.unit)
-            sure = {form.decimal}
+            form = replace(form, decimal=next(iter(sure)))
         elif one.is_ambiguous and given is None:
             number = form.read(pa.chunked_array([pa.array([one.example])]))[0].as_py()
             warn_user(
@@ -317,7 +347,9 @@ def _find_numbers(
     return chosen
 
 
-def _read_like(columns: dict[str, pa.ChunkedArray], content: Content, like: Reading) -> ReadColumns:
+def _read_like(
+    columns: dict[str, pa.ChunkedArray], content: Content, like: Reading
+) -> dict[str, pa.ChunkedArray]:
     """Columns as they were read in training; those that are not there are for others to miss."""
     made: dict[str, pa.ChunkedArray] = {}
     for name, column in columns.items():
@@ -336,7 +368,7 @@ def _read_like(columns: dict[str, pa.ChunkedArray], content: Content, like: Read
             made[name] = column
             if name in like.numbers and like.numbers[name].unit == "%":
                 _warn_of_shares(column, name, content)
-    return ReadColumns(made, like.dates, like.numbers, (), ())
+    return made
 
 
 def _warn_of_shares(column: pa.ChunkedArray, name: str, content: Content) -> None:
