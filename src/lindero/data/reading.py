@@ -15,13 +15,7 @@ import pyarrow as pa
 from pyarrow import compute as pc
 from pyarrow import types
 
-from lindero.bayes.tables.wide_columns import (
-    FEWEST_ROWS,
-    OWN_VALUES,
-    find_row_names,
-    is_name_of_ids,
-    say_left_out,
-)
+from lindero.bayes.tables.wide_columns import find_row_names, is_name_of_ids, say_left_out
 from lindero.data.content import Content, suggest
 from lindero.data.dates import (
     FORMS,
@@ -44,9 +38,6 @@ TARGET_NAMES = ("class", "target", "label", "y")
 
 #: Columns that a message lists.
 _LISTED = 20
-
-#: Rows that tell whether a whole column has to be searched for names of rows.
-_SAMPLE = 1000
 
 
 @dataclass(frozen=True)
@@ -279,7 +270,9 @@ def read_columns(
         )
     left_out: tuple[str, ...] = ()
     if keep is not None:
-        suspects = {n: c for n, c in made.items() if n not in keep and _may_name_rows(n, c)}
+        # Only text and such names are looked at: there may be thousands of columns.
+        may_be = {n: c for n, c in made.items() if types.is_string(c.type) or is_name_of_ids(n)}
+        suspects = {name: column for name, column in may_be.items() if name not in keep}
         rest = next(({n: c} for n, c in made.items() if n not in suspects), {})
         own = find_row_names(pa.table({**suspects, **rest})) if suspects else []
         left_out = tuple(name for name in own if name in suspects)
@@ -302,17 +295,6 @@ def _read_target(
             _warn_of_shares(column, name, content)
         return column
     return None
-
-
-def _may_name_rows(name: str, column: pa.ChunkedArray) -> bool:
-    """Whether a look at some rows leaves it possible that a column names them."""
-    if len(column) < FEWEST_ROWS:
-        return False
-    if not types.is_string(column.type):
-        return types.is_integer(column.type) and is_name_of_ids(name)
-    step = len(column) // _SAMPLE
-    sample = column if step < 2 else column.take(pa.array(range(0, len(column), step)))
-    return bool(pc.count_distinct(sample).as_py() > 0.8 * OWN_VALUES * len(sample))
 
 
 def _find_numbers(
