@@ -535,9 +535,7 @@ def make_kernel_function(estimator: Any, X: Any, weights: Array) -> KernelFuncti
     if estimator.kernel in ("linear", "precomputed"):
         gamma = 1.0  # not used
     elif gamma == "scale":
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            spread = compute_total_variance(X, weights)
-            gamma = float(np.float64(1.0) / (X.shape[1] * spread)) if spread > 0 else 1.0
+        gamma = compute_scale_gamma(X, weights)
     elif gamma == "auto":
         gamma = 1.0 / X.shape[1]
     if not np.isfinite(gamma):
@@ -592,10 +590,19 @@ def _too_large(X: Any, function: KernelFunction, largest: float) -> str:
     )
 
 
+def compute_scale_gamma(X: Any, weights: Array | None = None) -> float:
+    """What gamma="scale" is for a table: 1 / (n_columns · variance of all entries), or 1."""
+    weights = np.ones(X.shape[0]) if weights is None else weights
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        spread = compute_total_variance(X, weights)
+        return float(np.float64(1.0) / (X.shape[1] * spread)) if spread > 0 else 1.0
+
+
 def compute_total_variance(X: Any, weights: Array) -> float:
     """Variance of all entries of X, rows counted by weight, without a float64 copy of X."""
     total = weights.sum() * X.shape[1]
     if sp.issparse(X):
+        X = X.tocsr()
         data = X.data.astype(np.float64)
         of_entry = np.repeat(weights, np.diff(X.indptr))
         return float(of_entry @ data**2 / total - (of_entry @ data / total) ** 2)

@@ -76,6 +76,32 @@ def test_dates_in_other_ways_of_writing(tmp_path):
     assert text.kinds == {"day": "category"}
 
 
+@pytest.mark.parametrize(
+    ("good", "impossible"),
+    [
+        ("29.02.2024", "31.02.2024"),
+        ("1.3.2023", "29.2.2023"),
+        ("1.3.2023", "1.3.23"),
+        ("12/31/2024", "06/31/2024"),
+        ("31/12/2024 9:30", "31/06/2024 9:30"),
+        ("2024/2/9", "2024/2/30"),
+        ("2024-02-29", "2024-02-30"),
+    ],
+)
+def test_dates_that_no_calendar_has_are_none(tmp_path, good, impossible):
+    train = loaded(tmp_path, f"day,class\n{good},u\n{good},v\n")
+    assert columns_of(train)["day days"] == pytest.approx([0.0, 0.0], abs=1)
+    with pytest.raises(DataError, match=f"row 1, column 'day', holds '{impossible}'"):
+        loaded(tmp_path, f"day\n{good}\n{impossible}\n", like=train)
+
+
+def test_an_impossible_date_among_dates_is_said(tmp_path):
+    rows = "".join(f"{1 + k % 28}.02.2023,{k % 2}\n" for k in range(300))
+    with pytest.warns(UserWarning, match="'29.02.2023' in row 300 is none: it is read as text"):
+        data = loaded(tmp_path, "day,class\n" + rows + "29.02.2023,1\n", keep_row_names=True)
+    assert data.kinds == {"day": "category"}
+
+
 def test_dates_of_parquet(tmp_path):
     moments = np.array(["2024-01-05T10:00", "2024-01-06T10:00"], "M8[us]")
     pq.write_table(pa.table({"t": moments, "y": ["u", "v"]}), tmp_path / "t")
@@ -101,7 +127,7 @@ def test_several_ids_and_dropped_columns(tmp_path):
 @pytest.mark.filterwarnings("ignore:.*Left out")
 def test_new_rows_are_read_like_training_rows(tmp_path):
     train = loaded(tmp_path, customers())
-    text = 'customerID,name,joined,price,colour\n7,N1,2024-02-29,"1.883",r\n'
+    text = 'customerID,name,joined,price,colour\n7,N1,2024-02-29,"1.883 €",r\n'
     for like in (train, train.reading, Reading.from_dict(train.reading.to_dict())):
         new = loaded(tmp_path, text, like=like)
         assert new.y is None
@@ -118,17 +144,81 @@ def test_what_cannot_be_read_like_training_rows_is_named(tmp_path):
     train = loaded(tmp_path, customers())
     head = "customerID,name,joined,price,colour\n"
     with pytest.raises(DataError, match="row 1, column 'joined', holds 'soon'"):
-        loaded(tmp_path, head + "1,a,2024-01-01,3,r\n1,a,soon,3,r\n", like=train)
+        loaded(tmp_path, head + "1,a,2024-01-01,3€,r\n1,a,soon,3€,r\n", like=train)
     with pytest.raises(DataError, match=r"row 0, column 'price', holds 'free'.*'1.234,5 €'"):
         loaded(tmp_path, head + "1,a,2024-01-01,free,r\n", like=train)
     with pytest.raises(TypeError, match="like must be a Dataset"):
         loaded(tmp_path, head + "1,a,2024-01-01,3,r\n", like=3)
 
 
+def test_units_of_new_rows_are_those_of_training(tmp_path):
+    train = loaded(tmp_path, "share,price,tax,class\n12 %,€ 3,€ 1,u\n7 %,€ 4,2,v\n")
+    new = "share,price,tax\n5 %,€ 7,€ 1\n"
+    for like in (train, Reading.from_dict(train.reading.to_dict())):
+        read = columns_of(loaded(tmp_path, new + "6%,8 €,3\n", like=like))
+        assert read == {"share": [0.05, 0.06], "price": [7, 8], "tax": [1, 3]}
+    for row, column, value in (
+        ("0.12,€ 7,1", "share", "0.12"),
+        ("12 €,€ 7,1", "share", "12 €"),
+        ("12 %,7,1", "price", "7"),
+        ("12 %,$ 7,1", "price", "[$] 7"),
+        ("12 %,€ 7,1 %", "tax", "1 %"),
+    ):
+        said = f"row 1, column '{column}', holds '{value}', .* with '.' where that is missing"
+        with pytest.raises(DataError, match=said):
+            loaded(tmp_path, new + row + "\n", like=train)
+    plain = loaded(tmp_path, 'a,class\n"1,234.5",u\n"2.5",v\n')
+    with pytest.raises(DataError, match="row 0, column 'a', holds '12 %'"):
+        loaded(tmp_path, "a\n12 %\n", like=plain)
+
+
+def test_the_target_is_written_like_other_columns(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        told = loaded(tmp_path, 'a,y\n"1,5","1,795"\n"3,25","2,883"\n"0,5","1,1"\n')
+        same = loaded(tmp_path, 'a,y\n"1,5","1,795"\n"3,25","2,883"\n"0,5","4,105"\n')
+    assert told.y.tolist() == [1.795, 2.883, 1.1]
+    assert same.y.tolist() == [1.795, 2.883, 4.105]
+    with pytest.warns(UserWarning, match="'y' is ambiguous: '1,795' is read as 1795"):
+        alone = loaded(tmp_path, 'a,y\n€ 1,"1,795"\n€ 2,"2,883"\n€ 3,"4,105"\n')
+    assert alone.y.tolist() == [1795, 2883, 4105]
+
+
+def test_the_target_of_new_rows_is_read_like_that_of_training_rows(tmp_path):
+    train = loaded(tmp_path, "a;y\n1;1.700,50\n2;1.883,00\n3;2,25\n")
+    assert train.reading.numbers["y"].decimal == ","
+    for like in (train, Reading.from_dict(train.reading.to_dict())):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            new = loaded(tmp_path, "a;y\n1;1.720\n2;1.883\n3;2.001\n", like=like)
+        assert new.y.tolist() == [1720, 1883, 2001]
+        assert new.reading.numbers == train.reading.numbers
+    with pytest.raises(DataError, match=r"row 1, column 'y', holds '17.5'"):
+        loaded(tmp_path, "a;y\n1;1.720\n2;17.5\n3;2.001\n", like=train)
+    pq.write_table(pa.table({"a": [1, 2], "y": [1.72, 3.5]}), tmp_path / "t")
+    assert load(tmp_path / "t", like=train).y.tolist() == [1.72, 3.5]
+    other = loaded(tmp_path, "a;y\n1.000,5;1.5\n2,5;2.25\n3,1;0.5\n")
+    told = loaded(tmp_path, 'a;y\n3;"1,795"\n4;2,883\n5;4,105\n', like=other)
+    assert told.y.tolist() == [1.795, 2.883, 4.105]
+
+
+def test_typed_numbers_stay_what_they_are(tmp_path):
+    text = "share;price;class\n12 %;1.234,5;u\n7 %;2,25;v\n"
+    train = loaded(tmp_path, text)
+    pq.write_table(pa.table({"share": [0.125], "price": [1.883]}), tmp_path / "t")
+    with pytest.warns(UserWarning, match="'share' .* read as shares, 0.12 as 12 %"):
+        assert columns_of(load(tmp_path / "t", like=train)) == {"share": [0.125], "price": [1.883]}
+    arff = "@relation r\n@attribute price real\n@data\n1.883\n"
+    assert columns_of(loaded(tmp_path, arff, like=train)) == {"price": [1.883]}
+    pq.write_table(pa.table({"share": ["3 %"], "price": ["1.883"]}), tmp_path / "t")
+    assert columns_of(load(tmp_path / "t", like=train)) == {"share": [0.03], "price": [1883]}
+
+
 @pytest.mark.parametrize(
     "given",
     [None, 3, {"dates": 3}, {"dates": {"a": {"form": "x", "start": "", "parts": {}}}},
-     {"numbers": {"a": {"decimal": "x"}}}, {"target": 3}, {"dates": {"a": {"form": "iso"}}}],
+     {"numbers": {"a": {"decimal": "x"}}}, {"numbers": {"a": {"is_unit_optional": "x"}}},
+     {"target": 3}, {"dates": {"a": {"form": "iso"}}}],
 )  # fmt: skip
 def test_damaged_readings_are_none(given):
     assert Reading.from_dict(given) is None

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from lindero.evaluation import svm_search, tune
+from lindero.evaluation import learning, svm_search, tune
 from lindero.evaluation.folds import make_inner_folds
 from lindero.evaluation.svm_search import search_kernel
-from lindero.svm import SVCCV, SVRCV
+from lindero.svm import SVC, SVCCV, SVRCV
 
 CS, GAMMAS = (0.1, 1.0, 10.0, 100.0, 1000.0), ("scale", 0.01, 0.1, 1.0)
 
@@ -113,3 +114,16 @@ def test_units_of_the_target_make_no_difference(monkeypatch):
     for one in chosen:
         assert one.params["gamma"] == chosen[0].params["gamma"]
         assert_allclose(one.mean, chosen[0].mean, atol=5e-3)
+
+
+def test_gammas_are_multiples_of_that_of_the_machine():
+    X = noisy_classes(60)[0] + 1e7  # where the mean of squares has few digits left
+    own = SVC().fit(X, np.arange(60) % 2)._gamma
+    grid = {"gamma": [0.5, 2.0]}
+    assert svm_search._to_number("scale", X) == own
+    assert svm_search._to_number("auto", X) == 1 / X.shape[1]
+    assert learning._scale_gammas(X, grid) == [0.5 * own, 2.0 * own]
+    table = sp.csc_array(np.where(X > 1e7, X - 1e7, 0.0))
+    assert learning._scale_gammas(table, grid) == pytest.approx(
+        learning._scale_gammas(table.toarray(), grid)
+    )

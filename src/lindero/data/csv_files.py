@@ -25,7 +25,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -69,16 +69,21 @@ _LARGEST_BLOCK = 2**31 - 1
 
 
 def read_csv(
-    content: Content, delimiter: str | None, header: bool | None, decimal: str | None = None
+    content: Content,
+    delimiter: str | None,
+    header: bool | None,
+    decimal: str | None = None,
+    settled: Collection[str] = (),
 ) -> SourceTable:
-    """The table in a CSV file."""
+    """The table in a CSV file. Numbers of columns in `settled` are read later, as known."""
     dialect = detect_dialect(content, delimiter, header, decimal)
     require_distinct(dialect.names, content)
     if dialect.has_quotes and (error := find_open_quote(content, dialect)):
         raise error
     table = parse_rows(content, dialect, types=dict.fromkeys(dialect.texts, pa.string()))
     named = zip(dialect.names, table.columns, strict=True)
-    for name in dialect.doubtful if decimal is None else ():
+    doubtful = dialect.doubtful if decimal is None else ()
+    for name in (name for name in doubtful if name not in settled):
         _warn_of_thousands(table[name], name, content)
     tidied = {name: _unguard(_tidy(column, name, dialect)) for name, column in named}
     nothing = [name for name in dialect.unnamed if tidied[name].null_count == len(tidied[name])]

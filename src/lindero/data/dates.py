@@ -93,7 +93,22 @@ def find_dates(column: pa.ChunkedArray) -> tuple[str, pa.ChunkedArray] | str | N
             f"its dates are written like {first[0]!r}, and day and month cannot be told apart: it "
             "is read as text. Write dates like 2024-05-31 to have them used"
         )
-    return None
+    return _say_impossible(column)
+
+
+def _say_impossible(column: pa.ChunkedArray) -> str | None:
+    """A sentence about the first value that is no date, in a column in which most are."""
+    moments = min(
+        (_read_possible(column, form) for form in FORMS[3:]), key=lambda found: found.null_count
+    )
+    if 2 * moments.null_count > len(column) + column.null_count:
+        return None
+    row = pc.and_(moments.is_null(), column.is_valid()).index(True).as_py()
+    value = str(column[row].as_py())[:40]
+    return (
+        f"most of its values are dates, but {value!r} in row {row} is none: "
+        "it is read as text. Correct that value, or leave it empty, to have the dates used"
+    )
 
 
 def _has_usual_years(moments: pa.ChunkedArray) -> bool:
@@ -112,12 +127,21 @@ def read_moments(column: pa.ChunkedArray, form: str) -> pa.ChunkedArray | None:
             return None if types.is_time(column.type) else _drop_zone(column)
         if form in (ISO, TYPED):
             return _read_iso(column)
-        pattern = _OTHER_DATE.pattern
-        if not pc.all(pc.match_substring_regex(column, f"^(?:{pattern})$")).as_py():
-            return None
-        return pc.strptime(column, format=form, unit="us", error_is_null=False)
+        moments = _read_possible(column, form)
+        return moments if moments.null_count == column.null_count else None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError, OverflowError):
         return None
+
+
+def _read_possible(column: pa.ChunkedArray, form: str) -> pa.ChunkedArray:
+    """Moments written in this form, which is not ISO's; null where a value is not, or no date."""
+    moments = pc.strptime(column, format=form, unit="us", error_is_null=True)
+    # Arrow takes 31 February for 2 March: the moment must be written as the text is.
+    written = pc.strftime(moments.cast(pa.timestamp("s")), format=form)
+    plain = [pc.replace_substring_regex(c, r"\b0+([0-9])", r"\1") for c in (written, column)]
+    is_date = pc.match_substring_regex(column, f"^(?:{_OTHER_DATE.pattern})$")
+    is_possible = pc.and_(is_date, pc.equal(*plain))
+    return pc.if_else(is_possible, moments, pa.scalar(None, _MOMENT))
 
 
 def find_bad_date(column: pa.ChunkedArray, form: str) -> int:

@@ -76,6 +76,7 @@ def read_declared(content: Content) -> SourceTable:
         tuple(declared.outputs),
         tuple(declared.inputs) or None,
         is_declared=True,
+        has_types=True,
     )
 
 

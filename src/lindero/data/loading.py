@@ -26,7 +26,7 @@ from lindero.data.content import Content, read_content, suggest
 from lindero.data.csv_files import read_csv
 from lindero.data.dataset import Dataset
 from lindero.data.declared_files import read_declared
-from lindero.data.number_formats import NumberFormat, check_format, find_format
+from lindero.data.number_formats import NumberFormat, check_format
 from lindero.data.reading import SINGLE_ROLES, Reading, Roles, read_columns
 from lindero.data.tables import (
     SourceTable,
@@ -229,7 +229,7 @@ def load_content(
     if kind == "tsv" and delimiter is None:
         delimiter = "\t"
     sign = None if numbers is None else numbers.decimal
-    source = read_csv(content, delimiter, header, sign)
+    source = read_csv(content, delimiter, header, sign, {} if known is None else known.numbers)
     return build_dataset(source, roles, content, options)
 
 
@@ -283,13 +283,24 @@ def build_dataset(
 
     def feature(name: str) -> pa.ChunkedArray:
         if like is not None and (name in like.dates or name in like.numbers):
-            return table[name] if types.is_temporal(table[name].type) else source.text_of(name)
+            return table[name] if types.is_temporal(table[name].type) else written(name)
         return table[name] if options.dates else values(name)
+
+    def written(name: str) -> pa.ChunkedArray:
+        """Text as it stands in the file, unless that has numbers."""
+        kind = table[name].type
+        is_number = types.is_integer(kind) or types.is_floating(kind)
+        has_numbers = source.has_types and is_number and like is not None and name in like.numbers
+        return table[name] if has_numbers else source.text_of(name)
+
+    def goal(name: str) -> pa.ChunkedArray:
+        return written(name) if like is not None and name in like.numbers else values(name)
 
     keeps_all = options.keep_row_names or like is not None
     read = read_columns(
         {name: feature(name) for name in features},
         content,
+        target=None if named.target is None else (named.target, goal(named.target)),
         like=like,
         dates=options.dates,
         numbers=options.numbers,
@@ -313,7 +324,7 @@ def build_dataset(
     )
     return Dataset(
         X=type(table).from_arrays(list(columns.values()), names=list(columns)),
-        y=None if named.target is None else _read_target(values(named.target), options, source),
+        y=None if read.target is None else read_targets(read.target),
         target=named.target,
         kinds={name: find_kind(column) for name, column in columns.items()},
         source=content.source,
@@ -325,17 +336,6 @@ def build_dataset(
         notes=read.notes,
         reading=reading,
     )
-
-
-def _read_target(
-    column: pa.ChunkedArray, options: Interpretation, source: SourceTable
-) -> Array | None:
-    """The target; prices such as "€ 1.200" are numbers there, too."""
-    if types.is_string(column.type) and not source.is_declared:
-        found = find_format(column, options.numbers)
-        if found is not None:
-            column = found.format.read(column)
-    return read_targets(column)
 
 
 def _read_names(source: SourceTable, names: tuple[str, ...]) -> Array | None:

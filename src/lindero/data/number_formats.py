@@ -10,6 +10,9 @@ Both ways fit where each separator stands before exactly three digits and occurs
 then means thousands, since prices have two decimals; a percent sign means decimals, since shares
 stay below 1000 %. Otherwise the column is ambiguous: it takes the way of the file's other columns,
 or else a comma is read as thousands, a point as the decimal sign, and the user is told.
+
+New rows must have the unit of the training rows: 0.12 is not 12 %, and 12 € is neither. Numbers
+without one are read in a column of a currency that had such numbers in training, too.
 """
 
 from __future__ import annotations
@@ -38,44 +41,47 @@ _OTHERS = "'\u2019 \u00a0\u202f\u2009"
 DECIMALS = (".", ",")
 
 
-def _write_pattern(decimal: str, separators: str) -> str:
+def _write_pattern(decimal: str, thousands: str, unit: str) -> str:
+    """What a number with a unit, a pattern, looks like; "" is for none."""
+    separators = thousands or ("," if decimal == "." else ".") + _OTHERS
     point, groups = re.escape(decimal), f"[{re.escape(separators)}]"
     grouped = rf"[1-9][0-9]{{0,2}}(?:{groups}[0-9]{{3}})+"
-    body = rf"(?:{grouped}|[0-9]+)(?:{point}[0-9]+)?|{point}[0-9]+"
-    front = rf"(?:{_SIGN}{_CURRENCY}?{_BLANKS}|{_CURRENCY}{_BLANKS}{_SIGN})"
-    return rf"{front}(?:{body}){_BLANKS}(?:{_CURRENCY}|%)?"
+    body = rf"(?:(?:{grouped}|[0-9]+)(?:{point}[0-9]+)?|{point}[0-9]+)"
+    if not unit:
+        return rf"{_SIGN}{_BLANKS}{body}"
+    behind = rf"{_SIGN}{_BLANKS}{body}{_BLANKS}{unit}"
+    if unit == "%":
+        return behind
+    return rf"(?:{_SIGN}{unit}{_BLANKS}|{unit}{_BLANKS}{_SIGN}){body}|{behind}"
 
 
-#: By decimal sign: what a number looks like if that is it.
-_PATTERNS = {
-    ".": _write_pattern(".", "," + _OTHERS),
-    ",": _write_pattern(",", "." + _OTHERS),
-}
-_EITHER = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS.values()))
+def _write_any_pattern(decimal: str, thousands: str = "") -> str:
+    """What a number with whatever unit, or none, looks like."""
+    parts = (_write_pattern(decimal, thousands, unit) for unit in ("", "%", _CURRENCY))
+    return "|".join(f"(?:{part})" for part in parts)
+
+
+_EITHER = re.compile("|".join(map(_write_any_pattern, DECIMALS)))
 _MARKS = r"[.,'’ \x{00a0}\x{202f}\x{2009}]"
-_UNIT = re.compile(rf"{_CURRENCY}|%")
 
 
 @dataclass(frozen=True)
 class NumberFormat:
     """How the numbers of a column are written: the decimal sign, the thousands separator ("" if
-    any but the decimal sign may be one), and the unit ("" if there is none)."""
+    any but the decimal sign may be one), the unit ("" if there is none), and whether numbers
+    without it were among them."""
 
     decimal: str = "."
     thousands: str = ""
     unit: str = ""
+    is_unit_optional: bool = False
 
     def fits(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
         """Whether each value is such a number; null where there is none."""
-        return pc.match_substring_regex(column, f"^(?:{self._pattern})$")
-
-    @property
-    def _pattern(self) -> str:
-        return (
-            _write_pattern(self.decimal, self.thousands)
-            if self.thousands
-            else (_PATTERNS[self.decimal])
-        )
+        pattern = _write_pattern(self.decimal, self.thousands, re.escape(self.unit))
+        if self.is_unit_optional:
+            pattern += "|" + _write_pattern(self.decimal, self.thousands, "")
+        return pc.match_substring_regex(column, f"^(?:{pattern})$")
 
     def read(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
         """Text as numbers; all of it must fit."""
@@ -96,14 +102,22 @@ class NumberFormat:
         number = f"1{separator}234{self.decimal}5"
         return f"{number} {self.unit}".strip()
 
+    def advise(self) -> str:
+        """What to do about a value that does not fit."""
+        if not self.unit:
+            return "Correct it, or leave it empty."
+        return f"Correct it, with {self.unit!r} where that is missing, or leave it empty."
+
 
 @dataclass(frozen=True)
 class FoundFormat:
-    """The format of a column, and whether it could also be the other."""
+    """The format of a column, whether it could also be the other, and whether it tells the decimal
+    sign of the file: € 12 does not."""
 
     format: NumberFormat
     is_ambiguous: bool = False
     example: str = ""
+    tells_decimal: bool = True
 
 
 def check_format(decimal: str | None, thousands: str | None) -> NumberFormat | None:
@@ -133,38 +147,46 @@ def find_format(column: pa.ChunkedArray, given: NumberFormat | None = None) -> F
     fitting = [
         form
         for form in ([given] if given is not None else map(NumberFormat, DECIMALS))
-        if pc.all(form.fits(column)).as_py()
+        if pc.all(_fit_any_unit(column, form)).as_py()
     ]
     if not fitting:
         return None
-    unit = _find_unit(column)
-    if unit is None:
+    found = _find_unit(column)
+    if found is None:
         return None
+    unit, is_optional = found
     example = next((value for value in first if re.search("[.,]", value)), first[0])
     if len(fitting) == 1:
         form = fitting[0]
-        return FoundFormat(NumberFormat(form.decimal, form.thousands, unit), False, example)
+        own = NumberFormat(form.decimal, form.thousands, unit, is_optional)
+        return FoundFormat(own, False, example)
     text = column.cast(pa.string())
     has_comma = pc.any(pc.match_substring(text, ",")).as_py()
     has_point = pc.any(pc.match_substring(text, ".")).as_py()
     if not (has_comma or has_point):  # 12 345, or € 12
-        return FoundFormat(NumberFormat(".", "", unit), False, example)
+        return FoundFormat(NumberFormat(".", "", unit, is_optional), False, example, False)
     # One separator, once in each value, before three digits.
     separator = "," if has_comma else "."
     other = "." if separator == "," else ","
     means_decimals = unit == "%" or (unit == "" and separator == ".")
     decimal = separator if means_decimals else other
-    return FoundFormat(NumberFormat(decimal, "", unit), unit == "", example)
+    return FoundFormat(NumberFormat(decimal, "", unit, is_optional), unit == "", example)
 
 
-def _find_unit(column: pa.ChunkedArray) -> str | None:
-    """The unit of all values: a currency, the percent sign, or ""; None if they differ."""
+def _fit_any_unit(column: pa.ChunkedArray, form: NumberFormat) -> pa.ChunkedArray:
+    pattern = _write_any_pattern(form.decimal, form.thousands)
+    return pc.match_substring_regex(column, f"^(?:{pattern})$")
+
+
+def _find_unit(column: pa.ChunkedArray) -> tuple[str, bool] | None:
+    """The unit of all values: a currency, the percent sign, or "", and whether some have none; None
+    if they differ."""
     bare = pc.replace_substring_regex(column, rf"[0-9+\-\x{{2212}}]|{_MARKS}", "")
     units = {unit for unit in pc.unique(bare).to_pylist() if unit is not None}
     named = units - {""}
     if len(named) > 1 or ("%" in named and "" in units):
         return None
-    return named.pop() if named else ""
+    return (named.pop(), "" in units) if named else ("", False)
 
 
 def looks_ambiguous(fields: Iterable[str]) -> bool:

@@ -7,6 +7,7 @@ predicted are read in the same way; model files store it as a dictionary.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -14,13 +15,7 @@ import pyarrow as pa
 from pyarrow import compute as pc
 from pyarrow import types
 
-from lindero.bayes.tables.wide_columns import (
-    FEWEST_ROWS,
-    OWN_VALUES,
-    find_row_names,
-    is_name_of_ids,
-    say_left_out,
-)
+from lindero.bayes.tables.wide_columns import find_row_names, is_name_of_ids, say_left_out
 from lindero.data.content import Content, suggest
 from lindero.data.dates import (
     FORMS,
@@ -43,9 +38,6 @@ TARGET_NAMES = ("class", "target", "label", "y")
 
 #: Columns that a message lists.
 _LISTED = 20
-
-#: Rows that tell whether a whole column has to be searched for names of rows.
-_SAMPLE = 1000
 
 
 @dataclass(frozen=True)
@@ -94,7 +86,10 @@ class Reading:
             if not all(isinstance(v, str) for v in (column.start, *column.parts.values())):
                 raise ValueError("dates")
         for form in numbers.values():
-            if form.decimal not in DECIMALS or not isinstance(form.thousands + form.unit, str):
+            is_text = isinstance(form.thousands + form.unit, str)
+            if form.decimal not in DECIMALS or not is_text:
+                raise ValueError("numbers")
+            if not isinstance(form.is_unit_optional, bool):
                 raise ValueError("numbers")
         plain["keep_row_names"] = bool(plain.get("keep_row_names", False))
         return cls(**{**plain, "dates": dates, "numbers": numbers})
@@ -214,9 +209,10 @@ def find_column(choice: Any, role: str, names: list[str], content: Content) -> s
 
 @dataclass(frozen=True)
 class ReadColumns:
-    """Features as they are used, and how they came about."""
+    """Features and the target as they are used, and how they came about."""
 
     columns: dict[str, pa.ChunkedArray]
+    target: pa.ChunkedArray | None
     dates: dict[str, DateColumn]
     numbers: dict[str, NumberFormat]
     left_out: tuple[str, ...]
@@ -227,6 +223,7 @@ def read_columns(
     columns: dict[str, pa.ChunkedArray],
     content: Content,
     *,
+    target: tuple[str, pa.ChunkedArray] | None,
     like: Reading | None,
     dates: bool,
     numbers: NumberFormat | None,
@@ -235,13 +232,23 @@ def read_columns(
 ) -> ReadColumns:
     """Make features of columns: as in training (`like`), or by what is found in them.
 
+    The `target`, a name and a column, may be written like other numbers, so it is read with them.
     `numbers` is the format that a user gave. Columns in `keep` stay though they name rows; None
     keeps all. A file that declares its columns (`is_declared`) says itself what numbers are."""
-    if like is not None:
-        return _read_like(columns, content, like)
     notes: list[str] = []
-    found_numbers = {} if is_declared else _find_numbers(columns, numbers, content, notes)
-    made: dict[str, pa.ChunkedArray] = {}
+    aim = {} if target is None else dict([target])
+    if like is not None:
+        signs = {form.decimal for form in like.numbers.values()}
+        known = {name: like.numbers[name] for name in aim if name in like.numbers}
+        if not (known or is_declared):
+            known = _find_numbers(aim, numbers, content, notes, signs)
+        made, goal = _read_like(columns, content, like), _read_target(aim, known, content)
+        forms = {**like.numbers, **known}
+        return ReadColumns(made, goal, like.dates, forms, (), tuple(notes))
+    found_numbers = (
+        {} if is_declared else _find_numbers({**columns, **aim}, numbers, content, notes)
+    )
+    made = {}
     found_dates: dict[str, DateColumn] = {}
     taken = set(columns)
     for name, column in columns.items():
@@ -263,7 +270,9 @@ def read_columns(
         )
     left_out: tuple[str, ...] = ()
     if keep is not None:
-        suspects = {n: c for n, c in made.items() if n not in keep and _may_name_rows(n, c)}
+        # Only text and such names are looked at: there may be thousands of columns.
+        may_be = {n: c for n, c in made.items() if types.is_string(c.type) or is_name_of_ids(n)}
+        suspects = {name: column for name, column in may_be.items() if name not in keep}
         rest = next(({n: c} for n, c in made.items() if n not in suspects), {})
         own = find_row_names(pa.table({**suspects, **rest})) if suspects else []
         left_out = tuple(name for name in own if name in suspects)
@@ -271,18 +280,21 @@ def read_columns(
             how = "use keep_row_names=True (--keep-row-names)"
             warn_user(say_left_out(left_out, how), UserWarning)
     kept = {name: column for name, column in made.items() if name not in left_out}
-    return ReadColumns(kept, found_dates, found_numbers, left_out, tuple(notes))
+    goal = _read_target(aim, found_numbers, content)
+    return ReadColumns(kept, goal, found_dates, found_numbers, left_out, tuple(notes))
 
 
-def _may_name_rows(name: str, column: pa.ChunkedArray) -> bool:
-    """Whether a look at some rows leaves it possible that a column names them."""
-    if len(column) < FEWEST_ROWS:
-        return False
-    if not types.is_string(column.type):
-        return types.is_integer(column.type) and is_name_of_ids(name)
-    step = len(column) // _SAMPLE
-    sample = column if step < 2 else column.take(pa.array(range(0, len(column), step)))
-    return bool(pc.count_distinct(sample).as_py() > 0.8 * OWN_VALUES * len(sample))
+def _read_target(
+    target: dict[str, pa.ChunkedArray], numbers: dict[str, NumberFormat], content: Content
+) -> pa.ChunkedArray | None:
+    """The only column of `target`, if there is one; prices such as "€ 1.200" become numbers."""
+    for name, column in target.items():
+        if name in numbers and types.is_string(column.type):
+            return _read_numbers(column, name, content, numbers[name])
+        if name in numbers and numbers[name].unit == "%":
+            _warn_of_shares(column, name, content)
+        return column
+    return None
 
 
 def _find_numbers(
@@ -290,18 +302,21 @@ def _find_numbers(
     given: NumberFormat | None,
     content: Content,
     notes: list[str],
+    signs: Iterable[str] = (),
 ) -> dict[str, NumberFormat]:
+    """Formats of columns of text that are numbers. Decimal signs of other columns (`signs`), or of
+    these, tell how an ambiguous one is read."""
     found: dict[str, FoundFormat] = {}
     for name, column in columns.items():
         if types.is_string(column.type) and (one := find_format(column, given)) is not None:
             found[name] = one
-    sure = {one.format.decimal for one in found.values() if not one.is_ambiguous}
+    told = {o.format.decimal for o in found.values() if o.tells_decimal and not o.is_ambiguous}
+    sure = told or {*signs}
     chosen: dict[str, NumberFormat] = {}
     for name, one in found.items():
         form = one.format
         if one.is_ambiguous and len(sure) == 1:
-            form = NumberFormat(sure.pop(), "", form.unit)
-            sure = {form.decimal}
+            form = replace(form, decimal=next(iter(sure)))
         elif one.is_ambiguous and given is None:
             number = form.read(pa.chunked_array([pa.array([one.example])]))[0].as_py()
             warn_user(
@@ -314,7 +329,9 @@ def _find_numbers(
     return chosen
 
 
-def _read_like(columns: dict[str, pa.ChunkedArray], content: Content, like: Reading) -> ReadColumns:
+def _read_like(
+    columns: dict[str, pa.ChunkedArray], content: Content, like: Reading
+) -> dict[str, pa.ChunkedArray]:
     """Columns as they were read in training; those that are not there are for others to miss."""
     made: dict[str, pa.ChunkedArray] = {}
     for name, column in columns.items():
@@ -331,7 +348,20 @@ def _read_like(columns: dict[str, pa.ChunkedArray], content: Content, like: Read
             made[name] = _read_numbers(column, name, content, like.numbers[name])
         else:
             made[name] = column
-    return ReadColumns(made, like.dates, like.numbers, (), ())
+            if name in like.numbers and like.numbers[name].unit == "%":
+                _warn_of_shares(column, name, content)
+    return made
+
+
+def _warn_of_shares(column: pa.ChunkedArray, name: str, content: Content) -> None:
+    """Warn of numbers in place of percentages: spreadsheets and `load` have 12 % as 0.12."""
+    if (types.is_integer(column.type) or types.is_floating(column.type)) and len(column):
+        warn_user(
+            f"{content.source}: column {name!r} was written like '12 %' in the training rows, and "
+            "holds numbers here: they are read as shares, 0.12 as 12 %. If they are percentages, "
+            "divide them by 100.",
+            UserWarning,
+        )
 
 
 def _read_dates(column: pa.ChunkedArray, name: str, content: Content, form: str) -> pa.ChunkedArray:
@@ -360,7 +390,6 @@ def _read_numbers(
         row = fits.index(False).as_py()
         raise content.error(
             f"row {row}, column {name!r}, holds {str(column[row].as_py())[:40]!r}, which is not a "
-            f"number written like {form.describe()!r}, as in the training rows. Correct it, or "
-            "leave it empty."
+            f"number written like {form.describe()!r}, as in the training rows. {form.advise()}"
         )
     return form.read(column)

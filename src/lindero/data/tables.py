@@ -42,6 +42,8 @@ class SourceTable:
     inputs: tuple[str, ...] | None = None
     #: Whether the file itself says which columns are numbers.
     is_declared: bool = False
+    #: Whether numbers are numbers in the file itself, rather than text that reads like some.
+    has_types: bool = False
 
 
 def require_distinct(names: list[str], content: Content) -> None:
@@ -112,7 +114,7 @@ def read_parquet(content: Content) -> SourceTable:
         raise content.error("has columns, but no rows.")
     named = zip(names, table.columns, strict=True)
     plain = pa.table({name: simplify_column(column, name, content) for name, column in named})
-    return SourceTable(plain, lambda name: plain[name].cast(pa.string()))
+    return SourceTable(plain, lambda name: plain[name].cast(pa.string()), has_types=True)
 
 
 def _read_bounded(file: parquet.ParquetFile, content: Content) -> pa.Table:

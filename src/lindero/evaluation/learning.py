@@ -80,6 +80,7 @@ from lindero.evaluation.search import make_scorer, score_decisions
 from lindero.evaluation.svm_search import search_kernel
 from lindero.models.probabilities import ProbabilityCurve, arrange_by_class, fit_curve
 from lindero.runtime.arrays import Array
+from lindero.validation import compute_scale_gamma
 
 #: Error of solutions of regressions, in standard deviations of the target.
 _TOLERANCE = 1e-3
@@ -496,9 +497,8 @@ def _scale_gammas(X: Any, grid: Mapping[str, Any]) -> list[float] | None:
     """Multiples of gamma="scale" of these rows; None for a kernel without gamma."""
     if "gamma" not in grid:
         return None
-    squares = X.power(2).mean() if hasattr(X, "power") else float(np.mean(X * X))
-    variance = float(squares - X.mean() ** 2)
-    return [factor / (X.shape[1] * variance if variance > 0 else 1.0) for factor in grid["gamma"]]
+    unit = compute_scale_gamma(X)
+    return [factor * unit for factor in grid["gamma"]]
 
 
 def _find_unit(y: Array) -> float:

@@ -26,6 +26,7 @@ import numpy as np
 
 from lindero.evaluation.folds import Split
 from lindero.runtime.arrays import Array
+from lindero.validation import compute_scale_gamma
 
 #: Kernels without the parameter gamma.
 WITHOUT_GAMMA = ("linear", "precomputed")
@@ -146,9 +147,7 @@ def _to_number(gamma: Any, X: Any) -> float:
     """Gamma as a number, by which points of the same score are ordered."""
     if gamma is None or not isinstance(gamma, str):
         return 0.0 if gamma is None else float(gamma)
-    squares = X.power(2).mean() if hasattr(X, "power") else np.mean(np.square(X))
-    variance = float(squares - X.mean() ** 2) if gamma == "scale" else 1.0
-    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+    return compute_scale_gamma(X) if gamma == "scale" else 1.0 / X.shape[1]
 
 
 def _sample_folds(
