@@ -95,6 +95,11 @@ def test_a_threshold_is_kept_and_can_be_overridden(here, churn):
     assert "Answers yes from a probability of 0.2 on" in shown
 
 
+def test_the_first_class_can_be_answered_always(here, churn):
+    assert here.json("train", churn, "--threshold", "no=0")["threshold"] == 1.0
+    assert set(predicted(here, "model.lin", churn)["prediction"]) == {"no"}
+
+
 @pytest.mark.parametrize("option", [["--threshold", "f1"], ["--measure", "f1"]])
 def test_a_threshold_is_tuned_for_a_measure(here, churn, option):
     told = here.json("train", churn, "-m", "naive-bayes", *option)
