@@ -341,6 +341,14 @@ def parse_threshold(text: str | None, classes: Sequence[Any], tuned: bool = True
     return min(math.nextafter(1.0 - value, 2.0), 1.0) if equals and label == names[0] else value
 
 
+def find_asked_measure(result: Any) -> str | None:
+    """The measure of a comparison or a search, as the next command has to name it: None where it
+    would be the same without."""
+    usual = "error", "accuracy", "rmse", "r2", "cost"
+    measure: str = result.measure
+    return None if result.reason and measure in usual else measure
+
+
 def repeat_options(measure: str | None, costs: Sequence[str]) -> list[str]:
     """--measure and --cost as they were given, for the next command."""
     words = [] if measure is None else ["--measure", measure.replace("_", "-")]

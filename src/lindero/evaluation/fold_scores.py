@@ -130,6 +130,11 @@ class FoldJudge:
             return False
         return find_measure(self.aim).needs == LABELS and self.aim not in ("error", "accuracy")
 
+    @property
+    def asks_for(self) -> str | None:
+        """What a machine that is fitted to all rows must be good at beside its costs."""
+        return None if self.classes is None or self.measure == "cost" else self.measure
+
     def weighs_classes(self, rows: EvaluationRows) -> bool:
         """Whether a class is rare, and something else than the error counts."""
         if self.classes is None or self.aim in ("error", "accuracy"):
@@ -230,12 +235,6 @@ class FoldJudge:
         truth = np.concatenate([r.truth for r in records])
         given = truth, np.concatenate(tables), self.aim, self.costs, weights
         return choose_threshold(*given, positive=self.positive)
-
-    def choose_threshold(self, records: Sequence[FoldRecord]) -> float | None:
-        """The threshold that is best for all folds together; None where none is asked for."""
-        if not self.tunes_threshold or not records:
-            return None
-        return self._choose_threshold(records, self._fit_curve(records))
 
     def _fit_curve(self, records: Sequence[FoldRecord]) -> Callable[[Array], Array] | None:
         known = [r for r in records if r.decisions is not None]
