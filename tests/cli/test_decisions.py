@@ -133,7 +133,7 @@ def test_tuning_with_costs_saves_them(here, churn):
 
 
 def test_tuning_says_the_threshold_that_it_saves(here, churn):
-    grid = ["-m", "naive-bayes", "--grid", "alpha=1,2", "--folds", "3", "--measure", "f1"]
+    grid = ["-m", "naive-bayes", "--grid", "alpha=1,2", "--folds", "7", "--measure", "f1"]
     result = here.run("tune", churn, *grid, "-o", "t.lin")
     said = re.findall(r"from a probability of ([\d.]+) on", result.stdout)
     saved = load_model("t.lin").threshold_
@@ -158,6 +158,17 @@ def test_tuning_for_a_rare_class_saves_probabilities(here, churn, monkeypatch):
     assert here.json(*words, "-o", "u.lin")["calibration"] == "sigmoid"
     both = [predicted(here, name, churn, "--proba") for name in ("t.lin", "u.lin")]
     assert both[0] == both[1]
+
+
+def test_tuning_for_a_rare_class_leaves_a_machine_that_can_be_updated(here, churn):
+    lines = here.read(churn).splitlines()
+    stay, leave = ([line for line in lines if line.endswith(end)] for end in ("no", "yes"))
+    here.write("old.csv", "\n".join([lines[0], *stay[10:], *leave[10::3]]) + "\n")
+    here.write("new.csv", "\n".join([lines[0], *stay[:10], *leave[:10]]) + "\n")
+    grid = ["-m", "incremental-svc", "--grid", "C=1,10", "--folds", "2"]
+    assert here.json("tune", "old.csv", *grid, "-o", "t.lin")["measure"] == "log_loss"
+    result = here.run("update", "t.lin", "new.csv", "-o", "u.lin")
+    assert result.exit_code == 0, result.stderr
 
 
 @pytest.mark.parametrize("command", ["train", "cv", "tune", "compare"])

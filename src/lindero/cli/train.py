@@ -74,7 +74,6 @@ def command(
         tuning = search(output, found, dataset, params=params, random_state=seed, **chosen)
         model, params = decide_after(output, tuning, found, dataset, asked, seed), tuning.params
         if options.gather_ids(dataset) is not None and found.name.startswith("incremental"):
-            asked["measure"] = tuning.measure
             model = fit_decisions(output, found, dataset, params, asked, seed)  # with ids
     else:
         model = fit_decisions(output, found, dataset, params, asked, seed)

@@ -300,10 +300,12 @@ def tune(
             for trial in try_points(points, fit, judge.watch, rows, splits, progress, grade):
                 trials.append(trial)
         result = _sum_up(found, given, judge, trials)
+        aim = judge.asks_for
+        if measure is None and hasattr(found.load(), "partial_fit"):
+            aim = None  # a curve that nobody asked for would keep it from learning further rows
         model = make_decision_machine(
-            found, result.params, y=rows.y, costs=costs, measure=judge.asks_for,
-            random_state=random_state,
-        )  # fmt: skip
+            found, result.params, y=rows.y, costs=costs, measure=aim, random_state=random_state
+        )
         fitted = fit_machine(model, rows.X, **rows.roles())
         decides = isinstance(fitted, DecisionClassifier)
         return replace(result, model=fitted, threshold=fitted.threshold_ if decides else None)
