@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from lindero.evaluation.build import compute_decisions, predict_rows, unwrap_machine
+from lindero.evaluation.decisions import decide_classes
 from lindero.evaluation.measures import (
     LABELS,
     PROBABILITIES,
-    choose_least_cost,
     choose_measure,
     choose_others,
     choose_threshold,
@@ -215,11 +215,8 @@ class FoldJudge:
     ) -> Array:
         """Answers by the threshold that is best for the other folds, or of least cost."""
         if self.tunes_threshold:
-            threshold = self._choose_threshold(others, curve)
-            if threshold is None:
-                return np.asarray(np.argmax(probabilities, axis=1))
-            return np.asarray(probabilities[:, 1] >= threshold, dtype=np.intp)
-        return choose_least_cost(probabilities, self.costs)
+            return decide_classes(probabilities, self._choose_threshold(others, curve))
+        return decide_classes(probabilities, costs=self.costs)
 
     def _choose_threshold(self, records: Sequence[FoldRecord], curve: Any = None) -> float | None:
         tables = [
