@@ -115,6 +115,41 @@ def test_a_machine_is_trained_as_it_was_compared(here, flowers):
     assert done.exit_code == 0, done.stderr
 
 
+def test_a_rare_class_is_answered_as_it_was_compared(here):
+    here.write("rare.csv", rare_rows())
+    told = here.json("compare", "rare.csv", "-m", "svc", "--folds", "3", "--no-baselines")
+    (machine,) = (m for m in told["machines"] if m["name"] == told["recommended"])
+    words = shlex.split(told["next"])
+    assert "class_weight=balanced" in words
+    assert words[words.index("--measure") + 1] == "log-loss"
+    assert here.run(*words[1:]).exit_code == 0
+    scores = here.json("predict", "model.lin", "rare.csv", "--proba", "-o", "p.csv")["scores"]
+    assert 1 - scores["accuracy"] <= np.mean(machine["scores"]["error"]) + 0.02
+
+
+@pytest.mark.parametrize(
+    ("asked", "decided"),
+    [
+        (["--cost", "yes:no=9"], {"costs": [[0.0, 1.0], [9.0, 0.0]], "threshold": "cost"}),
+        (["--measure", "balanced-accuracy"], {"costs": None, "threshold": "balanced_accuracy"}),
+    ],
+)
+def test_a_guest_is_trained_as_it_was_compared(here, asked, decided):
+    import joblib
+
+    here.write("rare.csv", rare_rows())
+    options = ["--no-baselines", "--folds", "3", "--drop", "months", "--seed", "3", *asked]
+    told = here.json("compare", "rare.csv", "-m", "logistic-regression", *options)
+    program = shlex.split(told["next"])
+    assert program[:2] == ["python", "-c"]
+    exec(program[2], {})
+    model = joblib.load("model.joblib")
+    assert model.feature_names_in_.tolist() == ["calls"]
+    params = model.get_params(deep=False)
+    assert {name: params[name] for name in decided} == decided
+    assert params["random_state"] == 3
+
+
 def test_classes_with_colons_can_be_named(here):
     here.write(
         "a.csv", "x,class\n" + "".join(f"{k % 2},{'a:b' if k % 2 else 'c'}\n" for k in range(40))

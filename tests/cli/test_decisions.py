@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lindero.cli.output import Output
 from lindero.data import load
 from lindero.evaluation import fit_machine, make_decision_machine
 from lindero.persist import load as load_model
@@ -95,6 +96,11 @@ def test_a_threshold_is_kept_and_can_be_overridden(here, churn):
     assert "Answers yes from a probability of 0.2 on" in shown
 
 
+def test_the_first_class_can_be_answered_always(here, churn):
+    assert here.json("train", churn, "--threshold", "no=0")["threshold"] == 1.0
+    assert set(predicted(here, "model.lin", churn)["prediction"]) == {"no"}
+
+
 @pytest.mark.parametrize("option", [["--threshold", "f1"], ["--measure", "f1"]])
 def test_a_threshold_is_tuned_for_a_measure(here, churn, option):
     told = here.json("train", churn, "-m", "naive-bayes", *option)
@@ -124,6 +130,45 @@ def test_tuning_with_costs_saves_them(here, churn):
     told = here.json("train", churn, "--tune", "--cost", "yes:no=9", "--folds", "2", "-m", "tan")
     assert told["costs"] == [[0.0, 1.0], [9.0, 0.0]]
     assert here.json("cv", churn, "--cost", "yes:no=9", "--folds", "2")["measure"] == "cost"
+
+
+def test_tuning_says_the_threshold_that_it_saves(here, churn):
+    grid = ["-m", "naive-bayes", "--grid", "alpha=1,2", "--folds", "7", "--measure", "f1"]
+    result = here.run("tune", churn, *grid, "-o", "t.lin")
+    said = re.findall(r"from a probability of ([\d.]+) on", result.stdout)
+    saved = load_model("t.lin").threshold_
+    assert said
+    assert {f"{float(number):.3g}" for number in said} == {f"{saved:.3g}"}
+    here.json("train", churn, "--tune", *grid[:2], *grid[4:], "--threshold", "0.3", "-o", "u.lin")
+    assert load_model("u.lin").threshold_ == 0.3
+
+
+def test_tuning_for_a_rare_class_saves_probabilities(here, churn, monkeypatch):
+    lines = here.read(churn).splitlines()
+    stay, leave = ([line for line in lines if line.endswith(end)] for end in ("no", "yes"))
+    here.write(churn, "\n".join([lines[0], *stay, *leave[::3]]) + "\n")
+    grid = ["--grid", "C=1,10", "--folds", "2"]
+    told = here.json("tune", churn, *grid, "-o", "t.lin")
+    assert told["measure"] == "log_loss"
+    assert "P(yes)" in predicted(here, "t.lin", churn, "--proba")
+    notes = []  # which are shown on a terminal
+    monkeypatch.setattr(Output, "note", lambda output, text: notes.append(text))
+    here.json("tune", churn, *grid)
+    words = shlex.split(notes[-1].removeprefix("Next: lindero "))
+    assert here.json(*words, "-o", "u.lin")["calibration"] == "sigmoid"
+    both = [predicted(here, name, churn, "--proba") for name in ("t.lin", "u.lin")]
+    assert both[0] == both[1]
+
+
+def test_tuning_for_a_rare_class_leaves_a_machine_that_can_be_updated(here, churn):
+    lines = here.read(churn).splitlines()
+    stay, leave = ([line for line in lines if line.endswith(end)] for end in ("no", "yes"))
+    here.write("old.csv", "\n".join([lines[0], *stay[10:], *leave[10::3]]) + "\n")
+    here.write("new.csv", "\n".join([lines[0], *stay[:10], *leave[:10]]) + "\n")
+    grid = ["-m", "incremental-svc", "--grid", "C=1,10", "--folds", "2"]
+    assert here.json("tune", "old.csv", *grid, "-o", "t.lin")["measure"] == "log_loss"
+    result = here.run("update", "t.lin", "new.csv", "-o", "u.lin")
+    assert result.exit_code == 0, result.stderr
 
 
 @pytest.mark.parametrize("command", ["train", "cv", "tune", "compare"])

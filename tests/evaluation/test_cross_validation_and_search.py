@@ -5,11 +5,13 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
 from lindero.evaluation import (
     MACHINES,
     cross_validate,
+    find_machine,
     fit_machine,
     make_machine,
     tune,
@@ -261,3 +263,23 @@ def test_warnings_that_are_errors_to_the_user_are_raised(clouds):
         warnings.simplefilter("error")
         with pytest.raises(UserWarning):
             cross_validate("svc", 1e6 * X, y, params={"max_iter": 2}, folds=3)
+
+
+@pytest.fixture(scope="module")
+def rare():
+    return make_classification(600, 6, weights=[0.9], class_sep=0.7, random_state=0)
+
+
+def test_the_model_of_a_search_answers_by_its_threshold(rare):
+    X, y = rare
+    result = tune("naive-bayes", X, y, grid={"alpha": [1.0]}, measure="f1", folds=3)
+    assert result.threshold is not None
+    second = result.model.predict_proba(X)[:, 1] >= result.threshold
+    np.testing.assert_array_equal(result.model.predict(X), second.astype(int))
+
+
+def test_the_usual_grid_is_pruned_where_a_class_is_rare(rare):
+    result = tune("svc", *rare, folds=3)
+    assert result.params["class_weight"] == "balanced"
+    grid = find_machine("svc").grid
+    assert len(result.trials) < len(grid["C"]) * len(grid["gamma"])

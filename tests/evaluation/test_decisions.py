@@ -141,6 +141,8 @@ def test_margins_are_for_support_vector_machines(three):
         ({"costs": {("yes", "none"): 1.0}}, "none"),
         ({"costs": [[0, 1, 2]]}, "2 × 2"),
         ({"threshold": 1.5}, "threshold"),
+        ({"threshold": True}, "neither a number from 0 to 1 nor the name of a measure"),
+        ({"threshold": "log_loss"}, "threshold"),
         ({"threshold": 0.2, "costs": [[0, 1], [1, 0]]}, "there are costs"),
         ({"threshold": "cost"}, "no costs"),
         ({"calibration": "never"}, "no probabilities"),
@@ -217,6 +219,21 @@ def test_a_machine_by_name_is_wrapped_only_where_it_must_be(rare):
     assert inside["machine"].cost_positive == 27.0
     with pytest.raises(ValueError, match="svr does not predict classes"):
         make_decision_machine("svr", y=[1.0, 2.0], proba=True)
+
+
+def test_names_of_measures_may_have_hyphens(rare):
+    X, y = rare[:2]
+    for asked in ({"measure": "balanced-accuracy"}, {"threshold": "Balanced-Accuracy"}):
+        model = make_decision_machine("naive-bayes", y=y, **asked)
+        assert model.threshold == "balanced_accuracy"
+        assert fit_machine(model, X, y).rule_ in ("threshold", "largest")
+
+
+@pytest.mark.parametrize("asked", [{"measure": "f1"}, {"costs": {("yes", "no"): 9.0}}])
+def test_measures_and_costs_need_classes(asked):
+    with pytest.raises(ValueError, match="by y="):
+        make_decision_machine("svc", **asked)
+    assert not isinstance(make_decision_machine("svc", measure="error"), DecisionClassifier)
 
 
 def test_decisions_of_given_probabilities():

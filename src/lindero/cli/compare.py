@@ -337,18 +337,17 @@ def _write_command(
     chosen = {k: v for k, v in machine.usual_parameters.items() if preset.get(k) != v}
     rounded = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in chosen.items()}
     if machine.machine not in MACHINES:
-        return _write_program(comparison, machine.machine, rounded, data)
+        return _write_program(comparison, machine.machine, rounded, data, seed)
     words = ["-m", machine.machine]
     words += [word for text in options.format_params(rounded) for word in ("--set", text)]
     words += [word for name in comparison.left_out for word in ("--drop", name)]
-    # Where there is a reason, it is the measure that training takes by itself.
-    words += options.repeat_options(None if comparison.reason else comparison.measure, costs)
+    words += options.repeat_options(options.find_asked_measure(comparison), costs)
     words += ["--seed", str(seed)] if seed else []
     return data.format_command("train", words)
 
 
 def _write_program(
-    comparison: Any, name: str, params: dict[str, Any], data: options.DataSource
+    comparison: Any, name: str, params: dict[str, Any], data: options.DataSource, seed: int
 ) -> str:
     """Python that fits a guest to all rows, as it is typed."""
     from lindero.evaluation.build import choose_table_parameters
@@ -356,16 +355,21 @@ def _write_program(
 
     machine = find_machine(name, comparison.task)
     params = {**params, **choose_table_parameters(machine, data.options["keep_row_names"])}
-    given = {name: value for name, value in data.options.items() if value is not None}
-    given |= {"drop": list(comparison.left_out)} if comparison.left_out else {}
+    given = {name: value for name, value in data.options.items() if value not in (None, ())}
+    dropped = [*(data.options.get("drop") or ()), *comparison.left_out]
+    given |= {"drop": dropped} if dropped else {}
     more = "".join(f", {option}={value!r}" for option, value in given.items())
     task = "" if comparison.task == "classification" else f", {comparison.task!r}"
+    asked = {"measure": options.find_asked_measure(comparison)} if not task else {}
+    asked |= {} if comparison.costs is None else {"costs": comparison.costs.tolist()}
+    decided = "".join(f", {k}={v!r}" for k, v in asked.items() if v is not None)
     program = (
         "import joblib; from lindero.data import load; "
-        "from lindero.evaluation import find_machine, fit_machine, make_machine; "
+        "from lindero.evaluation import find_machine, fit_machine, make_decision_machine; "
         f"data = load({data.path!r}{more}); "
-        f"model = make_machine(find_machine({name!r}{task}), {params!r}); "
-        "fit_machine(model, data.X, data.y, weights=data.weights); "
+        f"model = make_decision_machine(find_machine({name!r}{task}), {params!r}, y=data.y"
+        f"{decided}, random_state={seed}); "
+        f"fit_machine(model, data.X, data.y, times=data.times, weights=data.weights); "
         "joblib.dump(model, 'model.joblib')"
     )
     return shlex.join(["python", "-c", program])

@@ -348,7 +348,15 @@ def parse_threshold(text: str | None, classes: Sequence[Any], tuned: bool = True
     if equals and label not in names:
         raise CommandError(f"--threshold {text} names none of the classes {', '.join(names)}.")
     # The first class from a share on is the second one above the rest.
-    return math.nextafter(1.0 - value, 2.0) if equals and label == names[0] else value
+    return min(math.nextafter(1.0 - value, 2.0), 1.0) if equals and label == names[0] else value
+
+
+def find_asked_measure(result: Any) -> str | None:
+    """The measure of a comparison or a search, as the next command has to name it: None where it
+    would be the same without."""
+    usual = "error", "accuracy", "rmse", "r2", "cost"
+    measure: str = result.measure
+    return None if result.reason and measure in usual else measure
 
 
 def repeat_options(measure: str | None, costs: Sequence[str]) -> list[str]:

@@ -148,13 +148,12 @@ def decide_after(
     output: Output, tuning: Any, machine: Any, dataset: Any, asked: dict[str, Any], seed: int
 ) -> Any:
     """The model of a search; where more is asked for, fitted again with the best parameters."""
-    from lindero.evaluation import fit_machine, make_decision_machine, scale_to_target
+    from lindero.evaluation.measures import has_probabilities
 
-    spec, params = scale_to_target(machine, dataset.y), tuning.params
-    model = make_decision_machine(spec, params, y=dataset.y, random_state=seed, **asked)
-    if type(model) is type(tuning.model) and str(model) == str(tuning.model):
+    needs_more = asked["proba"] and not has_probabilities(tuning.model)
+    if asked["threshold"] is None and not needs_more:
         return tuning.model
-    return _fit(output, model, machine, dataset, fit_machine)
+    return fit_decisions(output, machine, dataset, tuning.params, asked, seed)
 
 
 def _fit(output: Output, model: Any, machine: Any, dataset: Any, fit: Any) -> Any:

@@ -93,7 +93,10 @@ def command(
     if path is None or interrupted:
         settings_given = options.format_params(tuning.params)
         words = ["-m", found.name, *(w for text in settings_given for w in ("--set", text))]
-        words += options.repeat_options(measure, costs)
+        asked_for = measure
+        if tuning.reason and not hasattr(found.load(), "partial_fit"):  # as `tune` does
+            asked_for = options.find_asked_measure(tuning)
+        words += options.repeat_options(asked_for, costs)
         output.note(f"Next: {data.format_command('train', words)}")
     if interrupted:
         sys.exit(INTERRUPTED)

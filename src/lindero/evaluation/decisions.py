@@ -61,6 +61,9 @@ from lindero.validation import find_classes
 #: Values of `rule_`.
 LARGEST, THRESHOLD, COSTS, MARGINS = "largest", "threshold", "costs", "margins"
 
+#: Measures that a threshold can be tuned for.
+_OF_ANSWERS = {m.name for m in MEASURES.values() if m.task == CLASSIFICATION and m.needs == LABELS}
+
 _LEAST = 1e-300
 
 
@@ -73,9 +76,9 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         The machine, unfitted: one with probabilities, or with decision values. None is SVC behind
         a table encoder.
     threshold : float, str or None, default=None
-        From which probability on the second of two classes is answered; the name of a measure
-        (:data:`lindero.evaluation.MEASURES`) tunes it for that measure, and "cost" for `costs`;
-        None is one half.
+        From which probability on the second of two classes is answered; the name of a measure of
+        answers (:data:`lindero.evaluation.MEASURES`) tunes it for that measure, and "cost" for
+        `costs`; None is one half.
     costs : mapping or array-like of shape (n_classes, n_classes), default=None
         Cost of answering the class of a column where that of a row is true; or a mapping from
         (true, answered), other errors costing 1. Answers are those of least expected cost.
@@ -142,7 +145,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
-        "threshold": [Interval(Real, 0.0, 1.0, closed="both"), StrOptions(set(MEASURES)), None],
+        "threshold": [Interval(Real, 0.0, 1.0, closed="both"), StrOptions(_OF_ANSWERS), None],
         "costs": ["array-like", dict, None],
         "calibration": [StrOptions({"auto", "always", "never"})],
         "margins": [StrOptions({"auto", "always", "never"})],
@@ -237,6 +240,11 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
 
     def _require_decidable(self) -> None:
         """Refuse a threshold where it has no meaning."""
+        if isinstance(self.threshold, bool):
+            raise ValueError(
+                f"threshold={self.threshold} is neither a number from 0 to 1 nor the name of a "
+                "measure: write 'f1', for example."
+            )
         n_classes, has_costs = len(self.classes_), self.costs_ is not None
         if self.threshold is None or (n_classes == 2 and has_costs == (self.threshold == "cost")):
             return
@@ -617,7 +625,7 @@ def make_decision_machine(
     params : dict or None, default=None
         Parameters of the machine.
     y : array-like of shape (n_samples,), default=None
-        Class labels of the rows that it will be fitted to.
+        Class labels of the rows that it will be fitted to; needed for costs and measures.
     costs : mapping or array-like of shape (n_classes, n_classes), default=None
         Cost of answering the class of a column where that of a row is true; or a mapping from
         (true, answered), other errors costing 1.
@@ -658,6 +666,11 @@ def make_decision_machine(
                 "are for classes: leave them out."
             )
         return make_machine(found, given, random_state=random_state)
+    if y is None and (asked or costs is not None):
+        raise ValueError(
+            "Costs and measures depend on the classes: say which there are, by y=, the labels of "
+            "the rows that the machine will be fitted to."
+        )
     classes = np.unique(np.asarray(y))
     matrix = read_costs(costs, classes)
     inside = found.strategy is Strategy.COSTS and matrix is not None and len(classes) == 2
@@ -665,12 +678,14 @@ def make_decision_machine(
     model = make_machine(found, given, random_state=random_state)
     wants_proba = proba
     if asked and measure is not None:
-        needs = find_measure(measure, CLASSIFICATION).needs
-        wants_proba = wants_proba or needs == PROBABILITIES
-        if needs == LABELS and len(classes) == 2 and costs is None and threshold is None:
-            threshold = measure
+        aim = find_measure(measure, CLASSIFICATION)
+        wants_proba = wants_proba or aim.needs == PROBABILITIES
+        if aim.needs == LABELS and len(classes) == 2 and costs is None and threshold is None:
+            threshold = aim.name
     if costs is not None and len(classes) == 2 and threshold is None and not inside:
         threshold = "cost"
+    if isinstance(threshold, str):
+        threshold = find_measure(threshold, CLASSIFICATION).name
     decides = threshold is not None or (costs is not None and not inside)
     if not decides and (not wants_proba or has_probabilities(model)):
         return model

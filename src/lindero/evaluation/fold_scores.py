@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from lindero.evaluation.build import compute_decisions, predict_rows, unwrap_machine
+from lindero.evaluation.decisions import decide_classes
 from lindero.evaluation.measures import (
     LABELS,
     PROBABILITIES,
-    choose_least_cost,
     choose_measure,
     choose_others,
     choose_threshold,
@@ -130,6 +130,11 @@ class FoldJudge:
             return False
         return find_measure(self.aim).needs == LABELS and self.aim not in ("error", "accuracy")
 
+    @property
+    def asks_for(self) -> str | None:
+        """What a machine that is fitted to all rows must be good at beside its costs."""
+        return None if self.classes is None or self.measure == "cost" else self.measure
+
     def weighs_classes(self, rows: EvaluationRows) -> bool:
         """Whether a class is rare, and something else than the error counts."""
         if self.classes is None or self.aim in ("error", "accuracy"):
@@ -210,11 +215,8 @@ class FoldJudge:
     ) -> Array:
         """Answers by the threshold that is best for the other folds, or of least cost."""
         if self.tunes_threshold:
-            threshold = self._choose_threshold(others, curve)
-            if threshold is None:
-                return np.asarray(np.argmax(probabilities, axis=1))
-            return np.asarray(probabilities[:, 1] >= threshold, dtype=np.intp)
-        return choose_least_cost(probabilities, self.costs)
+            return decide_classes(probabilities, self._choose_threshold(others, curve))
+        return decide_classes(probabilities, costs=self.costs)
 
     def _choose_threshold(self, records: Sequence[FoldRecord], curve: Any = None) -> float | None:
         tables = [
@@ -230,12 +232,6 @@ class FoldJudge:
         truth = np.concatenate([r.truth for r in records])
         given = truth, np.concatenate(tables), self.aim, self.costs, weights
         return choose_threshold(*given, positive=self.positive)
-
-    def choose_threshold(self, records: Sequence[FoldRecord]) -> float | None:
-        """The threshold that is best for all folds together; None where none is asked for."""
-        if not self.tunes_threshold or not records:
-            return None
-        return self._choose_threshold(records, self._fit_curve(records))
 
     def _fit_curve(self, records: Sequence[FoldRecord]) -> Callable[[Array], Array] | None:
         known = [r for r in records if r.decisions is not None]

@@ -47,6 +47,7 @@ from lindero.evaluation.build import (
     scale_to_target,
     unwrap_machine,
 )
+from lindero.evaluation.decisions import decide_classes
 from lindero.evaluation.encoder import TableEncoder
 from lindero.evaluation.folds import (
     Split,
@@ -59,7 +60,6 @@ from lindero.evaluation.measures import (
     LABELS,
     PROBABILITIES,
     average_rows,
-    choose_least_cost,
     choose_measure,
     choose_threshold,
     code_labels,
@@ -179,11 +179,11 @@ class TrainedMachine:
             return predict_rows(self.model, X, times=times), None
         probabilities = self._find_probabilities(X, times, plan.classes)
         if self.threshold is not None and probabilities is not None:
-            return (probabilities[:, 1] >= self.threshold).astype(np.intp), probabilities
+            return decide_classes(probabilities, self.threshold), probabilities
         if self.by_probability and probabilities is not None and plan.costs is None:
-            return np.argmax(probabilities, axis=1), probabilities
+            return decide_classes(probabilities), probabilities
         if plan.costs is not None and probabilities is not None and not self.knows_costs:
-            return choose_least_cost(probabilities, plan.costs), probabilities
+            return decide_classes(probabilities, costs=plan.costs), probabilities
         return code_labels(predict_rows(self.model, X, times=times), plan.classes), probabilities
 
     def _find_probabilities(self, X: Any, times: Array | None, classes: Array) -> Array | None:

@@ -22,6 +22,7 @@ from sklearn.model_selection import ParameterGrid
 
 from lindero.evaluation.build import fit_machine, list_encoder_parameters, make_machine
 from lindero.evaluation.cross_validation import FitsDone, prepare_folds
+from lindero.evaluation.decisions import DecisionClassifier, make_decision_machine
 from lindero.evaluation.encoder import TableEncoder
 from lindero.evaluation.fold_scores import FoldJudge, FoldRecord, fit_curve
 from lindero.evaluation.folds import Split
@@ -157,13 +158,14 @@ class Tuning:
     trials : list of Trial
         All points, the best first.
     model : estimator or Pipeline
-        Fitted to all rows with the best parameters; None where the search was interrupted.
+        Fitted to all rows with the best parameters, as :func:`make_decision_machine` makes it for
+        the measure and the costs; None where the search was interrupted.
     reason : str
         Why it is this measure.
     threshold : float or None
-        The probability of the second of two classes from which on it is best answered, tuned for
-        the measure or the costs on the test rows of all folds; None where 0.5 is as good, or the
-        measure does not look at answers.
+        The probability of the second of two classes from which on the model answers it, tuned for
+        the measure or the costs on rows left out; None where 0.5 is as good, or the measure does
+        not look at answers.
 
     See Also
     --------
@@ -276,6 +278,9 @@ def tune(
     given = put_costs_inside(found, params or {}, costs, rows.y)
     searched = _choose_grid(found, given, grid)
     require_one_cost(found, given, searched)
+    # All that a user asks for is tried; of the usual grid what may win.
+    usual_grid = all(values == list(found.grid.get(k, ())) for k, values in searched.items())
+    prune = usual_grid and len(rows.y) >= _MANY_ROWS
     first = {name: values[0] for name, values in searched.items() if values}
     judge = FoldJudge.plan(found, make_machine(found, {**given, **first}), rows, measure, costs)
     if grid is None and found.class_name == "SVC" and "class_weight" not in given:
@@ -286,34 +291,24 @@ def tune(
         return fit_machine(make_machine(found, {**given, **point}), part.X, **part.roles())
 
     trials: list[Trial] = []
-    seen: dict[str, list[FoldRecord]] = {}  # what folds said of each point
-
-    def remember(point: Mapping[str, Any], records: list[FoldRecord]) -> None:
-        if judge.tunes_threshold:
-            seen[repr(point)] = records
-
     try:
         if _can_share_work(found, given, searched):
-            trials += _search_together(
-                found, given, searched, rows, splits, progress, judge, remember
-            )
+            trials += _search_together(found, given, searched, rows, splits, progress, judge, prune)
         else:
-            points = list(ParameterGrid(searched))
-            last: list[list[FoldRecord]] = [[]]
-
-            def grade(records: list[FoldRecord]) -> list[float]:
-                last[0] = records
-                return judge.score_measure(records)
-
+            points, grade = list(ParameterGrid(searched)), judge.score_measure
+            # One by one: those done are the result of a search that is interrupted.
             for trial in try_points(points, fit, judge.watch, rows, splits, progress, grade):
                 trials.append(trial)
-                if trial.failure is None:
-                    remember(trial.params, last[0])
         result = _sum_up(found, given, judge, trials)
-        model = make_machine(found, result.params, random_state=random_state)
+        aim = judge.asks_for
+        if measure is None and hasattr(found.load(), "partial_fit"):
+            aim = None  # a curve that nobody asked for would keep it from learning further rows
+        model = make_decision_machine(
+            found, result.params, y=rows.y, costs=costs, measure=aim, random_state=random_state
+        )
         fitted = fit_machine(model, rows.X, **rows.roles())
-        threshold = judge.choose_threshold(seen.get(repr(result.best.params), []))
-        return replace(result, model=fitted, threshold=threshold)
+        decides = isinstance(fitted, DecisionClassifier)
+        return replace(result, model=fitted, threshold=fitted.threshold_ if decides else None)
     except KeyboardInterrupt as interrupt:
         if any(trial.failure is None for trial in trials):
             interrupt.result = _sum_up(found, given, judge, trials)  # type: ignore[attr-defined]
@@ -377,7 +372,7 @@ def _search_together(
     splits: Sequence[Split],
     progress: FitsDone | None,
     judge: FoldJudge,
-    remember: Callable[[Mapping[str, Any], list[FoldRecord]], None],
+    prune: bool,
 ) -> list[Trial]:
     """C and gamma by `SVCCV` or `SVRCV`. The table is encoded once, by all rows: scales, which
     know nothing of the target, are those of the whole."""
@@ -402,10 +397,7 @@ def _search_together(
     gammas = searched.get("gamma", [usual.get("gamma", "scale")])
     has_gamma = usual.get("kernel", "rbf") not in WITHOUT_GAMMA
     rounds = list(ParameterGrid(others)) if others else [{}]
-    # All that a user asks for is tried; of the usual grid what may win. Wide tubes are solved
-    # fastest: they tell which points are worth a narrow one.
-    usual_grid = all(values == list(machine.grid.get(k, ())) for k, values in searched.items())
-    prune = usual_grid and len(rows.y) >= _MANY_ROWS
+    # Wide tubes are solved fastest: they tell which points are worth a narrow one.
     order = sorted(range(len(rounds)), key=lambda k: -rounds[k].get("epsilon", 0.0))
     trials: list[list[Trial]] = [[] for _ in rounds]
     near = None
@@ -435,6 +427,5 @@ def _search_together(
                 records = [by_fold[fold] for fold in sorted(by_fold)]
                 measured = judge.score_measure(records)
                 mean, std = average_folds(measured), measure_spread(measured)
-                remember(params, records)
             trials[number].append(Trial(params, float(mean), float(std)))
     return [trial for some in trials for trial in some]
