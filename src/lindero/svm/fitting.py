@@ -55,7 +55,6 @@ from lindero.svm.probability import (
     ProbabilityMethod,
     compute_probabilities,
     fit_rising_curve,
-    has_probabilities,
     split_rows,
 )
 from lindero.svm.progress import reporting
@@ -484,7 +483,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             self._warn_unfinished(training, n_unfinished)
         warn_if_indefinite(training.function, training.X, self.support_)
         self._finish(functions, training, solved)
-        if has_probabilities(options):
+        if options.probability not in (False, "deprecated"):
             self._fit_curves(training, limits)
         return limits.interrupted
 

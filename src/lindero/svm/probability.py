@@ -53,11 +53,6 @@ _AHEAD = 1e-9
 _CHUNK = 2**20
 
 
-def has_probabilities(options: Any) -> bool:
-    """Whether `probability` is true, also as NumPy writes it; it may be "deprecated"."""
-    return not isinstance(options.probability, str) and bool(options.probability)
-
-
 class ProbabilityMethod:
     """A method that is there with ``probability=True`` only, and says what to use instead."""
 
@@ -68,7 +63,7 @@ class ProbabilityMethod:
     def __get__(self, instance: Any, owner: type) -> Any:
         if instance is None:
             return self.function
-        if not has_probabilities(instance):
+        if instance.probability in (False, "deprecated"):
             name = self.function.__name__
             raise AttributeError(
                 f"{owner.__name__} has no {name}: {name} is not available when "
