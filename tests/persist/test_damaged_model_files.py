@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -64,7 +63,7 @@ def test_a_case_without_an_end_is_broken(monkeypatch):
     def wait(*_):
         while True:
             try:
-                time.sleep(0.01)
+                sum(range(10_000))
             except Exception:
                 return
 
