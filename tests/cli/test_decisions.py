@@ -211,7 +211,7 @@ def test_a_threshold_and_costs_exclude_each_other(here, churn):
 def test_other_commands_see_the_machine_inside(here, churn):
     here.json("train", churn, "--threshold", "0.1", "-m", "svc")
     columns = predicted(here, "model.lin", churn, "--explain", "--decision")
-    assert [why.partition(":")[0] for why in columns["why"]] == columns["prediction"]
+    assert [why.partition(",")[0] for why in columns["why"]] == columns["prediction"]
     assert "decision" in columns
     assert here.run("scale", churn, "--like", "model.lin").exit_code == 0
 

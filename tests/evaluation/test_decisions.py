@@ -199,7 +199,7 @@ def test_other_tools_see_the_machine_inside(rare):
     assert identify_machine(model).name == "svc"
     assert isinstance(unwrap_machine(model), SVC)
     lines = explain_rows(model, X[:20])
-    assert [line.partition(":")[0] for line in lines] == model.predict(X[:20]).tolist()
+    assert [line.partition(",")[0] for line in lines] == model.predict(X[:20]).tolist()
     wrapped = calibrate(make_machine("svc"), cv=2)
     assert identify_machine(wrapped).name == identify_machine(wrapped.fit(X, y)).name == "svc"
 

@@ -134,9 +134,8 @@ def _write_error(output: Output, message: str) -> None:
 )
 @click.version_option(__version__, message="lindero %(version)s")
 def cli() -> None:
-    """Decision boundaries that learn, adapt and explain themselves.
-
-    Help on a command: lindero train --help
+    """Decision boundaries that learn, adapt and explain themselves. Help on a command:
+    lindero train --help
     """
 
 
