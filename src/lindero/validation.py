@@ -172,6 +172,8 @@ def _check_table(estimator: Any, X: Any, **options: Any) -> Any:
         require_sound_sparse(X)
     sparse = False if estimator.kernel == "precomputed" else "csr"
     try:
+        if getattr(estimator, "_takes_missing", False):
+            options["ensure_all_finite"] = "allow-nan"
         return validate_data(estimator, X, accept_sparse=sparse, dtype="numeric", **options)
     except (TypeError, ValueError) as error:
         said = str(error).split("\n")[0]

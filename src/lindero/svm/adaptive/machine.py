@@ -19,23 +19,31 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from lindero.errors import warn_user
 from lindero.notebook import link_documentation, write_card
 from lindero.problems.coupled import CoupledMargin, CoupledTube
-from lindero.runtime.arrays import Array
+from lindero.runtime.arrays import Array, dense
 from lindero.runtime.threads import one_at_a_time
 from lindero.solvers.solution import Certificate, Limits
 from lindero.svm.adaptive.coupling import COUPLINGS, CouplingTrials
 from lindero.svm.adaptive.path import CoupledPath, Effort, PathParameters
+from lindero.svm.adaptive.stream import StreamedPath, StreamHistory, StreamParameters
+from lindero.svm.adaptive.times import TimeAxis
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import reporting
-from lindero.transaction import fitting_aside, sharing_state
+from lindero.transaction import changing_aside, fitting_aside, sharing_state
 from lindero.validation import (
+    read_further_table,
     read_new_table,
     read_row_factors,
     read_sample_weights,
+    read_training_table,
     require_computable,
     validate_parameters,
 )
+
+#: Couplings, as numbers, up to which `partial_fit` extends an exact path.
+_EXACT_UP_TO = 1e5
 
 #: Numbers that no kernel's check need look at: their squares stay far from overflow.
 _SURELY_COMPUTABLE = 1e60
@@ -55,7 +63,10 @@ def _find_on_path(name: str, meaning: str) -> Any:
 class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     """Abstract. Subclasses read targets and say which problems their machines solve."""
 
+    #: One of the two, once something was learned.
     _path: CoupledPath
+    _stream: StreamedPath
+    _fitted_state = ("_path", "_stream", "_labels", "_declared")
 
     _validate_params = validate_parameters
     _html_repr = write_card
@@ -69,16 +80,19 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
                 "time_limit", "callback",
             )
         },
-        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "C": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
         "coupling": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
         "graph": [StrOptions({"time", "space"}), "sparse matrix", "array-like"],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "kernel": [StrOptions({"linear", "poly", "rbf", "sigmoid"}), callable],
+        "kernel": [StrOptions({"auto", "linear", "poly", "rbf", "sigmoid"}), callable],
         "time_weighted": ["boolean"],
         "blend": [Interval(Integral, 1, None, closed="left")],
         "n_scale": [Interval(Real, 0.0, None, closed="neither"), None],
         "horizon": [Interval(Integral, 1, None, closed="left"), None],
         "lag_tol": [Interval(Real, 0.0, None, closed="neither")],
+        "online": [StrOptions({"auto", "exact", "filter"})],
+        "scale": [StrOptions({"auto"}), "boolean"],
+        "n_components": [Interval(Integral, 2, None, closed="left"), None],
     }  # fmt: skip
 
     # -- what subclasses fill in --------------------------------------------------------------
@@ -97,6 +111,15 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     def _losses(self) -> Sequence[CoupledMargin | CoupledTube]:
         """What each machine asks of its hyperplanes."""
         raise NotImplementedError
+
+    def _code_stream(self, y: Array, classes: Any) -> Array:
+        """Targets of a stream as numbers; may change `classes_` and the labels of the stream."""
+        raise NotImplementedError
+
+    @property
+    def _tube(self) -> float | None:
+        """ε of a regression, in deviations of the targets where a stream is scaled."""
+        return None
 
     # -- fitting ------------------------------------------------------------------------------
 
@@ -156,11 +179,19 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         return limits.interrupted
 
     def _can_extend(self) -> bool:
-        """Whether `partial_fit` is there: along time, with hyperplanes."""
+        """Whether `partial_fit` is there: along time, with hyperplanes or features."""
         if not (isinstance(self.graph, str) and self.graph == "time"):
             raise AttributeError("partial_fit is for graph='time' only: call fit with all samples.")
-        if self.kernel != "linear":
-            raise AttributeError("partial_fit is for kernel='linear': call fit with all samples.")
+        if callable(self.kernel):
+            raise AttributeError(
+                "partial_fit is for kernels that are named, 'auto', 'linear', 'rbf', 'poly' and "
+                "'sigmoid': call fit with all samples."
+            )
+        if not self._follows_stream and self.kernel not in ("auto", "linear"):
+            raise AttributeError(
+                "partial_fit with online='exact' is for kernel='linear': call fit with all "
+                "samples, or set online='filter'."
+            )
         if hasattr(self, "_path") and self._path.trail is None:
             raise AttributeError(
                 "The machine was fitted on another graph or kernel: call fit again."
@@ -168,15 +199,35 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         return True
 
     @property
+    def _follows_stream(self) -> bool:
+        """Whether `partial_fit` follows the stream by filters, and does not extend a path."""
+        if hasattr(self, "_stream") or self.online != "auto":
+            return hasattr(self, "_stream") or bool(self.online == "filter")
+        if self.coupling == "auto" or self.kernel not in ("auto", "linear"):
+            return True
+        return float(self.coupling) > _EXACT_UP_TO
+
+    @property
+    def _takes_missing(self) -> bool:
+        """Whether values of X may be missing."""
+        if hasattr(self, "_stream"):
+            return self._stream.parameters.scaled
+        return not hasattr(self, "_path") and self._follows_stream and self.scale is not False
+
+    @property
     def _begins_with_fit(self) -> bool:
         """Whether `partial_fit` needs a `fit` before it, to choose the coupling by."""
-        return not hasattr(self, "_path") and bool(self.coupling == "auto")
+        begun = hasattr(self, "_path") or hasattr(self, "_stream")
+        return not begun and not self._follows_stream and bool(self.coupling == "auto")
 
     @one_at_a_time
     def _extend_path(
         self, X: Any, y: Any, times: Any, sample_weight: Any, classes: Any = None
     ) -> Self:
-        """What `partial_fit` does: begin a path with these samples, or append them to it."""
+        """What `partial_fit` does: begin a path with these samples, or append them to it; or let a
+        stream go on."""
+        if self._follows_stream:
+            return self._extend_stream(X, y, times, sample_weight, classes)
         if hasattr(self, "_path"):
             X, targets = self._read_further(X, y)
             if sp.issparse(X):
@@ -200,11 +251,72 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
                 raise KeyboardInterrupt("Learning was interrupted. Nothing was changed.")
         return self
 
+    def _extend_stream(self, X: Any, y: Any, times: Any, sample_weight: Any, classes: Any) -> Self:
+        """Begin a stream with these samples, after those of a path if there is one, or go on."""
+        known = hasattr(self, "_stream")
+        read = read_further_table if known or hasattr(self, "_path") else read_training_table
+        with changing_aside(self) as changed:
+            if not known:
+                changed._begin_stream(times)
+            X, y = read(changed, X, y, y_numeric=changed._tube is not None)
+            rows = np.ascontiguousarray(dense(X), dtype=np.float64)
+            factors = read_row_factors(sample_weight, len(rows), "sample_weight")
+            stream = changed._stream
+            numbers, order = stream.read_times(times, len(rows))
+            codes = changed._code_stream(y, classes)
+            same = getattr(changed, "_labels", None) is getattr(self, "_labels", None)
+            new = tuple(values[order] for values in (rows, codes, factors, numbers))
+            if known and not (same and stream.learns_at_once(len(rows))):
+                changed._stream = stream = stream.copy()
+            stream.learn(*new)
+        self._tell_rescaled()
+        return self
+
+    def _begin_stream(self, times: Any) -> None:
+        """A stream that has learned nothing, or the rows of the path."""
+        gamma = None if isinstance(self.gamma, str) else float(self.gamma)
+        parameters = StreamParameters(
+            C=None if self.C == "auto" else float(self.C),
+            coupling=None if self.coupling == "auto" else float(self.coupling),
+            kernel=self.kernel, gamma=gamma, coef0=float(self.coef0), degree=float(self.degree),
+            n_components=self.n_components, scaled=self.scale is not False,
+            time_weighted=self.time_weighted, tube=self._tube,
+        )  # fmt: skip
+        path = self.__dict__.pop("_path", None)
+        if path is None:
+            self._stream = StreamedPath(parameters, TimeAxis.of(times))
+            return
+        samples = path.samples
+        if not samples.X.shape[1]:
+            raise ValueError("The machine was fitted with a kernel: call fit again.")
+        self._stream = StreamedPath(parameters, path.axis)
+        codes = samples.targets
+        if self._tube is None:
+            codes = self._code_stream(self.classes_[samples.targets.astype(np.intp)], None)
+        self._stream.learn(samples.X, codes, samples.factors, samples.times)
+
+    def _tell_rescaled(self) -> None:
+        """Warn of columns that have had another unit or level lately."""
+        names = getattr(self, "feature_names_in_", None)
+        for row, column, before, after in self._stream.fetch_rescaled():
+            title = f"{column}" if names is None else f"{names[column]!r}"
+            warn_user(
+                f"Column {title} has another scale from about row {row} of the stream on: its "
+                f"values vary by {after:.3g}, before by {before:.3g}. Has its unit changed? It is "
+                "scaled anew from there.",
+                UserWarning,
+            )
+
     # -- what was fitted ----------------------------------------------------------------------
 
     def _fitted_path(self, name: str = "", linear: bool = False, time: bool = False) -> CoupledPath:
         """The path; refused to `name` where it must be linear, or along time, and is not."""
         check_is_fitted(self)
+        if hasattr(self, "_stream"):
+            raise AttributeError(
+                f"{name or 'This'} is not there on a stream, which keeps no rows: call fit, or set "
+                "online='exact' and give coupling a number."
+            )
         path = self._path
         if time and path.kind != "time":
             raise AttributeError(f"{name} is only available when graph='time'.")
@@ -218,11 +330,21 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         """The output of each machine for each row of X: (n_rows, n_machines)."""
         known = sharing_state(self)
         check_is_fitted(known)
-        return known._path.values(read_new_table(known, X), times)
+        X = read_new_table(known, X)
+        if hasattr(known, "_stream"):
+            rows = np.ascontiguousarray(dense(X), dtype=np.float64)
+            return known._read_answers(known._stream.answer_at(rows, times))
+        return known._path.values(X, times)
+
+    def _read_answers(self, answers: Array) -> Array:
+        """What a stream answers, as outputs of machines."""
+        return answers
 
     @property
     def coef_(self) -> Array:
         """Weights of the features at each row, for the linear kernel only."""
+        if hasattr(self, "_stream"):
+            return _one_or_all(self._stream.list_planes()[:, :, :-1])
         path = self._fitted_path("coef_", linear=True)
         with path.held():
             return path.samples.by_row(_one_or_all(path.theta[:, :, :-1]), -2)
@@ -230,6 +352,8 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     @property
     def intercept_(self) -> Array:
         """Constant of the decision function at each row."""
+        if hasattr(self, "_stream"):
+            return _one_or_all(self._stream.list_planes()[:, :, -1])
         path = self._fitted_path()
         with path.held():
             return path.samples.by_row(_one_or_all(path.theta[:, :, -1]), -1)
@@ -237,12 +361,41 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     @property
     def times_(self) -> Array:
         """The time of each row."""
+        if hasattr(self, "_stream"):
+            return self._stream.list_times()
         path = self._fitted_path("times_", time=True)
         with path.held():
             return path.samples.by_row(path.samples.given, 0)
 
-    coupling_ = _find_on_path("coupling", "The coupling used.")
-    n_scale_ = _find_on_path("n_scale", "n of the penalty, as it was used.")
+    @property
+    def coupling_(self) -> float:
+        """The coupling used; on a stream the present one."""
+        if hasattr(self, "_stream"):
+            return self._stream.coupling
+        return float(self._fitted_path("coupling_").coupling)
+
+    @property
+    def C_(self) -> float:
+        """C as it is used; on a stream the present one."""
+        if hasattr(self, "_stream"):
+            return self._stream.C
+        return float(self._fitted_path("C_").C)
+
+    @property
+    def n_scale_(self) -> float:
+        """n of the penalty, as it was used; on a stream the rows that the coupling reaches."""
+        if hasattr(self, "_stream"):
+            return float(np.sqrt(self._stream.coupling))
+        return float(self._fitted_path("n_scale_").n_scale)
+
+    @property
+    def history_(self) -> StreamHistory:
+        """How the experts of a stream have fared."""
+        check_is_fitted(self)
+        if not hasattr(self, "_stream"):
+            raise AttributeError("history_ is there on a stream only: learn by partial_fit.")
+        return self._stream.tell_history()
+
     support_ = _find_on_path("support", "Rows that are support vectors.")
     n_iter_ = _find_on_path(
         "n_iter", "Steps of the solver for each machine in the last fit of everything."
@@ -276,6 +429,8 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     @property
     def drift_(self) -> Array:
         """How far the hyperplane of each row is from that of the instant before."""
+        if hasattr(self, "_stream"):
+            return self._stream.measure_drift()
         path = self._fitted_path("drift_", linear=True, time=True)
         with path.held():
             return path.samples.by_row(_find_drift(path.theta), 0)
@@ -301,6 +456,8 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
             In the order of time; ``times_[rows]`` are their times. Fewer where no more are that
             far apart.
         """
+        if hasattr(self, "_stream"):
+            return self._stream.find_changes(k)
         path = self._fitted_path("changepoints", linear=True, time=True)
         with path.held():
             n_nodes, theta, row_of = path.n_nodes, path.theta.copy(), path.samples.rows.copy()
@@ -334,6 +491,8 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     @property
     def certificate_(self) -> Certificate:
         """How near the model is to the optimum; after `partial_fit`, of the last window."""
+        if hasattr(self, "_stream"):
+            return self._stream.certify()
         return self._fitted_path().certificate(self.tol)
 
     def certify(self) -> Certificate:
@@ -346,6 +505,8 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         -------
         certificate : Certificate
         """
+        if hasattr(self, "_stream"):
+            return self._stream.certify()
         path = self._fitted_path("certify", linear=True)
         with path.held():
             return path.judge(0, self.tol)
@@ -362,10 +523,12 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         state = dict(super().__getstate__())  # which is the very dict of the estimator
         if "_path" in state:
             state["_path"] = state["_path"].keep()
+        if "_stream" in state:
+            state["_stream"] = state["_stream"].copy()
         return state
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_path")
+        return hasattr(self, "_path") or hasattr(self, "_stream")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

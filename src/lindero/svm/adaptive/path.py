@@ -107,7 +107,13 @@ class PathParameters:
 
     @classmethod
     def of(cls, estimator: Any) -> PathParameters:
-        return cls(*(getattr(estimator, name) for name in cls.__dataclass_fields__))
+        """Those of an estimator; what streams choose for themselves is 1 for C, and hyperplanes."""
+        given = {name: getattr(estimator, name) for name in cls.__dataclass_fields__}
+        if given["C"] == "auto":
+            given["C"] = 1.0
+        if isinstance(given["kernel"], str) and given["kernel"] == "auto":
+            given["kernel"] = "linear"
+        return cls(**given)
 
     @property
     def kind(self) -> str:

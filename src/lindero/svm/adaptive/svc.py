@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from lindero.problems.coupled import CoupledMargin
-from lindero.runtime.arrays import Array
+from lindero.runtime.arrays import Array, dense
 from lindero.solvers.solution import Callback
 from lindero.svm.adaptive.machine import AdaptiveMachine
 from lindero.svm.adaptive.path import decide, make_margins
@@ -20,12 +20,25 @@ from lindero.validation import (
     encode_labels,
     find_classes,
     keep_parameters,
+    make_plain_labels,
     read_declared_classes,
     read_further_table,
+    read_new_table,
     read_training_table,
     require_every_class,
     require_one_kind,
+    require_same_kind,
 )
+
+
+def _answers_probabilities(machine: Any) -> bool:
+    """Whether `predict_proba` is there: on a stream."""
+    if not hasattr(machine, "_stream"):
+        raise AttributeError(
+            "predict_proba is there on a stream only, after partial_fit with coupling='auto': see "
+            "lindero.svm.calibrated for probabilities of other machines."
+        )
+    return True
 
 
 class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
@@ -186,11 +199,11 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        C: float = 1.0,
-        coupling: float | str = 1e3,
+        C: float | str = "auto",
+        coupling: float | str = "auto",
         graph: Any = "time",
         n_neighbors: int = 5,
-        kernel: str | Callable[[Any, Any], Any] = "linear",
+        kernel: str | Callable[[Any, Any], Any] = "auto",
         degree: int = 3,
         gamma: str | float = "scale",
         coef0: float = 0.0,
@@ -199,6 +212,9 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         n_scale: float | None = None,
         horizon: int | None = None,
         lag_tol: float = 1e-3,
+        online: str = "auto",
+        scale: bool | str = "auto",
+        n_components: int | None = None,
         tol: float = 1e-6,
         cache_size: float = 200,
         verbose: bool = False,
@@ -241,7 +257,7 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         self : AdaptiveSVC
             A call that fails or is interrupted changes nothing at all.
         """
-        if hasattr(self, "_path") and classes is not None:
+        if (hasattr(self, "_path") or hasattr(self, "_stream")) and classes is not None:
             self._require_same(classes)
         return self._extend_path(X, y, times, sample_weight, classes)
 
@@ -286,6 +302,47 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
     def _losses(self) -> Sequence[CoupledMargin]:
         return make_margins(len(self.classes_))
 
+    def _code_stream(self, y: Array, classes: Any) -> Array:
+        """Labels in the order of their appearance; those not seen before are added."""
+        y = make_plain_labels(y)
+        if not hasattr(self, "_labels"):
+            check_classification_targets(y)
+            self._declared = classes is not None
+            self._labels: Array = y[:0]
+            if classes is not None:
+                self._labels = self.classes_ = find_classes(read_declared_classes(classes))[0]
+                self._stream.n_classes = len(self._labels)
+        if len(self._labels):
+            require_same_kind(y, self._labels, "Call fit to start over.")
+        code_of = {label: code for code, label in enumerate(self._labels.tolist())}
+        labels = y.tolist()
+        if not all(label in code_of for label in labels):
+            if self._declared:
+                return self._code(y)  # which refuses them
+            fresh = [row for row, label in enumerate(labels) if label not in code_of]
+            first = [row for row in fresh if labels.index(labels[row]) == row]
+            self._labels = np.concatenate([self._labels, y[first]])
+            self.classes_ = np.unique(self._labels)
+            code_of = {label: code for code, label in enumerate(self._labels.tolist())}
+        return np.array([code_of[label] for label in labels], dtype=np.float64)
+
+    def _read_answers(self, answers: Array) -> Array:
+        """Log-odds of two classes, or logarithms of probabilities."""
+        P = self._sort_answers(answers)
+        if P.shape[1] == 2:
+            return np.log(P[:, 1:] / P[:, :1])
+        return np.log(P)
+
+    def _sort_answers(self, answers: Array) -> Array:
+        """Probabilities in the order of `classes_`."""
+        order = np.searchsorted(self.classes_, self._labels)
+        P = np.empty_like(answers)
+        P[:, order[: answers.shape[1]]] = answers
+        return P
+
+    #: Streams take labels that were not there before.
+    accepts_new_classes = property(lambda self: bool(self._follows_stream))
+
     # -- decisions ----------------------------------------------------------------------------
 
     def decision_function(self, X: Any, times: Any = None) -> Array:
@@ -323,9 +380,30 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         labels : ndarray of shape (n_samples,)
         """
         known = sharing_state(self)
-        codes = decide(known._outputs(X, times))
+        values = known._outputs(X, times)
+        codes = np.zeros(len(values), np.intp) if len(known.classes_) == 1 else decide(values)
         labels: Array = known.classes_[codes]
         return labels
+
+    @available_if(_answers_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, times: Any = None) -> Array:
+        """Probabilities of the classes, on a stream only: a mixture over its experts.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to judge.
+        times : array-like of shape (n_samples,) or a single time, default=None
+            When each row is seen, as in `decision_function`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        known = sharing_state(self)
+        rows = np.ascontiguousarray(dense(read_new_table(known, X)), dtype=np.float64)
+        return known._sort_answers(known._stream.answer_at(rows, times))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, times: Any = None) -> float:
         """Share of rows whose class is predicted.

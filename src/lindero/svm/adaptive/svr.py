@@ -170,12 +170,12 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        C: float = 1.0,
+        C: float | str = "auto",
         epsilon: float = 0.1,
-        coupling: float | str = 1e3,
+        coupling: float | str = "auto",
         graph: Any = "time",
         n_neighbors: int = 5,
-        kernel: str | Callable[[Any, Any], Any] = "linear",
+        kernel: str | Callable[[Any, Any], Any] = "auto",
         degree: int = 3,
         gamma: str | float = "scale",
         coef0: float = 0.0,
@@ -184,6 +184,9 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
         n_scale: float | None = None,
         horizon: int | None = None,
         lag_tol: float = 1e-3,
+        online: str = "auto",
+        scale: bool | str = "auto",
+        n_components: int | None = None,
         tol: float = 1e-6,
         cache_size: float = 200,
         verbose: bool = False,
@@ -233,6 +236,13 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
 
     def _read_further(self, X: Any, y: Any) -> tuple[Any, Array]:
         return read_further_table(self, X, y, y_numeric=True)
+
+    def _code_stream(self, y: Array, classes: Any) -> Array:
+        return y
+
+    @property
+    def _tube(self) -> float | None:
+        return float(self.epsilon)
 
     def _losses(self) -> Sequence[CoupledTube]:
         return (CoupledTube(self.epsilon),)

@@ -1,0 +1,557 @@
+"""A stream that is learned row by row, by experts of all speeds: what ``coupling="auto"`` holds.
+
+`StreamedPath` is to a stream what `CoupledPath` is to rows that are solved for together. It has
+experts (`experts`), each a filter (`solvers.coupled.filter`), over columns that are kept on one
+scale (`running_scale`), and over features of a kernel beside them (`kernels.features`). Time a row
+and memory do not grow with the stream.
+
+**The grid.** Couplings are a decade apart from 10 to 1e9, reaches of 3 to 30 000 rows; C is 0.01
+to 10. Both mean the same for any scale of the columns, which are brought to 1, for any length of
+the stream, and for each other (`solvers.coupled.filter`). Half of the first weight is on curved
+experts, where there are any. Where filters of all these would be more than a fraction of a
+millisecond a row, there are fewer; on very wide tables those of first order are left.
+
+**Rest.** Where a row costs much, experts that have had no weight for a thousand rows sleep. They
+wake up, from where the leading expert is, when another expert leads or a change is noted.
+
+**Classes** may appear at any time. The first machine is made when a second class appears. A new
+class begins as one that no row belongs to, by a hyperplane of zero and b = −1.
+
+Every 256th row the whole is looked at, and what is to be told later kept (`stream_history`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lindero.kernels.features import (
+    POLYNOMIAL,
+    SIGMOID,
+    KernelFeatures,
+    draw_frequencies,
+    leave_out_features,
+    take_landmarks,
+)
+from lindero.runtime.arrays import Array
+from lindero.runtime.threads import lock_of
+from lindero.solvers.coupled.filter import FilterBank, FirstOrderBank
+from lindero.svm.adaptive.experts import ROOM, SHARE, ExpertWeights, bound_regret, read_planes
+from lindero.svm.adaptive.running_scale import RunningScale
+from lindero.svm.adaptive.stream_history import (
+    CHECKED,
+    MOST_KEPT,
+    StreamCertificate,
+    StreamHistory,
+    StreamRecord,
+    join_changes,
+)
+from lindero.svm.adaptive.stream_loop import StreamState, learn_rows, predict_rows
+from lindero.svm.adaptive.times import TimeAxis
+
+#: What is tried, where it is not given.
+STREAM_COUPLINGS = tuple(10.0**k for k in range(1, 10))
+STREAM_CS = (0.01, 0.1, 1.0, 10.0)
+_CURVED_COUPLINGS = (1e3, 1e5, 1e7, 1e9)
+_CURVED_CS = (0.1, 1.0)
+_FIRST_ORDER_CS = (0.001, 0.01, 0.1, 1.0)
+_FIRST_ORDER_COUPLING = 1e8
+
+#: Couplings from here on are slow: what would be believed if nothing changed.
+_SLOW = 1e8
+
+#: Numbers in the spreads of all filters of a bank, at most, and from where on experts sleep.
+_MOST_NUMBERS = 6e5
+_COSTLY = 1e5
+
+#: Features by default, the first that stays within what a row may cost.
+_FEATURE_COUNTS = (100, 60, 30)
+
+
+#: Looks in which an expert had no weight, before it sleeps.
+_QUIET_LOOKS = 4
+
+#: Share of the kernel that features may miss before landmarks are drawn anew.
+_MOST_MISSING = 0.3
+
+#: How much longer or shorter than usual a gap of time counts as, at most.
+_LEAST_GAP, _MOST_GAP = 1e-3, 1e3
+
+
+@dataclass(frozen=True)
+class StreamParameters:
+    """Parameters of the estimator that a stream keeps from its beginning on. None is what experts
+    try of C and coupling, and the default of γ and the number of features; `tube` is ε, or None for
+    classes."""
+
+    C: float | None
+    coupling: float | None
+    kernel: str
+    gamma: float | None
+    coef0: float
+    degree: float
+    n_components: int | None
+    scaled: bool
+    time_weighted: bool
+    tube: float | None
+
+
+class StreamedPath:
+    """Experts that learn a stream; classes are numbered in the order in which they appeared."""
+
+    def __init__(self, parameters: StreamParameters, axis: TimeAxis) -> None:
+        self.parameters = parameters
+        self.axis = axis
+        self.n_columns = 0
+        self.n_classes = 0
+        self.last_time = -np.inf
+        self.usual_gap = 0.0
+        self.state: StreamState | None = None
+        self.record = StreamRecord()
+        self.changes: list[tuple[int, int, float]] = []
+        self.rescaled: list[tuple[int, int, float, float]] = []
+        self._told = 0
+        self._quiet = np.zeros(0, dtype=np.int64)
+        self._loss_since = (0, 0.0)
+
+    # -- what threads share -----------------------------------------------------------------------
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """While inside, no other thread changes the stream."""
+        with lock_of(self):
+            yield
+
+    def copy(self) -> StreamedPath:
+        """The same stream, which goes its own way."""
+        other = StreamedPath.__new__(StreamedPath)
+        with self.held():
+            other.__dict__ = dict(self.__dict__)
+            other.state = None if self.state is None else self.state.copy()
+            other.record = self.record.copy()
+            other.changes, other.rescaled = list(self.changes), list(self.rescaled)
+            other._quiet = self._quiet.copy()
+        return other
+
+    @property
+    def n_rows(self) -> int:
+        """Rows learned."""
+        return 0 if self.state is None else int(self.state.experts.marks[0])
+
+    # -- learning ---------------------------------------------------------------------------------
+
+    def read_times(self, times: Any, n_rows: int) -> tuple[Array, Array]:
+        """Times of new rows as numbers, and the order of the rows in time."""
+        numbers, given = self.axis.read(times, n_rows, self.n_rows)
+        if n_rows and numbers.min() < self.last_time:
+            row = int(np.argmin(numbers))
+            raise ValueError(
+                f"times must not be before the last one known, but that of row {row}, "
+                f"{given[row]}, is. Sort rows by time, and learn late ones with the time at which "
+                "they came in."
+            )
+        return numbers, np.argsort(numbers, kind="stable")
+
+    def learns_at_once(self, n_rows: int) -> bool:
+        """Whether so many rows are learned in one step, which nothing interrupts."""
+        return self.state is not None and n_rows <= CHECKED - 1 - self.n_rows % CHECKED
+
+    def learn(self, rows: Array, targets: Array, factors: Array, times: Array) -> None:
+        """Learn rows in their order, which is that of `times`; targets are numbers, or numbers of
+        classes in the order of their appearance."""
+        with self.held():
+            self.n_columns = rows.shape[1]
+            gaps = self._measure_gaps(times)
+            start = 0
+            while start < len(rows):
+                stop = min(len(rows), start + CHECKED - self.n_rows % CHECKED)
+                if self.parameters.tube is None:
+                    fresh = np.flatnonzero(targets[start:stop] >= max(self.n_classes, 1))
+                    if len(fresh) and fresh[0] > 0:
+                        stop = start + int(fresh[0])
+                    elif len(fresh) or self.n_classes == 0:
+                        self._add_class()
+                        continue
+                self._learn_some(
+                    rows[start:stop], targets[start:stop], factors[start:stop], gaps[start:stop]
+                )
+                self.last_time = float(times[stop - 1])
+                if self.n_rows % CHECKED == 0:
+                    self._look()
+                start = stop
+
+    def _measure_gaps(self, times: Array) -> Array:
+        """How much longer than usual it is since the row before; 1 where time does not count."""
+        if not self.parameters.time_weighted:
+            return np.ones(len(times))
+        gaps = np.empty(len(times))
+        last, usual = self.last_time, self.usual_gap
+        for t, time in enumerate(times.tolist()):
+            gap = time - last if np.isfinite(last) else 0.0
+            if gap > 0.0:
+                usual = gap if usual == 0.0 else usual + 0.01 * (min(gap, 10.0 * usual) - usual)
+            gaps[t] = min(max(gap / usual, _LEAST_GAP), _MOST_GAP) if usual > 0.0 else 1.0
+            last = time
+        self.usual_gap = usual
+        return gaps
+
+    def _learn_some(self, rows: Array, targets: Array, factors: Array, gaps: Array) -> None:
+        if self.state is None:
+            self.state = self._begin(1 if self.n_classes < 3 else self.n_classes)
+        losses = np.empty(len(rows))
+        learn_rows(rows, targets, factors, gaps, self.state, losses)
+        self._loss_since = self._loss_since[0] + len(rows), self._loss_since[1] + losses.sum()
+
+    # -- experts ----------------------------------------------------------------------------------
+
+    def _begin(self, n_machines: int) -> StreamState:
+        given, d = self.parameters, self.n_columns
+        couplings, Cs = self._choose_grid(n_machines, d + 1)
+        features = self._make_features(n_machines)
+        curved_grid = self._choose_curved() if features.n_features else (np.empty(0), np.empty(0))
+        first_Cs = np.array(_FIRST_ORDER_CS if given.C is None else (given.C,))
+        if given.coupling is not None and len(couplings):
+            first_Cs = np.empty(0)
+        first_couplings = np.full(len(first_Cs), _FIRST_ORDER_COUPLING)
+        plain = FilterBank.begin(couplings, Cs, n_machines, d + 1)
+        curved = FilterBank.begin(*curved_grid, n_machines, d + 1 + features.n_features)
+        first = FirstOrderBank.begin(first_couplings, first_Cs, n_machines, d + 1)
+        n_straight, n_curved = len(first_Cs) + len(couplings), len(curved_grid[0])
+        half = 0.5 if n_curved else 1.0
+        shares = np.concatenate(
+            [np.full(n_straight, half / n_straight), np.full(n_curved, half / max(1, n_curved))]
+        )
+        is_slow = np.concatenate(
+            [np.zeros(len(first_Cs), bool), couplings >= _SLOW, curved_grid[0] >= _SLOW]
+        )
+        of_numbers = given.tube is not None
+        experts = ExpertWeights.begin(shares / shares.sum(), is_slow, of_numbers)
+        self._quiet = np.zeros(n_straight + n_curved, dtype=np.int64)
+        options = np.array(
+            [
+                float(given.scaled), -1.0 if given.tube is None else given.tube,
+                0.0 if of_numbers else max(2, self.n_classes), 0.0,
+            ]
+        )  # fmt: skip
+        return StreamState(
+            RunningScale.begin(d), RunningScale.begin(1), features, first, plain, curved, experts,
+            options,
+        )  # fmt: skip
+
+    def _choose_grid(self, n_machines: int, width: int) -> tuple[Array, Array]:
+        """Couplings and Cs of plain filters: as many as a row may cost."""
+        given = self.parameters
+        all_Cs = STREAM_CS if given.C is None else (given.C,)
+        for step, Cs in ((1, all_Cs), (2, all_Cs), (4, all_Cs[1:3] or all_Cs)):
+            couplings = STREAM_COUPLINGS[::step] if given.coupling is None else (given.coupling,)
+            n_filters = len(couplings) * len(Cs)
+            if n_machines * n_filters * width * width <= _MOST_NUMBERS:
+                return np.repeat(couplings, len(Cs)), np.tile(Cs, len(couplings))
+        return np.empty(0), np.empty(0)
+
+    def _choose_curved(self) -> tuple[Array, Array]:
+        given = self.parameters
+        couplings = _CURVED_COUPLINGS if given.coupling is None else (given.coupling,)
+        Cs = _CURVED_CS if given.C is None else (given.C,)
+        return np.repeat(couplings, len(Cs)), np.tile(Cs, len(couplings))
+
+    def _make_features(self, n_machines: int) -> KernelFeatures:
+        given, d = self.parameters, self.n_columns
+        if given.kernel == "linear":
+            return leave_out_features(d)
+        n_filters = len(self._choose_curved()[0])
+        counts = _FEATURE_COUNTS if given.n_components is None else (given.n_components,)
+        for n_features in counts:
+            width = d + 1 + n_features
+            if n_machines * n_filters * width * width <= 2.0 * _MOST_NUMBERS:
+                break
+        else:
+            if given.kernel == "auto":
+                return leave_out_features(d)
+        random = np.random.default_rng(0)
+        if given.kernel in ("auto", "rbf"):
+            return draw_frequencies(d, n_features, given.gamma, random)
+        kind = POLYNOMIAL if given.kernel == "poly" else SIGMOID
+        gamma = 1.0 / d if given.gamma is None else given.gamma
+        landmarks = random.standard_normal((n_features, d))
+        return take_landmarks(kind, landmarks, gamma, given.coef0, given.degree)
+
+    def _add_class(self) -> None:
+        """One more class than before; machines for it, where there are at least two."""
+        self.n_classes += 1
+        if self.state is None or self.n_classes < 2:
+            return
+        state, K = self.state, self.n_classes
+        state.options[2] = K
+        first, plain, curved = state.first, state.plain, state.curved
+        d = self.n_columns
+        if K == 2:
+            for bank in (first, plain, curved):
+                bank.means[...] = 0.0
+                bank.means[:, :, d] = -1.0
+            return
+        n_new = 1 if K > 3 else 2
+        first = first._replace(means=_grow(first.means, n_new))
+        plain = plain._replace(means=_grow(plain.means, n_new), spreads=_grow(plain.spreads, n_new))
+        curved = curved._replace(
+            means=_grow(curved.means, n_new), spreads=_grow(curved.spreads, n_new)
+        )
+        for bank in (first, plain, curved):
+            if K == 3:  # the machine of two classes is that of the second; the first is against it
+                bank.means[1] = bank.means[0]
+                bank.means[0] *= -1.0
+            bank.means[-1] = 0.0
+            bank.means[-1, :, d] = -1.0
+        for bank in (plain, curved):
+            if K == 3:
+                bank.spreads[1] = bank.spreads[0]
+            at = np.arange(bank.means.shape[2])
+            bank.spreads[-1] = 0.0
+            bank.spreads[-1][:, at, at] = bank.priors[:, None]
+        self.state = state._replace(first=first, plain=plain, curved=curved)
+
+    # -- a look at the whole ----------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Keep a record, fetch what was noted, and let experts rest or wake up."""
+        assert self.state is not None
+        n_known = len(self.changes)
+        self._fetch_changes()
+        changed = len(self.changes) > n_known
+        self._fetch_rescaled()
+        n_since, loss_since = self._loss_since
+        self.record.add(
+            (
+                self.n_rows, self.last_time, self.coupling, self.C, self.curved_share,
+                loss_since / max(1, n_since), self.plane, self.raw_plane,
+            )
+        )  # fmt: skip
+        self._loss_since = 0, 0.0
+        if self._is_costly():
+            self._let_rest(changed)
+
+    def _fetch_changes(self) -> None:
+        """Take over what the loop noted."""
+        if self.state is None:
+            return
+        experts = self.state.experts
+        for began, noticed, evidence in experts.changes[: min(ROOM, int(experts.marks[2]))]:
+            self.changes.append((int(began), int(noticed), float(evidence)))
+        experts.marks[2] = 0
+        del self.changes[:-MOST_KEPT]
+
+    def _fetch_rescaled(self) -> None:
+        assert self.state is not None
+        scale = self.state.scale
+        for row, column, before, after in scale.changes[: min(ROOM, int(scale.n_changes[0]))]:
+            self.rescaled.append((int(row), int(column), float(before), float(after)))
+        scale.n_changes[0] = 0
+        gone = max(0, len(self.rescaled) - MOST_KEPT)
+        del self.rescaled[:gone]
+        self._told = max(0, self._told - gone)
+
+    def _is_costly(self) -> bool:
+        assert self.state is not None
+        return self.state.plain.spreads.size + self.state.curved.spreads.size > _COSTLY
+
+    def _let_rest(self, changed: bool) -> None:
+        """Let experts without weight sleep; wake all up where another one leads."""
+        assert self.state is not None
+        state = self.state
+        weights = state.experts.now.sum(axis=1)
+        floor = 2.0 * SHARE * state.experts.first.sum(axis=1)
+        self._quiet = np.where(weights > floor, 0, self._quiet + 1)
+        start = state.first.means.shape[1]
+        for bank in (state.plain, state.curved):
+            here = slice(start, start + bank.means.shape[1])
+            start = here.stop
+            if here.stop == here.start:
+                continue
+            if changed:
+                leader = int(np.argmax(weights[here]))
+                asleep = ~bank.awake
+                bank.means[:, asleep] = bank.means[:, [leader]]
+                bank.spreads[:, asleep] = bank.spreads[:, [leader]]
+                state.experts.now[here][asleep] = SHARE * state.experts.first[here][asleep]
+                bank.awake[:] = True
+                self._quiet[here] = 0
+                continue
+            slow = state.experts.is_slow[here]
+            rest = (self._quiet[here] >= _QUIET_LOOKS) & ~slow
+            bank.awake[rest] = False
+            state.experts.now[here][rest] = 0.0
+        state.experts.now[...] /= state.experts.now.sum()
+
+    # -- what is known ----------------------------------------------------------------------------
+
+    def _filter_weights(self) -> tuple[Array, Array, Array]:
+        """Weights of first-order, plain and curved filters."""
+        assert self.state is not None
+        weights = self.state.experts.now.sum(axis=1)
+        n_first, n_plain = self.state.first.means.shape[1], self.state.plain.means.shape[1]
+        return weights[:n_first], weights[n_first : n_first + n_plain], weights[n_first + n_plain :]
+
+    @property
+    def grid(self) -> tuple[Array, Array]:
+        """Coupling and C of plain and curved filters."""
+        assert self.state is not None
+        q = np.concatenate([self.state.plain.moves, self.state.curved.moves])
+        c = np.concatenate([self.state.plain.strengths, self.state.curved.strengths])
+        return c / q, c / np.sqrt(c / q)
+
+    def _mean(self, values: Array) -> float:
+        """The geometric mean of values of filters with a coupling, by weight."""
+        _, plain, curved = self._filter_weights()
+        weights = np.concatenate([plain, curved])
+        if not weights.sum() > 0.0:
+            return float(np.exp(np.log(values).mean())) if len(values) else np.nan
+        return float(np.exp(weights @ np.log(values) / weights.sum()))
+
+    @property
+    def coupling(self) -> float:
+        """The present coupling: a mean over experts, by weight."""
+        return self._mean(self.grid[0])
+
+    @property
+    def C(self) -> float:
+        return self._mean(self.grid[1])
+
+    @property
+    def curved_share(self) -> float:
+        return float(self._filter_weights()[2].sum())
+
+    @property
+    def plane(self) -> Array:
+        """The hyperplanes of all straight experts, by weight: (machines, columns + 1), on the scale
+        of columns."""
+        assert self.state is not None
+        first, plain, _ = self._filter_weights()
+        total = first.sum() + plain.sum()
+        mixed = np.einsum("e,med->md", first, self.state.first.means)
+        mixed += np.einsum("e,med->md", plain, self.state.plain.means)
+        return mixed / max(total, 1e-300)
+
+    @property
+    def raw_plane(self) -> Array:
+        """The same for rows as they are given."""
+        assert self.state is not None
+        plane = self.plane
+        if self.parameters.scaled:
+            means, deviations = self.state.scale.means, self.state.scale.deviations
+            plane[:, :-1] /= deviations
+            plane[:, -1] -= plane[:, :-1] @ means
+            if self.parameters.tube is not None:
+                target = self.state.target_scale
+                plane *= target.deviations
+                plane[:, -1] += target.means
+        return plane
+
+    def answer(self, rows: Array) -> Array:
+        """Probabilities of classes in the order of their appearance, or numbers (rows, 1)."""
+        with self.held():
+            if self.parameters.tube is None and self.n_classes < 2:
+                return np.ones((len(rows), 1))
+            assert self.state is not None
+            n_answers = 1 if self.parameters.tube is not None else self.n_classes
+            answers = np.empty((len(rows), n_answers))
+            predict_rows(rows, self.state, answers)
+            if self.parameters.tube is not None and self.parameters.scaled:
+                scale = self.state.target_scale
+                answers *= np.sqrt(scale.squares)
+                answers += scale.means
+        return answers
+
+    def answer_at(self, rows: Array, times: Any) -> Array:
+        """The same at given times: by hyperplanes that were kept, where these are in the past."""
+        answers = self.answer(rows)
+        if times is None:
+            return answers
+        numbers = self.axis.numbers(times, len(rows), one_for_all=True)
+        past = np.flatnonzero(numbers < self.last_time)
+        if len(past) == 0 or not self.record.rows:
+            return answers
+        kept = np.array([*self.record.times, self.last_time])
+        places = np.searchsorted(kept, numbers[past])
+        planes = [*self.record.raw_planes, self.raw_plane]
+        for at, place in zip(past, places, strict=True):
+            row = np.append(np.nan_to_num(rows[at]), 1.0)
+            values = planes[min(place, len(planes) - 1)] @ row
+            if self.parameters.tube is None:
+                values = read_planes(values, self.n_classes)
+            answers[at] = values
+        return answers
+
+    # -- what is told -----------------------------------------------------------------------------
+
+    def list_planes(self) -> Array:
+        """Hyperplanes for rows as they are given: those kept, and the present one; (machines,
+        instants, columns + 1). Machines that were added later are zero before."""
+        planes = [*self.record.raw_planes, self.raw_plane]
+        listed = np.zeros((len(planes[-1]), len(planes), self.n_columns + 1))
+        for at, plane in enumerate(planes):
+            listed[: len(plane), at] = plane
+        return listed
+
+    def list_times(self) -> Array:
+        """Times of these."""
+        return np.array([*self.record.times, self.last_time])
+
+    def measure_drift(self) -> Array:
+        """How far hyperplanes are from those kept before, on the scale of columns."""
+        planes = [*self.record.planes, self.plane]
+        drift = np.zeros(len(planes))
+        for at in range(1, len(planes)):
+            before, after = planes[at - 1], planes[at]
+            drift[at] = np.linalg.norm(after[: len(before)] - before) if len(before) else 0.0
+        return drift
+
+    def find_changes(self, k: int | None = None) -> Array:
+        """Rows where changes began, in order; the `k` with the most evidence."""
+        self._fetch_changes()
+        changes = join_changes(self.changes)
+        if k is not None:
+            changes = sorted(sorted(changes, key=lambda one: -one.evidence)[:k])
+        return np.array([change.row for change in changes], dtype=np.int64)
+
+    def tell_history(self) -> StreamHistory:
+        """All that was kept, for people."""
+        self._fetch_changes()
+        record = self.record
+        return StreamHistory(
+            np.array(record.rows, dtype=np.int64), np.array(record.times),
+            np.array(record.couplings), np.array(record.Cs), np.array(record.curved),
+            np.array(record.losses), join_changes(self.changes),
+        )  # fmt: skip
+
+    def fetch_rescaled(self) -> list[tuple[int, int, float, float]]:
+        """Changes of scale of columns since this was last called."""
+        if self.state is not None and self.state.scale.n_changes[0]:
+            self._fetch_rescaled()
+        fresh, self._told = self.rescaled[self._told :], len(self.rescaled)
+        return fresh
+
+    def certify(self) -> StreamCertificate:
+        """What was promised and what was reached, and whether filters are sound."""
+        assert self.state is not None
+        experts = self.state.experts
+        regret, bound = bound_regret(experts)
+        sound = True
+        for bank in (self.state.plain, self.state.curved):
+            for spread in bank.spreads.reshape(-1, *bank.spreads.shape[2:]):
+                size = np.abs(spread).max(initial=0.0)
+                even = np.abs(spread - spread.T).max(initial=0.0) <= 1e-6 * size
+                sound &= bool(np.isfinite(spread).all() and even)
+                sound = sound and (np.diag(spread) > 0.0).all()
+        return StreamCertificate(
+            self.n_rows, float(experts.evidence[2]), float(experts.losses.min()), regret, bound,
+            bool(sound),
+        )  # fmt: skip
+
+
+def _grow(array: Array, n_new: int) -> Array:
+    """An array with room for more machines."""
+    return np.concatenate([array, np.zeros((n_new, *array.shape[1:]))])
