@@ -57,8 +57,21 @@ class KernelFeatures(NamedTuple):
     @property
     def n_features(self) -> int:
         if self.kind[0] == FOURIER:
-            return 2 * self.points.shape[1]
+            return 2 * int(self.points.shape[1])
         return int(self.root.shape[0])
+
+    @property
+    def landmarks(self) -> Array:
+        """The landmarks; none of random frequencies."""
+        if self.kind[0] <= FOURIER:
+            return np.empty((0, self.points.shape[0] if self.kind[0] == FOURIER else 0))
+        return self.points
+
+    def compute(self, row: Array) -> Array:
+        """The features of a row."""
+        found, products = np.empty(self.n_features), np.empty(self.n_features)
+        compute_features(row, self, found, products)
+        return found
 
     def copy(self) -> KernelFeatures:
         return KernelFeatures(*(array.copy() for array in self))

@@ -49,7 +49,7 @@ from lindero.runtime.compilation import FAST, compiled
 SHARE = 1e-4
 
 #: Sharpnesses at which outputs are read as probabilities, and widths of Laplace's distribution.
-SHARPNESSES = (1.0, 2.0, 4.0)
+SHARPNESSES = (0.25, 1.0, 2.0, 4.0)
 WIDTHS = (0.03, 0.1, 0.3, 1.0)
 
 _UNIFORM = 1e-3
@@ -70,10 +70,11 @@ class ExpertWeights(NamedTuple):
     """Weights as compiled loops take them, (filters, readings) each.
 
     `first` are π, `now` the weights, `slow` those of the slow ones alone, `is_slow` which filters
-    these are. `losses` are sums of −log p of each; infinite, once it has been asleep. `readings` are sharpnesses, or widths where `of_numbers` (an array of one) is true.
-    `evidence` holds g, its largest value ever, and the sums of −log p of the mixture and of the
-    slow ones. `marks` are the rows seen, the row where g last was zero, and how many changes were
-    noted in `changes` (ROOM, 3): the row it began, the row it was noticed, the evidence.
+    these are. `losses` are sums of −log p of each; infinite, once it has been asleep. `readings`
+    are sharpnesses, or widths where `of_numbers` (an array of one) is true. `evidence` holds g, its
+    largest value ever, and the sums of −log p of the mixture and of the slow ones. `marks` are the
+    rows seen, the row where g last was zero, and how many changes were noted in `changes`
+    (ROOM, 3): the row it began, the row it was noticed, the evidence.
     """
 
     first: Array
@@ -93,8 +94,9 @@ class ExpertWeights(NamedTuple):
         readings = np.array(WIDTHS if of_numbers else SHARPNESSES)
         first = np.repeat(shares[:, None] / len(readings), len(readings), axis=1)
         return cls(
-            first, first.copy(), share_slow(first, is_slow), np.zeros(first.shape), is_slow, readings,
-            np.array([of_numbers]), np.zeros(4), np.zeros(3, dtype=np.int64), np.zeros((ROOM, 3)),
+            first, first.copy(), share_slow(first, is_slow), np.zeros(first.shape), is_slow,
+            readings, np.array([of_numbers]), np.zeros(4), np.zeros(3, dtype=np.int64),
+            np.zeros((ROOM, 3)),
         )  # fmt: skip
 
     def copy(self) -> ExpertWeights:
@@ -104,7 +106,8 @@ class ExpertWeights(NamedTuple):
 def share_slow(first: Array, is_slow: Array) -> Array:
     """First weights of the slow experts among themselves."""
     slow: Array = np.where(is_slow[:, None], first, 0.0)
-    return slow / max(slow.sum(), 1e-300)
+    slow /= max(slow.sum(), 1e-300)
+    return slow
 
 
 def bound_regret(weights: ExpertWeights) -> tuple[float, float]:
@@ -122,7 +125,8 @@ def read_planes(outputs: Array, n_classes: int) -> Array:
     powers = np.array([0.0, outputs[0]]) if len(outputs) == 1 else outputs
     p = np.zeros(n_classes)
     p[: len(powers)] = np.exp(np.clip(sharpness * (powers - powers.max()), -_MOST_EXPONENT, 0.0))
-    return p / p.sum()
+    p /= p.sum()
+    return p
 
 
 @compiled(FAST)

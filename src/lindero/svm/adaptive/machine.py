@@ -27,7 +27,8 @@ from lindero.runtime.threads import one_at_a_time
 from lindero.solvers.solution import Certificate, Limits
 from lindero.svm.adaptive.coupling import COUPLINGS, CouplingTrials
 from lindero.svm.adaptive.path import CoupledPath, Effort, PathParameters
-from lindero.svm.adaptive.stream import StreamedPath, StreamHistory, StreamParameters
+from lindero.svm.adaptive.stream import StreamedPath, StreamParameters
+from lindero.svm.adaptive.stream_history import StreamCertificate, StreamHistory
 from lindero.svm.adaptive.times import TimeAxis
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import reporting
@@ -375,7 +376,7 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         return float(self._fitted_path("coupling_").coupling)
 
     @property
-    def C_(self) -> float:
+    def C_(self) -> float:  # noqa: N802
         """C as it is used; on a stream the present one."""
         if hasattr(self, "_stream"):
             return self._stream.C
@@ -489,13 +490,13 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     # -- judging ------------------------------------------------------------------------------
 
     @property
-    def certificate_(self) -> Certificate:
+    def certificate_(self) -> Certificate | StreamCertificate:
         """How near the model is to the optimum; after `partial_fit`, of the last window."""
         if hasattr(self, "_stream"):
             return self._stream.certify()
         return self._fitted_path().certificate(self.tol)
 
-    def certify(self) -> Certificate:
+    def certify(self) -> Certificate | StreamCertificate:
         """Judge all hyperplanes from scratch, by nothing but the samples held and multipliers.
 
         After `partial_fit` this tells how far the path as a whole is from the one that `fit` would

@@ -14,6 +14,11 @@ millisecond a row, there are fewer; on very wide tables those of first order are
 **Rest.** Where a row costs much, experts that have had no weight for a thousand rows sleep. They
 wake up, from where the leading expert is, when another expert leads or a change is noted.
 
+**Landmarks** of Nyström features are random at first. They are drawn from the rows at the first
+look, and again whenever features have come to miss more than 30 % of the kernel, and more than they
+did when they were drawn. Hyperplanes among the new features are those whose outputs at the
+landmarks are what they were.
+
 **Classes** may appear at any time. The first machine is made when a second class appears. A new
 class begins as one that no row belongs to, by a hyperplane of zero and b = −1.
 
@@ -35,6 +40,7 @@ from lindero.kernels.features import (
     KernelFeatures,
     draw_frequencies,
     leave_out_features,
+    measure_missing,
     take_landmarks,
 )
 from lindero.runtime.arrays import Array
@@ -115,6 +121,7 @@ class StreamedPath:
         self.changes: list[tuple[int, int, float]] = []
         self.rescaled: list[tuple[int, int, float, float]] = []
         self._told = 0
+        self._missed = 0.0
         self._quiet = np.zeros(0, dtype=np.int64)
         self._loss_since = (0, 0.0)
 
@@ -218,7 +225,8 @@ class StreamedPath:
             first_Cs = np.empty(0)
         first_couplings = np.full(len(first_Cs), _FIRST_ORDER_COUPLING)
         plain = FilterBank.begin(couplings, Cs, n_machines, d + 1)
-        curved = FilterBank.begin(*curved_grid, n_machines, d + 1 + features.n_features)
+        width = d + 1 + features.n_features
+        curved = FilterBank.begin(curved_grid[0], curved_grid[1], n_machines, width)
         first = FirstOrderBank.begin(first_couplings, first_Cs, n_machines, d + 1)
         n_straight, n_curved = len(first_Cs) + len(couplings), len(curved_grid[0])
         half = 0.5 if n_curved else 1.0
@@ -238,8 +246,8 @@ class StreamedPath:
             ]
         )  # fmt: skip
         return StreamState(
-            RunningScale.begin(d), RunningScale.begin(1), features, first, plain, curved, experts,
-            options,
+            RunningScale.begin(d), RunningScale.begin(1), features,
+            np.zeros((len(features.landmarks), d)), first, plain, curved, experts, options,
         )  # fmt: skip
 
     def _choose_grid(self, n_machines: int, width: int) -> tuple[Array, Array]:
@@ -331,6 +339,8 @@ class StreamedPath:
             )
         )  # fmt: skip
         self._loss_since = 0, 0.0
+        if len(self.state.recent):
+            self._renew_landmarks()
         if self._is_costly():
             self._let_rest(changed)
 
@@ -353,6 +363,28 @@ class StreamedPath:
         gone = max(0, len(self.rescaled) - MOST_KEPT)
         del self.rescaled[:gone]
         self._told = max(0, self._told - gone)
+
+    def _renew_landmarks(self) -> None:
+        """Draw landmarks from the last rows, where those known do not stand for them."""
+        assert self.state is not None
+        state, missing = self.state, float(self.state.options[3])
+        if self.n_rows > CHECKED and missing < max(_MOST_MISSING, 2.0 * self._missed):
+            return
+        d, old, rows = self.n_columns, state.features, state.recent
+        kind, (_, gamma, coef0, degree) = int(old.kind[0]), old.numbers
+        features = take_landmarks(kind, rows, gamma, coef0, degree)
+        before = np.array([old.compute(row) for row in rows])
+        after = np.array([features.compute(row) for row in rows])
+        wanted = np.einsum("rk,mek->mer", before, state.curved.means[:, :, d + 1 :])
+        inverse = np.linalg.pinv(after, rcond=1e-6)
+        state.curved.means[:, :, d + 1 :] = np.einsum("kr,mer->mek", inverse, wanted)
+        among = np.arange(d + 1, state.curved.means.shape[2])
+        state.curved.spreads[:, :, d + 1 :, :] = 0.0
+        state.curved.spreads[:, :, :, d + 1 :] = 0.0
+        state.curved.spreads[:, :, among, among] = state.curved.priors[:, None]
+        self.state = state._replace(features=features)
+        found = [measure_missing(row, features, one) for row, one in zip(rows, after, strict=True)]
+        self._missed = state.options[3] = float(np.mean(found))
 
     def _is_costly(self) -> bool:
         assert self.state is not None
@@ -417,7 +449,8 @@ class StreamedPath:
         return self._mean(self.grid[0])
 
     @property
-    def C(self) -> float:
+    def C(self) -> float:  # noqa: N802
+        """The present C, the same mean."""
         return self._mean(self.grid[1])
 
     @property
@@ -431,9 +464,10 @@ class StreamedPath:
         assert self.state is not None
         first, plain, _ = self._filter_weights()
         total = first.sum() + plain.sum()
-        mixed = np.einsum("e,med->md", first, self.state.first.means)
+        mixed: Array = np.einsum("e,med->md", first, self.state.first.means)
         mixed += np.einsum("e,med->md", plain, self.state.plain.means)
-        return mixed / max(total, 1e-300)
+        mixed /= max(total, 1e-300)
+        return mixed
 
     @property
     def raw_plane(self) -> Array:
@@ -512,7 +546,7 @@ class StreamedPath:
     def find_changes(self, k: int | None = None) -> Array:
         """Rows where changes began, in order; the `k` with the most evidence."""
         self._fetch_changes()
-        changes = join_changes(self.changes)
+        changes = list(join_changes(self.changes))
         if k is not None:
             changes = sorted(sorted(changes, key=lambda one: -one.evidence)[:k])
         return np.array([change.row for change in changes], dtype=np.int64)
@@ -545,10 +579,10 @@ class StreamedPath:
                 size = np.abs(spread).max(initial=0.0)
                 even = np.abs(spread - spread.T).max(initial=0.0) <= 1e-6 * size
                 sound &= bool(np.isfinite(spread).all() and even)
-                sound = sound and (np.diag(spread) > 0.0).all()
+                sound &= bool((np.diag(spread) > 0.0).all())
         return StreamCertificate(
             self.n_rows, float(experts.evidence[2]), float(experts.losses.min()), regret, bound,
-            bool(sound),
+            sound,
         )  # fmt: skip
 
 

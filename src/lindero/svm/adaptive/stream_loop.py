@@ -6,7 +6,7 @@ any size leave the same numbers behind, and an interrupt comes before a batch or
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,11 +36,13 @@ _MOST_TARGET = 20.0
 class StreamState(NamedTuple):
     """All that is known of a stream. `options` are whether rows are scaled, ε of the tube on the
     scale of targets (negative for classes), the number of classes, and the mean share of the kernel
-    that features miss. Filters are in the order first-order, plain, curved."""
+    that features miss. `recent` (R, columns) are the last rows, scaled, where landmarks of R
+    features may be drawn from them. Filters are in the order first-order, plain, curved."""
 
     scale: RunningScale
     target_scale: RunningScale
     features: KernelFeatures
+    recent: Array
     first: FirstOrderBank
     plain: FilterBank
     curved: FilterBank
@@ -48,7 +50,8 @@ class StreamState(NamedTuple):
     options: Array
 
     def copy(self) -> StreamState:
-        return StreamState(*(part.copy() for part in self))
+        copied: list[Any] = [part.copy() for part in self]
+        return StreamState(*copied)
 
     @property
     def n_columns(self) -> int:
@@ -198,7 +201,8 @@ def learn_rows(  # type: ignore[no-untyped-def]
             learn_scale(row, state.scale, at)
             if of_numbers:
                 learn_scale(goal, state.target_scale, at)
-        if n_curved > 0:
+        if state.recent.shape[0] > 0:
+            state.recent[at % state.recent.shape[0]] = seen[:d]
             missing = measure_missing(seen[:d], state.features, seen[d + 1 :])
             state.options[3] += 0.01 * (missing - state.options[3])
 
