@@ -26,6 +26,7 @@ from lindero.runtime.arrays import Array, dense
 from lindero.runtime.threads import one_at_a_time
 from lindero.solvers.solution import Certificate, Limits
 from lindero.svm.adaptive.coupling import COUPLINGS, CouplingTrials
+from lindero.svm.adaptive.drift import describe_stream, warn_of_speed
 from lindero.svm.adaptive.path import CoupledPath, Effort, PathParameters
 from lindero.svm.adaptive.stream import StreamedPath, StreamParameters
 from lindero.svm.adaptive.stream_history import StreamCertificate, StreamHistory
@@ -486,6 +487,27 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
             moved[max(0, at - apart + 1) : at + apart] = -1.0
         rows: Array = row_of[np.unique(found)]
         return rows
+
+    def describe_drift(self) -> list[str]:
+        """Say when the boundary of a stream changed, along which columns, and how fast it moves.
+
+        Returns
+        -------
+        sentences : list of str
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_stream"):
+            raise AttributeError("describe_drift is for streams: learn by partial_fit.")
+        return describe_stream(self._stream, getattr(self, "feature_names_in_", None))
+
+    def warn_unreliable(self) -> str | None:
+        """Say so, where a stream changes faster than it can be learned.
+
+        Returns
+        -------
+        warning : str or None
+        """
+        return warn_of_speed(self._stream) if hasattr(self, "_stream") else None
 
     # -- judging ------------------------------------------------------------------------------
 

@@ -28,15 +28,17 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
 
     Parameters
     ----------
-    C : float, default=1.0
-        Penalty of targets outside the tube.
+    C : float or "auto", default="auto"
+        Penalty of errors. ``"auto"`` is 1 in `fit`; on a stream, experts try 0.01 to 10.
     epsilon : float, default=0.1
-        Half-width of the tube, within which errors cost nothing.
-    coupling : float or "auto", default=1000.0
-        Price of a difference between neighbours. ``"auto"`` tries powers of ten and takes the
-        one that predicts best: along time, each block of rows is predicted before it is learned;
-        on other graphs, by 5-fold cross-validation. That takes about as long as 100 fits, but at
-        most half of `time_limit`.
+        Half-width of the tube, within which errors cost nothing; on a stream that is scaled, in
+        standard deviations of the targets.
+    coupling : float or "auto", default="auto"
+        Price of a difference between neighbours. ``"auto"`` in `partial_fit`: experts with
+        couplings from 10 to 1e9 learn side by side, weighted by how well they predict. In `fit`:
+        powers of ten are tried and the one that predicts best is taken; along time, each block of
+        rows is predicted before it is learned; on other graphs, by 5-fold cross-validation. That
+        takes about as long as 100 fits, but at most half of `time_limit`.
     graph : {"time", "space"} or sparse matrix, default="time"
         ``"time"`` links each sample to the next, in the order of the `times` given to `fit`, or of
         the rows. ``"space"`` links two rows if either is among the `n_neighbors` nearest of the
@@ -45,9 +47,12 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     n_neighbors : int, default=5
         Neighbours of each row for ``graph="space"``, fewer than there are rows. Ties are broken by
         the order of the rows.
-    kernel : {"linear", "poly", "rbf", "sigmoid"} or callable, default="linear"
-        Kernels other than the linear one need ``graph="time"`` and are far slower. A callable
-        takes two arrays of rows and returns the kernel matrix between them.
+    kernel : {"auto", "linear", "poly", "rbf", "sigmoid"} or callable, default="auto"
+        ``"auto"`` is linear in `fit`; on a stream, experts with hyperplanes and experts with
+        features of the rbf kernel beside the columns. There other kernels are features, too, and a
+        callable cannot be used. In `fit`, kernels other than the linear one need ``graph="time"``
+        and are far slower; a callable takes two arrays of rows and returns the kernel matrix
+        between them.
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -72,6 +77,19 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     lag_tol : float, default=1e-3
         How far hyperplanes may be off after `partial_fit`, relative to their size, because they
         are no longer changed.
+    online : {"auto", "exact", "filter"}, default="auto"
+        What `partial_fit` does. ``"exact"`` extends the path of hyperplanes, all rows being kept.
+        ``"filter"`` follows the stream by filters, in the same time for each row and in bounded
+        memory: the last hyperplane points nearly to where the exact one does, and earlier ones are
+        kept at some instants only. ``"auto"`` is exact for linear machines whose coupling is a
+        number up to 1e5, and filters otherwise.
+    scale : {"auto", True, False}, default="auto"
+        Whether filters see columns in units of their running mean and deviation, in which outliers
+        count little, a missing value is the mean, and a change of units is noticed. ``"auto"`` is
+        True; use False in a pipeline that scales. `fit` and exact paths never scale.
+    n_components : int or None, default=None
+        Number of features of a kernel on a stream; None is 100, fewer on wide tables and with many
+        classes.
     tol : float, default=1e-6
         Duality gap, relative to the objective, at which fitting stops. For kernels other than the
         linear one its square root is the tolerance of the optimality conditions.
@@ -91,7 +109,8 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     ----------
     coef_ : ndarray of shape (n_samples, n_features)
         The path of hyperplanes: weights of the features at each row, in the order of the rows
-        given. A new array each time. For the linear kernel only.
+        given; on a stream at up to 513 instants, `times_`. A new array each time. For the linear
+        kernel only.
     intercept_ : ndarray of shape (n_samples,)
         Their constants.
     times_ : ndarray of shape (n_samples,)
@@ -100,12 +119,18 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
         Distance of the hyperplane (w, b) of each row from that of the sample before; 0 for the
         first. For ``graph="time"`` and the linear kernel only.
     coupling_ : float
-        The coupling used.
+        The coupling used; on a stream the mean over experts, by weight. Its square root is the
+        number of rows that matter.
+    C_ : float
+        C as it is used; on a stream the same mean.
+    history_ : StreamHistory
+        On a stream: coupling, C and losses along the way, and the changes that were noticed.
     n_scale_ : float
-        n of the penalty, as it was used.
+        n of the penalty, as it was used; on a stream the rows that matter.
     certificate_ : Certificate
         KKT gap, primal and dual objective, iterations, seconds and why fitting stopped. After
-        `partial_fit` that of the window solved last; `certify` judges everything.
+        `partial_fit` that of the window solved last; `certify` judges everything. On a stream a
+        StreamCertificate: how far behind the best single expert it is, and can be.
     support_ : ndarray of shape (n_SV,)
         Rows that are support vectors: on the edge of the tube, or outside.
     support_vectors_ : ndarray of shape (n_SV, n_features)
@@ -131,7 +156,8 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
 
     Notes
     -----
-    Offsets b are coupled like weights, so scale the features first, to the order of 1.
+    Offsets b are coupled like weights, so scale the features first, to the order of 1. On a stream
+    that is done inside.
 
     After `partial_fit` the hyperplanes are those of a fit of all samples with the same `n_scale_`,
     up to `lag_tol`. If some features are many times larger than others, rounding can exceed it.
@@ -203,10 +229,15 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     def partial_fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, times: Any = None
     ) -> AdaptiveSVR:
-        """Append the newest samples, and change the last hyperplanes only.
+        """Learn the newest samples: follow the stream, or append them to the path.
 
-        As many as are needed for all others to stay within `lag_tol` of where a fit of everything
-        would put them. For ``graph="time"`` and the linear kernel. `C`, `epsilon`, `coupling`,
+        On a stream (see `online`), each row is predicted by all experts, which are weighed by it,
+        and then learned; the number of rows in a call makes no difference.
+        `C`, `coupling`, `kernel`, `scale` and the like stay what they were in the first call. After
+        `fit`, a stream begins with the rows of the fit.
+
+        On a path the last hyperplanes are changed, as many as are needed for all others to stay
+        within `lag_tol` of where a fit of everything would put them. `C`, `epsilon`, `coupling`,
         `n_scale` and `time_weighted` stay what they were in the first call, whatever they are set
         to later. `horizon`, `lag_tol`, `tol`, the limits and the callback are those of each call.
 
