@@ -39,6 +39,7 @@ def test_it_is_drawn_again_on_given_axes():
 def test_a_stream_that_is_too_short_is_refused():
     with pytest.raises(ValueError, match="too short"):
         StreamDisplay.from_estimator(learn(100))
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    path = AdaptiveSVC(coupling=10.0).fit(X, X[:, 0] > 0)
     with pytest.raises(AttributeError, match="on a stream only"):
-        X = np.random.default_rng(0).normal(size=(30, 2))
-        StreamDisplay.from_estimator(AdaptiveSVC(coupling=10.0).fit(X, X[:, 0] > 0))
+        StreamDisplay.from_estimator(path)

@@ -32,7 +32,7 @@ def describe_stream(stream: StreamedPath, names: Any) -> list[str]:
         where = _name_columns(_find_move(stream, change), names)
         lines.append(
             f"The boundary changed at row {change.row}{where}. It was noticed at row "
-            f"{change.noticed}; without a change, that happens once in {alarms} rows or less."
+            f"{change.noticed}; without a change that happens at most once in {alarms} rows."
         )
     if not told.changes:
         lines.append("No sudden change was noticed.")
