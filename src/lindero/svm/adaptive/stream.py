@@ -513,7 +513,7 @@ class StreamedPath:
     @one_at_a_time
     def list_times(self) -> Array:
         """Times of these."""
-        return np.array([*self.record.times, self.last_time])
+        return self.axis.restore(np.array([*self.record.times, self.last_time]))
 
     @one_at_a_time
     def measure_drift(self) -> Array:
