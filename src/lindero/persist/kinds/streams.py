@@ -208,9 +208,10 @@ def _build_record(kind: type[StreamRecord], values: dict[str, Any]) -> StreamRec
 
 
 def _check_parameters(given: Fields) -> None:
-    for name in ("C", "coupling", "gamma"):
+    for name in ("C", "coupling"):
         value = given.optional(name, given.number, 0.0)
         given.require(name, value is None or value > 0.0, "must be positive")
+    given.optional("gamma", given.number, 0.0)
     given.text("kernel", _KERNELS)
     given.number("coef0", finite=True)
     given.number("degree", least=0.0, finite=True)
