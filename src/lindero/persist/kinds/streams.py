@@ -33,6 +33,9 @@ _MOST_VALUE, _MOST_SQUARE = 1e141, 1e283
 #: Numbers in hyperplanes and what is known of them; products of three are finite.
 _MOST_NUMBER = 1e100
 
+#: Frequencies, whose products with rows are finite.
+_MOST_POINT = 1e200
+
 #: Asymmetry of what is known, relative to its largest number, that rounding may leave.
 _MOST_UNEVEN = 1e-6
 
@@ -85,9 +88,9 @@ def _count_rows(numbers: Array) -> bool:
 
 def _check_features(given: Fields) -> None:
     kind = int(given.array("kind", "int64", 1, least=NONE, below=SIGMOID + 1)[0])
-    numbers = _within(given, "numbers", (4,), _MOST_NUMBER)
+    numbers = given.array("numbers", "float64", 4, finite=True)
     if kind <= FOURIER:
-        points = _within(given, "points", ("columns", "points"), _MOST_NUMBER)
+        points = _within(given, "points", ("columns", "points"), _MOST_POINT)
         given.array("root", "float64", 0, 0)
         few = (points.shape[1] == 0) == (kind == NONE)
     else:
@@ -123,7 +126,7 @@ def _is_even(spread: Array) -> bool:
 def _check_first_order(given: Fields) -> None:
     _within(given, "means", ("machines", "filters", "width"), _MOST_NUMBER)
     _positive(given, "priors", "filters")
-    _positive(given, "draws", "filters", most=1.0)
+    _positive(given, "draws", "filters", most=1.0 + 1e-9)
 
 
 def _check_weights(given: Fields) -> None:

@@ -75,6 +75,9 @@ _FEATURE_COUNTS = (100, 60, 30)
 #: Looks in which an expert had no weight, before it sleeps.
 _QUIET_LOOKS = 4
 
+#: Weights of rows are cut off here.
+_MOST_WEIGHT = 1e9
+
 #: Share of the kernel that features may miss before landmarks are drawn anew.
 _MOST_MISSING = 0.3
 
@@ -214,6 +217,7 @@ class StreamedPath:
     def _learn_some(self, rows: Array, targets: Array, factors: Array, times: Array) -> None:
         if self.state is None:
             self.state = self._begin(1 if self.n_classes < 3 else self.n_classes)
+        factors = np.minimum(factors, _MOST_WEIGHT)
         learn_rows(rows, targets, factors, times, self.state, np.empty(len(rows)))
 
     # -- experts ----------------------------------------------------------------------------------

@@ -32,6 +32,9 @@ from lindero.svm.adaptive.running_scale import RunningScale, learn_scale, scale_
 #: A target of a regression is cut off so many deviations from the mean.
 _MOST_TARGET = 20.0
 
+#: Columns that are not scaled are cut off here.
+_MOST_SEEN = 1e6
+
 #: How much longer or shorter than usual a gap of time counts as, at most.
 _LEAST_GAP, _MOST_GAP = 1e-3, 1e3
 
@@ -72,7 +75,7 @@ def see_row(row, state, seen, products):  # type: ignore[no-untyped-def]
         scale_row(row, state.scale, seen)
     else:
         for j in range(d):
-            seen[j] = row[j] if row[j] == row[j] else 0.0
+            seen[j] = min(max(row[j], -_MOST_SEEN), _MOST_SEEN) if row[j] == row[j] else 0.0
     seen[d] = 1.0
     if seen.size > d + 1:
         compute_features(seen[:d], state.features, seen[d + 1 :], products)
