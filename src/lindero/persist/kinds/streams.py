@@ -33,6 +33,9 @@ _MOST_VALUE, _MOST_SQUARE = 1e141, 1e283
 #: Numbers in hyperplanes and what is known of them; products of three are finite.
 _MOST_NUMBER = 1e100
 
+#: Scale of cosines.
+_MOST_SCALE = 1e6
+
 #: Frequencies, whose products with rows are finite.
 _MOST_POINT = 1e200
 
@@ -98,7 +101,9 @@ def _check_features(given: Fields) -> None:
         _within(given, "root", (len(points), len(points)), _MOST_NUMBER)
         few = len(points) > 0
     given.require("points", few, "must be those of its kind")
-    given.require("numbers", kind == NONE or numbers[0] > 0.0, "must have a positive scale")
+    most = _MOST_SCALE if kind == FOURIER else _MOST_NUMBER**2
+    sound = kind == NONE or 0.0 < numbers[0] < most
+    given.require("numbers", bool(sound), "must have a positive scale")
     whole = kind != POLYNOMIAL or (numbers[3] >= 0.0 and numbers[3] % 1.0 == 0.0)
     given.require("numbers", bool(whole), "must have a whole number as the degree")
 
@@ -110,8 +115,9 @@ def _check_bank(given: Fields) -> None:
     _within(given, "means", ("machines", "filters", "width"), _MOST_NUMBER)
     sides = ("machines", "filters", "width", "width")
     spreads = _within(given, "spreads", sides, _MOST_NUMBER)
-    for name in ("moves", "strengths", "priors"):
-        _positive(given, name, "filters")
+    q, c, a = (_positive(given, name, "filters") for name in ("moves", "strengths", "priors"))
+    fits = np.allclose(a, 0.5 * (q + np.sqrt(q * q + 4.0 * c * q)), rtol=1e-6, atol=0.0)
+    given.require("priors", fits, "must be those of the moves and strengths")
     given.array("awake", "bool", "filters")
     even = all(map(_is_even, spreads.reshape(-1, *spreads.shape[2:])))
     given.require("spreads", even, "must be symmetric, with positive diagonals")
