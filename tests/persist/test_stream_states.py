@@ -141,7 +141,7 @@ def _shift_objects(value):
     ("field", "value"),
     [
         ("n_columns", 4), ("n_classes", 2), ("n_classes", 0), ("n_classes", 2**40), ("told", 100),
-        ("looked", {"tuple": [10**9, 0.0]}), ("looked", {"tuple": [0, {"float": "7ff8" + 12 * "0"}]}),
+        ("looked", {"tuple": [10**9, 0.0]}), ("looked", {"tuple": [0, {"float": f"7ff8{0:012}"}]}),
         ("record", None), ("axis", None), ("scale", None),
     ],
 )  # fmt: skip

@@ -7,6 +7,7 @@ import copy
 import pickle
 import sys
 import threading
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ class Rows:
         else:
             self.y = (turned > 0.0).astype(int)
         self.times = times
-        self.make = (AdaptiveSVR if kind is AdaptiveSVR else AdaptiveSVC)
+        self.make = AdaptiveSVR if kind is AdaptiveSVR else AdaptiveSVC
         self.options = options
 
     def begin(self):
@@ -224,7 +225,7 @@ def test_answers_while_another_thread_learns_are_of_one_model(rows):
 
     alone = rows.learn(rows.begin(), 0, 3)
     answers, states = {ask(alone)}, {look(alone)}
-    for start, stop in zip(steps[1:], steps[2:], strict=False):
+    for start, stop in pairwise(steps[1:]):
         rows.learn(alone, start, stop)
         answers.add(ask(alone))
         states.add(look(alone))
@@ -240,7 +241,7 @@ def test_answers_while_another_thread_learns_are_of_one_model(rows):
         model.history_, model.changepoints(2), model.drift_
 
     def learn():
-        for start, stop in zip(steps[1:], steps[2:], strict=False):
+        for start, stop in pairwise(steps[1:]):
             rows.learn(model, start, stop)
 
     assert look_while(learn, watch, watch) == []

@@ -153,7 +153,7 @@ def _check_weights(given: Fields) -> None:
     evidence = _within(given, "evidence", (4,), _MOST_NUMBER)
     given.require("evidence", bool((evidence[:2] >= 0.0).all()), "must not be negative")
     marks = given.array("marks", "int64", 3, least=0, below=MOST)
-    given.require("marks", bool(1 <= marks[0] and marks[1] <= marks[0]), "must be rows seen")
+    given.require("marks", bool(marks[0] >= 1 and marks[1] <= marks[0]), "must be rows seen")
     changes = given.array("changes", "float64", experts.ROOM, 3, finite=True)
     _check_changes(given, "changes", changes)
 
@@ -205,12 +205,13 @@ def _check_record(given: Fields) -> None:
 
 def _build_record(kind: type[StreamRecord], values: dict[str, Any]) -> StreamRecord:
     ends = np.cumsum(values["machines"])[:-1]
-    lists = [values[name].tolist() for name in ("rows", "times", "couplings", "Cs", "curved")]
-    split = [
-        np.split(values[name].copy(), ends) if len(values["rows"]) else []
-        for name in ("planes", "raw_planes")
-    ]
-    return kind(values["stride"], *lists, values["losses"].tolist(), *split)
+    lists: dict[str, list[Any]] = {
+        name: values[name].tolist()
+        for name in ("rows", "times", "couplings", "Cs", "curved", "losses")
+    }
+    for name in ("planes", "raw_planes"):
+        lists[name] = np.split(values[name].copy(), ends) if lists["rows"] else []
+    return kind(values["stride"], **lists)
 
 
 # -- the stream -----------------------------------------------------------------------------------
@@ -269,7 +270,11 @@ def _check_parts(given: Fields, d: int, n_machines: int) -> int:
         "must be of the columns and the kernel",
     )
     n_filters = 0
-    for name, width in (("first", d + 1), ("plain", d + 1), ("curved", d + 1 + features.n_features)):
+    for name, width in (
+        ("first", d + 1),
+        ("plain", d + 1),
+        ("curved", d + 1 + features.n_features),
+    ):
         bank = given.instance(name, "FirstOrderBank" if name == "first" else "FilterBank")
         shape = bank.means.shape
         fits = shape[0] == n_machines and shape[2] == width
