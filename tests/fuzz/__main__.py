@@ -17,7 +17,7 @@ from collections import Counter
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-KINDS = ("fits", "streams", "files", "tables", "bayes", "adaptive")
+KINDS = ("fits", "streams", "files", "tables", "bayes", "adaptive", "filters")
 
 #: Seconds after which a case has no end.
 LONGEST = 60.0

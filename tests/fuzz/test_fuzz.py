@@ -11,7 +11,7 @@ import sys
 import pytest
 
 #: Cases of each kind: as many as take some seconds each.
-CASES = {"fits": 400, "streams": 200, "tables": 4000, "bayes": 200, "adaptive": 200}
+CASES = {"fits": 400, "streams": 200, "tables": 4000, "bayes": 200, "adaptive": 200, "filters": 300}
 
 #: Cases with checked indices: what they need is compiled anew, which takes longer than they do.
 CHECKED_CASES = 60

@@ -65,7 +65,7 @@ def answers(case: Case, estimator: Any) -> list[np.ndarray]:
             if hasattr(estimator, name):
                 told.append(getattr(estimator, name)(case.rows))
         if hasattr(estimator, "times_"):
-            told.append(estimator.predict(case.rows, times=estimator.times_[-2]))
+            told.append(estimator.predict(case.rows, times=estimator.times_[-2:][0]))
     return [np.asarray(values) for values in told]
 
 
@@ -214,11 +214,16 @@ def _batches() -> list[Case]:
         _batch("SVRCV standardized", svm.SVRCV, sparse, VALUES, Cs=[1.0], cv=2),
         _batch("SVC probability", svm.SVC, X, Y3, probability=True),
         _batch("NuSVC probability", svm.NuSVC, X, Y2, nu=0.3, probability=True),
-        _batch("AdaptiveSVC", svm.AdaptiveSVC, X, WORDS, coupling=10.0),
-        _batch("AdaptiveSVC rbf", svm.AdaptiveSVC, X, Y2, kernel="rbf", coupling=5.0),
-        _batch("AdaptiveSVC space", svm.AdaptiveSVC, X, Y2, graph="space", blend=2, n_neighbors=3),
-        _batch("AdaptiveSVR graph", svm.AdaptiveSVR, X, VALUES, graph=_ring(), blend=1),
-    ]
+        _batch("AdaptiveSVC", svm.AdaptiveSVC, X, WORDS, C=1.0, coupling=10.0),
+        _batch("AdaptiveSVC rbf", svm.AdaptiveSVC, X, Y2, kernel="rbf", C=1.0, coupling=5.0),
+        _batch(
+            "AdaptiveSVC space", svm.AdaptiveSVC, X, Y2, graph="space", blend=2, n_neighbors=3,
+            C=1.0, coupling=1000.0,
+        ),
+        _batch(
+            "AdaptiveSVR graph", svm.AdaptiveSVR, X, VALUES, graph=_ring(), C=1.0, coupling=1000.0
+        ),
+    ]  # fmt: skip
 
 
 def _ring() -> Any:
@@ -234,8 +239,26 @@ def _folds() -> Any:
     return KFold(3, shuffle=True, random_state=0)
 
 
+def _long_stream() -> Case:
+    """A stream long enough for records, with a change of concept and of a unit, and gaps."""
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(640, 3))
+    y = np.digitize(np.where(np.arange(640) < 300, rows[:, 0], -rows[:, 0]), [-0.5, 0.5])
+    y[:40] = np.minimum(y[:40], 1)
+    rows[400:, 1] *= 1e4
+    rows[rng.random(rows.shape) < 0.1] = np.nan
+
+    def begun() -> Any:
+        return svm.AdaptiveSVC(kernel="linear", C=1.0).partial_fit(rows[:600], y[:600])
+
+    return Case(
+        "AdaptiveSVC long stream", begun, NEW, lambda model: model.partial_fit(rows[600:], y[600:])
+    )
+
+
 def _streams() -> list[Case]:
     sparse = sp.csr_array(np.where(np.abs(X) > 0.3, X, 0.0))
+    exact: dict[str, Any] = {"C": 1.0, "coupling": 1000.0, "kernel": "linear", "online": "exact"}
     return [
         _stream("IncrementalSVC", svm.IncrementalSVC, X, Y2, gamma=0.5),
         _stream("IncrementalSVC window", svm.IncrementalSVC, X, Y2, gamma=0.5, window=8),
@@ -243,10 +266,23 @@ def _streams() -> list[Case]:
         _stream("IncrementalSVC hard", svm.IncrementalSVC, X, Y2, C=np.inf, gamma=0.5),
         _stream("IncrementalSVR", svm.IncrementalSVR, X, VALUES, gamma=0.5),
         _stream("IncrementalOneClassSVM", svm.IncrementalOneClassSVM, X, VALUES, gamma=0.5),
-        _path("AdaptiveSVC stream", svm.AdaptiveSVC, WORDS, None, coupling=20.0),
-        _path("AdaptiveSVC dates", svm.AdaptiveSVC, Y2, DATES, time_weighted=True),
-        _path("AdaptiveSVR stream", svm.AdaptiveSVR, VALUES, np.arange(16) * 2, horizon=6),
-    ]
+        _path("AdaptiveSVC stream", svm.AdaptiveSVC, WORDS, None, **{**exact, "coupling": 20.0}),
+        _path("AdaptiveSVC dates", svm.AdaptiveSVC, Y2, DATES, **exact, time_weighted=True),
+        _path("AdaptiveSVR stream", svm.AdaptiveSVR, VALUES, np.arange(16) * 2, **exact, horizon=6),
+        _path(
+            "AdaptiveSVC filter", svm.AdaptiveSVC, WORDS, None, online="filter", n_components=4,
+            coupling=1e4, kernel="rbf",
+        ),
+        _path(
+            "AdaptiveSVC filter, dates", svm.AdaptiveSVC, Y2, DATES, kernel="linear", C=1.0,
+            time_weighted=True,
+        ),
+        _path(
+            "AdaptiveSVR filter", svm.AdaptiveSVR, VALUES, np.arange(16) * 2, online="filter",
+            n_components=3, coupling=1e6, kernel="poly", scale=False,
+        ),
+        _long_stream(),
+    ]  # fmt: skip
 
 
 def _networks() -> list[Case]:

@@ -178,7 +178,7 @@ def test_a_lost_machine_goes_on(path):
 
 
 def test_a_follower_follows_one_machine(path):
-    model = AdaptiveSVC().fit(X[:12], WORDS[:12])
+    model = AdaptiveSVC(C=1.0, coupling=1000.0).fit(X[:12], WORDS[:12])
     model.partial_fit(X[12:], WORDS[12:])
     document, arrays = taken_apart(model, path)
     fields = fields_of(document, "Trail")

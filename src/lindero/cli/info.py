@@ -244,6 +244,7 @@ def _list_facts(info: Any) -> list[list[str]]:
         "classes": ", ".join(map(str, classes[:_MOST_NAMED])),
         "decisions": " ".join(_describe_decisions(noted, classes)),
         "costs": _list_costs(noted.get("costs"), classes),
+        "stream": _describe_stream(noted),
         "status": convergence["status"] if "status" in convergence else noted.get("status"),
         "date": noted.get("date"),
         "trained in": f"{seconds:.2f} s" if is_time else None,
@@ -263,6 +264,24 @@ def _describe_decisions(noted: dict[str, Any], classes: list[Any]) -> list[str]:
     }  # fmt: skip
     told = {k: noted[k] for k, kind in kinds.items() if isinstance(noted.get(k), kind)}
     return describe_decisions(told, classes)
+
+
+def _describe_stream(noted: dict[str, Any]) -> str:
+    """How far a stream has come, and how fast it changes; notes of a user may be anything."""
+    told, n_rows = noted.get("stream"), noted.get("n_samples")
+    if not isinstance(told, dict) or type(n_rows) is not int:
+        return ""
+    words = [f"{n_rows} rows"]
+    coupling = told.get("coupling")
+    if isinstance(coupling, float) and 0.0 < coupling < _MOST_SECONDS:
+        words.append(f"coupling {coupling:.3g}: the last {max(1.0, coupling**0.5):.0f} matter")
+    count, row = told.get("n_changes"), told.get("last_change")
+    if count == 0:
+        words.append("no change noticed")
+    elif type(count) is int and type(row) is int:
+        changes = "one change" if count == 1 else f"{count} changes"
+        words.append(f"{changes} noticed, the last from row {row} on")
+    return "; ".join(words)
 
 
 def _list_costs(costs: Any, classes: list[Any]) -> str:

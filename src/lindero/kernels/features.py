@@ -37,6 +37,9 @@ NONE, FOURIER, POLYNOMIAL, SIGMOID = range(4)
 #: Widths that random frequencies are drawn for, as factors of γ, where no γ is given.
 _WIDTHS = (0.25, 1.0, 4.0)
 
+#: Features are cut off here, and values of kernels: a row far from all landmarks is no more.
+_MOST_FEATURE, _MOST_VALUE = 1e6, 1e100
+
 #: Least eigenvalue of the landmarks' kernel matrix that counts, relative to the largest.
 _LEAST = 1e-8
 
@@ -64,7 +67,7 @@ class KernelFeatures(NamedTuple):
     def landmarks(self) -> Array:
         """The landmarks; none of random frequencies."""
         if self.kind[0] <= FOURIER:
-            return np.empty((0, self.points.shape[0] if self.kind[0] == FOURIER else 0))
+            return np.empty((0, len(self.points)))
         return self.points
 
     def compute(self, row: Array) -> Array:
@@ -101,7 +104,13 @@ def take_landmarks(
 ) -> KernelFeatures:
     """Nyström features from these rows."""
     inner = gamma * (landmarks @ landmarks.T) + coef0
-    K = inner**degree if kind == POLYNOMIAL else np.tanh(inner)
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = inner**degree if kind == POLYNOMIAL else np.tanh(inner)
+    if not np.abs(K).max() < _MOST_VALUE:
+        raise ValueError(
+            f"The kernel with gamma={gamma:g}, coef0={coef0:g} and degree={degree:g} has values "
+            f"beyond {_MOST_VALUE:g}: choose smaller ones."
+        )
     values, vectors = np.linalg.eigh(K)
     use = values > _LEAST * max(values[-1], 1e-300)
     scaled = np.where(use, 1.0 / np.sqrt(np.where(use, values, 1.0)), 0.0)
@@ -133,12 +142,13 @@ def compute_features(row, features, found, products):  # type: ignore[no-untyped
         for j in range(row.size):
             inner += row[j] * points[k, j]
         inner = gamma * inner + coef0
-        products[k] = inner**degree if kind == POLYNOMIAL else tanh(inner)
+        value = inner**degree if kind == POLYNOMIAL else tanh(inner)
+        products[k] = min(max(value, -_MOST_VALUE), _MOST_VALUE)
     for i in range(n_points):
         total = 0.0
         for k in range(n_points):
             total += root[i, k] * products[k]
-        found[i] = scale * total
+        found[i] = min(max(scale * total, -_MOST_FEATURE), _MOST_FEATURE)
 
 
 @compiled(FAST)

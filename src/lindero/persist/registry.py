@@ -12,7 +12,7 @@ defaults, so that a file stays readable when a class gets more of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from typing import Any
@@ -23,7 +23,7 @@ from lindero.renamed import current_names
 from lindero.validation import validate_parameters
 
 #: Modules of `lindero.persist.kinds`.
-_MODULES = ("svm", "sklearn", "pipelines", "counts", "bayes", "incremental", "adaptive")
+_MODULES = ("svm", "sklearn", "pipelines", "counts", "bayes", "incremental", "adaptive", "streams")
 
 #: Objects of a file.
 MOST_OBJECTS = 1_000_000
@@ -101,10 +101,13 @@ class EstimatorKind(Kind):
     ----------
     adopt : function of an unfitted estimator and its state
         Makes the fitted one.
+    earlier : dict
+        Parameters that files of earlier versions do not name, where their value is not the default.
     """
 
     state: Callable[[Any], dict[str, Any]] = estimator_state
     adopt: Callable[[Any, dict[str, Any]], None] = set_state
+    earlier: dict[str, Any] = field(default_factory=dict, hash=False)
 
     @cached_property
     def parameter_names(self) -> frozenset[str]:
@@ -112,7 +115,7 @@ class EstimatorKind(Kind):
 
     def make_with(self, parameters: dict[str, Any], values: dict[str, Any]) -> Any:
         """The estimator of these parameters in this state."""
-        parameters = current_names(self.type, parameters)
+        parameters = {**self.earlier, **current_names(self.type, parameters)}
         unknown = set(parameters) - self.parameter_names
         if unknown:
             raise ModelFileError(

@@ -1,4 +1,5 @@
-"""Model files of adaptive machines: a path of hyperplanes, and what follows its end.
+"""Model files of adaptive machines: a path of hyperplanes and what follows its end, or a stream
+(`kinds.streams`).
 
 Followers are stored as they are, so that a path goes on after it is loaded to the last bit as it
 would have. What finds the nearest samples of a space graph is made anew from the samples.
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from lindero.persist.fields import Fields
+from lindero.persist.kinds.streams import check_streamed
 from lindero.persist.kinds.svm import check_classes, check_computable, check_width
 from lindero.persist.registry import Kind, estimator_state, of_lindero, set_state
 from lindero.solvers.coupled.follower import FULL, IDLE, SPACING, ChainFollower
@@ -90,7 +92,10 @@ def _state(estimator: Any) -> dict[str, Any]:
 
 
 def _adopt(estimator: Any, values: dict[str, Any]) -> None:
-    if values:
+    if "_stream" in values:
+        # Arrays and objects that a file has once may be there twice, and each goes its own way.
+        values["_stream"] = values["_stream"].copy()
+    elif values:
         values["_path"] = CoupledPath.from_state(values)
     set_state(estimator, values)
 
@@ -156,6 +161,9 @@ def _check_trail_of(given: Fields, path: PathSamples) -> None:
 
 
 def _check_classifier(given: Fields) -> None:
+    if "_stream" in given:
+        check_streamed(given, of_numbers=False)
+        return
     n_classes = check_classes(given)
     _check_machine(given, 1 if n_classes == 2 else n_classes, 1)
     targets = given.any("_path").targets
@@ -164,11 +172,15 @@ def _check_classifier(given: Fields) -> None:
 
 
 def _check_regressor(given: Fields) -> None:
+    if "_stream" in given:
+        check_streamed(given, of_numbers=True)
+        return
     given.number("_fitted_epsilon", least=0.0, finite=True)
     _check_machine(given, 1, 2)
 
 
-_of_path = partial(of_lindero, state=_state, adopt=_adopt)
+#: Before there were streams, `partial_fit` extended a path.
+_of_path = partial(of_lindero, state=_state, adopt=_adopt, earlier={"online": "exact"})
 
 KINDS: tuple[Kind, ...] = (
     Kind("AdaptivePath", "lindero.svm.adaptive.path:PathSamples", _check_path),

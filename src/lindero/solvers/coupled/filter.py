@@ -58,8 +58,13 @@ WEAKER = 100.0
 #: Beyond so many standard deviations a row is surely right, or surely wrong.
 _SURE = 6.0
 
-#: Least variance of an output, relative to what was known at first: rounding never makes it zero.
-_LEAST = 1e-14
+#: Least variance of an output, relative to what was known at first: below, it is rounding only, and
+#: what is known begins anew.
+_LEAST = 1e-13
+
+#: Couplings and Cs beyond these are taken for these: rounding would eat what is known.
+_COUPLINGS = 1e-3, 1e15
+_CS = 1e-9, 1e9
 
 #: Columns for which the draw to zero is caught up in every row.
 _IN_TURN = 32
@@ -85,6 +90,7 @@ class FilterBank(NamedTuple):
     @classmethod
     def begin(cls, couplings: Array, Cs: Array, n_machines: int, width: int) -> FilterBank:
         """Filters that have seen nothing; `couplings` and `Cs` have one number for each."""
+        couplings, Cs = np.clip(couplings, *_COUPLINGS), np.clip(Cs, *_CS)
         c = Cs * np.sqrt(couplings)
         q = c / couplings
         a = 0.5 * (q + np.sqrt(q * q + 4.0 * c * q))
@@ -132,6 +138,14 @@ def find_output(mean, row):  # type: ignore[no-untyped-def]
 
 
 @compiled(FAST)
+def forget_spread(spread, prior):  # type: ignore[no-untyped-def]
+    """Let what is known of a hyperplane begin anew, where it stands."""
+    for i in range(spread.shape[0]):
+        for j in range(spread.shape[0]):
+            spread[i, j] = prior if i == j else 0.0
+
+
+@compiled(FAST)
 def step_filter(  # type: ignore[no-untyped-def]
     mean, spread, row, target, weight, tube, move, strength, prior, at, constant, products
 ):
@@ -158,7 +172,7 @@ def step_filter(  # type: ignore[no-untyped-def]
                 spread[i, j] -= scaled * products[j]
     if weight == 0.0:
         return
-    s, output = 0.0, 0.0
+    s, output, norm = 0.0, 0.0, 0.0
     for i in range(D):
         total = 0.0
         for j in range(D):
@@ -166,12 +180,18 @@ def step_filter(  # type: ignore[no-untyped-def]
         products[i] = total
         s += total * row[i]
         output += mean[i] * row[i]
-    s = max(s, _LEAST * prior)
+        norm += row[i] * row[i]
+    if not s > _LEAST * prior * norm:
+        forget_spread(spread, prior)
+        for i in range(D):
+            products[i] = prior * row[i]
+        s = prior * norm
     deviation = sqrt(s)
     if tube < 0.0:
         z = (1.0 - target * output) / deviation
         if z < -_SURE:
             return
+        farthest = z
         slope = target * 0.5 * (1.0 + erf(z / _ROOT_2))
         curvature = exp(-0.5 * z * z) / (_ROOT_2_PI * deviation)
     else:
@@ -182,14 +202,20 @@ def step_filter(  # type: ignore[no-untyped-def]
         slope = 0.5 * (erf(above / _ROOT_2) - erf(below / _ROOT_2))
         curvature = exp(-0.5 * above * above) + exp(-0.5 * below * below)
         curvature /= _ROOT_2_PI * deviation
+        farthest = max(above, below)
     damping = 1.0 + weight * curvature * s
-    step = weight * slope / damping
+    most = max(1.0, (farthest + _SURE) / deviation)  # of a heavy row: what makes it surely right
+    step = min(max(weight * slope / damping, -most), most)
     gain = weight * curvature / damping
+    sound = True
     for i in range(D):
         mean[i] += step * products[i]
         scaled = gain * products[i]
         for j in range(D):
             spread[i, j] -= scaled * products[j]
+        sound = sound and spread[i, i] > 0.0
+    if not sound:
+        forget_spread(spread, prior)
 
 
 @compiled(FAST)

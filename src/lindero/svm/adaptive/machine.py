@@ -265,12 +265,11 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
             factors = read_row_factors(sample_weight, len(rows), "sample_weight")
             stream = changed._stream
             numbers, order = stream.read_times(times, len(rows))
-            codes = changed._code_stream(y, classes)
+            codes = changed._code_stream(np.asarray(y)[order], classes)
             same = getattr(changed, "_labels", None) is getattr(self, "_labels", None)
-            new = tuple(values[order] for values in (rows, codes, factors, numbers))
             if known and not (same and stream.learns_at_once(len(rows))):
                 changed._stream = stream = stream.copy()
-            stream.learn(*new)
+            stream.learn(rows[order], codes, factors[order], numbers[order])
         self._tell_rescaled()
         return self
 

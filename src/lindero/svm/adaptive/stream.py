@@ -44,7 +44,7 @@ from lindero.kernels.features import (
     take_landmarks,
 )
 from lindero.runtime.arrays import Array
-from lindero.runtime.threads import lock_of
+from lindero.runtime.threads import lock_of, one_at_a_time
 from lindero.solvers.coupled.filter import FilterBank, FirstOrderBank
 from lindero.svm.adaptive.experts import ROOM, SHARE, ExpertWeights, bound_regret, read_planes
 from lindero.svm.adaptive.running_scale import RunningScale
@@ -81,11 +81,11 @@ _FEATURE_COUNTS = (100, 60, 30)
 #: Looks in which an expert had no weight, before it sleeps.
 _QUIET_LOOKS = 4
 
+#: Weights of rows are cut off here.
+_MOST_WEIGHT = 1e9
+
 #: Share of the kernel that features may miss before landmarks are drawn anew.
 _MOST_MISSING = 0.3
-
-#: How much longer or shorter than usual a gap of time counts as, at most.
-_LEAST_GAP, _MOST_GAP = 1e-3, 1e3
 
 
 @dataclass(frozen=True)
@@ -114,16 +114,13 @@ class StreamedPath:
         self.axis = axis
         self.n_columns = 0
         self.n_classes = 0
-        self.last_time = -np.inf
-        self.usual_gap = 0.0
         self.state: StreamState | None = None
         self.record = StreamRecord()
         self.changes: list[tuple[int, int, float]] = []
         self.rescaled: list[tuple[int, int, float, float]] = []
         self._told = 0
-        self._missed = 0.0
         self._quiet = np.zeros(0, dtype=np.int64)
-        self._loss_since = (0, 0.0)
+        self._looked = (0, 0.0)  # rows and their loss, when the whole was looked at last
 
     # -- what threads share -----------------------------------------------------------------------
 
@@ -144,10 +141,44 @@ class StreamedPath:
             other._quiet = self._quiet.copy()
         return other
 
+    def keep(self) -> dict[str, Any]:
+        """All that a file must hold."""
+        kept = self.copy()
+        state = kept.state
+        if state is None:
+            raise ValueError("A stream that has learned nothing cannot be saved.")
+        return {
+            **state._asdict(), "parameters": kept.parameters, "axis": kept.axis,
+            "n_columns": kept.n_columns, "n_classes": kept.n_classes, "record": kept.record,
+            "changes": np.array(kept.changes).reshape(-1, 3),
+            "rescaled": np.array(kept.rescaled).reshape(-1, 4), "told": kept._told,
+            "quiet": kept._quiet, "looked": kept._looked,
+        }  # fmt: skip
+
+    @classmethod
+    def of_kept(cls, kept: dict[str, Any]) -> StreamedPath:
+        """The stream of which `keep` told that."""
+        stream = cls(kept["parameters"], kept["axis"])
+        stream.n_columns, stream.n_classes = kept["n_columns"], kept["n_classes"]
+        stream.state = StreamState(*(kept[name].copy() for name in StreamState._fields))
+        stream.record, stream._quiet = kept["record"], kept["quiet"]
+        stream.changes = [(int(row), int(at), more) for row, at, more in kept["changes"].tolist()]
+        stream.rescaled = [
+            (int(row), int(column), before, after)
+            for row, column, before, after in kept["rescaled"].tolist()
+        ]
+        stream._told, stream._looked = kept["told"], kept["looked"]
+        return stream
+
     @property
     def n_rows(self) -> int:
         """Rows learned."""
         return 0 if self.state is None else int(self.state.experts.marks[0])
+
+    @property
+    def last_time(self) -> float:
+        """The time of the last row, as a number."""
+        return -np.inf if self.state is None else float(self.state.clock[0])
 
     # -- learning ---------------------------------------------------------------------------------
 
@@ -172,7 +203,6 @@ class StreamedPath:
         classes in the order of their appearance."""
         with self.held():
             self.n_columns = rows.shape[1]
-            gaps = self._measure_gaps(times)
             start = 0
             while start < len(rows):
                 stop = min(len(rows), start + CHECKED - self.n_rows % CHECKED)
@@ -184,34 +214,17 @@ class StreamedPath:
                         self._add_class()
                         continue
                 self._learn_some(
-                    rows[start:stop], targets[start:stop], factors[start:stop], gaps[start:stop]
+                    rows[start:stop], targets[start:stop], factors[start:stop], times[start:stop]
                 )
-                self.last_time = float(times[stop - 1])
                 if self.n_rows % CHECKED == 0:
                     self._look()
                 start = stop
 
-    def _measure_gaps(self, times: Array) -> Array:
-        """How much longer than usual it is since the row before; 1 where time does not count."""
-        if not self.parameters.time_weighted:
-            return np.ones(len(times))
-        gaps = np.empty(len(times))
-        last, usual = self.last_time, self.usual_gap
-        for t, time in enumerate(times.tolist()):
-            gap = time - last if np.isfinite(last) else 0.0
-            if gap > 0.0:
-                usual = gap if usual == 0.0 else usual + 0.01 * (min(gap, 10.0 * usual) - usual)
-            gaps[t] = min(max(gap / usual, _LEAST_GAP), _MOST_GAP) if usual > 0.0 else 1.0
-            last = time
-        self.usual_gap = usual
-        return gaps
-
-    def _learn_some(self, rows: Array, targets: Array, factors: Array, gaps: Array) -> None:
+    def _learn_some(self, rows: Array, targets: Array, factors: Array, times: Array) -> None:
         if self.state is None:
             self.state = self._begin(1 if self.n_classes < 3 else self.n_classes)
-        losses = np.empty(len(rows))
-        learn_rows(rows, targets, factors, gaps, self.state, losses)
-        self._loss_since = self._loss_since[0] + len(rows), self._loss_since[1] + losses.sum()
+        factors = np.minimum(factors, _MOST_WEIGHT)
+        learn_rows(rows, targets, factors, times, self.state, np.empty(len(rows)))
 
     # -- experts ----------------------------------------------------------------------------------
 
@@ -242,12 +255,13 @@ class StreamedPath:
         options = np.array(
             [
                 float(given.scaled), -1.0 if given.tube is None else given.tube,
-                0.0 if of_numbers else max(2, self.n_classes), 0.0,
+                0.0 if of_numbers else max(2, self.n_classes), 0.0, 0.0,
             ]
         )  # fmt: skip
         return StreamState(
             RunningScale.begin(d), RunningScale.begin(1), features,
-            np.zeros((len(features.landmarks), d)), first, plain, curved, experts, options,
+            np.zeros_like(features.landmarks), first, plain, curved, experts, options,
+            np.array([-np.inf, 0.0, float(given.time_weighted)]),
         )  # fmt: skip
 
     def _choose_grid(self, n_machines: int, width: int) -> tuple[Array, Array]:
@@ -327,48 +341,48 @@ class StreamedPath:
     def _look(self) -> None:
         """Keep a record, fetch what was noted, and let experts rest or wake up."""
         assert self.state is not None
-        n_known = len(self.changes)
+        n_before, loss_before = self._looked
         self._fetch_changes()
-        changed = len(self.changes) > n_known
+        changed = bool(self.changes) and self.changes[-1][1] >= n_before
         self._fetch_rescaled()
-        n_since, loss_since = self._loss_since
+        self._looked = self.n_rows, float(self.state.experts.evidence[2])
         self.record.add(
             (
                 self.n_rows, self.last_time, self.coupling, self.C, self.curved_share,
-                loss_since / max(1, n_since), self.plane, self.raw_plane,
+                (self._looked[1] - loss_before) / max(1, self.n_rows - n_before), self.plane,
+                self.raw_plane,
             )
         )  # fmt: skip
-        self._loss_since = 0, 0.0
         if len(self.state.recent):
             self._renew_landmarks()
         if self._is_costly():
             self._let_rest(changed)
 
     def _fetch_changes(self) -> None:
-        """Take over what the loop noted."""
+        """Take over what the loop noted; again after an interrupt, which is no harm."""
         if self.state is None:
             return
         experts = self.state.experts
-        for began, noticed, evidence in experts.changes[: min(ROOM, int(experts.marks[2]))]:
-            self.changes.append((int(began), int(noticed), float(evidence)))
+        noted = experts.changes[: min(ROOM, int(experts.marks[2]))].tolist()
+        found = {(int(row), int(noticed), evidence) for row, noticed, evidence in noted}
+        self.changes = [*self.changes, *sorted(found.difference(self.changes))][-MOST_KEPT:]
         experts.marks[2] = 0
-        del self.changes[:-MOST_KEPT]
 
     def _fetch_rescaled(self) -> None:
         assert self.state is not None
         scale = self.state.scale
-        for row, column, before, after in scale.changes[: min(ROOM, int(scale.n_changes[0]))]:
-            self.rescaled.append((int(row), int(column), float(before), float(after)))
+        noted = scale.changes[: min(ROOM, int(scale.n_changes[0]))].tolist()
+        found = {(int(row), int(column), *others) for row, column, *others in noted}
+        known = [*self.rescaled, *sorted(found.difference(self.rescaled))]
+        gone = max(0, len(known) - MOST_KEPT)
+        self.rescaled, self._told = known[gone:], max(0, self._told - gone)
         scale.n_changes[0] = 0
-        gone = max(0, len(self.rescaled) - MOST_KEPT)
-        del self.rescaled[:gone]
-        self._told = max(0, self._told - gone)
 
     def _renew_landmarks(self) -> None:
         """Draw landmarks from the last rows, where those known do not stand for them."""
         assert self.state is not None
         state, missing = self.state, float(self.state.options[3])
-        if self.n_rows > CHECKED and missing < max(_MOST_MISSING, 2.0 * self._missed):
+        if self.n_rows > CHECKED and missing < max(_MOST_MISSING, 2.0 * state.options[4]):
             return
         d, old, rows = self.n_columns, state.features, state.recent
         kind, (_, gamma, coef0, degree) = int(old.kind[0]), old.numbers
@@ -384,7 +398,7 @@ class StreamedPath:
         state.curved.spreads[:, :, among, among] = state.curved.priors[:, None]
         self.state = state._replace(features=features)
         found = [measure_missing(row, features, one) for row, one in zip(rows, after, strict=True)]
-        self._missed = state.options[3] = float(np.mean(found))
+        state.options[3:] = float(np.mean(found))
 
     def _is_costly(self) -> bool:
         assert self.state is not None
@@ -444,11 +458,13 @@ class StreamedPath:
         return float(np.exp(weights @ np.log(values) / weights.sum()))
 
     @property
+    @one_at_a_time
     def coupling(self) -> float:
         """The present coupling: a mean over experts, by weight."""
         return self._mean(self.grid[0])
 
     @property
+    @one_at_a_time
     def C(self) -> float:  # noqa: N802
         """The present C, the same mean."""
         return self._mean(self.grid[1])
@@ -499,6 +515,7 @@ class StreamedPath:
                 answers += scale.means
         return answers
 
+    @one_at_a_time
     def answer_at(self, rows: Array, times: Any) -> Array:
         """The same at given times: by hyperplanes that were kept, where these are in the past."""
         answers = self.answer(rows)
@@ -521,6 +538,7 @@ class StreamedPath:
 
     # -- what is told -----------------------------------------------------------------------------
 
+    @one_at_a_time
     def list_planes(self) -> Array:
         """Hyperplanes for rows as they are given: those kept, and the present one; (machines,
         instants, columns + 1). Machines that were added later are zero before."""
@@ -530,10 +548,12 @@ class StreamedPath:
             listed[: len(plane), at] = plane
         return listed
 
+    @one_at_a_time
     def list_times(self) -> Array:
         """Times of these."""
-        return np.array([*self.record.times, self.last_time])
+        return self.axis.restore(np.array([*self.record.times, self.last_time]))
 
+    @one_at_a_time
     def measure_drift(self) -> Array:
         """How far hyperplanes are from those kept before, on the scale of columns."""
         planes = [*self.record.planes, self.plane]
@@ -543,6 +563,7 @@ class StreamedPath:
             drift[at] = np.linalg.norm(after[: len(before)] - before) if len(before) else 0.0
         return drift
 
+    @one_at_a_time
     def find_changes(self, k: int | None = None) -> Array:
         """Rows where changes began, in order; the `k` with the most evidence."""
         self._fetch_changes()
@@ -551,6 +572,7 @@ class StreamedPath:
             changes = sorted(sorted(changes, key=lambda one: -one.evidence)[:k])
         return np.array([change.row for change in changes], dtype=np.int64)
 
+    @one_at_a_time
     def tell_history(self) -> StreamHistory:
         """All that was kept, for people."""
         self._fetch_changes()
@@ -561,6 +583,7 @@ class StreamedPath:
             np.array(record.losses), join_changes(self.changes),
         )  # fmt: skip
 
+    @one_at_a_time
     def fetch_rescaled(self) -> list[tuple[int, int, float, float]]:
         """Changes of scale of columns since this was last called."""
         if self.state is not None and self.state.scale.n_changes[0]:
@@ -568,6 +591,7 @@ class StreamedPath:
         fresh, self._told = self.rescaled[self._told :], len(self.rescaled)
         return fresh
 
+    @one_at_a_time
     def certify(self) -> StreamCertificate:
         """What was promised and what was reached, and whether filters are sound."""
         assert self.state is not None

@@ -32,12 +32,19 @@ from lindero.svm.adaptive.running_scale import RunningScale, learn_scale, scale_
 #: A target of a regression is cut off so many deviations from the mean.
 _MOST_TARGET = 20.0
 
+#: Columns that are not scaled are cut off here.
+_MOST_SEEN = 1e6
+
+#: How much longer or shorter than usual a gap of time counts as, at most.
+_LEAST_GAP, _MOST_GAP = 1e-3, 1e3
+
 
 class StreamState(NamedTuple):
     """All that is known of a stream. `options` are whether rows are scaled, ε of the tube on the
     scale of targets (negative for classes), the number of classes, and the mean share of the kernel
-    that features miss. `recent` (R, columns) are the last rows, scaled, where landmarks of R
-    features may be drawn from them. Filters are in the order first-order, plain, curved."""
+    that features miss, now and of the rows that landmarks were drawn from. `recent` (R, columns) are the last rows, scaled, where landmarks of R
+    features may be drawn from them. `clock` has the time of the last row, the usual gap between
+    two, and whether gaps count. Filters are in the order first-order, plain, curved."""
 
     scale: RunningScale
     target_scale: RunningScale
@@ -48,6 +55,7 @@ class StreamState(NamedTuple):
     curved: FilterBank
     experts: ExpertWeights
     options: Array
+    clock: Array
 
     def copy(self) -> StreamState:
         copied: list[Any] = [part.copy() for part in self]
@@ -70,7 +78,7 @@ def see_row(row, state, seen, products):  # type: ignore[no-untyped-def]
         scale_row(row, state.scale, seen)
     else:
         for j in range(d):
-            seen[j] = row[j] if row[j] == row[j] else 0.0
+            seen[j] = min(max(row[j], -_MOST_SEEN), _MOST_SEEN) if row[j] == row[j] else 0.0
     seen[d] = 1.0
     if seen.size > d + 1:
         compute_features(seen[:d], state.features, seen[d + 1 :], products)
@@ -135,12 +143,26 @@ def begin_bank_again(bank, experts, start):  # type: ignore[no-untyped-def]
 
 
 @compiled(FAST)
+def measure_gap(time, clock):  # type: ignore[no-untyped-def]
+    """How much longer than usual it is since the row before; 1 where time does not count."""
+    last, usual = clock[0], clock[1]
+    clock[0] = time
+    if clock[2] == 0.0:
+        return 1.0
+    gap = time - last if last > -np.inf else 0.0
+    if gap > 0.0:
+        usual = gap if usual == 0.0 else usual + 0.01 * (min(gap, 10.0 * usual) - usual)
+    clock[1] = usual
+    return min(max(gap / usual, _LEAST_GAP), _MOST_GAP) if usual > 0.0 else 1.0
+
+
+@compiled(FAST)
 def learn_rows(  # type: ignore[no-untyped-def]
-    rows, targets, factors, gaps, state, losses
+    rows, targets, factors, times, state, losses
 ):
-    """Learn rows in their order. `targets` are numbers of classes, or numbers; `factors` weights
-    of rows; `gaps` how far the row is from the one before, 1 being as usual. Into `losses` goes
-    −log p of the mixture for each row, before it was learned."""
+    """Learn rows in their order, which is that of `times`. `targets` are numbers of classes, or
+    numbers; `factors` weights of rows. Into `losses` goes −log p of the mixture for each row,
+    before it was learned."""
     experts, first, plain, curved = state.experts, state.first, state.plain, state.curved
     n_machines, d = first.means.shape[0], rows.shape[1]
     n_first, n_plain, n_curved = first.means.shape[1], plain.means.shape[1], curved.means.shape[1]
@@ -154,7 +176,7 @@ def learn_rows(  # type: ignore[no-untyped-def]
     of_numbers, tube = experts.of_numbers[0], state.options[1]
     goal = np.zeros(1)
     for t in range(rows.shape[0]):
-        row, at = rows[t], experts.marks[0]
+        row, at, gap = rows[t], experts.marks[0], measure_gap(times[t], state.clock)
         see_row(row, state, seen, products)
         find_outputs(seen, state, outputs)
         if of_numbers:
@@ -187,14 +209,14 @@ def learn_rows(  # type: ignore[no-untyped-def]
                 if plain.awake[e]:
                     step_filter(
                         plain.means[machine, e], plain.spreads[machine, e], seen[: d + 1], sign,
-                        factors[t], tube, gaps[t] * plain.moves[e], plain.strengths[e],
+                        factors[t], tube, gap * plain.moves[e], plain.strengths[e],
                         plain.priors[e], at, d, products,
                     )  # fmt: skip
             for e in range(n_curved):
                 if curved.awake[e]:
                     step_filter(
                         curved.means[machine, e], curved.spreads[machine, e], seen, sign,
-                        factors[t], tube, gaps[t] * curved.moves[e], curved.strengths[e],
+                        factors[t], tube, gap * curved.moves[e], curved.strengths[e],
                         curved.priors[e], at, d, products,
                     )  # fmt: skip
         if state.options[0] > 0.0:

@@ -341,7 +341,8 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
             self._declared = classes is not None
             self._labels: Array = y[:0]
             if classes is not None:
-                self._labels = self.classes_ = find_classes(read_declared_classes(classes))[0]
+                self.classes_ = find_classes(read_declared_classes(classes))[0]
+                self._labels = make_plain_labels(self.classes_)
                 self._stream.n_classes = len(self._labels)
         if len(self._labels):
             require_same_kind(y, self._labels, "Call fit to start over.")

@@ -98,6 +98,14 @@ class TimeAxis:
         _require_all(~np.isfinite(numbers), "NaN or infinite")
         return numbers
 
+    def restore(self, numbers: Array) -> Array:
+        """Numbers as the times they were read from, dates to a microsecond."""
+        if self.dtype.kind == "f":
+            return numbers
+        if self.dtype.kind == "i":
+            return np.asarray(self.origin + numbers.astype(np.int64))
+        return np.asarray(self.origin + np.round(numbers * 1e6).astype("timedelta64[us]"))
+
     def _difference(self, values: Array) -> Array:
         """How far times are from the origin."""
         if values.dtype.kind in "mM":
