@@ -162,7 +162,7 @@ class NaiveScale:
     """Mean and deviation of one column as weighted sums over all values so far, as they count."""
 
     def __init__(self):
-        self.values, self.beyond, self.changes = [], [], 0
+        self.values, self.beyond, self.small, self.changes = [], [], [], 0
 
     def averages(self):
         values = np.array(self.values)
@@ -188,12 +188,18 @@ class NaiveScale:
             return
         z = self.scale(value)
         if len(self.values) >= 10 and self.averages()[1] > 0.0:
+            mean, deviation = self.averages()
+            is_small = abs(z) <= 5.0 and abs(value) < 0.005 * (abs(mean) + deviation)
             self.beyond = [*self.beyond, value] if abs(z) > 5.0 else []
-            if len(self.beyond) == 25:
-                self.values, self.beyond = self.beyond, []
+            self.small = [*self.small, value] if is_small else []
+            fresh = self.beyond if len(self.beyond) == 25 else []
+            if len(self.small) == 100:
+                fresh = self.small[-25:] if np.count_nonzero(np.diff(self.small)) > 50 else []
+                self.small = []
+            if fresh:
+                self.values, self.beyond, self.small = fresh, [], []
                 self.changes += 1
                 return
             if abs(z) > 10.0:
-                mean, deviation = self.averages()
                 value = mean + np.sign(z) * 10.0 * deviation
         self.values = [*self.values, value]
