@@ -15,8 +15,8 @@ is seen. V is kept as a quadratic, ½ (θ − m)ᵀ S⁻¹ (θ − m), with the 
 1.  moving:  min over θ' of V(θ') + coupling/2c ‖θ − θ'‖²  is again a quadratic:  S ← S + q I,
     q = c/coupling. Exact.
 2.  drawing to zero:  + ‖w‖²/2c  has to be added to all columns; one column in turn gets what all
-    rows since its last turn have for it, which costs O(D²) instead of O(D³). Exact for a sum over
-    a whole turn; within it a column's share comes late by at most D rows.
+    rows since its last turn have for it, which costs O(D²) instead of O(D³). The sum over a whole
+    turn is right; within it a column's share comes late by at most D rows, or D²/32 where D ≥ 64.
 3.  a row:  V(θ) + loss(θ·x, y)  is no quadratic. The loss is replaced by its mean under the
     Gaussian of what is known of the output, N(m·x, s), s = xᵀSx. For the hinge, with
     z = (1 − y m·x)/√s,
@@ -29,8 +29,20 @@ is seen. V is kept as a quadratic, ½ (θ − m)ᵀ S⁻¹ (θ − m), with the 
 
 The multiplier α never leaves [0, 1], as in the exact solution, where rows beyond the margin have 0
 and those within have 1. The mean over the Gaussian takes the place of the kink: the less is known
-of an output, the wider it is. Rows that are surely right or wrong (|z| > 6) leave S alone, so that
-steps 1 to 3 are then exact for them.
+of an output, the wider it is. Rows that are surely right (z < −6) change nothing, and those that are
+surely wrong (z > 6) leave S alone but for 1e-8 of it: there the loss is linear, and step 3 exact.
+
+**How near it is to the exact path.** The last hyperplane was compared with that of a fit of all rows
+on 60 random streams for each coupling (2 to 8 columns, C from 0.01 to 10, clean and noisy, calm,
+turning and abrupt; six times as many rows as matter), b included, at 5000 new rows:
+
+    coupling   angle of w: median, at most   answers alike: median, at least
+    1e5              2.9°, 23°                     98.4 %, 91 %
+    1e6              1.4°, 10°                     99.2 %, 95 %
+    1e7              1.2°,  6°                     99.2 %, 96 %
+
+That is no bound for every stream: the more rows matter, the nearer is a Gaussian to what they say.
+Couplings up to 1e5 are therefore followed exactly, unless filters are asked for.
 
 **The reach.** Without rows, what is known would settle at S = a I with 1/(a − q) = 1/a + 1/c, and a
 hyperplane would be forgotten at a rate q/a ≈ 1/√coupling: the coupling is the square of the number
@@ -66,7 +78,7 @@ _LEAST = 1e-13
 _COUPLINGS = 1e-3, 1e15
 _CS = 1e-9, 1e9
 
-#: Columns for which the draw to zero is caught up in every row.
+#: Up to twice so many columns, one is drawn to zero in every row; beyond, in every D//32nd row.
 _IN_TURN = 32
 
 _ROOT_2 = sqrt(2.0)

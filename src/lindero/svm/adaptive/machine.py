@@ -264,6 +264,7 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
             rows = np.ascontiguousarray(dense(X), dtype=np.float64)
             factors = read_row_factors(sample_weight, len(rows), "sample_weight")
             stream = changed._stream
+            stream.require_computable(rows)
             numbers, order = stream.read_times(times, len(rows))
             codes = changed._code_stream(np.asarray(y)[order], classes)
             same = getattr(changed, "_labels", None) is getattr(self, "_labels", None)
@@ -341,11 +342,15 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         """What a stream answers, as outputs of machines."""
         return answers
 
+    def _sort_planes(self, planes: Array) -> Array:
+        """Hyperplanes of the machines of a stream, (machines, …), in the order of machines here."""
+        return planes
+
     @property
     def coef_(self) -> Array:
         """Weights of the features at each row, for the linear kernel only."""
         if hasattr(self, "_stream"):
-            return _one_or_all(self._stream.list_planes()[:, :, :-1])
+            return _one_or_all(self._sort_planes(self._stream.list_planes())[:, :, :-1])
         path = self._fitted_path("coef_", linear=True)
         with path.held():
             return path.samples.by_row(_one_or_all(path.theta[:, :, :-1]), -2)
@@ -354,7 +359,7 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
     def intercept_(self) -> Array:
         """Constant of the decision function at each row."""
         if hasattr(self, "_stream"):
-            return _one_or_all(self._stream.list_planes()[:, :, -1])
+            return _one_or_all(self._sort_planes(self._stream.list_planes())[:, :, -1])
         path = self._fitted_path()
         with path.held():
             return path.samples.by_row(_one_or_all(path.theta[:, :, -1]), -1)

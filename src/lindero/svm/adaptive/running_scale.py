@@ -13,6 +13,9 @@ size moves them by as much as a value ten deviations away does.
 * A column that has been constant so far is 0; a first other value becomes ±1.
 * 25 values in a row beyond the cut-off are no outliers: the column has another unit or level from
   there on. Its averages begin anew with these 25, and the change is reported.
+* The same holds for 100 values in a row which all are below 0.5 % of |mean| + deviation, and most
+  of which differ: the unit has become larger, or the averages come from a spike that was there
+  before ten values were known. They begin anew with the last 25.
 """
 
 from __future__ import annotations
@@ -37,6 +40,10 @@ _FEW = 10
 #: Values in a row beyond the cut-off that are a new scale.
 IN_A_ROW = 25
 
+#: A value is small below this share of |mean| + deviation; so many of them are a new scale, too.
+_SMALL = 0.005
+_SMALL_IN_A_ROW = 100
+
 #: Values are cut off here before anything is computed: squares stay finite.
 _MOST = 1e140
 
@@ -47,7 +54,8 @@ ROOM = 64
 class RunningScale(NamedTuple):
     """What is known of the columns, as compiled loops take it.
 
-    `beyond` counts values in a row beyond the cut-off, `recent` (IN_A_ROW, columns) holds them.
+    `beyond` counts values in a row beyond the cut-off, or, as a negative number, small ones;
+    `recent` (IN_A_ROW, columns) holds the last of them.
     `changes` (ROOM, 4) has row, column, deviation before and after; `n_changes` their number.
     """
 
@@ -114,12 +122,23 @@ def learn_scale(row, scale, at):  # type: ignore[no-untyped-def]
         count, mean, square = scale.counts[j], scale.means[j], scale.squares[j]
         z = scale_value(value, count, mean, square)
         if count >= _FEW and square > 0.0:
+            run = scale.beyond[j]
             if abs(z) > CUT_OFF:
-                scale.recent[scale.beyond[j], j] = value
-                scale.beyond[j] += 1
-                if scale.beyond[j] == IN_A_ROW:
+                run = max(run, 0) + 1
+                scale.recent[(run - 1) % IN_A_ROW, j] = value
+                scale.beyond[j] = run
+                if run >= IN_A_ROW:
                     begin_again(scale, j, at)
                     continue
+            elif abs(value) < _SMALL * (abs(mean) + sqrt(square)):
+                run = max(-run, 0) + 1
+                scale.recent[(run - 1) % IN_A_ROW, j] = value
+                scale.beyond[j] = -run
+                if run >= _SMALL_IN_A_ROW:
+                    scale.beyond[j] = 0
+                    if differ_mostly(scale, j):
+                        begin_again(scale, j, at)
+                        continue
             else:
                 scale.beyond[j] = 0
             if abs(z) > _MOST_DEVIATIONS:
@@ -129,6 +148,16 @@ def learn_scale(row, scale, at):  # type: ignore[no-untyped-def]
         scale.means[j] = mean + share * off
         scale.squares[j] = (1.0 - share) * (square + share * off * off)
         scale.counts[j] = count + 1
+
+
+@compiled(FAST)
+def differ_mostly(scale, j):  # type: ignore[no-untyped-def]
+    """Whether most of the recent values of a column differ from the one before."""
+    n_different = 0
+    for k in range(1, IN_A_ROW):
+        if scale.recent[k, j] != scale.recent[k - 1, j]:
+            n_different += 1
+    return 2 * n_different > IN_A_ROW
 
 
 @compiled(FAST)

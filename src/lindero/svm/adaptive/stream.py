@@ -12,11 +12,13 @@ experts, where there are any. Where filters of all these would be more than a fr
 millisecond a row, there are fewer; on very wide tables those of first order are left.
 
 **Rest.** Where a row costs much, experts that have had no weight for a thousand rows sleep. They
-wake up, from where the leading expert is, when another expert leads or a change is noted.
+wake up, from where the leading expert is, when a change is noted. The promise about the mixture
+(`experts`) holds for experts that never slept: those that fall asleep leave them at least the share
+of weight that they are given when they wake up.
 
 **Landmarks** of Nyström features are random at first. They are drawn from the rows at the first
-look, and again whenever features have come to miss more than 30 % of the kernel, and more than they
-did when they were drawn. Hyperplanes among the new features are those whose outputs at the
+look, and again whenever features have come to miss more than 30 % of the kernel, and twice as much
+as when they were drawn. Hyperplanes among the new features are those whose outputs at the
 landmarks are what they were.
 
 **Classes** may appear at any time. The first machine is made when a second class appears. A new
@@ -30,6 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -77,7 +80,6 @@ _COSTLY = 1e5
 #: Features by default, the first that stays within what a row may cost.
 _FEATURE_COUNTS = (100, 60, 30)
 
-
 #: Looks in which an expert had no weight, before it sleeps.
 _QUIET_LOOKS = 4
 
@@ -86,6 +88,9 @@ _MOST_WEIGHT = 1e9
 
 #: Share of the kernel that features may miss before landmarks are drawn anew.
 _MOST_MISSING = 0.3
+
+#: The largest value that may be learned where columns are not scaled.
+_MOST_UNSCALED = 1e60
 
 
 @dataclass(frozen=True)
@@ -193,6 +198,23 @@ class StreamedPath:
                 "they came in."
             )
         return numbers, np.argsort(numbers, kind="stable")
+
+    def require_computable(self, rows: Array) -> None:
+        """Refuse values that are too large where nothing scales them."""
+        given, d = self.parameters, rows.shape[1]
+        if given.scaled or not rows.size:
+            return
+        most = _MOST_UNSCALED
+        if given.kernel == "poly":
+            gamma = 1.0 / d if given.gamma is None else given.gamma
+            most = min(most, sqrt(most ** (1.0 / max(given.degree, 1.0)) / max(gamma * d, 1.0)))
+        largest = np.abs(rows).max(axis=0)
+        if largest.max() > most:
+            column = int(np.argmax(largest))
+            raise ValueError(
+                f"Column {column} holds values up to {largest[column]:.1e}, too large to compute "
+                f"with: more than {most:.0e}. Leave out scale=False, or scale the columns first."
+            )
 
     def learns_at_once(self, n_rows: int) -> bool:
         """Whether so many rows are learned in one step, which nothing interrupts."""
@@ -382,7 +404,10 @@ class StreamedPath:
         """Draw landmarks from the last rows, where those known do not stand for them."""
         assert self.state is not None
         state, missing = self.state, float(self.state.options[3])
-        if self.n_rows > CHECKED and missing < max(_MOST_MISSING, 2.0 * state.options[4]):
+        if self.n_rows < len(state.recent):
+            return
+        drawn = self.n_rows - CHECKED >= len(state.recent)
+        if drawn and missing < max(_MOST_MISSING, 2.0 * state.options[4]):
             return
         d, old, rows = self.n_columns, state.features, state.recent
         kind, (_, gamma, coef0, degree) = int(old.kind[0]), old.numbers
@@ -405,7 +430,7 @@ class StreamedPath:
         return self.state.plain.spreads.size + self.state.curved.spreads.size > _COSTLY
 
     def _let_rest(self, changed: bool) -> None:
-        """Let experts without weight sleep; wake all up where another one leads."""
+        """Let experts without weight sleep; wake all up after a change."""
         assert self.state is not None
         state = self.state
         weights = state.experts.now.sum(axis=1)
@@ -525,6 +550,8 @@ class StreamedPath:
         past = np.flatnonzero(numbers < self.last_time)
         if len(past) == 0 or not self.record.rows:
             return answers
+        if self.parameters.tube is None and self.n_classes < 2:
+            return answers
         kept = np.array([*self.record.times, self.last_time])
         places = np.searchsorted(kept, numbers[past])
         planes = [*self.record.raw_planes, self.raw_plane]
@@ -599,11 +626,12 @@ class StreamedPath:
         regret, bound = bound_regret(experts)
         sound = True
         for bank in (self.state.plain, self.state.curved):
+            sound &= bool(np.isfinite(bank.means).all())
             for spread in bank.spreads.reshape(-1, *bank.spreads.shape[2:]):
                 size = np.abs(spread).max(initial=0.0)
                 even = np.abs(spread - spread.T).max(initial=0.0) <= 1e-6 * size
                 sound &= bool(np.isfinite(spread).all() and even)
-                sound &= bool((np.diag(spread) > 0.0).all())
+                sound = sound and bool(np.linalg.eigvalsh(spread).min() > 0.0)
         return StreamCertificate(
             self.n_rows, float(experts.evidence[2]), float(experts.losses.min()), regret, bound,
             sound,

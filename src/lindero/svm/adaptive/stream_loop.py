@@ -42,9 +42,10 @@ _LEAST_GAP, _MOST_GAP = 1e-3, 1e3
 class StreamState(NamedTuple):
     """All that is known of a stream. `options` are whether rows are scaled, ε of the tube on the
     scale of targets (negative for classes), the number of classes, and the mean share of the kernel
-    that features miss, now and of the rows that landmarks were drawn from. `recent` (R, columns) are the last rows, scaled, where landmarks of R
-    features may be drawn from them. `clock` has the time of the last row, the usual gap between
-    two, and whether gaps count. Filters are in the order first-order, plain, curved."""
+    that features miss, now and of the rows that landmarks were drawn from. `recent` (R, columns)
+    are the last rows, scaled, where landmarks of R features may be drawn from them. `clock` has the
+    time of the last row, the usual gap between two, and whether gaps count. Filters are in the
+    order first-order, plain, curved."""
 
     scale: RunningScale
     target_scale: RunningScale
@@ -162,7 +163,7 @@ def learn_rows(  # type: ignore[no-untyped-def]
 ):
     """Learn rows in their order, which is that of `times`. `targets` are numbers of classes, or
     numbers; `factors` weights of rows. Into `losses` goes −log p of the mixture for each row,
-    before it was learned."""
+    before it was learned. Of rows of weight zero only the columns' scale is learned."""
     experts, first, plain, curved = state.experts, state.first, state.plain, state.curved
     n_machines, d = first.means.shape[0], rows.shape[1]
     n_first, n_plain, n_curved = first.means.shape[1], plain.means.shape[1], curved.means.shape[1]
@@ -187,19 +188,22 @@ def learn_rows(  # type: ignore[no-untyped-def]
                 z = scale_value(z, scale.counts[0], scale.means[0], scale.squares[0])
                 z = min(max(z, -_MOST_TARGET), _MOST_TARGET)
             read_densities(outputs, z, experts, likelihoods)
-            loss, changed = weigh_experts(likelihoods, 0, SHARE, experts)
         else:
             z = targets[t]
             read_outputs(outputs, experts, likelihoods, mixture)
-            loss, changed = weigh_experts(likelihoods, int(z), SHARE, experts)
-        losses[t] = loss
-        if changed:
-            begin_slow_again(state)
+        if factors[t] > 0.0:
+            label = 0 if of_numbers else int(z)
+            losses[t], changed = weigh_experts(likelihoods, label, SHARE, experts)
+            if changed:
+                begin_slow_again(state)
+        else:
+            losses[t] = 0.0
+            experts.marks[0] += 1
         for machine in range(n_machines):
             sign = z
             if not of_numbers:
-                label = 1 if n_machines == 1 else machine
-                sign = 1.0 if int(z) == label else -1.0
+                positive = 1 if n_machines == 1 else machine
+                sign = 1.0 if int(z) == positive else -1.0
             for e in range(n_first):
                 step_first_order(
                     first.means[machine, e], seen[: d + 1], sign, factors[t], tube,
@@ -221,7 +225,7 @@ def learn_rows(  # type: ignore[no-untyped-def]
                     )  # fmt: skip
         if state.options[0] > 0.0:
             learn_scale(row, state.scale, at)
-            if of_numbers:
+            if of_numbers and factors[t] > 0.0:
                 learn_scale(goal, state.target_scale, at)
         if state.recent.shape[0] > 0:
             state.recent[at % state.recent.shape[0]] = seen[:d]

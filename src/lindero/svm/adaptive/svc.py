@@ -351,9 +351,11 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         if not all(label in code_of for label in labels):
             if self._declared:
                 return self._code(y)  # which refuses them
-            fresh = [row for row, label in enumerate(labels) if label not in code_of]
-            first = [row for row in fresh if labels.index(labels[row]) == row]
-            self._labels = np.concatenate([self._labels, y[first]])
+            first: dict[Any, int] = {}
+            for row, label in enumerate(labels):
+                if label not in code_of:
+                    first.setdefault(label, row)
+            self._labels = np.concatenate([self._labels, y[list(first.values())]])
             self.classes_ = np.unique(self._labels)
             code_of = {label: code for code, label in enumerate(self._labels.tolist())}
         return np.array([code_of[label] for label in labels], dtype=np.float64)
@@ -371,6 +373,15 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         P = np.empty_like(answers)
         P[:, order[: answers.shape[1]]] = answers
         return P
+
+    def _sort_planes(self, planes: Array) -> Array:
+        """Hyperplanes in the order of `classes_`: positive for the second of two."""
+        order = np.searchsorted(self.classes_, self._labels)
+        if len(planes) == 1:
+            return -planes if order[0] == 1 else planes
+        listed = np.empty_like(planes)
+        listed[order[: len(planes)]] = planes
+        return listed
 
     #: Streams take labels that were not there before.
     accepts_new_classes = property(lambda self: bool(self._follows_stream))
