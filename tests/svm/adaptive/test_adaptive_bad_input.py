@@ -43,7 +43,7 @@ def chain(**changes):
 )
 @pytest.mark.parametrize("machine", [AdaptiveSVC, AdaptiveSVR])
 def test_parameters(machine, params, message):
-    model = machine().fit(X, Y)
+    model = machine(coupling=1e3).fit(X, Y)
     model.set_params(**params)
     with refused(model, ValueError, message):
         model.fit(X, Y)
@@ -60,7 +60,7 @@ def test_parameters(machine, params, message):
     ],
 )
 def test_times(times, message):
-    model = AdaptiveSVC().fit(X, Y)
+    model = AdaptiveSVC(coupling=1e3).fit(X, Y)
     with refused(model, ValueError, message):
         model.fit(X, Y, times=times)
     if len(times) == 40:
@@ -69,7 +69,7 @@ def test_times(times, message):
 
 
 def test_times_where_there_is_no_time():
-    model = AdaptiveSVC(graph="space").fit(X, Y)
+    model = AdaptiveSVC(coupling=1e3, graph="space").fit(X, Y)
     with refused(model, ValueError, "graph='time' only"):
         model.fit(X, Y, times=np.arange(40))
     with refused(model, ValueError, "graph='time' only"):
@@ -80,17 +80,17 @@ def test_times_where_there_is_no_time():
 
 def test_times_of_another_kind_than_those_of_the_fit():
     dates = np.datetime64("2024-01-01") + np.arange(40)
-    model = AdaptiveSVC().fit(X, Y, times=dates)
+    model = AdaptiveSVC(coupling=1e3).fit(X, Y, times=dates)
     with refused(model, ValueError, "numbers, but those given first were dates"):
         model.predict(X, times=np.arange(40))
     assert_array_equal(model.predict(X, times=["2031-05-01"] * 40), model.predict(X))
 
 
 def test_weights_that_leave_a_class_or_everything_out():
-    model = AdaptiveSVC().fit(X, Y)
+    model = AdaptiveSVC(coupling=1e3).fit(X, Y)
     with refused(model, ValueError, "zero for all samples of class '1'"):
         model.fit(X, Y, sample_weight=np.where(Y == 1, 0.0, 1.0))
-    model = AdaptiveSVR().fit(X, Y)
+    model = AdaptiveSVR(coupling=1e3).fit(X, Y)
     with refused(model, ValueError, "zero for all rows"):
         model.fit(X, Y, sample_weight=np.zeros(40))
 
@@ -103,8 +103,8 @@ TEXT = np.where(Y == 1, "up", "down")
 )
 @pytest.mark.parametrize("more", [TEXT.tolist(), TEXT, TEXT.astype(object), pd.Series(TEXT)])
 def test_text_is_the_same_label_in_any_array(first, more):
-    model = AdaptiveSVC().fit(X, first).partial_fit(X, more)
-    expected = AdaptiveSVC().fit(X, TEXT).partial_fit(X, TEXT)
+    model = AdaptiveSVC(coupling=1e3).fit(X, first).partial_fit(X, more)
+    expected = AdaptiveSVC(coupling=1e3).fit(X, TEXT).partial_fit(X, TEXT)
     assert_array_equal(model.coef_, expected.coef_)
 
 
@@ -118,15 +118,15 @@ def test_text_is_the_same_label_in_any_array(first, more):
     ],
 )
 def test_labels_that_are_not_among_the_classes(first, labels, message):
-    model = AdaptiveSVC().fit(X, first)
+    model = AdaptiveSVC(coupling=1e3).fit(X, first)
     with refused(model, ValueError, message):
         model.partial_fit(X[:2], labels)
     with pytest.raises(ValueError, match=message):
-        AdaptiveSVC().partial_fit(X[:2], labels, classes=np.unique(first))
+        AdaptiveSVC(coupling=1e3).partial_fit(X[:2], labels, classes=np.unique(first))
 
 
 def test_classes_declared_again_may_come_in_another_array():
-    model = AdaptiveSVC().fit(X, TEXT.astype(object))
+    model = AdaptiveSVC(coupling=1e3).fit(X, TEXT.astype(object))
     model.partial_fit(X[:2], TEXT[:2], classes=["down", "up"])
     with refused(model, ValueError, "classes=.*missing value"):
         model.partial_fit(X[:2], TEXT[:2], classes=["down", None])
@@ -136,9 +136,9 @@ def test_classes_declared_again_may_come_in_another_array():
 @pytest.mark.parametrize("machine", [AdaptiveSVC, AdaptiveSVR])
 def test_features_of_different_scales_are_spoken_of_where_fitting_stops_early(machine, params):
     with pytest.warns(ConvergenceWarning, match=r"differ in scale.*StandardScaler"):
-        machine(max_iter=1, **params).fit(X * [1.0, 1e5, 1.0], Y)
+        machine(coupling=1e3, max_iter=1, **params).fit(X * [1.0, 1e5, 1.0], Y)
     with pytest.warns(ConvergenceWarning) as caught:
-        machine(max_iter=1, **params).fit(X, Y)
+        machine(coupling=1e3, max_iter=1, **params).fit(X, Y)
     assert "scale" not in str(caught[0].message)
 
 
@@ -157,7 +157,7 @@ class CtrlC:
 @pytest.mark.parametrize("params", [{}, {"graph": "space"}, {"kernel": "rbf", "coupling": 1e6}])
 @pytest.mark.parametrize("y", [Y, np.arange(40) % 3], ids=["two", "three"])
 def test_ctrl_c_leaves_the_best_model_so_far(params, y):
-    model = AdaptiveSVC(callback=CtrlC(1), **params)
+    model = AdaptiveSVC(callback=CtrlC(1), **{"coupling": 1e3, **params})
     with pytest.raises(KeyboardInterrupt, match="best model so far"):
         model.fit(X, y)
     assert model.certificate_.status.startswith("Interrupted before the")
@@ -168,7 +168,7 @@ def test_ctrl_c_leaves_the_best_model_so_far(params, y):
 
 def test_limits_warn_and_errors_of_a_callback_leave_no_trace():
     with pytest.warns(UserWarning, match=r"max_iter.*The duality gap left"):
-        model = AdaptiveSVC(max_iter=2).fit(X, Y)
+        model = AdaptiveSVC(coupling=1e3, max_iter=2).fit(X, Y)
     assert model.fit_status_ == 1
     path = planes(model).copy()
 
@@ -182,9 +182,12 @@ def test_limits_warn_and_errors_of_a_callback_leave_no_trace():
 
 
 def test_sparse_rows_are_rows():
-    assert_array_equal(AdaptiveSVC().fit(sp.csr_array(X), Y).coef_, AdaptiveSVC().fit(X, Y).coef_)
-    rbf = AdaptiveSVC(kernel="rbf").fit(sp.csr_array(X), Y)
-    dense = AdaptiveSVC(kernel="rbf").fit(X, Y)
+    assert_array_equal(
+        AdaptiveSVC(coupling=1e3).fit(sp.csr_array(X), Y).coef_,
+        AdaptiveSVC(coupling=1e3).fit(X, Y).coef_,
+    )
+    rbf = AdaptiveSVC(coupling=1e3, kernel="rbf").fit(sp.csr_array(X), Y)
+    dense = AdaptiveSVC(coupling=1e3, kernel="rbf").fit(X, Y)
     np.testing.assert_allclose(
         rbf.decision_function(sp.csr_array(X), 3), dense.decision_function(X, 3), atol=1e-6
     )

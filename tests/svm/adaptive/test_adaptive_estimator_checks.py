@@ -18,7 +18,13 @@ IN_SPACE = {"coupling": 1e10, "tol": 1e-11, "graph": "space", "n_neighbors": 8}
 LOOSE = [
     machine(**params)
     for machine in (AdaptiveSVC, AdaptiveSVR)
-    for params in ({}, {"graph": "space"}, {"kernel": "rbf"}, {"time_weighted": True})
+    for params in (
+        {},
+        {"coupling": 1e3},
+        {"coupling": 1e3, "graph": "space"},
+        {"coupling": 1e3, "kernel": "rbf"},
+        {"coupling": 1e3, "time_weighted": True},
+    )
 ]
 
 

@@ -56,7 +56,7 @@ def test_a_stream_ends_where_a_fit_of_everything_does(coupling, noise):
 @pytest.mark.parametrize("n_scale", [300.0, None])
 @pytest.mark.parametrize("coupling", [1e-3, 1.0, 1e3, 1e6, 1e8, 1e10])
 def test_any_coupling_is_followed_within_the_tolerance(coupling, n_scale):
-    parameters = {"coupling": coupling, "n_scale": n_scale}
+    parameters = {"coupling": coupling, "n_scale": n_scale, "online": "exact"}
     X, y = turning(400, turns=2)
     model = streamed(AdaptiveSVC(**parameters), X, y, classes=[-1, 1])
     assert off(model, whole_path(model, X, y)) < model.lag_tol
@@ -73,7 +73,7 @@ def test_a_strongly_coupled_real_stream_is_followed(real_data):
     table = np.loadtxt(path, delimiter=",", skiprows=11_501, max_rows=1500)
     X, y = table[:, :-1], table[:, -1]
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    model = streamed(AdaptiveSVC(coupling=1e8, n_scale=1000), X, y, classes=[0, 1])
+    model = streamed(AdaptiveSVC(coupling=1e8, n_scale=1000, online="exact"), X, y, classes=[0, 1])
     assert off(model, whole_path(model, X, y)) < model.lag_tol
 
 
@@ -89,7 +89,7 @@ def test_it_does_not_matter_how_many_come_at_once(coupling):
     X, y = turning(700, turns=2)
     whole = AdaptiveSVC(coupling=coupling, n_scale=300, tol=1e-10).fit(X, y)
     for at_once in (1, 7, 33, 200):
-        model = AdaptiveSVC(coupling=coupling, n_scale=300)
+        model = AdaptiveSVC(coupling=coupling, n_scale=300, online="exact")
         streamed(model, X, y, 20, at_once)
         assert off(model, whole) < model.lag_tol, at_once
 
@@ -107,7 +107,7 @@ def test_n_follows_the_number_of_samples_in_steps():
     assert model.n_scale_ == 256.0
     whole = AdaptiveSVC(coupling=100.0, n_scale=256, tol=1e-10).fit(X, y)
     assert off(model, whole) < model.lag_tol
-    assert AdaptiveSVC().fit(X, y).n_scale_ == 300.0
+    assert AdaptiveSVC(coupling=1e3).fit(X, y).n_scale_ == 300.0
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 60])
@@ -139,18 +139,18 @@ def test_times_and_their_gaps_go_on():
 
 def test_the_first_samples_may_all_be_of_one_class():
     X, y = turning(40)
-    model = AdaptiveSVC().partial_fit(X[:3], [1, 1, 1], classes=[-1, 1])
+    model = AdaptiveSVC(coupling=1e3).partial_fit(X[:3], [1, 1, 1], classes=[-1, 1])
     assert_allclose(planes(model), np.tile([0.0, 0.0, 0.0, 1.0], (3, 1)))
     assert_array_equal(model.predict(X), np.ones(40))
     model.partial_fit(X[3:], y[3:])
-    whole = AdaptiveSVC(n_scale=model.n_scale_).fit(X, np.append([1, 1, 1], y[3:]))
+    whole = AdaptiveSVC(coupling=1e3, n_scale=model.n_scale_).fit(X, np.append([1, 1, 1], y[3:]))
     assert off(model, whole) < model.lag_tol
 
 
 @pytest.mark.parametrize("at_once", [1, 10, 64])
 def test_a_horizon_leaves_older_hyperplanes_as_they_are(at_once):
     X, y = turning(500, noise=0.5)
-    model = AdaptiveSVC(coupling=1e6, horizon=20, n_scale=200).fit(X[:200], y[:200])
+    model = AdaptiveSVC(coupling=1e6, horizon=20, n_scale=200, online="exact").fit(X[:200], y[:200])
     for start in range(200, 500, at_once):  # at 400 nothing is renewed, since n is given
         before = planes(model).copy()
         rows = slice(start, start + at_once)
@@ -179,7 +179,7 @@ def test_certificates_are_those_of_the_last_window():
 @pytest.mark.parametrize("coupling", [10.0, 1e6])
 def test_a_machine_can_be_kept_and_go_on(coupling):
     X, y = turning(320)
-    model = AdaptiveSVC(coupling=coupling).fit(X[:100], y[:100])
+    model = AdaptiveSVC(coupling=coupling, online="exact").fit(X[:100], y[:100])
     model.partial_fit(X[100:101], y[100:101])
     other = pickle.loads(pickle.dumps(model))
     for machine in (model, other):
@@ -190,7 +190,7 @@ def test_a_machine_can_be_kept_and_go_on(coupling):
 
 def test_a_call_that_cannot_be_changes_nothing():
     X, y = turning(60)
-    model = AdaptiveSVC().fit(X[:50], y[:50], times=np.arange(50.0))
+    model = AdaptiveSVC(coupling=1e3).fit(X[:50], y[:50], times=np.arange(50.0))
     path = planes(model).copy()
     new = X[50:52], y[50:52]
     with refused(model, ValueError, r"before the last one known, 49.0, but that of row 1 is 3.0"):
@@ -217,10 +217,10 @@ def test_a_call_that_cannot_be_changes_nothing():
 def test_what_cannot_be_begun():
     X, y = turning(30)
     with pytest.raises(ValueError, match="only one class"):
-        AdaptiveSVC().partial_fit(X[:1], y[:1])
+        AdaptiveSVC(coupling=1e3).partial_fit(X[:1], y[:1])
     with pytest.raises(ValueError, match="call fit"):
-        AdaptiveSVC(coupling="auto").partial_fit(X, y)
-    for params in ({"graph": "space"}, {"kernel": "rbf"}):
+        AdaptiveSVC(coupling="auto", online="exact").partial_fit(X, y)
+    for params in ({"graph": "space"}, {"kernel": "rbf", "online": "exact"}):
         assert not hasattr(AdaptiveSVC(**params), "partial_fit")
         with pytest.raises(AttributeError):
             AdaptiveSVC(**params).partial_fit(X, y)
@@ -237,7 +237,7 @@ def test_ctrl_c_changes_nothing(n_new):
     X, y = turning(n_new + 150)
     known = 40 if n_new == 60 else 100
     stop = known + n_new
-    model, other = (AdaptiveSVC().fit(X[:known], y[:known]) for _ in range(2))
+    model, other = (AdaptiveSVC(coupling=1e3).fit(X[:known], y[:known]) for _ in range(2))
     path = planes(model).copy()
     model.callback = interrupted
     with refused(model, KeyboardInterrupt, "Nothing was changed"):
@@ -287,7 +287,7 @@ def test_a_failure_in_the_midst_of_a_call_changes_nothing(monkeypatch, error, n_
 
 def test_a_warning_that_is_an_error_changes_nothing():
     X, y = turning(120)
-    model = AdaptiveSVC().fit(X[:50], y[:50])
+    model = AdaptiveSVC(coupling=1e3).fit(X[:50], y[:50])
     path = planes(model).copy()
     model.max_iter = 1
     with warnings.catch_warnings():

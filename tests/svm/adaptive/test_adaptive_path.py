@@ -61,7 +61,7 @@ def test_paths_that_are_not_followed_decide_as_they_did(params):
 
 def test_items_that_belong_to_another_machine_change_nothing():
     X, y = turning(60)
-    path = AdaptiveSVC().fit(X, y)._path
+    path = AdaptiveSVC(coupling=1e3).fit(X, y)._path
     state = {**path.state(), "_fitted_epsilon": 0.1, "n_nearest": 10**9, "other": 1}
     again = CoupledPath.from_state(state)
     assert (again.losses, again.nearest) == (path.losses, None)

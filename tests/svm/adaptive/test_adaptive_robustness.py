@@ -63,6 +63,6 @@ def test_a_doubling_does_not_throw_a_horizon_off(n_scale):
 
 def test_n_stays_given_if_it_was_given_first():
     X, y = turning(100)
-    model = AdaptiveSVC(n_scale=300.0).fit(X[:40], y[:40])
+    model = AdaptiveSVC(coupling=1e3, n_scale=300.0).fit(X[:40], y[:40])
     model.set_params(n_scale=None).partial_fit(X[40:], y[40:])
     assert model.n_scale_ == 300.0

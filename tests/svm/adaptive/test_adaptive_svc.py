@@ -104,8 +104,10 @@ def test_parts_that_are_not_linked_are_problems_of_their_own():
     y[40:] = 1
     links = np.ones(59)
     links[[19, 39]] = 0.0
-    model = AdaptiveSVC(graph=chain_matrix(60, links), tol=1e-10, n_scale=20).fit(X, y)
-    alone = AdaptiveSVC(tol=1e-10).fit(X[:20], y[:20])
+    model = AdaptiveSVC(coupling=1e3, graph=chain_matrix(60, links), tol=1e-10, n_scale=20).fit(
+        X, y
+    )
+    alone = AdaptiveSVC(coupling=1e3, tol=1e-10).fit(X[:20], y[:20])
     assert_allclose(model.coef_[:20], alone.coef_, atol=1e-5)
     assert_allclose(planes(model)[40:], np.tile([0.0, 0.0, 0.0, 1.0], (20, 1)), atol=1e-12)
 
@@ -113,8 +115,8 @@ def test_parts_that_are_not_linked_are_problems_of_their_own():
 def test_times_in_any_order_are_sorted_and_results_are_in_the_order_of_rows():
     X, y = turning()
     order = np.random.default_rng(0).permutation(len(y))
-    model = AdaptiveSVC().fit(X, y, times=np.arange(len(y)) * 2.0)
-    mixed = AdaptiveSVC().fit(X[order], y[order], times=order * 2.0)
+    model = AdaptiveSVC(coupling=1e3).fit(X, y, times=np.arange(len(y)) * 2.0)
+    mixed = AdaptiveSVC(coupling=1e3).fit(X[order], y[order], times=order * 2.0)
     assert_array_equal(mixed.coef_, model.coef_[order])
     assert_array_equal(mixed.drift_, model.drift_[order])
     assert_array_equal(mixed.times_, order * 2.0)
@@ -126,13 +128,13 @@ def test_times_in_any_order_are_sorted_and_results_are_in_the_order_of_rows():
 def test_equal_times_follow_each_other_as_given_and_the_last_holds():
     X, y = turning()
     times = np.arange(len(y)) // 5
-    model = AdaptiveSVC().fit(X, y, times=times)
-    assert_array_equal(model.coef_, AdaptiveSVC().fit(X, y).coef_)
+    model = AdaptiveSVC(coupling=1e3).fit(X, y, times=times)
+    assert_array_equal(model.coef_, AdaptiveSVC(coupling=1e3).fit(X, y).coef_)
     expected = X @ model.coef_[14] + model.intercept_[14]
     assert_allclose(model.decision_function(X, times=2), expected, atol=1e-12)
-    weighted = AdaptiveSVC(time_weighted=True).fit(X, y, times=times)
+    weighted = AdaptiveSVC(coupling=1e3, time_weighted=True).fit(X, y, times=times)
     assert weighted.drift_[times == np.roll(times, 1)].max() < weighted.drift_[5::5].max()
-    same = AdaptiveSVC(time_weighted=True).fit(X, y, times=np.zeros(len(y)))
+    same = AdaptiveSVC(coupling=1e3, time_weighted=True).fit(X, y, times=np.zeros(len(y)))
     assert_array_equal(same.coef_, model.coef_)
 
 
@@ -154,8 +156,8 @@ def test_dates_are_times():
     X, y = turning(60)
     hours = np.arange(60) * 6
     dates = np.datetime64("2024-01-01") + hours.astype("timedelta64[h]")
-    model = AdaptiveSVC(time_weighted=True).fit(X, y, times=dates)
-    numbers = AdaptiveSVC(time_weighted=True).fit(X, y, times=hours)
+    model = AdaptiveSVC(coupling=1e3, time_weighted=True).fit(X, y, times=dates)
+    numbers = AdaptiveSVC(coupling=1e3, time_weighted=True).fit(X, y, times=hours)
     assert_allclose(model.coef_, numbers.coef_, atol=1e-10)
     assert_array_equal(model.times_, dates)
     noon = np.datetime64("2024-01-02T09:00")
@@ -167,9 +169,9 @@ def test_frames_and_their_dates():
     X, y = turning(60)
     dates = pandas.date_range("2024-01-01", periods=60, freq="6h")
     frame = pandas.DataFrame(X, columns=["u", "v", "w"])
-    plain = AdaptiveSVC().fit(X, y)
+    plain = AdaptiveSVC(coupling=1e3).fit(X, y)
     for times in (dates, pandas.Series(dates), dates.tz_localize("UTC")):
-        model = AdaptiveSVC().fit(frame, pandas.Series(y), times=times)
+        model = AdaptiveSVC(coupling=1e3).fit(frame, pandas.Series(y), times=times)
         assert_array_equal(model.feature_names_in_, ["u", "v", "w"])
         assert_array_equal(model.predict(frame, times), plain.predict(X, np.arange(60)))
 
@@ -208,12 +210,14 @@ def test_a_row_of_weight_zero_keeps_its_place_but_not_its_label():
     X, y = turning()
     weights = np.ones(len(y))
     weights[::4] = 0.0
-    model = AdaptiveSVC().fit(X, y, sample_weight=weights)
+    model = AdaptiveSVC(coupling=1e3).fit(X, y, sample_weight=weights)
     flipped = np.where(weights == 0.0, -y, y)
-    assert_array_equal(AdaptiveSVC().fit(X, flipped, sample_weight=weights).coef_, model.coef_)
+    assert_array_equal(
+        AdaptiveSVC(coupling=1e3).fit(X, flipped, sample_weight=weights).coef_, model.coef_
+    )
     assert model.coef_.shape == X.shape
     assert not np.isin(np.arange(0, len(y), 4), model.support_).any()
-    assert off(AdaptiveSVC().fit(X, y), model) > 1e-3
+    assert off(AdaptiveSVC(coupling=1e3).fit(X, y), model) > 1e-3
 
 
 @pytest.mark.parametrize("machine", [AdaptiveSVC, AdaptiveSVR])
@@ -246,7 +250,7 @@ def test_drift_peaks_where_the_concept_changes():
     random = np.random.default_rng(0)
     X = random.normal(size=(300, 2))
     concept = np.repeat([1.0, -1.0, 1.0], 100)
-    model = AdaptiveSVC().fit(X, np.sign(X[:, 0] * concept))
+    model = AdaptiveSVC(coupling=1e3).fit(X, np.sign(X[:, 0] * concept))
     steps = np.linalg.norm(np.diff(planes(model), axis=0), axis=1)
     assert_allclose(model.drift_, np.append(0.0, steps))
     found = model.changepoints(2)
@@ -255,4 +259,4 @@ def test_drift_peaks_where_the_concept_changes():
     with pytest.raises(ValueError, match="k=300"):
         model.changepoints(300)
     with pytest.raises(AttributeError, match="graph='time'"):
-        AdaptiveSVC(graph="space").fit(X, concept > 0).changepoints(1)
+        AdaptiveSVC(coupling=1e3, graph="space").fit(X, concept > 0).changepoints(1)

@@ -17,7 +17,7 @@ from lindero.svm.adaptive.times import TimeAxis, plain_times
 
 X, Y = turning(60)
 ORDER = np.random.default_rng(0).permutation(60)
-IN_ORDER = AdaptiveSVC().fit(X[np.argsort(ORDER)], Y[np.argsort(ORDER)]).coef_[ORDER]
+IN_ORDER = AdaptiveSVC(coupling=1e3).fit(X[np.argsort(ORDER)], Y[np.argsort(ORDER)]).coef_[ORDER]
 
 
 # -- dates ----------------------------------------------------------------------------------------
@@ -35,7 +35,7 @@ def test_after_a_far_date_the_last_hyperplane_answers_and_before_one_the_first(u
 
 def test_a_date_that_the_unit_of_the_first_cannot_hold_is_not_learned():
     dates = np.datetime64("2024-01-01", "ns") + np.arange(60) * np.timedelta64(1, "D")
-    model = AdaptiveSVC().fit(X, Y, times=dates)
+    model = AdaptiveSVC(coupling=1e3).fit(X, Y, times=dates)
     with refused(model, ValueError, r"row 1 is beyond what datetime64\[ns\].*datetime64\[us\]"):
         model.partial_fit(X[:2], Y[:2], times=["2025-01-01", "2500-01-01"])
 
@@ -43,7 +43,7 @@ def test_a_date_that_the_unit_of_the_first_cannot_hold_is_not_learned():
 @pytest.mark.parametrize("unit", ["ns", "us", "ms"])
 def test_the_finest_steps_of_dates_are_told_apart(unit):
     dates = np.datetime64("2024-01-01", unit) + ORDER * np.timedelta64(1, unit)
-    model = AdaptiveSVC().fit(X, Y, times=dates)
+    model = AdaptiveSVC(coupling=1e3).fit(X, Y, times=dates)
     assert_array_equal(model.coef_, IN_ORDER)
     assert_array_equal(model.times_, dates)
 
@@ -52,15 +52,15 @@ def test_dates_too_near_each_other_and_too_far_from_the_first_are_refused():
     dates = np.datetime64("2024-01-01", "ns") + ORDER * np.timedelta64(1, "ns")
     dates[0] = np.datetime64("1990-01-01", "ns")
     with pytest.raises(ValueError, match=r"times of rows \d+ and \d+.*float64 cannot tell them"):
-        AdaptiveSVC().fit(X, Y, times=dates)
+        AdaptiveSVC(coupling=1e3).fit(X, Y, times=dates)
 
 
 def test_durations_are_times_but_not_in_months():
-    model = AdaptiveSVC().fit(X, Y, times=ORDER * np.timedelta64(1, "ms"))
+    model = AdaptiveSVC(coupling=1e3).fit(X, Y, times=ORDER * np.timedelta64(1, "ms"))
     assert_array_equal(model.coef_, IN_ORDER)
     assert_array_equal(model.predict(X, np.timedelta64(10**6, "D")), model.predict(X))
     with pytest.raises(ValueError, match="years or months"):
-        AdaptiveSVC().fit(X, Y, times=ORDER * np.timedelta64(1, "M"))
+        AdaptiveSVC(coupling=1e3).fit(X, Y, times=ORDER * np.timedelta64(1, "M"))
 
 
 ZONED = pd.date_range("2024-01-01", periods=60, freq="6h", tz="Europe/Madrid")
@@ -80,8 +80,8 @@ ZONED = pd.date_range("2024-01-01", periods=60, freq="6h", tz="Europe/Madrid")
 def test_zones_are_read_without_a_word(times):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = AdaptiveSVC().fit(X, Y, times=times)
-        result = prequential(AdaptiveSVC(), X, Y, times=times, batch_size=20)
+        model = AdaptiveSVC(coupling=1e3).fit(X, Y, times=times)
+        result = prequential(AdaptiveSVC(coupling=1e3), X, Y, times=times, batch_size=20)
     assert_array_equal(result.model.times_, model.times_)
     assert model.times_.dtype == "datetime64[us]"
     assert_array_equal(np.diff(model.times_), np.timedelta64(6, "h"))
@@ -95,7 +95,7 @@ NANOSECONDS = 1_700_000_000_000_000_000
 @pytest.mark.parametrize("kind", [np.int64, np.uint64, object])
 def test_whole_numbers_beyond_those_of_float64_keep_their_order(kind):
     times = (NANOSECONDS + ORDER).astype(kind)
-    model = AdaptiveSVC().fit(X, Y, times=times)
+    model = AdaptiveSVC(coupling=1e3).fit(X, Y, times=times)
     assert_array_equal(model.coef_, IN_ORDER)
     assert_array_equal(model.times_, NANOSECONDS + ORDER)
     assert model.times_.dtype == np.int64
@@ -109,8 +109,8 @@ def test_whole_numbers_beyond_those_of_float64_keep_their_order(kind):
 
 def test_a_stream_of_nanoseconds_is_the_one_of_its_rows():
     times = NANOSECONDS + np.arange(60)
-    model = AdaptiveSVC(n_scale=60).fit(X[:30], Y[:30], times=times[:30])
-    plain = AdaptiveSVC(n_scale=60).fit(X[:30], Y[:30])
+    model = AdaptiveSVC(coupling=1e3, n_scale=60).fit(X[:30], Y[:30], times=times[:30])
+    plain = AdaptiveSVC(coupling=1e3, n_scale=60).fit(X[:30], Y[:30])
     for row in range(30, 60):
         model.partial_fit(X[row : row + 1], Y[row : row + 1], times=times[row : row + 1])
         plain.partial_fit(X[row : row + 1], Y[row : row + 1])
@@ -124,9 +124,9 @@ def test_whole_numbers_that_cannot_be_told_apart_are_refused():
     times = NANOSECONDS + ORDER
     times[0] = 0
     with pytest.raises(ValueError, match=r"differ by too little.*coarser unit"):
-        AdaptiveSVC().fit(X, Y, times=times)
+        AdaptiveSVC(coupling=1e3).fit(X, Y, times=times)
     with pytest.raises(ValueError, match=r"below 2\*\*63"):
-        AdaptiveSVC().fit(X, Y, times=np.uint64(2**63) + ORDER.astype(np.uint64))
+        AdaptiveSVC(coupling=1e3).fit(X, Y, times=np.uint64(2**63) + ORDER.astype(np.uint64))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_whole_numbers_that_cannot_be_told_apart_are_refused():
 )
 @pytest.mark.filterwarnings("ignore:A column-vector")
 def test_numbers_in_any_array_are_numbers(times):
-    model = AdaptiveSVC().fit(X, Y, times=times)
+    model = AdaptiveSVC(coupling=1e3).fit(X, Y, times=times)
     assert_array_equal(model.coef_, IN_ORDER)
     assert model.times_.dtype == np.float64
 
@@ -162,7 +162,7 @@ def test_numbers_in_any_array_are_numbers(times):
     ],
 )  # fmt: skip
 def test_what_is_no_time_is_refused(times, message):
-    model = AdaptiveSVC().fit(X, Y)
+    model = AdaptiveSVC(coupling=1e3).fit(X, Y)
     with refused(model, ValueError, message):
         model.fit(X, Y, times=times)
 

@@ -11,6 +11,8 @@ predicted by a machine fitted to the others.
 Of values with the same score the largest is taken, under which hyperplanes change least. n of the
 penalty is that of the whole throughout, so that the value means the same in the end.
 
+Fewer than 12 rows say nothing: nothing is tried, and the coupling is 1000.
+
 Half of a time limit is for choosing, the rest for the fit. Where it ends, or the callback ends it,
 the best of what was tried by then is taken.
 """
@@ -44,7 +46,7 @@ _FOLDS = 5
 #: Fewer rows say nothing.
 _LEAST_ROWS = 12
 
-#: What is taken where there was no time to try anything.
+#: What is taken where nothing could be tried.
 _UNTRIED = 1e3
 
 #: Nodes, and the outputs of machines that have not seen them.
@@ -66,13 +68,9 @@ class CouplingTrials:
         self._number = 0
 
     def choose(self) -> float:
-        """The best of `COUPLINGS`."""
-        n_nodes = self._path.n_nodes
-        if n_nodes < _LEAST_ROWS:
-            raise ValueError(
-                f"coupling='auto' needs at least {_LEAST_ROWS} rows to choose by, but n_samples = "
-                f"{n_nodes}. Give coupling a number."
-            )
+        """The best of `COUPLINGS`, or 1000 where rows are too few to tell."""
+        if self._path.n_nodes < _LEAST_ROWS:
+            return _UNTRIED
         predict = self.predict_in_order if self._path.kind == "time" else self.predict_folds
         scores: list[float] = []
         with warnings.catch_warnings():

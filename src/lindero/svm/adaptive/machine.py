@@ -94,7 +94,7 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         "lag_tol": [Interval(Real, 0.0, None, closed="neither")],
         "online": [StrOptions({"auto", "exact", "filter"})],
         "scale": [StrOptions({"auto"}), "boolean"],
-        "n_components": [Interval(Integral, 2, None, closed="left"), None],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
     }  # fmt: skip
 
     # -- what subclasses fill in --------------------------------------------------------------
@@ -211,10 +211,8 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _takes_missing(self) -> bool:
-        """Whether values of X may be missing."""
-        if hasattr(self, "_stream"):
-            return self._stream.parameters.scaled
-        return not hasattr(self, "_path") and self._follows_stream and self.scale is not False
+        """Whether values of X may be missing: on a stream that is scaled, where they are means."""
+        return hasattr(self, "_stream") and self._stream.parameters.scaled
 
     @property
     def _begins_with_fit(self) -> bool:
