@@ -559,13 +559,13 @@ def require_computable(X: Any, function: KernelFunction) -> None:
     if values.size == 0:
         return
     largest = max(float(values.max()), -float(values.min()))
-    size, most = np.float64(largest), LARGEST_VALUE
+    size, most = largest, LARGEST_VALUE
     if function.name != "precomputed":
+        size = largest * largest * X.shape[1]  # infinite where it overflows
+    if function.name == "poly":
         with np.errstate(over="ignore", invalid="ignore"):
-            size = square = size**2 * X.shape[1]
-            if function.name == "poly":
-                powered = (function.gamma * square + abs(function.coef0)) ** function.degree
-                size = np.maximum(square, powered)
+            inner = np.float64(function.gamma * size + abs(function.coef0))
+            size = float(np.maximum(size, inner**function.degree))
     if function.name == "rbf":
         most = LARGEST_VALUE**2  # of squares alone: values are at most 1
     if size <= most:
