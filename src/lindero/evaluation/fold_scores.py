@@ -10,7 +10,7 @@ costs ask for one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,13 +36,7 @@ from lindero.evaluation.measures import (
 )
 from lindero.evaluation.registry import CLASSIFICATION, NOVELTY, REGRESSION, MachineSpec, Strategy
 from lindero.evaluation.rows import EvaluationRows
-from lindero.models.probabilities import (
-    apply_sigmoid,
-    apply_temperature,
-    arrange_by_class,
-    fit_sigmoid,
-    fit_temperature,
-)
+from lindero.models.probabilities import ProbabilityCurve, arrange_by_class, fit_column_curve
 from lindero.runtime.arrays import Array
 
 
@@ -233,7 +227,7 @@ class FoldJudge:
         given = truth, np.concatenate(tables), self.aim, self.costs, weights
         return choose_threshold(*given, positive=self.positive)
 
-    def _fit_curve(self, records: Sequence[FoldRecord]) -> Callable[[Array], Array] | None:
+    def _fit_curve(self, records: Sequence[FoldRecord]) -> ProbabilityCurve | None:
         known = [r for r in records if r.decisions is not None]
         if not known:
             return None
@@ -244,25 +238,4 @@ class FoldJudge:
             weights = np.concatenate([np.asarray(r.weights) for r in known])
         if len(np.unique(truth[truth >= 0])) < 2:
             return None
-        return fit_curve(values, truth, weights)
-
-
-# -- from decision values to probabilities --------------------------------------------------------
-
-
-def fit_curve(values: Array, truth: Array, weights: Array | None) -> Callable[[Array], Array]:
-    """A curve from decision values, a column for each class, to probabilities: a sigmoid of two
-    classes, one temperature for more (`lindero.models.probabilities`)."""
-    known = truth >= 0
-    values, truth = values[known], truth[known]
-    mass = np.ones(len(truth)) if weights is None else np.asarray(weights)[known]
-    if values.shape[1] > 2:
-        slope = fit_temperature(values, truth, mass)
-        return lambda table: apply_temperature(table, slope)
-    slope, offset = fit_sigmoid((values[:, 1] - values[:, 0]) / 2.0, truth == 1, mass)
-
-    def apply(table: Array) -> Array:
-        second = apply_sigmoid((table[:, 1] - table[:, 0]) / 2.0, slope, offset)
-        return np.column_stack([1.0 - second, second])
-
-    return apply
+        return fit_column_curve(values, truth, weights)
