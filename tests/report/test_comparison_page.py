@@ -30,9 +30,9 @@ from lindero.report.picture import (
     find_free_place,
     place_log_ticks,
     place_ticks,
-    shorten,
     write_number,
 )
+from lindero.runtime.texts import shorten
 from tests.evaluation.tables import clouds
 
 EVIL = "<script>alert('x')</script>"

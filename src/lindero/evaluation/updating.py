@@ -155,6 +155,8 @@ def update_machine(
     for step in steps:
         n_learned, n_forgotten = step()
         learned, forgotten = learned + n_learned, forgotten + n_forgotten
+    if machine.takes_times:
+        unwrap_machine(changed).release_memory()  # its file would be many times as large
     return Update(changed, before, count_rows(changed), learned, forgotten, scores)
 
 

@@ -22,10 +22,10 @@ from lindero.report.picture import (
     Scale,
     find_free_place,
     measure_text,
-    shorten,
     write_number,
 )
 from lindero.runtime.arrays import Array, write_plain
+from lindero.runtime.texts import shorten
 
 #: More classes than this are not drawn as a matrix.
 MOST_CLASSES = 40

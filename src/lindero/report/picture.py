@@ -26,12 +26,6 @@ def measure_text(text: str, size: float = FONT_SIZE) -> float:
     return size * (0.58 * (len(text) - wide) + 1.05 * wide)
 
 
-def shorten(text: str, length: int) -> str:
-    """A text on one line, with its end left out if it is long."""
-    line = " ".join(text.split())
-    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
-
-
 def place_ticks(low: float, high: float, count: int = 5) -> list[float]:
     """Round numbers between two others, about so many."""
     if not high > low:
