@@ -274,6 +274,7 @@ def save_model(
     a line on convergence."""
     from lindero.persist import save
     from lindero.persist.model_file import tell_decisions
+    from lindero.report.model_card import describe_decisions
     from lindero.runtime.arrays import make_plain
 
     values, sentence = describe_convergence(model)
@@ -300,19 +301,6 @@ def save_model(
     }
     save(model, path, summary=make_plain(summary))
     return {**summary, **decisions, "model": path}, sentence
-
-
-def describe_decisions(told: dict[str, Any], classes: Sequence[Any]) -> list[str]:
-    """How a model comes to probabilities and answers, in sentences; none where it is as its machine
-    has it."""
-    said = []
-    if "calibration" in told:
-        said.append(f"Probabilities by {told['calibration']} calibration on rows left out.")
-    if "threshold" in told and len(classes) == 2:
-        said.append(f"Answers {classes[1]!s} from a probability of {told['threshold']:.4g} on.")
-    elif told.get("rule") == "costs" and "reason" not in told:
-        said.append("Answers the class of least expected cost.")
-    return [*said, told["reason"]] if "reason" in told else said
 
 
 def stamp_data(path: str | None) -> dict[str, str]:

@@ -111,6 +111,38 @@ def _describe_model(info: Any, noted: Mapping[str, Any], machine: MachineSpec | 
     return "## Model\n\n" + _make_table(["", ""], [[k, v] for k, v in facts.items() if v])
 
 
+def describe_decisions(noted: Mapping[str, Any], classes: Sequence[Any]) -> list[str]:
+    """How a model comes to probabilities and answers, in sentences; none where it is as its machine
+    has it. Notes of a user may be anything."""
+    kinds: dict[str, Any] = {
+        "calibration": str, "threshold": (int, float), "rule": str, "reason": str,
+    }  # fmt: skip
+    told = {k: noted[k] for k, kind in kinds.items() if isinstance(noted.get(k), kind)}
+    said = []
+    if "calibration" in told:
+        said.append(f"Probabilities by {told['calibration']} calibration on rows left out.")
+    if "threshold" in told and len(classes) == 2:
+        said.append(f"Answers {classes[1]!s} from a probability of {told['threshold']:.4g} on.")
+    elif told.get("rule") == "costs" and "reason" not in told:
+        said.append("Answers the class of least expected cost.")
+    return [*said, told["reason"]] if "reason" in told else said
+
+
+def list_costs(costs: Any, classes: Sequence[Any]) -> list[str]:
+    """Costs that are not 0 for what is right and 1 for what is wrong, as --cost has them."""
+    n = len(classes)
+    if not isinstance(costs, list) or len(costs) != n:
+        return []
+    listed = []
+    for i, row in enumerate(costs):
+        if not isinstance(row, list) or len(row) != n:
+            return []
+        for j, cost in enumerate(row):
+            if isinstance(cost, (int, float)) and cost != (i != j):
+                listed.append(f"{classes[i]}:{classes[j]}={cost:g}")
+    return listed
+
+
 def _describe_data(info: Any, noted: Mapping[str, Any]) -> str:
     facts = {
         "Data": noted.get("data"),
