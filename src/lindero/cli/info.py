@@ -101,7 +101,10 @@ def _write_card(
         write_bytes(text.encode("utf-8"), path)
         output.show_result({"model": model, "card": path}, f"{path} written.")
         return
-    found: dict[str, Any] = {k: v for k, v in more.items() if k != "groups"}
+    found: dict[str, Any] = {k: v for k, v in more.items() if k == "tested"}
+    if "scores" in more:
+        found |= {"scores": more["scores"].model, "baseline": more["scores"].baseline}
+        found["confusion"] = more["scores"].confusion
     by_group = {
         column: [asdict(each) for each in several]
         for column, several in more.get("groups", {}).items()
@@ -113,9 +116,9 @@ def _measure(output: Output, saved: Any, data: str, groups: tuple[str, ...]) -> 
     """Measures of a model on other data, and rates by group."""
     from lindero.cli.saved_model import stamp_data
     from lindero.evaluation.build import predict_rows
-    from lindero.evaluation.folds import take_rows
+    from lindero.evaluation.fold_scores import judge_model
     from lindero.evaluation.groups import measure_groups
-    from lindero.evaluation.measures import measure_machine
+    from lindero.evaluation.rows import EvaluationRows
     from lindero.validation import find_labelled
 
     stamp = stamp_data(data).get("data_sha256")
@@ -138,10 +141,8 @@ def _measure(output: Output, saved: Any, data: str, groups: tuple[str, ...]) -> 
     known = find_labelled(dataset.y)
     rows = _find_rows(known, dataset.n_rows)
     truth = dataset.y[rows]
-    scores = measure_machine(
-        machine, saved.model, take_rows(X, rows), truth, times=take_rows(times, rows),
-        weights=take_rows(dataset.weights, rows), found=answers[rows],
-    )  # fmt: skip
+    measured = EvaluationRows(X, dataset.y, times, None, dataset.weights).take(rows)
+    scores = judge_model(machine, saved.model, measured)
     classes = getattr(saved.model, "classes_", None)
     labels = None if classes is None else classes.tolist()
     found = {

@@ -25,6 +25,7 @@ from lindero.evaluation.measures import (
     choose_others,
     choose_threshold,
     code_labels,
+    count_confusions,
     find_measure,
     find_positive,
     has_probabilities,
@@ -239,3 +240,61 @@ class FoldJudge:
         if len(np.unique(truth[truth >= 0])) < 2:
             return None
         return fit_column_curve(values, truth, weights)
+
+
+@dataclass(frozen=True)
+class ModelScores:
+    """How good a fitted model is on rows it was not trained with, beside a baseline that looks at
+    no column: the shares of the classes of these rows, or their mean.
+
+    `model` and `baseline` are scores by the name of the measure, the one that machines would be
+    ranked by on these rows first; `reason` is why accuracy says little, if it does. `confusion`
+    has a row for each true class among `labels` and a column for each predicted one.
+    """
+
+    model: dict[str, float]
+    baseline: dict[str, float]
+    reason: str = ""
+    labels: tuple[Any, ...] = ()
+    confusion: Array | None = None
+
+
+def judge_model(machine: MachineSpec, model: Any, rows: EvaluationRows) -> ModelScores:
+    """All measures of a fitted classifier or regression on some rows."""
+    y, weights = np.asarray(rows.y), rows.weights
+    if machine.task == REGRESSION:
+        names = ("rmse", "mae", "r2")
+        record = FoldJudge(machine, "rmse", names).watch(model, rows)
+        usual = np.full(len(y), np.average(y, weights=weights))
+        given = [(n, score(n, y, record.answers, None, None, weights)) for n in names]
+        return ModelScores(dict(given), {n: score(n, y, usual, None, None, weights) for n in names})
+    classes = np.asarray(model.classes_)
+    costs = getattr(model, "costs_", None)
+    if costs is None:
+        costs = make_cost_matrix(unwrap_machine(model), classes)
+    chosen, reason = choose_measure(CLASSIFICATION, y, costs, weights)
+    names = choose_others(chosen, CLASSIFICATION, y, costs, weights)
+    names = (*names, *list_measures(CLASSIFICATION, costs is not None))
+    names = tuple(dict.fromkeys("accuracy" if name == "error" else name for name in names))
+    record = FoldJudge(machine, chosen, names, classes=classes).watch(model, rows)
+    truth = record.truth
+    shares = np.bincount(truth[truth >= 0], minlength=len(classes)) / max(1, np.sum(truth >= 0))
+    table = np.tile(shares, (len(truth), 1))
+    positive = find_positive(truth) if len(classes) == 2 else None
+    found: list[dict[str, float]] = []
+    for answers, probabilities, decisions in (
+        (record.answers, record.probabilities, record.decisions),
+        (decide_classes(table, costs=costs), table, None),
+    ):
+        scores = {}
+        for name in names:
+            by_order = find_measure(name).by_order and probabilities is None
+            values = decisions if by_order else probabilities
+            told = score(name, truth, answers, values, costs, weights, positive=positive)
+            if not math.isnan(told):
+                scores[name] = told
+        found.append(scores)
+    labels = (*classes.tolist(), *(("(others)",) if (truth < 0).any() else ()))
+    confusion = count_confusions(truth, record.answers, len(classes), weights)
+    reason = reason.partition(": ")[2] if chosen == "log_loss" else ""
+    return ModelScores(found[0], found[1], reason, labels, confusion)
