@@ -247,7 +247,7 @@ def write_model(model: Any, path: str, kind: str, summary: dict[str, Any]) -> No
         persist.save(model, path, summary=summary or None)
         return
     if kind == "onnx":
-        persist.save_onnx(model, path)
+        persist.save_onnx(model, path, about=describe_date_parts(summary))
         return
     if find_inner(model) is not model:
         warn_user(
@@ -258,6 +258,30 @@ def write_model(model: Any, path: str, kind: str, summary: dict[str, Any]) -> No
         persist.save_libsvm(unwrap_machine(model), path)
     else:
         persist.save_svmlight(unwrap_machine(model), path)
+
+
+def describe_date_parts(summary: dict[str, Any]) -> dict[str, str]:
+    """Columns that a model takes and a table has not: parts of its dates, and how they are made."""
+    from lindero.data.dates import CLOCK, NAMED_PARTS
+    from lindero.data.reading import Reading
+
+    reading = Reading.from_dict(summary.get("reading"))
+    told: dict[str, str] = {}
+    for name, column in ({} if reading is None else reading.dates).items():
+        kind = "time" if column.form == CLOCK else "date"
+        since = column.start.removesuffix("T00:00:00")
+        for part, title in column.parts.items():
+            values = NAMED_PARTS.get(part)
+            said = f"{part} of the {kind} in {name!r}"
+            if values is not None:
+                said += f', as text, {values[0]} to {values[-1]}; "" where it is missing'
+            elif part == "days":
+                said = f"days from {since} to the {kind} in {name!r}, a number; NaN where missing"
+            else:
+                fine = ", with fractions," if part == "hour" else ","
+                said += f"{fine} a number; NaN where missing"
+            told[title] = said
+    return told
 
 
 def save_model(

@@ -263,22 +263,23 @@ def judge_model(machine: MachineSpec, model: Any, rows: EvaluationRows) -> Model
     """All measures of a fitted classifier or regression on some rows."""
     y, weights = np.asarray(rows.y), rows.weights
     if machine.task == REGRESSION:
-        names = ("rmse", "mae", "r2")
-        record = FoldJudge(machine, "rmse", names).watch(model, rows)
+        told = ("rmse", "mae", "r2")
+        record = FoldJudge(machine, "rmse", told).watch(model, rows)
         usual = np.full(len(y), np.average(y, weights=weights))
-        given = [(n, score(n, y, record.answers, None, None, weights)) for n in names]
-        return ModelScores(dict(given), {n: score(n, y, usual, None, None, weights) for n in names})
+        own = {n: score(n, y, record.answers, None, None, weights) for n in told}
+        return ModelScores(own, {n: score(n, y, usual, None, None, weights) for n in told})
     classes = np.asarray(model.classes_)
     costs = getattr(model, "costs_", None)
     if costs is None:
         costs = make_cost_matrix(unwrap_machine(model), classes)
     chosen, reason = choose_measure(CLASSIFICATION, y, costs, weights)
-    names = choose_others(chosen, CLASSIFICATION, y, costs, weights)
-    names = (*names, *list_measures(CLASSIFICATION, costs is not None))
-    names = tuple(dict.fromkeys("accuracy" if name == "error" else name for name in names))
+    shown = choose_others(chosen, CLASSIFICATION, y, costs, weights)
+    listed = (*shown, *list_measures(CLASSIFICATION, costs is not None))
+    names = tuple(dict.fromkeys("accuracy" if name == "error" else name for name in listed))
     record = FoldJudge(machine, chosen, names, classes=classes).watch(model, rows)
     truth = record.truth
-    shares = np.bincount(truth[truth >= 0], minlength=len(classes)) / max(1, np.sum(truth >= 0))
+    counts = np.bincount(truth[truth >= 0], minlength=len(classes))
+    shares = counts / max(1, int(counts.sum()))
     table = np.tile(shares, (len(truth), 1))
     positive = find_positive(truth) if len(classes) == 2 else None
     found: list[dict[str, float]] = []
@@ -290,9 +291,9 @@ def judge_model(machine: MachineSpec, model: Any, rows: EvaluationRows) -> Model
         for name in names:
             by_order = find_measure(name).by_order and probabilities is None
             values = decisions if by_order else probabilities
-            told = score(name, truth, answers, values, costs, weights, positive=positive)
-            if not math.isnan(told):
-                scores[name] = told
+            value = score(name, truth, answers, values, costs, weights, positive=positive)
+            if not math.isnan(value):
+                scores[name] = value
         found.append(scores)
     labels = (*classes.tolist(), *(("(others)",) if (truth < 0).any() else ()))
     confusion = count_confusions(truth, record.answers, len(classes), weights)
