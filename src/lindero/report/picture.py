@@ -27,14 +27,18 @@ def measure_text(text: str, size: float = FONT_SIZE) -> float:
 
 
 def place_ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Round numbers between two others, about so many."""
+    """Round numbers between two others, about so many, and two at least: one alone says nothing of
+    how far apart values are."""
     if not high > low:
         return [low]
-    rough = (high - low) / max(1, count)
-    unit = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * unit for factor in (1, 2, 2.5, 5, 10) if factor * unit >= rough * 0.999)
-    first = math.ceil(low / step - 1e-9)
-    last = math.floor(high / step + 1e-9)
+    for many in (max(1, count), count + 1, count + 2, 2 * count + 2):
+        rough = (high - low) / many
+        unit = 10.0 ** math.floor(math.log10(rough))
+        step = next(f * unit for f in (1, 2, 2.5, 5, 10) if f * unit >= rough * 0.999)
+        first = math.ceil(low / step - 1e-9)
+        last = math.floor(high / step + 1e-9)
+        if last > first:
+            break
     return [step * k for k in range(first, last + 1)]
 
 
