@@ -47,7 +47,7 @@ def test_svmlight_with_queries_and_of_numbers(tmp_path):
             rf"line 2: index '1000000000000' is above {LARGEST_INDEX}",
         ),
         (f"1 1:1\n-1 {LARGEST_INDEX + 1}:1\n", "line 2: index '100000001' is above"),
-        (f"1 1:1\n-1 {'9' * 5000}:1\n", "line 2: index '9+'... is above"),
+        (f"1 1:1\n-1 {'9' * 5000}:1\n", "line 2: index '9+…' is above"),
         ("1 1:1\n-1 3:1 2:1\n", "line 2: indices must increase, but 2 comes after 3"),
         ("1 1:1\n-1 1:x\n", "line 2: the value of index 1 is not a number: 'x'"),
         ("1 1:1\nno 1:1\n", "line 2: a row must begin with a finite number as its label"),

@@ -39,6 +39,7 @@ from lindero.data.content import Content
 from lindero.data.number_formats import looks_ambiguous
 from lindero.data.tables import SourceTable, require_distinct
 from lindero.errors import DataError, warn_user
+from lindero.runtime.texts import shorten
 
 DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "bar", " ": "blank"}
 MOST_COLUMNS = 60_000
@@ -446,8 +447,3 @@ def _describe_ragged_row(record: list[str], expected: int, delimiter: str) -> st
         f"row, quote fields that contain the delimiter, or pass delimiter= if it is not "
         f"{delimiter!r}."
     )
-
-
-def shorten(text: str, length: int) -> str:
-    """The beginning of a text that is too long for a message."""
-    return text[:length] + ("..." if len(text) > length else "")

@@ -340,6 +340,12 @@ class CoupledPath:
             kept.samples, kept.trail = copy(self.samples), deepcopy(self.trail)
         return kept
 
+    def release(self) -> None:
+        """Drop the followers, which the next samples make anew from the multipliers."""
+        with lock_of(self):
+            if self.trail is not None:
+                self.trail = Trail(self.trail.n_scaled, self.trail.touched)
+
     def _branch(self, apart: bool) -> CoupledPath:
         """A path to append samples to. It has the followers until it is adopted."""
         ahead = CoupledPath.__new__(CoupledPath)
