@@ -45,6 +45,50 @@ def test_numbers_are_left_out_by_their_name_only(tmp_path):
     assert data.X.column_names == ["paid", "n"]
 
 
+@pytest.mark.parametrize(
+    ("write", "read"),
+    [
+        (lambda k: f"{100 + k},000 km", lambda k: 1000 * (100 + k)),
+        (lambda k: f"{k}.5 kg", lambda k: k + 0.5),
+        (lambda k: f"{k} m²", lambda k: k),
+        (lambda k: f"{k}m2", lambda k: k),
+        (lambda k: f"{k}GB", lambda k: k),
+        (lambda k: f"{k} year" + "s" * (k != 1), lambda k: k),
+        (lambda k: f"-{k} °C", lambda k: -k),
+        (lambda k: f"{k} km/h" if k else "0", lambda k: k),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*ambiguous")
+def test_numbers_with_a_unit(tmp_path, write, read):
+    rows = "".join(f'"{write(k)}",{k % 7},{"uv"[k % 2]}\n' for k in range(60))
+    data = loaded(tmp_path, "size,n,class\n" + rows)
+    assert columns_of(data)["size"] == [read(k) for k in range(60)]
+    assert any("'size' is read as numbers in " in note for note in data.notes)
+    again = loaded(tmp_path, f'size,n\n"{write(3)}",1\n', like=data)
+    assert columns_of(again)["size"] == [read(3)]
+    with pytest.raises(DataError, match="'size', holds '5 t', which is not a number written"):
+        loaded(tmp_path, "size,n\n5 t,1\n", like=data)
+    assert Reading.from_dict(data.reading.to_dict()) == data.reading
+
+
+@pytest.mark.parametrize("other", ["2 kg", "2"])
+def test_units_are_never_mixed(tmp_path, other):
+    rows = "".join(f"{other if k % 3 else '500 g'},{k % 7},{'uv'[k % 2]}\n" for k in range(60))
+    with pytest.warns(UserWarning, match=r"'size' holds numbers with different units \(.*'g'.*text"):
+        data = loaded(tmp_path, "size,n,class\n" + rows)
+    assert data.kinds["size"] == "category"
+
+
+def test_words_behind_numbers_that_are_no_units(tmp_path):
+    rows = "".join(
+        f"{k % 12 + 1} pm,{'1st 2nd 3rd 4th'.split()[k % 4]},{k}{'ABC'[k % 3]},{k % 2 + 2} doors\n"
+        for k in range(40)
+    )
+    data = loaded(tmp_path, "at,place,flat,class\n" + rows)
+    assert set(data.kinds.values()) == {"category"}
+    assert data.y[0] == "2 doors"
+
+
 def test_long_text_stays(tmp_path):
     rows = "".join(f"word{k} and some more words,{k % 3},{k % 2}\n" for k in range(60))
     assert "text" in loaded(tmp_path, "text,n,class\n" + rows).X.column_names

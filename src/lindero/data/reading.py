@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import compute as pc
 from pyarrow import types
 
-from lindero.bayes.tables.wide_columns import find_row_names, is_name_of_ids, say_left_out
+from lindero.bayes.tables.wide_columns import FEW_VALUES, find_row_names, is_name_of_ids, say_left_out
 from lindero.data.content import Content, suggest
 from lindero.data.dates import (
     FORMS,
@@ -27,7 +27,13 @@ from lindero.data.dates import (
     find_dates,
     read_moments,
 )
-from lindero.data.number_formats import DECIMALS, FoundFormat, NumberFormat, find_format
+from lindero.data.number_formats import (
+    DECIMALS,
+    FoundFormat,
+    NumberFormat,
+    find_format,
+    find_mixed_units,
+)
 from lindero.errors import warn_user
 
 #: Roles of columns that are not features; several columns may have the last two.
@@ -241,12 +247,14 @@ def read_columns(
         signs = {form.decimal for form in like.numbers.values()}
         known = {name: like.numbers[name] for name in aim if name in like.numbers}
         if not (known or is_declared):
-            known = _find_numbers(aim, numbers, content, notes, signs)
+            known = _find_numbers(aim, numbers, content, notes, signs, aim)
         made, goal = _read_like(columns, content, like), _read_target(aim, known, content)
         forms = {**like.numbers, **known}
         return ReadColumns(made, goal, like.dates, forms, (), tuple(notes))
     found_numbers = (
-        {} if is_declared else _find_numbers({**columns, **aim}, numbers, content, notes)
+        {}
+        if is_declared
+        else _find_numbers({**columns, **aim}, numbers, content, notes, labels=aim)
     )
     made = {}
     found_dates: dict[str, DateColumn] = {}
@@ -303,13 +311,24 @@ def _find_numbers(
     content: Content,
     notes: list[str],
     signs: Iterable[str] = (),
+    labels: Iterable[str] = (),
 ) -> dict[str, NumberFormat]:
     """Formats of columns of text that are numbers. Decimal signs of other columns (`signs`), or of
-    these, tell how an ambiguous one is read."""
+    these, tell how an ambiguous one is read. Targets (`labels`) such as "2 doors" are classes."""
     found: dict[str, FoundFormat] = {}
     for name, column in columns.items():
-        if types.is_string(column.type) and (one := find_format(column, given)) is not None:
+        if not types.is_string(column.type):
+            continue
+        one = find_format(column, given)
+        if one is not None and not (name in labels and one.format.is_word and _is_few(column)):
             found[name] = one
+        elif one is None and (units := find_mixed_units(column)):
+            listed = " and ".join(repr(unit) if unit else "none" for unit in units)
+            warn_user(
+                f"{content.source}: column {name!r} holds numbers with different units ({listed}): "
+                "it stays text. Convert it to one unit.",
+                UserWarning,
+            )
     told = {o.format.decimal for o in found.values() if o.tells_decimal and not o.is_ambiguous}
     sure = told or {*signs}
     chosen: dict[str, NumberFormat] = {}
@@ -325,8 +344,14 @@ def _find_numbers(
                 UserWarning,
             )
         chosen[name] = form
-        notes.append(f"Column {name!r} is read as numbers, written like {one.example!r}.")
+        unit = f" in {form.unit}" if form.is_word else ""
+        notes.append(f"Column {name!r} is read as numbers{unit}, written like {one.example!r}.")
     return chosen
+
+
+def _is_few(column: pa.ChunkedArray) -> bool:
+    """Whether a column has so few different values that they are classes."""
+    return bool(pc.count_distinct(column).as_py() <= FEW_VALUES)
 
 
 def _read_like(
