@@ -38,11 +38,31 @@ def test_columns_that_name_rows_are_left_out_and_said(tmp_path):
     assert only.X.column_names == ["name", "colour"]
 
 
-def test_numbers_are_left_out_by_their_name_only(tmp_path):
-    rows = "".join(f"{k},{k},{k % 3},{k % 2}\n" for k in range(60))
+def test_numbers_with_gaps_are_left_out_by_their_name_only(tmp_path):
+    rows = "".join(f"{2 * k},{2 * k},{k % 3},{k % 2}\n" for k in range(60))
     with pytest.warns(UserWarning, match="Left out: 'row_id',"):
         data = loaded(tmp_path, "row_id,paid,n,class\n" + rows)
     assert data.X.column_names == ["paid", "n"]
+
+
+@pytest.mark.parametrize("order", ["rising", "shuffled"])
+@pytest.mark.parametrize("name", ["customer_no", "row", "number", "x"])
+def test_numbers_that_count_rows_are_left_out(tmp_path, name, order):
+    numbers = np.arange(501, 561)
+    if order == "shuffled":
+        np.random.default_rng(0).shuffle(numbers)
+    rows = "".join(f"{n},{k % 3},{k % 2}\n" for k, n in enumerate(numbers))
+    with pytest.warns(UserWarning, match=rf"Left out: '{name}',.*--keep-row-names"):
+        data = loaded(tmp_path, f"{name},n,class\n" + rows)
+    assert data.X.column_names == ["n"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kept = loaded(tmp_path, f"{name},n,class\n" + rows, keep_row_names=True)
+        only = loaded(tmp_path, f"{name},n,class\n" + rows, only=[name])
+        year = loaded(tmp_path, "year,n,class\n" + rows)
+    assert kept.X.column_names == [name, "n"]
+    assert only.X.column_names == [name]
+    assert year.X.column_names == ["year", "n"]
 
 
 @pytest.mark.parametrize(
@@ -60,9 +80,10 @@ def test_numbers_are_left_out_by_their_name_only(tmp_path):
 )
 @pytest.mark.filterwarnings("ignore:.*ambiguous")
 def test_numbers_with_a_unit(tmp_path, write, read):
-    rows = "".join(f'"{write(k)}",{k % 7},{"uv"[k % 2]}\n' for k in range(60))
+    sizes = [*range(30), *range(40, 70)]
+    rows = "".join(f'"{write(k)}",{k % 7},{"uv"[k % 2]}\n' for k in sizes)
     data = loaded(tmp_path, "size,n,class\n" + rows)
-    assert columns_of(data)["size"] == [read(k) for k in range(60)]
+    assert columns_of(data)["size"] == [read(k) for k in sizes]
     assert any("'size' is read as numbers in " in note for note in data.notes)
     again = loaded(tmp_path, f'size,n\n"{write(3)}",1\n', like=data)
     assert columns_of(again)["size"] == [read(3)]

@@ -15,7 +15,13 @@ import pyarrow as pa
 from pyarrow import compute as pc
 from pyarrow import types
 
-from lindero.bayes.tables.wide_columns import FEW_VALUES, find_row_names, is_name_of_ids, say_left_out
+from lindero.bayes.tables.wide_columns import (
+    FEW_VALUES,
+    counts_rows,
+    find_row_names,
+    is_name_of_ids,
+    say_left_out,
+)
 from lindero.data.content import Content, suggest
 from lindero.data.dates import (
     FORMS,
@@ -278,8 +284,8 @@ def read_columns(
         )
     left_out: tuple[str, ...] = ()
     if keep is not None:
-        # Only text and such names are looked at: there may be thousands of columns.
-        may_be = {n: c for n, c in made.items() if types.is_string(c.type) or is_name_of_ids(n)}
+        # Only text and such numbers are looked at: there may be thousands of columns.
+        may_be = {n: c for n, c in made.items() if _may_name_rows(n, c)}
         suspects = {name: column for name, column in may_be.items() if name not in keep}
         rest = next(({n: c} for n, c in made.items() if n not in suspects), {})
         own = find_row_names(pa.table({**suspects, **rest})) if suspects else []
@@ -290,6 +296,15 @@ def read_columns(
     kept = {name: column for name, column in made.items() if name not in left_out}
     goal = _read_target(aim, found_numbers, content)
     return ReadColumns(kept, goal, found_dates, found_numbers, left_out, tuple(notes))
+
+
+def _may_name_rows(name: str, column: pa.ChunkedArray) -> bool:
+    if types.is_string(column.type) or is_name_of_ids(name):
+        return True
+    if not types.is_integer(column.type):
+        return False
+    ends = pc.min_max(column).as_py()
+    return counts_rows(ends["min"], ends["max"], len(column))
 
 
 def _read_target(
