@@ -12,6 +12,9 @@ import sys
 import numpy as np
 import pytest
 
+from lindero.cli.compare import describe_progress
+from lindero.data import load
+from lindero.evaluation import compare
 from lindero.persist import inspect
 from tests.cli.running import lindero
 from tests.cli.test_as_a_user import in_a_terminal
@@ -37,7 +40,8 @@ def leave_out_progress(said):
 
 def test_the_result_is_a_table_and_a_recommendation(here, flowers):
     result = here.run("compare", flowers, *QUICK)
-    assert (result.exit_code, leave_out_progress(result.stderr)) == (0, "")
+    assert result.exit_code == 0
+    assert leave_out_progress(result.stderr).startswith("Next: lindero train flowers.csv -m ")
     lines = result.stdout.splitlines()
     assert lines[0].startswith("flowers.csv: 60 rows, 3 columns")
     assert lines[1].startswith("3 folds, ")
@@ -300,3 +304,42 @@ def test_as_a_script_only_the_result_is_printed(here, flowers):
     assert (done.returncode, leave_out_progress(done.stderr)) == (0, "")
     assert json.loads(done.stdout)["report"] == "r.html"
     assert "lindero compare flowers.csv -m naive-bayes" in here.read("r.html")
+
+
+def test_the_next_command_is_printed_in_scripts_too(here, flowers):
+    done = here.run("compare", flowers, "-m", "naive-bayes", "--folds", "2")
+    assert "Next: lindero train flowers.csv -m naive-bayes\n" in done.stderr
+    here.write("model.lin", "precious")
+    done = here.run("compare", flowers, "-m", "naive-bayes", "--folds", "2")
+    assert "Next: lindero train flowers.csv -m naive-bayes -o model-2.lin\n" in done.stderr
+    quiet = here.run("compare", flowers, "-m", "naive-bayes", "--folds", "2", "--quiet")
+    assert quiet.stderr == ""
+
+
+def test_predictions_of_the_next_command_name_their_rows(here):
+    rows = "".join(f"C{k},{k % 9},{'uv'[k % 2]}\n" for k in range(60))
+    here.write("table.csv", "customer,n,class\n" + rows)
+    told = here.json("compare", "table.csv", "-m", "naive-bayes", "--folds", "2")
+    assert "--id customer" in told["next"]
+    assert here.run(*shlex.split(told["next"])[1:]).exit_code == 0
+    answers = here.json("predict", "model.lin", "table.csv")["predictions"]
+    assert [row["id"] for row in answers[:2]] == ["C0", "C1"]
+
+
+def test_progress_names_measures_as_the_table_does(here):
+    here.write("table.csv", "a,class\n" + "".join(f"{k},{k % 9 == 0}\n" for k in range(90)))
+    states = []
+    data = load(here.folder / "table.csv", keep_row_names=True)
+    compare(data, machines=["baseline"], folds=2, measure="log_loss", progress=states.append)
+    assert "best so far baseline (log-loss 0." in describe_progress(states[-1], 3.0)
+
+
+def test_a_machine_below_the_baseline_is_not_offered(here):
+    random = np.random.default_rng(0)
+    lines = [f"{a:.3f},{random.integers(0, 2)}" for a in random.normal(size=80)]
+    here.write("noise.csv", "a,class\n" + "\n".join(lines) + "\n")
+    options = "-m naive-bayes -m logistic-regression -m baseline --measure log-loss --folds 3"
+    told = here.json("compare", "noise.csv", *options.split())
+    loss = {m["name"]: m["mean"]["log_loss"] for m in told["machines"]}
+    assert loss["naive-bayes"] > loss["baseline"]
+    assert told["next_own"] is None

@@ -109,16 +109,17 @@ import sys
 from lindero.cli.main import main
 from lindero.cli.output import Output
 
-Output.note = lambda self, text: print(text, file=sys.stderr)
+Output.note = Output.advise = lambda self, text: print(text, file=sys.stderr)
 main()
 """
 
 
 @pytest.fixture
 def noted(monkeypatch):
-    """What is printed on a terminal only."""
+    """Notes and commands that are printed."""
     said = []
-    monkeypatch.setattr(Output, "note", lambda self, text: said.append(text))
+    for way in ("note", "advise"):
+        monkeypatch.setattr(Output, way, lambda self, text: said.append(text))
     return said
 
 

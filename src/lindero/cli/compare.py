@@ -114,7 +114,7 @@ def command(
     from lindero.evaluation import compare
     from lindero.report import write_report
 
-    require_writable(output, [report], [data.path])
+    require_writable(output, [report], [data.path], "--report")
     dataset = data.load()
     options.describe_data(output, dataset)
     if time_budget is None and output.is_live:
@@ -144,9 +144,9 @@ def command(
     if interrupted:
         sys.exit(128 + ended_by[0] if ended_by else INTERRUPTED)
     if values["next"] is not None:
-        output.note(f"Next: {values['next']}")
+        output.advise(f"Next: {values['next']}")
     if values["next_own"] is not None:
-        output.note(f"Or, with a machine of lindero in a model file: {values['next_own']}")
+        output.advise(f"Or, with a machine of lindero in a model file: {values['next_own']}")
 
 
 @contextmanager
@@ -217,6 +217,7 @@ def describe_progress(state: Any, seconds: float) -> str:
     """The progress of a comparison in a line."""
     if state is None:
         return f"{seconds:.0f} s: reading the data"
+    from lindero.evaluation.measures import find_measure
     from lindero.evaluation.results import write_score
 
     parts = [f"{seconds:.0f} s: {state.n_done} of {state.n_total} fits"]
@@ -229,7 +230,8 @@ def describe_progress(state: Any, seconds: float) -> str:
     if comparison.best is not None and comparison.best.is_judged:
         best = comparison.best
         value = write_score(comparison.measure, best.mean(comparison.measure))
-        parts.append(f"best so far {best.name} ({comparison.measure} {value})")
+        title = find_measure(comparison.measure).title
+        parts.append(f"best so far {best.name} ({title} {value})")
     return "; ".join(parts)
 
 
@@ -319,12 +321,19 @@ def suggest_command(
 def suggest_own_command(
     comparison: Any, data: options.DataSource, costs: Sequence[str] = (), seed: int = 0
 ) -> str | None:
-    """Where a guest is recommended, the command that trains the best machine of lindero's own."""
-    from lindero.evaluation.registry import MACHINES
+    """Where a guest is recommended, the command that trains the best machine of lindero's own;
+    None where that is no better than the baseline."""
+    from lindero.evaluation.measures import find_measure
+    from lindero.evaluation.registry import BASELINE, MACHINES
 
     if comparison.recommended is None or comparison.recommended.machine in MACHINES:
         return None
     own = [m for m in comparison.ranked if m.is_judged and m.machine in MACHINES]
+    measure = find_measure(comparison.measure)
+    constant = [m for m in comparison.ranked if m.is_judged and m.machine == BASELINE]
+    if own and constant:
+        found, known = (measure.orient(m.mean(measure.name)) for m in (own[0], constant[0]))
+        own = own if found < known else []
     return _write_command(comparison, own[0], data, costs, seed) if own else None
 
 
@@ -340,9 +349,13 @@ def _write_command(
         return _write_program(comparison, machine.machine, rounded, data, seed)
     words = ["-m", machine.machine]
     words += [word for text in options.format_params(rounded) for word in ("--set", text)]
-    words += [word for name in comparison.left_out for word in ("--drop", name)]
+    # Predictions carry names of rows; machines that know rows by name need one that is unique.
+    named = data.options["id"] or machine.machine.startswith("incremental")
+    role = "--drop" if named else "--id"
+    words += [word for name in comparison.left_out for word in (role, name)]
     words += options.repeat_options(options.find_asked_measure(comparison), costs)
     words += ["--seed", str(seed)] if seed else []
+    words += options.choose_model_name()
     return data.format_command("train", words)
 
 

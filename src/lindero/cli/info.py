@@ -286,13 +286,22 @@ def _find_defaults(machine: MachineSpec) -> dict[str, Any]:
     return {name: parameter.default for name, parameter in parameters.items()}
 
 
+#: What is said of columns that are no categories.
+_KINDS = {
+    "number": "",
+    "text": " (text, hashed)",
+    "date": " (dates)",
+    "left out": " (left out)",
+    "unknown": " (empty)",
+}
+
+
 def _list_columns(described: dict[str, Any]) -> str:
     """The columns that a model expects."""
     named = [c for c in described.get("columns") or [] if c["name"] is not None]
     if not named:
         return str(described.get("n_features"))
     shown = [
-        f"{c['name']}" + ("" if c["kind"] == "number" else f" ({c['n_values']} values)")
-        for c in named[:_MOST_NAMED]
+        c["name"] + _KINDS.get(c["kind"], f" ({c['n_values']} values)") for c in named[:_MOST_NAMED]
     ]
     return ", ".join(shown) + (", ..." if len(named) > _MOST_NAMED else "")

@@ -365,6 +365,18 @@ def repeat_options(measure: str | None, costs: Sequence[str]) -> list[str]:
     return words + [word for text in costs for word in ("--cost", text)]
 
 
+#: The model that train writes where no other name is given.
+MODEL_NAME = "model.lin"
+
+
+def choose_model_name() -> list[str]:
+    """-o for the next command, where the usual name is that of a file."""
+    from lindero.cli.writing import find_free_name
+
+    name = find_free_name(MODEL_NAME)
+    return [] if name == MODEL_NAME else ["-o", name]
+
+
 folds_option = count_option("--folds", "Number of folds.", 5, 2)
 
 seed_option = click.option(
