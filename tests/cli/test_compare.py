@@ -8,14 +8,17 @@ import shlex
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from lindero.cli.compare import describe_progress
+from lindero.cli.compare import describe_progress, suggest_own_command
+from lindero.cli.options import make_source
 from lindero.data import load
 from lindero.evaluation import compare
 from lindero.persist import inspect
+from lindero.persist import load as read_model
 from tests.cli.running import lindero
 from tests.cli.test_as_a_user import in_a_terminal
 
@@ -102,7 +105,7 @@ def test_what_to_type_next_has_columns_costs_measure_and_parameters(here):
     words = shlex.split(told["next"])
     assert words[:5] == ["lindero", "train", "rare.csv", "-m", "svc"]
     assert "kernel=linear" in words
-    assert words[words.index("--drop") + 1] == "customer"
+    assert words[words.index("--id") + 1] == "customer"
     assert words[words.index("--cost") + 1] == "yes:no=9"
     assert "--measure" not in words  # costs are what training takes by itself
     told = here.json("compare", "rare.csv", *QUICK, "--measure", "f1", "--seed", "4")
@@ -139,19 +142,18 @@ def test_a_rare_class_is_answered_as_it_was_compared(here):
     ],
 )
 def test_a_guest_is_trained_as_it_was_compared(here, asked, decided):
-    import joblib
-
     here.write("rare.csv", rare_rows())
     options = ["--no-baselines", "--folds", "3", "--drop", "months", "--seed", "3", *asked]
     told = here.json("compare", "rare.csv", "-m", "logistic-regression", *options)
-    program = shlex.split(told["next"])
-    assert program[:2] == ["python", "-c"]
-    exec(program[2], {})
-    model = joblib.load("model.joblib")
+    words = shlex.split(told["next"])
+    assert words[:5] == ["lindero", "train", "rare.csv", "-m", "logistic-regression"]
+    assert words[words.index("--seed") + 1] == "3"
+    trained = here.json(*words[1:])
+    model = read_model("model.lin")
     assert model.feature_names_in_.tolist() == ["calls"]
-    params = model.get_params(deep=False)
-    assert {name: params[name] for name in decided} == decided
-    assert params["random_state"] == 3
+    assert model.costs_ is None if decided["costs"] is None else model.costs_.tolist() == decided["costs"]
+    assert model.threshold_ == trained["threshold"]
+    assert here.run("predict", "model.lin", "rare.csv", "--proba", "--explain").exit_code == 0
 
 
 def test_classes_with_colons_can_be_named(here):
@@ -308,10 +310,11 @@ def test_as_a_script_only_the_result_is_printed(here, flowers):
 
 def test_the_next_command_is_printed_in_scripts_too(here, flowers):
     done = here.run("compare", flowers, "-m", "naive-bayes", "--folds", "2")
-    assert "Next: lindero train flowers.csv -m naive-bayes\n" in done.stderr
+    assert "Next: lindero train flowers.csv -m naive-bayes " in done.stderr
+    assert " -o " not in done.stderr
     here.write("model.lin", "precious")
     done = here.run("compare", flowers, "-m", "naive-bayes", "--folds", "2")
-    assert "Next: lindero train flowers.csv -m naive-bayes -o model-2.lin\n" in done.stderr
+    assert " -o model-2.lin\n" in done.stderr
     quiet = here.run("compare", flowers, "-m", "naive-bayes", "--folds", "2", "--quiet")
     assert quiet.stderr == ""
 
@@ -327,19 +330,31 @@ def test_predictions_of_the_next_command_name_their_rows(here):
 
 
 def test_progress_names_measures_as_the_table_does(here):
-    here.write("table.csv", "a,class\n" + "".join(f"{k},{k % 9 == 0}\n" for k in range(90)))
+    here.write("table.csv", "a,class\n" + "".join(f"{k % 7},{k % 9 == 0}\n" for k in range(90)))
     states = []
-    data = load(here.folder / "table.csv", keep_row_names=True)
+    data = load(here.folder / "table.csv")
     compare(data, machines=["baseline"], folds=2, measure="log_loss", progress=states.append)
     assert "best so far baseline (log-loss 0." in describe_progress(states[-1], 3.0)
 
 
-def test_a_machine_below_the_baseline_is_not_offered(here):
-    random = np.random.default_rng(0)
-    lines = [f"{a:.3f},{random.integers(0, 2)}" for a in random.normal(size=80)]
-    here.write("noise.csv", "a,class\n" + "\n".join(lines) + "\n")
-    options = "-m naive-bayes -m logistic-regression -m baseline --measure log-loss --folds 3"
-    told = here.json("compare", "noise.csv", *options.split())
-    loss = {m["name"]: m["mean"]["log_loss"] for m in told["machines"]}
-    assert loss["naive-bayes"] > loss["baseline"]
-    assert told["next_own"] is None
+class Judged:
+    """A machine of a comparison, with its score."""
+
+    is_judged, usual_parameters = True, {}
+
+    def __init__(self, machine, score):
+        self.machine, self._score = machine, score
+
+    def mean(self, measure):
+        return self._score
+
+
+@pytest.mark.parametrize(("score", "is_offered"), [(3.0, True), (4.0, False), (5.0, False)])
+def test_a_machine_that_is_no_better_than_the_baseline_is_not_offered(here, score, is_offered):
+    guest = Judged("ridge", 2.0)
+    ranked = [guest, *sorted([Judged("svr", score), Judged("baseline", 4.0)], key=lambda m: m.mean(""))]
+    comparison = SimpleNamespace(
+        recommended=guest, ranked=ranked, measure="rmse", task="regression", left_out=(), reason="usual"
+    )
+    offered = suggest_own_command(comparison, make_source("table.csv"))
+    assert (offered is not None) == is_offered

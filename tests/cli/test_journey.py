@@ -194,7 +194,7 @@ def test_from_a_table_to_production(here, noted, shell, monkeypatch, tmp_path_fa
     for file, n_rows in (("table.csv", 120), ("more.csv", 30), ("new.csv", 40)):
         write_table(here, file, maker(random, n_rows))
 
-    # compare → train, as printed: a model of joblib, a model file, or both
+    # compare → train, as printed: one model, or that of a guest and of the best of our own
     found = here.json("compare", "table.csv", *options, "--folds", "3", *compared.split())
     printed = find_commands(noted)
     assert found["next"] in printed

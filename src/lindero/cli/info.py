@@ -11,7 +11,7 @@ import click
 
 from lindero.cli.options import file_option, force_option, make_source, output_options
 from lindero.cli.output import CommandError, Output, align_columns
-from lindero.evaluation.registry import MACHINES, MachineSpec
+from lindero.evaluation.registry import MACHINES, MachineSpec, find_guests
 
 #: Columns and classes that are listed.
 _MOST_NAMED = 20
@@ -76,6 +76,8 @@ def command(
         output.show_result({"machines": listed}, align_columns(rows))
     elif model in MACHINES and not Path(model).exists():
         _show_machine(output, MACHINES[model])
+    elif find_guests(model) and not Path(model).exists():
+        _show_machine(output, find_guests(model)[0])
     else:
         _show_model(output, model)
 
@@ -236,7 +238,7 @@ def _list_facts(info: Any) -> list[list[str]]:
     changed = {k: v for k, v in info.parameters.items() if k not in usual or usual[k] != v}
     facts = {
         "machine": noted.get("machine"),
-        "estimator": f"lindero.{info.estimator}" + (", after a table encoder" * info.encoded),
+        "estimator": _name_estimator(info.estimator) + (", after a table encoder" * info.encoded),
         "parameters": ", ".join(f"{k}={v}" for k, v in changed.items()) or "all default",
         "data": noted.get("data"),
         "columns": _list_columns(info.input),
@@ -278,6 +280,12 @@ def _list_costs(costs: Any, classes: list[Any]) -> str:
             if isinstance(cost, (int, float)) and cost != (i != j):
                 listed.append(f"{classes[i]}:{classes[j]}={cost:g}")
     return ", ".join(listed[:_MOST_NAMED])
+
+
+def _name_estimator(kind: str) -> str:
+    """The class of a model, and whose it is."""
+    package, _, name = kind.partition(".")
+    return f"scikit-learn's {name}" if package == "sklearn" else f"lindero.{kind}"
 
 
 def _find_defaults(machine: MachineSpec) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 
 from lindero.evaluation.registry import (
     AUTO,
+    BASELINE,
     MACHINES,
     MachineSpec,
     choose_machine,
@@ -124,11 +125,13 @@ class MachineName(_TextType):
         try:
             if self._compared:
                 find_contenders(str(value))
-            elif value != AUTO and find_machine(str(value)).is_guest:
+            elif value == BASELINE:
                 raise ValueError(
-                    f"{value} is scikit-learn's: lindero compares it, and has no model files for "
-                    f"it. In Python: make_machine({str(value)!r}).fit(X, y)."
+                    "baseline looks at no column, and is there for comparisons only: take another "
+                    "machine."
                 )
+            elif value != AUTO:
+                find_machine(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
         return str(value)
@@ -137,7 +140,7 @@ class MachineName(_TextType):
         """Machines whose names begin with what is typed."""
         return [
             CompletionItem(name, help=machine.one_line)
-            for name, machine in (list_comparable() if self._compared else MACHINES).items()
+            for name, machine in {**({} if self._compared else MACHINES), **list_comparable()}.items()
             if name.startswith(incomplete)
         ]
 
@@ -369,11 +372,11 @@ def repeat_options(measure: str | None, costs: Sequence[str]) -> list[str]:
 MODEL_NAME = "model.lin"
 
 
-def choose_model_name() -> list[str]:
-    """-o for the next command, where the usual name is that of a file."""
+def choose_model_name(taken: Sequence[str] = ()) -> list[str]:
+    """-o for the next command, where the usual name is taken or that of a file."""
     from lindero.cli.writing import find_free_name
 
-    name = find_free_name(MODEL_NAME)
+    name = find_free_name(MODEL_NAME, taken)
     return [] if name == MODEL_NAME else ["-o", name]
 
 

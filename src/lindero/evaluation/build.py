@@ -11,11 +11,13 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
 
 from lindero.evaluation.encoder import TableEncoder
 from lindero.evaluation.registry import (
@@ -30,6 +32,9 @@ from lindero.evaluation.registry import (
     suggest_name,
 )
 from lindero.runtime.arrays import Array
+
+#: Guests use several threads from this many rows on.
+_MANY_ROWS = 10_000
 
 #: Steps of the pipelines that are built here.
 TABLE_STEP = "table"
@@ -311,7 +316,16 @@ def fit_machine(
     given = {"times": times, "qid": qid, "sample_weight": weights, "ids": ids}
     prefix = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
     more = {f"{prefix}{k}": v for k, v in given.items() if v is not None and k in takes}
-    return model.fit(X, y if machine is None or machine.has_target else None, **more)
+    with _keep_threads_few(machine, X):
+        return model.fit(X, y if machine is None or machine.has_target else None, **more)
+
+
+def _keep_threads_few(machine: MachineSpec | None, X: Any) -> Any:
+    """One thread for guests on small tables: to bring several together takes longer than the work,
+    and much longer where other processes want the cores."""
+    if machine is None or not machine.is_guest or np.shape(X)[0] > _MANY_ROWS:
+        return nullcontext()
+    return threadpool_limits(1, user_api="openmp")
 
 
 def require_target(machine: MachineSpec, y: Any) -> None:

@@ -67,7 +67,8 @@ class MachineSpec:
     advantage : str
         Why to prefer it to others that are as good.
     is_guest : bool
-        Whether it is scikit-learn's, or the user's own: compared, but not saved in model files.
+        Whether it is scikit-learn's, or the user's own. Model files hold the former, not the
+        latter.
     estimator : estimator or None
         The estimator itself, where the user gave one to :func:`compare`.
 
@@ -592,7 +593,7 @@ def identify_machine(estimator: Any) -> MachineSpec | None:
     Returns
     -------
     machine : MachineSpec or None
-        None for an estimator of another library.
+        None for an estimator of another library that is no guest.
 
     See Also
     --------
@@ -602,7 +603,11 @@ def identify_machine(estimator: Any) -> MachineSpec | None:
     if type(final).__name__ == "CostMargins":  # machines of one class each
         final = final.machine
     kind = type(final)
-    if kind.__module__.partition(".")[0] != "lindero":  # scikit-learn has an SVC too
+    package = kind.__module__.partition(".")[0]
+    if package == "sklearn":  # which has an SVC too
+        guests = [guest for by_name in GUESTS.values() for guest in by_name.values()]
+        return next((guest for guest in guests if guest.class_name == kind.__name__), None)
+    if package != "lindero":
         return None
     candidates = [
         machine

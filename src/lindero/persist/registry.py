@@ -23,7 +23,7 @@ from lindero.renamed import current_names
 from lindero.validation import validate_parameters
 
 #: Modules of `lindero.persist.kinds`.
-_MODULES = ("svm", "sklearn", "pipelines", "counts", "bayes", "incremental", "adaptive")
+_MODULES = ("svm", "sklearn", "pipelines", "counts", "bayes", "incremental", "adaptive", "guests")
 
 #: Objects of a file.
 MOST_OBJECTS = 1_000_000
