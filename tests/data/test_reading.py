@@ -287,3 +287,46 @@ def test_typed_numbers_stay_what_they_are(tmp_path):
 )  # fmt: skip
 def test_damaged_readings_are_none(given):
     assert Reading.from_dict(given) is None
+
+
+def test_decimal_commas_of_training_are_those_of_new_rows(tmp_path):
+    train = loaded(tmp_path, "a;n;class\n2,25;1;u\n1250,5;2;v\n3,75;3;u\n")
+    assert columns_of(train)["a"] == [2.25, 1250.5, 3.75]
+    cases = {
+        "a;n\n1.883;7\n": [1883],
+        'a,n\n"2,25",7\n': [2.25],
+        "a;n\n2,250;7\n": [2.25],
+        "a;n\n1.250,5;7\n": [1250.5],
+        "a;n\n1,5E-05;7\n": [1.5e-5],
+        "a;n\n4;7\n": [4],
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for text, values in cases.items():
+            for like in (train, Reading.from_dict(train.reading.to_dict())):
+                assert columns_of(loaded(tmp_path, text, like=like))["a"] == values, text
+        forced = loaded(tmp_path, "a;n\n1.883;7\n", like=train, decimal=".")
+    assert columns_of(forced)["a"] == [1.883]
+    with pytest.warns(UserWarning, match=r"'a' are written like '2\.5', and were written like"):
+        assert columns_of(loaded(tmp_path, "a;n\n2.5;7\n", like=train))["a"] == [2.5]
+    with pytest.raises(DataError, match="'a', holds 'two'"):
+        loaded(tmp_path, "a;n\ntwo;7\n", like=train)
+
+
+@pytest.mark.parametrize("delimiter", [";", ","])
+def test_points_are_thousands_beside_decimal_commas(tmp_path, delimiter):
+    quote = '"' if delimiter == "," else ""
+    rows = "".join(
+        f"{quote}{k},25{quote}{delimiter}{k + 1}.8{k:02}{delimiter}{'uv'[k % 2]}\n" for k in range(40)
+    )
+    head = delimiter.join(["size", "price", "class"]) + "\n"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        data = loaded(tmp_path, head + rows)
+        new = loaded(tmp_path, "size;price\n2,5;2.500\n", like=data)
+    assert columns_of(data)["size"][:2] == [0.25, 1.25]
+    assert columns_of(data)["price"][:2] == [1800, 2801]
+    assert columns_of(new) == {"size": [2.5], "price": [2500]}
+    with pytest.warns(UserWarning, match=r"'price' is ambiguous: .*1\.800"):
+        alone = loaded(tmp_path, head + rows.replace(f",25{quote}{delimiter}", f".25{quote}{delimiter}"))
+    assert columns_of(alone)["price"][0] == 1.8

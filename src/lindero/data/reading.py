@@ -7,7 +7,7 @@ predicted are read in the same way; model files store it as a dictionary.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from lindero.bayes.tables.wide_columns import (
     say_left_out,
 )
 from lindero.data.content import Content, suggest
+from lindero.data.csv_files import infer_type
 from lindero.data.dates import (
     FORMS,
     PARTS,
@@ -241,12 +242,15 @@ def read_columns(
     numbers: NumberFormat | None,
     keep: frozenset[str] | None,
     is_declared: bool,
+    doubtful: Mapping[str, Callable[[str], pa.ChunkedArray]] | None = None,
 ) -> ReadColumns:
     """Make features of columns: as in training (`like`), or by what is found in them.
 
     The `target`, a name and a column, may be written like other numbers, so it is read with them.
     `numbers` is the format that a user gave. Columns in `keep` stay though they name rows; None
-    keeps all. A file that declares its columns (`is_declared`) says itself what numbers are."""
+    keeps all. A file that declares its columns (`is_declared`) says itself what numbers are. Numbers
+    of `doubtful` columns are all like 1.883: with decimal commas in others, they are thousands, and
+    are read from their text."""
     notes: list[str] = []
     aim = {} if target is None else dict([target])
     if like is not None:
@@ -254,7 +258,8 @@ def read_columns(
         known = {name: like.numbers[name] for name in aim if name in like.numbers}
         if not (known or is_declared):
             known = _find_numbers(aim, numbers, content, notes, signs, aim)
-        made, goal = _read_like(columns, content, like), _read_target(aim, known, content)
+        made = _read_like(columns, content, like, numbers)
+        goal = _read_target(aim, known, content, numbers)
         forms = {**like.numbers, **known}
         return ReadColumns(made, goal, like.dates, forms, (), tuple(notes))
     found_numbers = (
@@ -262,6 +267,18 @@ def read_columns(
         if is_declared
         else _find_numbers({**columns, **aim}, numbers, content, notes, labels=aim)
     )
+    for name in [name for name in doubtful or {} if name in columns or name in aim]:
+        column = columns.get(name, aim.get(name))
+        if {form.decimal for form in found_numbers.values()} == {","}:
+            form = NumberFormat(",")
+            text = (doubtful or {})[name](name)
+            if pc.all(form.fits(text)).as_py():
+                found_numbers[name] = form
+                (columns if name in columns else aim)[name] = text
+                example = text.drop_null()[0].as_py()
+                notes.append(f"Column {name!r} is read as numbers, written like {example!r}.")
+                continue
+        _warn_of_thousands(column, name, content)
     made = {}
     found_dates: dict[str, DateColumn] = {}
     taken = set(columns)
@@ -298,6 +315,17 @@ def read_columns(
     return ReadColumns(kept, goal, found_dates, found_numbers, left_out, tuple(notes))
 
 
+def _warn_of_thousands(column: Any, name: str, content: Content) -> None:
+    """Warn that the points of all numbers may separate thousands."""
+    example = next(value for value in column.drop_null().to_pylist() if value)
+    warn_user(
+        f"{content.source}: column {name!r} is ambiguous: all of its numbers are like "
+        f"{example:.3f}, and are read as that. If the point separates thousands, say "
+        "thousands='.' (--thousands .); if not, decimal='.' (--decimal .).",
+        UserWarning,
+    )
+
+
 def _may_name_rows(name: str, column: pa.ChunkedArray) -> bool:
     if types.is_string(column.type) or is_name_of_ids(name):
         return True
@@ -308,12 +336,15 @@ def _may_name_rows(name: str, column: pa.ChunkedArray) -> bool:
 
 
 def _read_target(
-    target: dict[str, pa.ChunkedArray], numbers: dict[str, NumberFormat], content: Content
+    target: dict[str, pa.ChunkedArray],
+    numbers: dict[str, NumberFormat],
+    content: Content,
+    given: NumberFormat | None = None,
 ) -> pa.ChunkedArray | None:
     """The only column of `target`, if there is one; prices such as "€ 1.200" become numbers."""
     for name, column in target.items():
         if name in numbers and types.is_string(column.type):
-            return _read_numbers(column, name, content, numbers[name])
+            return _read_numbers(column, name, content, numbers[name], given)
         if name in numbers and numbers[name].unit == "%":
             _warn_of_shares(column, name, content)
         return column
@@ -370,7 +401,10 @@ def _is_few(column: pa.ChunkedArray) -> bool:
 
 
 def _read_like(
-    columns: dict[str, pa.ChunkedArray], content: Content, like: Reading
+    columns: dict[str, pa.ChunkedArray],
+    content: Content,
+    like: Reading,
+    given: NumberFormat | None = None,
 ) -> dict[str, pa.ChunkedArray]:
     """Columns as they were read in training; those that are not there are for others to miss."""
     made: dict[str, pa.ChunkedArray] = {}
@@ -385,7 +419,7 @@ def _read_like(
                 if values is not None:
                     made[title] = values
         elif name in like.numbers and types.is_string(column.type):
-            made[name] = _read_numbers(column, name, content, like.numbers[name])
+            made[name] = _read_numbers(column, name, content, like.numbers[name], given)
         else:
             made[name] = column
             if name in like.numbers and like.numbers[name].unit == "%":
@@ -421,10 +455,34 @@ def _read_dates(column: pa.ChunkedArray, name: str, content: Content, form: str)
 
 
 def _read_numbers(
-    column: pa.ChunkedArray, name: str, content: Content, form: NumberFormat
+    column: pa.ChunkedArray,
+    name: str,
+    content: Content,
+    form: NumberFormat,
+    given: NumberFormat | None = None,
 ) -> pa.ChunkedArray:
+    """Numbers as they were written in training; with another decimal sign where the user says so
+    (`given`), or where nothing else is meant."""
     if column.null_count == len(column):
         return column
+    if given is not None:
+        form = replace(form, decimal=given.decimal, thousands=given.thousands)
+    elif not form.unit and not pc.all(form.fits(column)).as_py():
+        found = find_format(column)
+        other = infer_type(column, form.decimal) if form.decimal == "," else column
+        has_points = pc.any(pc.match_substring(column, ".")).as_py()
+        if not types.is_string(other.type) and not has_points:
+            return other  # 1,5E-05
+        marked = pc.match_substring_regex(column, "[.,]")
+        is_sure = not pc.any(pc.and_(marked, form.fits(column))).as_py()
+        if found is not None and is_sure and not found.is_ambiguous and not found.format.unit:
+            warn_user(
+                f"{content.source}: numbers of column {name!r} are written like "
+                f"{found.example!r}, and were written like {form.describe()!r} in the training "
+                "rows: they are read as they are written here.",
+                UserWarning,
+            )
+            return found.format.read(column)
     fits = pc.fill_null(form.fits(column), True)
     if not pc.all(fits).as_py():
         row = fits.index(False).as_py()
