@@ -52,7 +52,8 @@ class DataSource:
         machine = choose_machine(name, dataset)
         params = parse_settings(settings, machine, dataset.y)
         describe_data(output, dataset)
-        kept = choose_table_parameters(machine, self.options["keep_row_names"])
+        keeps = self.options["keep_row_names"] or self.options["only"]
+        kept = choose_table_parameters(machine, keeps, dataset.X)
         return dataset, machine, {**kept, **params}
 
     def suggest(self, command: str, machine: str, params: dict[str, Any]) -> str:

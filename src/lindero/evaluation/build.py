@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
+from lindero.bayes.tables.wide_columns import find_row_names
 from lindero.evaluation.encoder import TableEncoder
 from lindero.evaluation.registry import (
     CLASSIFICATION,
@@ -103,10 +104,15 @@ def list_encoder_parameters(machine: MachineSpec) -> tuple[str, ...]:
     return () if machine.takes_tables else names
 
 
-def choose_table_parameters(machine: MachineSpec, keep_row_names: Any) -> dict[str, bool]:
-    """What `make_machine` is told to have a machine keep columns that name rows. Bayesian
+def choose_table_parameters(machine: MachineSpec, keep_row_names: Any, X: Any) -> dict[str, Any]:
+    """What `make_machine` is told to have a machine keep the columns of X that name rows. Bayesian
     classifiers, which read tables themselves, take `categorical_features` for that."""
-    return {"keep_row_names": True} if keep_row_names and not machine.takes_tables else {}
+    if not keep_row_names:
+        return {}
+    if not machine.takes_tables:
+        return {"keep_row_names": True}
+    found = find_row_names(X)
+    return {"categorical_features": found} if found else {}
 
 
 def unwrap_machine(model: Any) -> Any:

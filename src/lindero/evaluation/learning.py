@@ -67,6 +67,7 @@ from lindero.evaluation.measures import (
     score_classes,
 )
 from lindero.evaluation.registry import (
+    BOOSTING,
     CLASSIFICATION,
     REGRESSION,
     MachineSpec,
@@ -88,6 +89,9 @@ _FIRST_ROWS = 500
 
 #: Grids of C and gamma of more points than this are searched on a part of the rows first.
 _FEW_POINTS = 9
+
+#: Gradient boosting of more classes than this takes too long to be tuned.
+_FEW_CLASSES = 8
 
 
 @dataclass(frozen=True)
@@ -255,13 +259,14 @@ def _train_by_grid(
     machine = scale_to_target(machine, rows.y)
     sample, splits = plan.sample(rows)
 
-    of_table = choose_table_parameters(machine, plan.keep_row_names)
-
     def fit(point: dict[str, Any], part: EvaluationRows) -> Any:
+        of_table = choose_table_parameters(machine, plan.keep_row_names, part.X)
         model = make_machine(machine, {**of_table, **point}, random_state=plan.random_state)
         return fit_machine(model, part.X, **part.roles())
 
     grid = machine.inner_grid or machine.grid
+    if machine.name == BOOSTING and plan.classes is not None and len(plan.classes) > _FEW_CLASSES:
+        grid = {}  # it grows a tree for each class in each step
     point = _choose_point(grid, fit, plan.judge, sample, splits, plan) if grid else {}
     model = fit(point, rows)
     curve = None

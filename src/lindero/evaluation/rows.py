@@ -104,7 +104,8 @@ def read_comparison(
     rows = drop_unlabelled(_read_rows(X, y, times, sample_weight))
     rows = replace(rows, y=make_plain_labels(rows.y))
     rows = replace(rows, X=_expand_dates(rows.X))
-    keeps = bool(dataset is not None and getattr(dataset.reading, "keep_row_names", False))
+    reading = getattr(dataset, "reading", None)  # columns that the user named stay, too
+    keeps = reading is not None and bool(reading.keep_row_names or reading.only)
     found = [] if keeps else find_row_names(rows.X)
     table = leave_out(rows.X, found)
     named = [f"x{name}" if isinstance(name, int) else str(name) for name in found]
