@@ -151,7 +151,11 @@ def test_a_guest_is_trained_as_it_was_compared(here, asked, decided):
     trained = here.json(*words[1:])
     model = read_model("model.lin")
     assert model.feature_names_in_.tolist() == ["calls"]
-    assert model.costs_ is None if decided["costs"] is None else model.costs_.tolist() == decided["costs"]
+    assert (
+        model.costs_ is None
+        if decided["costs"] is None
+        else model.costs_.tolist() == decided["costs"]
+    )
     assert model.threshold_ == trained["threshold"]
     assert here.run("predict", "model.lin", "rare.csv", "--proba", "--explain").exit_code == 0
 
@@ -352,9 +356,17 @@ class Judged:
 @pytest.mark.parametrize(("score", "is_offered"), [(3.0, True), (4.0, False), (5.0, False)])
 def test_a_machine_that_is_no_better_than_the_baseline_is_not_offered(here, score, is_offered):
     guest = Judged("ridge", 2.0)
-    ranked = [guest, *sorted([Judged("svr", score), Judged("baseline", 4.0)], key=lambda m: m.mean(""))]
+    ranked = [
+        guest,
+        *sorted([Judged("svr", score), Judged("baseline", 4.0)], key=lambda m: m.mean("")),
+    ]
     comparison = SimpleNamespace(
-        recommended=guest, ranked=ranked, measure="rmse", task="regression", left_out=(), reason="usual"
+        recommended=guest,
+        ranked=ranked,
+        measure="rmse",
+        task="regression",
+        left_out=(),
+        reason="usual",
     )
     offered = suggest_own_command(comparison, make_source("table.csv"))
     assert (offered is not None) == is_offered

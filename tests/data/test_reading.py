@@ -95,14 +95,16 @@ def test_numbers_with_a_unit(tmp_path, write, read):
 @pytest.mark.parametrize("other", ["2 kg", "2"])
 def test_units_are_never_mixed(tmp_path, other):
     rows = "".join(f"{other if k % 3 else '500 g'},{k % 7},{'uv'[k % 2]}\n" for k in range(60))
-    with pytest.warns(UserWarning, match=r"'size' holds numbers with different units \(.*'g'.*text"):
+    with pytest.warns(
+        UserWarning, match=r"'size' holds numbers with different units \(.*'g'.*text"
+    ):
         data = loaded(tmp_path, "size,n,class\n" + rows)
     assert data.kinds["size"] == "category"
 
 
 def test_words_behind_numbers_that_are_no_units(tmp_path):
     rows = "".join(
-        f"{k % 12 + 1} pm,{'1st 2nd 3rd 4th'.split()[k % 4]},{k}{'ABC'[k % 3]},{k % 2 + 2} doors\n"
+        f"{k % 12 + 1} pm,{['1st', '2nd', '3rd', '4th'][k % 4]},{k}{'ABC'[k % 3]},{k % 2 + 2} doors\n"
         for k in range(40)
     )
     data = loaded(tmp_path, "at,place,flat,class\n" + rows)
@@ -317,7 +319,8 @@ def test_decimal_commas_of_training_are_those_of_new_rows(tmp_path):
 def test_points_are_thousands_beside_decimal_commas(tmp_path, delimiter):
     quote = '"' if delimiter == "," else ""
     rows = "".join(
-        f"{quote}{k},25{quote}{delimiter}{k + 1}.8{k:02}{delimiter}{'uv'[k % 2]}\n" for k in range(40)
+        f"{quote}{k},25{quote}{delimiter}{k + 1}.8{k:02}{delimiter}{'uv'[k % 2]}\n"
+        for k in range(40)
     )
     head = delimiter.join(["size", "price", "class"]) + "\n"
     with warnings.catch_warnings():
@@ -328,5 +331,7 @@ def test_points_are_thousands_beside_decimal_commas(tmp_path, delimiter):
     assert columns_of(data)["price"][:2] == [1800, 2801]
     assert columns_of(new) == {"size": [2.5], "price": [2500]}
     with pytest.warns(UserWarning, match=r"'price' is ambiguous: .*1\.800"):
-        alone = loaded(tmp_path, head + rows.replace(f",25{quote}{delimiter}", f".25{quote}{delimiter}"))
+        alone = loaded(
+            tmp_path, head + rows.replace(f",25{quote}{delimiter}", f".25{quote}{delimiter}")
+        )
     assert columns_of(alone)["price"][0] == 1.8

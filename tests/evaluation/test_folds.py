@@ -164,7 +164,9 @@ def test_rows_in_the_order_of_time_are_warned_of_once(name, values):
     }
     if X[name].dtype.kind == "M":  # files have made numbers of dates
         days = (X[name] - X[name].min()).dt.days.astype(float)
-        runs["cv"] = lambda X, **k: cross_validate("svc", pd.DataFrame({f"{name} days": days}), y, **k)
+        runs["cv"] = lambda X, **k: cross_validate(
+            "svc", pd.DataFrame({f"{name} days": days}), y, **k
+        )
         del runs["tune"]
     for run in runs.values():
         with pytest.warns(UserWarning, match=words) as caught:

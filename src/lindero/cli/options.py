@@ -141,7 +141,10 @@ class MachineName(_TextType):
         """Machines whose names begin with what is typed."""
         return [
             CompletionItem(name, help=machine.one_line)
-            for name, machine in {**({} if self._compared else MACHINES), **list_comparable()}.items()
+            for name, machine in {
+                **({} if self._compared else MACHINES),
+                **list_comparable(),
+            }.items()
             if name.startswith(incomplete)
         ]
 

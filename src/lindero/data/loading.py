@@ -309,7 +309,7 @@ def build_dataset(
         numbers=options.numbers,
         keep=None if keeps_all else frozenset(named.only),
         is_declared=source.is_declared,
-        doubtful={name: source.text_of for name in source.doubtful},
+        doubtful=dict.fromkeys(source.doubtful, source.text_of),
     )
     if not read.columns:
         raise content.error("has no columns left for features: all of them are left out.")

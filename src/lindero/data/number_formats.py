@@ -222,7 +222,9 @@ def _find_unit(column: pa.ChunkedArray) -> tuple[str, bool] | None:
         word, n_without = next(iter(words), ""), words.pop("", 0)
         n_values = len(column) - column.null_count
         few = n_without > (1.0 - _WITH_UNIT) * n_values
-        return None if len(words) != 1 or few or word.lower() in _NO_UNITS else (word, n_without > 0)
+        return (
+            None if len(words) != 1 or few or word.lower() in _NO_UNITS else (word, n_without > 0)
+        )
     if len(named) > 1 or ("%" in named and "" in units):
         return None
     return (named.pop(), "" in units) if named else ("", False)

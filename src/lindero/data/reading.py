@@ -248,9 +248,9 @@ def read_columns(
 
     The `target`, a name and a column, may be written like other numbers, so it is read with them.
     `numbers` is the format that a user gave. Columns in `keep` stay though they name rows; None
-    keeps all. A file that declares its columns (`is_declared`) says itself what numbers are. Numbers
-    of `doubtful` columns are all like 1.883: with decimal commas in others, they are thousands, and
-    are read from their text."""
+    keeps all. A file that declares its columns (`is_declared`) says itself what numbers are.
+    Numbers of `doubtful` columns are all like 1.883: with decimal commas in others, they are
+    thousands, and are read from their text."""
     notes: list[str] = []
     aim = {} if target is None else dict([target])
     if like is not None:

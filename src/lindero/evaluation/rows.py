@@ -139,7 +139,9 @@ def warn_of_order(rows: EvaluationRows) -> None:
     for title, column in zip(frame.columns, frame.iter_columns(), strict=True):
         days = str(title).removesuffix(_DAYS)  # what dates have become
         is_time = column.dtype.is_temporal() or days != title or is_name_of_times(title)
-        if not (is_time or column.dtype.is_integer()) or not _is_ordered(column, strict=not is_time):
+        if not (is_time or column.dtype.is_integer()) or not _is_ordered(
+            column, strict=not is_time
+        ):
             continue
         name = days if is_time else title
         warn_user(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -186,7 +187,7 @@ def _check_sorted(given: Fields) -> None:
     if "classes_" in given:
         listed = given.any("classes_").tolist()
         alike = len({type(label) for label in listed}) == 1
-        rises = alike and all(a < b for a, b in zip(listed, listed[1:], strict=False))
+        rises = alike and all(a < b for a, b in pairwise(listed))
         given.require("classes_", rises, "must be sorted")
 
 
