@@ -103,9 +103,9 @@ def test_units_are_never_mixed(tmp_path, other):
 
 
 def test_words_behind_numbers_that_are_no_units(tmp_path):
+    places = ["1st", "2nd", "3rd", "4th"]
     rows = "".join(
-        f"{k % 12 + 1} pm,{['1st', '2nd', '3rd', '4th'][k % 4]},{k}{'ABC'[k % 3]},{k % 2 + 2} doors\n"
-        for k in range(40)
+        f"{k % 12 + 1} pm,{places[k % 4]},{k}{'ABC'[k % 3]},{k % 2 + 2} doors\n" for k in range(40)
     )
     data = loaded(tmp_path, "at,place,flat,class\n" + rows)
     assert set(data.kinds.values()) == {"category"}
