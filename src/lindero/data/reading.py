@@ -270,10 +270,10 @@ def read_columns(
     for name in [name for name in doubtful or {} if name in columns or name in aim]:
         column = columns.get(name, aim.get(name))
         if {form.decimal for form in found_numbers.values()} == {","}:
-            form = NumberFormat(",")
+            commas = NumberFormat(",")
             text = (doubtful or {})[name](name)
-            if pc.all(form.fits(text)).as_py():
-                found_numbers[name] = form
+            if pc.all(commas.fits(text)).as_py():
+                found_numbers[name] = commas
                 (columns if name in columns else aim)[name] = text
                 example = text.drop_null()[0].as_py()
                 notes.append(f"Column {name!r} is read as numbers, written like {example!r}.")
