@@ -282,7 +282,9 @@ def require_numeric_columns(X: Any) -> None:
         if isinstance(kind, (nw.Datetime, nw.Date, nw.Duration, nw.Time)):
             raise ValueError(
                 f"Column {name!r} of X holds dates or times ({kind}), not numbers. Turn it into "
-                "numbers first (days since a date, say), or leave it out."
+                f"numbers first (days since a date, say: in pandas (X[{name!r}] - "
+                f"X[{name!r}].min()).dt.days), or leave it out. lindero.data.load does so with "
+                "dates in files, lindero.evaluation.compare with those in dataframes."
             )
 
 

@@ -110,16 +110,17 @@ import sys
 from lindero.cli.main import main
 from lindero.cli.output import Output
 
-Output.note = lambda self, text: print(text, file=sys.stderr)
+Output.note = Output.advise = lambda self, text: print(text, file=sys.stderr)
 main()
 """
 
 
 @pytest.fixture
 def noted(monkeypatch):
-    """What is printed on a terminal only."""
+    """Notes and commands that are printed."""
     said = []
-    monkeypatch.setattr(Output, "note", lambda self, text: said.append(text))
+    for way in ("note", "advise"):
+        monkeypatch.setattr(Output, way, lambda self, text: said.append(text))
     return said
 
 
@@ -212,7 +213,7 @@ def test_from_a_table_to_production(here, noted, shell, invoke, tmp_path_factory
     for file, n_rows in (("table.csv", 120), ("more.csv", 30), ("new.csv", 40)):
         write_table(here, file, maker(random, n_rows))
 
-    # compare → train, as printed: a model of joblib, a model file, or both
+    # compare → train, as printed: one model, or that of a guest and of the best of our own
     found = here.json("compare", "table.csv", *options, "--folds", "3", *compared.split())
     printed = find_commands(noted)
     assert found["next"] in printed

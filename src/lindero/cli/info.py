@@ -11,7 +11,7 @@ import click
 
 from lindero.cli.options import file_option, force_option, make_source, output_options
 from lindero.cli.output import CommandError, Output, align_columns
-from lindero.evaluation.registry import MACHINES, MachineSpec
+from lindero.evaluation.registry import MACHINES, MachineSpec, find_guests
 
 #: Columns and classes that are listed.
 _MOST_NAMED = 20
@@ -76,6 +76,8 @@ def command(
         output.show_result({"machines": listed}, align_columns(rows))
     elif model in MACHINES and not Path(model).exists():
         _show_machine(output, MACHINES[model])
+    elif find_guests(model) and not Path(model).exists():
+        _show_machine(output, find_guests(model)[0])
     else:
         _show_model(output, model)
 
@@ -239,7 +241,7 @@ def _list_facts(info: Any) -> list[list[str]]:
     changed = {k: v for k, v in info.parameters.items() if k not in usual or usual[k] != v}
     facts = {
         "machine": noted.get("machine"),
-        "estimator": f"lindero.{info.estimator}" + (", after a table encoder" * info.encoded),
+        "estimator": _name_estimator(info.estimator) + (", after a table encoder" * info.encoded),
         "parameters": ", ".join(f"{k}={v}" for k, v in changed.items()) or "all default",
         "data": noted.get("data"),
         "columns": _list_columns(info.input),
@@ -257,10 +259,26 @@ def _list_facts(info: Any) -> list[list[str]]:
     return [[name, str(value)] for name, value in facts.items() if value]
 
 
+def _name_estimator(kind: str) -> str:
+    """The class of a model, and whose it is."""
+    package, _, name = kind.partition(".")
+    return f"scikit-learn's {name}" if package == "sklearn" else f"lindero.{kind}"
+
+
 def _find_defaults(machine: MachineSpec) -> dict[str, Any]:
     """Default parameters of the class of a machine."""
     parameters = signatures.signature(machine.load()).parameters
     return {name: parameter.default for name, parameter in parameters.items()}
+
+
+#: What is said of columns that are no categories.
+_KINDS = {
+    "number": "",
+    "text": " (text, hashed)",
+    "date": " (dates)",
+    "left out": " (left out)",
+    "unknown": " (empty)",
+}
 
 
 def _list_columns(described: dict[str, Any]) -> str:
@@ -269,7 +287,6 @@ def _list_columns(described: dict[str, Any]) -> str:
     if not named:
         return str(described.get("n_features"))
     shown = [
-        f"{c['name']}" + ("" if c["kind"] == "number" else f" ({c['n_values']} values)")
-        for c in named[:_MOST_NAMED]
+        c["name"] + _KINDS.get(c["kind"], f" ({c['n_values']} values)") for c in named[:_MOST_NAMED]
     ]
     return ", ".join(shown) + (", ..." if len(named) > _MOST_NAMED else "")

@@ -202,6 +202,12 @@ def read_model(path: str, kind: str | None, class_name: str | None = None) -> An
     """The model in a file: an estimator, or a network."""
     from lindero import persist
 
+    if kind is None and Path(path).suffix.lower() in (".joblib", ".pkl", ".pickle"):
+        raise CommandError(
+            f"{path} is a pickle, which may run any code when it is opened, so lindero does not "
+            f"open it. If you trust it, predict in Python: joblib.load({path!r}).predict(X); or "
+            "train a model file (.lin) with lindero train, for which lindero predict is."
+        )
     if kind is None:
         raise CommandError(
             f"{path} is not a model of lindero (.lin), LIBSVM, SVMlight, BIF or XMLBIF. Create "
@@ -356,4 +362,6 @@ def describe_convergence(model: Any) -> tuple[dict[str, Any], str]:
     convergence = getattr(final, "convergence_", None)
     status = getattr(convergence, "status", getattr(final, "status_", None))
     text = "Learned by counting: exact, no iterations." if status is None else str(status)
+    if type(final).__module__.startswith("sklearn."):
+        text = f"Fitted by scikit-learn's {type(final).__name__}."
     return {"status": text}, text

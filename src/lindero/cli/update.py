@@ -94,7 +94,7 @@ def command(
     }
     _save(saved, update, target, data, forget, values)
     output.show_result(result, _describe(result, certificate_before, certificate))
-    output.note(f"Next: lindero info {shlex.quote(target)}  (look inside)")
+    output.advise(f"Next: lindero info {shlex.quote(target)}  (look inside)")
 
 
 def _require_target_file(

@@ -230,7 +230,7 @@ def load_content(
     if kind == "tsv" and delimiter is None:
         delimiter = "\t"
     sign = None if numbers is None else numbers.decimal
-    source = read_csv(content, delimiter, header, sign, {} if known is None else known.numbers)
+    source = read_csv(content, delimiter, header, sign)
     return build_dataset(source, roles, content, options)
 
 
@@ -291,7 +291,10 @@ def build_dataset(
         """Text as it stands in the file, unless that has numbers."""
         kind = table[name].type
         is_number = types.is_integer(kind) or types.is_floating(kind)
-        has_numbers = source.has_types and is_number and like is not None and name in like.numbers
+        form = None if like is None else like.numbers.get(name)
+        has_numbers = source.has_types and is_number and form is not None
+        if form == NumberFormat(source.decimal) and is_number and name not in source.doubtful:
+            has_numbers = True  # as they were read in training
         return table[name] if has_numbers else source.text_of(name)
 
     def goal(name: str) -> pa.ChunkedArray:
@@ -307,6 +310,7 @@ def build_dataset(
         numbers=options.numbers,
         keep=None if keeps_all else frozenset(named.only),
         is_declared=source.is_declared,
+        doubtful=dict.fromkeys(source.doubtful, source.text_of),
     )
     if not read.columns:
         raise content.error("has no columns left for features: all of them are left out.")
@@ -314,13 +318,17 @@ def build_dataset(
         name: source.text_of(name) if types.is_temporal(column.type) else column
         for name, column in read.columns.items()
     }
+    with_commas: dict[str, NumberFormat] = {}
+    if like is None and source.decimal == ",":
+        own = [*features, *([] if named.target is None else [named.target])]
+        with_commas = {n: NumberFormat(",") for n in own if types.is_floating(table[n].type)}
     reading = Reading(
         **{role: getattr(named, role) for role in SINGLE_ROLES},
         id=named.id,
         drop=(*named.drop, *read.left_out),
         only=named.only,
         dates=read.dates,
-        numbers=read.numbers,
+        numbers={**with_commas, **read.numbers},
         keep_row_names=options.keep_row_names,
     )
     return Dataset(

@@ -28,6 +28,7 @@ _MODULES = (
     "sklearn",
     "pipelines",
     "transformers",
+    "guests",
     "counts",
     "bayes",
     "incremental",
