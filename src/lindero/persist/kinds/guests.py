@@ -231,19 +231,20 @@ def _measure_depth(nodes: Array) -> int:
 
 
 def _boosting_state(model: Any) -> dict[str, Any]:
-    if not hasattr(model, "_predictors"):
+    if not hasattr(model, "n_features_in_"):
         return {}
+    held = model.__getstate__()  # trees have no other way out
     if model.is_categorical_ is not None or callable(model.scoring):
         raise TypeError(
             "This model cannot be saved: of gradient boosting, files hold trees of numbers. Put a "
             "TableEncoder before it, and set scoring to a name."
         )
-    trees = [tree for step in vars(model)["_predictors"] for tree in step]
+    trees = [tree for step in held["_predictors"] for tree in step]
     nodes = _join_nodes([tree.nodes for tree in trees], _OF_BOOSTING)
     # The fields of leaves that are children are never read, and may be anything.
     leaf = np.concatenate([tree.nodes["is_leaf"] for tree in trees]).astype(bool)
     nodes["left"][leaf] = nodes["right"][leaf] = 0
-    start = np.asarray(vars(model)["_baseline_prediction"], dtype=np.float64).ravel()
+    start = np.asarray(held["_baseline_prediction"], dtype=np.float64).ravel()
     return {**_keep(model, "classes_"), **nodes, "start": start}
 
 
@@ -267,7 +268,8 @@ def _adopt_boosting(model: Any, values: dict[str, Any]) -> None:
         model, values, max_iter=1, early_stopping=False, warm_start=False, verbose=0,
         monotonic_cst=None, interaction_cst=None, class_weight=None,
     )  # fmt: skip
-    tree = vars(blank)["_predictors"][0][0]
+    held = blank.__getstate__()
+    tree = held["_predictors"][0][0]
     no_bits = np.zeros((0, 8), dtype=np.uint32)
     trees = [
         type(tree)(nodes, no_bits, no_bits)
@@ -275,10 +277,11 @@ def _adopt_boosting(model: Any, values: dict[str, Any]) -> None:
     ]
     n_each = len(values["start"])
     _take_up(model, blank, values)
-    shape = vars(blank)["_baseline_prediction"].shape
+    shape = held["_baseline_prediction"].shape
     steps = [trees[k : k + n_each] for k in range(0, len(trees), n_each)]
     start = values["start"].reshape(shape)
-    model.__dict__.update({"_predictors": steps, "_baseline_prediction": start})
+    trained = {**model.__getstate__(), "_predictors": steps, "_baseline_prediction": start}
+    model.__setstate__(trained)
     model.train_score_ = model.validation_score_ = np.empty(0)
 
 
