@@ -103,7 +103,7 @@ class NewerFormatError(ModelFileError):
 
 
 #: Packages that are skipped when looking for the user's own line.
-_NOT_THE_USERS = ("lindero", "sklearn")
+_NOT_THE_USERS = ("lindero", "sklearn", "joblib")
 
 
 def warn_user(message: str, category: type[Warning]) -> None:

@@ -284,7 +284,9 @@ def require_numeric_columns(X: Any) -> None:
         if isinstance(kind, (nw.Datetime, nw.Date, nw.Duration, nw.Time)):
             raise ValueError(
                 f"Column {name!r} of X holds dates or times ({kind}), not numbers. Turn it into "
-                "numbers first (days since a date, say), or leave it out."
+                f"numbers first (days since a date, say: in pandas (X[{name!r}] - "
+                f"X[{name!r}].min()).dt.days), or leave it out. lindero.data.load does so with "
+                "dates in files, lindero.evaluation.compare with those in dataframes."
             )
 
 
@@ -561,13 +563,13 @@ def require_computable(X: Any, function: KernelFunction) -> None:
     if values.size == 0:
         return
     largest = max(float(values.max()), -float(values.min()))
-    size, most = np.float64(largest), LARGEST_VALUE
+    size, most = largest, LARGEST_VALUE
     if function.name != "precomputed":
+        size = largest * largest * X.shape[1]  # infinite where it overflows
+    if function.name == "poly":
         with np.errstate(over="ignore", invalid="ignore"):
-            size = square = size**2 * X.shape[1]
-            if function.name == "poly":
-                powered = (function.gamma * square + abs(function.coef0)) ** function.degree
-                size = np.maximum(square, powered)
+            inner = np.float64(function.gamma * size + abs(function.coef0))
+            size = float(np.maximum(size, inner**function.degree))
     if function.name == "rbf":
         most = LARGEST_VALUE**2  # of squares alone: values are at most 1
     if size <= most:

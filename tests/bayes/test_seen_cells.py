@@ -107,3 +107,38 @@ def test_wide_columns_cost_by_their_rows(make, monkeypatch):
     model = make(learning="discriminative", penalty=1.0, categorical_features="all").fit(X, y)
     tables = sum(table.size for table in model.network_.network.log_tables)
     assert max(sizes) < min(tables / 4, 2 * 2 * 4 * 400 + 100)
+
+
+# -- many variables --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("graph", [naive, chain])
+def test_without_bounds_many_variables_have_the_same_optimum(graph, monkeypatch):
+    problem = wide_problem(graph, 2.0, missing=True)
+    wanted = climb(problem, 1000, 1e-10)
+    given = []
+    minimize = lbfgs.minimize
+    monkeypatch.setattr(
+        lbfgs,
+        "minimize",
+        lambda *args, **own: given.append(own["bounds"]) or minimize(*args, **own),
+    )
+    monkeypatch.setattr(lbfgs, "_MANY", 1)
+    found = climb(problem, 1000, 1e-10)
+    assert given
+    assert all(bounds is None for bounds in given)
+    assert_allclose(found.trace[-1].objective, wanted.trace[-1].objective, rtol=1e-7)
+
+
+def test_a_bound_that_is_met_holds_for_many_variables_too(monkeypatch):
+    problem = wide_problem(naive, 0.0)
+    monkeypatch.setattr(lbfgs, "_FARTHEST", 0.5)
+    start = problem.estimate(problem.counts, problem.sums)
+    wanted = lbfgs.run_lbfgs(problem, start, 500, 1e-10)
+    monkeypatch.setattr(lbfgs, "_MANY", 1)
+    found = lbfgs.run_lbfgs(problem, start, 500, 1e-10)
+    moved = np.abs(found.parameters.logs - start.logs).max()
+    assert 0.499 < moved <= 0.5 + 1e-12
+    assert_allclose(found.trace[-1].objective, wanted.trace[-1].objective, rtol=1e-6)
+    objectives = [step.objective for step in found.trace]
+    assert objectives == sorted(objectives)

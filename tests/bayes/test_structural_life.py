@@ -10,6 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from lindero.bayes import StructuralTM
+from lindero.bayes.discriminative import learning
+from lindero.bayes.structure_search import search as search_module
 from tests.bayes.soft_tables import telling_table as table
 from tests.refusals import refused
 
@@ -73,6 +75,7 @@ def test_refusals_leave_everything():
         ({"max_parents": -1}, "'max_parents' parameter"),
         ({"screening": 0}, "'screening' parameter"),
         ({"max_arcs": -1}, "'max_arcs' parameter"),
+        ({"time_limit": 0.0}, "'time_limit' parameter"),
         ({"callback": 3}, "'callback' parameter"),
         ({"class_prior": [1.0]}, "class_prior has shape"),
     ):
@@ -80,6 +83,74 @@ def test_refusals_leave_everything():
         with refused(model, ValueError, message):
             model.fit(X, y)
         model.set_params(**{name: quick().get_params()[name] for name in given})
+
+
+# -- time ------------------------------------------------------------------------------------
+
+
+class Clock:
+    """A clock on which every look takes a second."""
+
+    def __init__(self):
+        self.seconds = 0.0
+
+    def perf_counter(self):
+        self.seconds += 1.0
+        return self.seconds
+
+
+@pytest.mark.parametrize(("criterion", "n_jobs"), [("bicd", None), ("bicd", 2), ("cll", None)])
+def test_when_time_is_up_the_network_is_the_best_so_far(criterion, n_jobs, monkeypatch):
+    X, y = table(13, 300)
+    whole = quick(criterion=criterion).fit(X, y)
+    assert len(whole.structure_) > 2
+    monkeypatch.setattr(search_module, "time", Clock())
+    found = []
+    for limit in (0.5, 6.5, 20.5):
+        with pytest.warns(ConvergenceWarning, match=f"time_limit={limit:g} s, with .* arcs"):
+            model = quick(criterion=criterion, time_limit=limit, n_jobs=n_jobs).fit(X, y)
+        found.append(len(model.structure_))
+        assert len(model.history_) == found[-1] + 1
+        scores = [step.score for step in model.history_]
+        assert scores == sorted(scores)
+        assert all(step.n_scored <= step.n_candidates for step in model.history_)
+        assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    assert found == sorted(found)
+    assert found[0] == 0 < found[-1] <= len(whole.structure_)
+
+
+def test_time_that_suffices_changes_nothing(recwarn):
+    X, y = table(13, 300)
+    model = quick(time_limit=1e6).fit(X, y)
+    assert model.history_ == quick().fit(X, y).history_
+    assert not recwarn
+
+
+def test_a_search_that_takes_long_says_so_once(monkeypatch):
+    X, y = table(13, 300)
+    monkeypatch.setattr(search_module, "_LONG", 0.0)
+    with pytest.warns(UserWarning, match="time_limit ends it") as caught:
+        quick().fit(X, y)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    for name in ("max_arcs", "screening"):
+        assert name in str(caught[0].message)
+
+
+def test_without_time_one_fold_chooses_the_penalty(monkeypatch):
+    X, y = table(13, 300)
+    posed = []
+    pose = learning._pose_problem
+    monkeypatch.setattr(
+        learning, "_pose_problem", lambda *args, **own: posed.append(1) or pose(*args, **own)
+    )
+    StructuralTM(time_limit=1e6).fit(X, y)
+    assert len(posed) == learning.N_FOLDS + 1
+    posed.clear()
+    with pytest.warns(ConvergenceWarning, match="time_limit=1e-09"):
+        model = StructuralTM(time_limit=1e-9).fit(X, y)
+    assert len(posed) == 1 + 1
+    assert model.convergence_.penalty in learning.STRENGTHS
 
 
 # -- bad tables ------------------------------------------------------------------------------

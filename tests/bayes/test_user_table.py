@@ -116,7 +116,9 @@ def test_categories_of_numbers_are_numbers_to_a_column_of_numbers():
     ],
 )
 def test_dates_are_refused_with_advice(series):
-    with pytest.raises(ValueError, match=r"Column 'd' of X holds dates or times.*days since"):
+    with pytest.raises(
+        ValueError, match=r"'d' of X holds dates or times.*days since.*lindero.data.load"
+    ):
         Schema.learn(series.to_frame("d"))
 
 

@@ -8,11 +8,17 @@ import shlex
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from lindero.cli.compare import describe_progress, suggest_own_command
+from lindero.cli.options import make_source
+from lindero.data import load
+from lindero.evaluation import compare
 from lindero.persist import inspect
+from lindero.persist import load as read_model
 from tests.cli.running import lindero
 from tests.cli.test_as_a_user import in_a_terminal
 
@@ -37,7 +43,8 @@ def leave_out_progress(said):
 
 def test_the_result_is_a_table_and_a_recommendation(here, flowers):
     result = here.run("compare", flowers, *QUICK)
-    assert (result.exit_code, leave_out_progress(result.stderr)) == (0, "")
+    assert result.exit_code == 0
+    assert leave_out_progress(result.stderr).startswith("Next: lindero train flowers.csv -m ")
     lines = result.stdout.splitlines()
     assert lines[0].startswith("flowers.csv: 60 rows, 3 columns")
     assert lines[1].startswith("3 folds, ")
@@ -98,7 +105,7 @@ def test_what_to_type_next_has_columns_costs_measure_and_parameters(here):
     words = shlex.split(told["next"])
     assert words[:5] == ["lindero", "train", "rare.csv", "-m", "svc"]
     assert "kernel=linear" in words
-    assert words[words.index("--drop") + 1] == "customer"
+    assert words[words.index("--id") + 1] == "customer"
     assert words[words.index("--cost") + 1] == "yes:no=9"
     assert "--measure" not in words  # costs are what training takes by itself
     told = here.json("compare", "rare.csv", *QUICK, "--measure", "f1", "--seed", "4")
@@ -135,19 +142,22 @@ def test_a_rare_class_is_answered_as_it_was_compared(here):
     ],
 )
 def test_a_guest_is_trained_as_it_was_compared(here, asked, decided):
-    import joblib
-
     here.write("rare.csv", rare_rows())
     options = ["--no-baselines", "--folds", "3", "--drop", "months", "--seed", "3", *asked]
     told = here.json("compare", "rare.csv", "-m", "logistic-regression", *options)
-    program = shlex.split(told["next"])
-    assert program[:2] == ["python", "-c"]
-    exec(program[2], {})
-    model = joblib.load("model.joblib")
+    words = shlex.split(told["next"])
+    assert words[:5] == ["lindero", "train", "rare.csv", "-m", "logistic-regression"]
+    assert words[words.index("--seed") + 1] == "3"
+    trained = here.json(*words[1:])
+    model = read_model("model.lin")
     assert model.feature_names_in_.tolist() == ["calls"]
-    params = model.get_params(deep=False)
-    assert {name: params[name] for name in decided} == decided
-    assert params["random_state"] == 3
+    assert (
+        model.costs_ is None
+        if decided["costs"] is None
+        else model.costs_.tolist() == decided["costs"]
+    )
+    assert model.threshold_ == trained["threshold"]
+    assert here.run("predict", "model.lin", "rare.csv", "--proba", "--explain").exit_code == 0
 
 
 def test_classes_with_colons_can_be_named(here):
@@ -300,3 +310,63 @@ def test_as_a_script_only_the_result_is_printed(here, flowers):
     assert (done.returncode, leave_out_progress(done.stderr)) == (0, "")
     assert json.loads(done.stdout)["report"] == "r.html"
     assert "lindero compare flowers.csv -m naive-bayes" in here.read("r.html")
+
+
+def test_the_next_command_is_printed_in_scripts_too(here, flowers):
+    done = here.run("compare", flowers, "-m", "naive-bayes", "--folds", "2")
+    assert "Next: lindero train flowers.csv -m naive-bayes " in done.stderr
+    assert " -o " not in done.stderr
+    here.write("model.lin", "precious")
+    done = here.run("compare", flowers, "-m", "naive-bayes", "--folds", "2")
+    assert " -o model-2.lin\n" in done.stderr
+    quiet = here.run("compare", flowers, "-m", "naive-bayes", "--folds", "2", "--quiet")
+    assert quiet.stderr == ""
+
+
+def test_predictions_of_the_next_command_name_their_rows(here):
+    rows = "".join(f"C{k},{k % 9},{'uv'[k % 2]}\n" for k in range(60))
+    here.write("table.csv", "customer,n,class\n" + rows)
+    told = here.json("compare", "table.csv", "-m", "naive-bayes", "--folds", "2")
+    assert "--id customer" in told["next"]
+    assert here.run(*shlex.split(told["next"])[1:]).exit_code == 0
+    answers = here.json("predict", "model.lin", "table.csv")["predictions"]
+    assert [row["id"] for row in answers[:2]] == ["C0", "C1"]
+
+
+def test_progress_names_measures_as_the_table_does(here):
+    here.write("table.csv", "a,class\n" + "".join(f"{k % 7},{k % 9 == 0}\n" for k in range(90)))
+    states = []
+    data = load(here.folder / "table.csv")
+    compare(data, machines=["baseline"], folds=2, measure="log_loss", progress=states.append)
+    assert "best so far baseline (log-loss 0." in describe_progress(states[-1], 3.0)
+
+
+class Judged:
+    """A machine of a comparison, with its score."""
+
+    is_judged, usual_parameters = True, {}
+
+    def __init__(self, machine, score):
+        self.machine, self._score = machine, score
+
+    def mean(self, measure):
+        return self._score
+
+
+@pytest.mark.parametrize(("score", "is_offered"), [(3.0, True), (4.0, False), (5.0, False)])
+def test_a_machine_that_is_no_better_than_the_baseline_is_not_offered(here, score, is_offered):
+    guest = Judged("ridge", 2.0)
+    ranked = [
+        guest,
+        *sorted([Judged("svr", score), Judged("baseline", 4.0)], key=lambda m: m.mean("")),
+    ]
+    comparison = SimpleNamespace(
+        recommended=guest,
+        ranked=ranked,
+        measure="rmse",
+        task="regression",
+        left_out=(),
+        reason="usual",
+    )
+    offered = suggest_own_command(comparison, make_source("table.csv"))
+    assert (offered is not None) == is_offered

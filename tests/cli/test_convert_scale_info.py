@@ -147,6 +147,15 @@ def test_info_tells_machine_data_and_optimality(here, model):
     assert told["summary"]["classes"] == ["lily", "rose"]
 
 
+def test_info_says_what_becomes_of_texts(here):
+    rows = "".join(f"word{k} and some more words,{k % 3},{'uv'[k % 2]}\n" for k in range(60))
+    here.write("texts.csv", "description,n,class\n" + rows)
+    assert here.run("train", "texts.csv", "-m", "svc", "-o", "texts.lin").exit_code == 0
+    told = here.run("info", "texts.lin").stdout
+    assert "description (text, hashed)" in told
+    assert "(0 values)" not in told
+
+
 def test_info_of_a_machine_lists_its_parameters(here):
     text = here.run("info", "nu-svr").stdout
     assert "nu" in text

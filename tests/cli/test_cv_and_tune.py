@@ -12,7 +12,10 @@ def test_cross_validation_says_mean_and_spread(here, flowers):
     assert result.stdout.startswith("naive-bayes, 5 folds of 60 rows")
     assert "accuracy" in result.stdout
     assert "log-loss" in result.stdout
-    assert result.stderr == ""
+    assert (
+        result.stderr == "Next: lindero tune flowers.csv -m naive-bayes  (find better parameters)\n"
+    )
+    assert here.run("cv", flowers, "-m", "naive-bayes", "--quiet").stderr == ""
 
 
 def test_its_json_has_every_fold(here, flowers):

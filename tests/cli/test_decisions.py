@@ -151,8 +151,8 @@ def test_tuning_for_a_rare_class_saves_probabilities(here, churn, monkeypatch):
     told = here.json("tune", churn, *grid, "-o", "t.lin")
     assert told["measure"] == "log_loss"
     assert "P(yes)" in predicted(here, "t.lin", churn, "--proba")
-    notes = []  # which are shown on a terminal
-    monkeypatch.setattr(Output, "note", lambda output, text: notes.append(text))
+    notes = []
+    monkeypatch.setattr(Output, "advise", lambda output, text: notes.append(text))
     here.json("tune", churn, *grid)
     words = shlex.split(notes[-1].removeprefix("Next: lindero "))
     assert here.json(*words, "-o", "u.lin")["calibration"] == "sigmoid"

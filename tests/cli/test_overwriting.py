@@ -87,7 +87,7 @@ def test_files_that_exist_are_replaced_only_by_force(here, model, arguments):
     here.write(old, "precious")
     result = here.run(*arguments)
     assert result.exit_code == 2
-    assert f"'{old}' exists already. Use --force" in result.stderr
+    assert f"'{old}' exists already. Use --force to replace it, or -" in result.stderr
     assert here.read(old) == "precious"
     assert here.run(*arguments, "--force").exit_code == 0
     assert (here.folder / old).read_bytes() != b"precious"

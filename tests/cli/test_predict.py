@@ -196,6 +196,15 @@ def test_values_of_another_kind_are_named(here, model):
     assert "'petal'" in here.refused("predict", model, "text.csv")
 
 
+def test_regressions_have_no_probabilities(here):
+    here.write("sizes.csv", "a,size\n" + "".join(f"{k},{k * 1.5}\n" for k in range(30)))
+    assert here.run("train", "sizes.csv", "-m", "svr").exit_code == 0
+    told = here.refused("predict", "model.lin", "sizes.csv", "--proba")
+    assert "regressions have no probabilities" in told
+    assert "--decision" not in told
+    assert "train with" not in told
+
+
 def test_probabilities_that_a_machine_does_not_have(here, flowers, model, bayes):
     assert "--decision" in here.refused("predict", model, flowers, "--proba")
     assert "no decision values" in here.refused("predict", bayes, flowers, "--decision")

@@ -1,6 +1,7 @@
 """Names of rows, dates, prices and chosen columns, from the table to predictions."""
 
 import csv
+import shlex
 
 import numpy as np
 import pytest
@@ -129,3 +130,19 @@ def test_data_are_converted_as_they_are(here, orders):
     assert here.run("convert", orders, "orders.parquet").exit_code == 0
     names = load("orders.parquet", keep_row_names=True, dates=False).X.column_names
     assert names == ["orderID", "customer", "ordered", "price", "share", "colour"]
+
+
+@pytest.mark.parametrize("machine", ["naive-bayes", "tan", "svc"])
+@pytest.mark.parametrize("how", ["--keep-row-names", "--only customer --only colour"])
+def test_names_of_rows_are_kept_by_every_machine(here, orders, machine, how):
+    done = here.run("train", orders, "-m", machine, *how.split())
+    assert done.exit_code == 0
+    assert "Left out" not in done.stderr
+    told = here.run("info", "model.lin").stdout
+    assert "customer (left out)" not in told
+    assert "customer (120 values)" in told
+    done = here.run("compare", orders, "-m", machine, "--folds", "2", *how.split())
+    assert done.exit_code == 0
+    assert "Left out" not in done.stderr
+    words = next(line for line in done.stderr.splitlines() if line.startswith("Next: "))
+    assert here.run(*shlex.split(words)[2:]).exit_code == 0

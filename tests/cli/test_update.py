@@ -1,8 +1,13 @@
 """``lindero update``: rows that are learned and forgotten, and what is refused."""
 
+import shlex
+
 import numpy as np
 import pytest
 
+from lindero.data import load as load_table
+from lindero.evaluation import update_machine
+from lindero.evaluation.build import compute_decisions, unwrap_machine
 from lindero.persist import inspect, load
 from tests.cli.conftest import flower_rows
 
@@ -211,6 +216,85 @@ def test_machines_that_learned_from_all_rows_are_refused_with_the_remedy(
     assert "cannot learn further rows" in said
     assert "Train it again" in said
     assert remedy in said
+
+
+@pytest.mark.parametrize("machine", ["tan-tm", "structural-tm", "svc", "cost-sensitive-svc"])
+def test_what_cannot_learn_is_trained_again_by_a_command_that_runs(here, flowers, machine):
+    asked = ["--cost", "rose:lily=3", "--proba"] if machine == "svc" else []
+    assert here.run("train", flowers, "-m", machine, *asked).exit_code == 0
+    here.write("new.csv", flower_rows(20, seed=9))
+    said = here.refused("update", "model.lin", "new.csv", "-o", "x.lin")
+    assert "call fit" not in said
+    assert f"Put {flowers} and new.csv into one file" in said
+    for option in asked:
+        assert option in said
+    command = shlex.split(said.strip().rpartition("then: ")[2])
+    here.write("ALL_ROWS", flower_rows(80, seed=9))
+    assert here.run(*command[1:]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("machine", "asked", "kept"),
+    [
+        ("incremental-svc", ["--proba"], "calibration curve stays"),
+        ("incremental-svc", ["--proba", "--id", "plant"], "calibration curve stays"),
+        ("incremental-svc", ["--cost", "rose:lily=3"], "calibration curve and the threshold stay"),
+        ("naive-bayes", ["--threshold", "0.3"], "threshold stays"),
+        ("tan", ["--cost", "rose:lily=3"], "threshold stays"),
+    ],
+)
+def test_the_machine_inside_learns_and_what_decides_is_kept(here, machine, asked, kept):
+    here.write("old.csv", rows_with_ids(40))
+    here.write("new.csv", rows_with_ids(20, seed=1, start=100))
+    asked = asked if "--id" in asked else [*asked, "--drop", "plant"]
+    assert here.run("train", "old.csv", "-m", machine, *asked, "-o", "old.lin").exit_code == 0
+    run = here.run("update", "old.lin", "new.csv", "-o", "new.lin")
+    assert run.exit_code == 0, run.stderr
+    assert kept in run.stdout
+    old, new = load("old.lin"), load("new.lin")
+    assert old.threshold_ == new.threshold_
+    if old.curve_ is not None:
+        assert (old.curve_.slope, old.curve_.offset) == (new.curve_.slope, new.curve_.offset)
+    alone = update_machine(old.estimator_, **read_roles("new.csv")).model
+    rows = read_roles("new.csv")["X"]
+    if machine == "incremental-svc":
+        assert unwrap_machine(new).ids_.tolist() == list(range(60))
+        found, wanted = compute_decisions(new, rows), compute_decisions(alone, rows)
+    else:
+        found, wanted = new.predict_proba(rows), alone.predict_proba(rows)
+    np.testing.assert_array_equal(found, wanted)
+
+
+def read_roles(path):
+    data = load_table(path, id="plant")
+    return {"X": data.X, "y": data.y}
+
+
+def test_a_machine_that_moves_stays_small(here):
+    random = np.random.default_rng(0)
+
+    def write(name, first, count):
+        lines = [
+            ",".join([str(day), *(f"{x:.3f}" for x in row), "ab"[int(row[0] > 0)]])
+            for day, row in enumerate(random.normal(size=(count, 12)), first)
+        ]
+        names = ",".join(["day", *(f"x{k}" for k in range(12)), "y"])
+        here.write(name, "\n".join([names, *lines]) + "\n")
+
+    write("old.csv", 0, 300)
+    write("new.csv", 300, 5)
+    write("newer.csv", 305, 5)
+    train = ["train", "old.csv", "-m", "adaptive-svc", "--time", "day", "-o", "a.lin"]
+    assert here.run(*train, "--set", "coupling=10").exit_code == 0
+    before, name = (here.folder / "a.lin").stat().st_size, "a.lin"
+    for new in ("new.csv", "newer.csv"):
+        assert here.run("update", name, new, "-o", f"after-{new}.lin").exit_code == 0
+        name = f"after-{new}.lin"
+        assert (here.folder / name).stat().st_size < 1.2 * before
+    machine = final(name)
+    judged = machine.certify()
+    assert judged.primal - judged.dual < 1e-6
+    assert machine.release_memory() is machine
 
 
 def test_nothing_is_replaced_unless_asked_for(garden):

@@ -131,6 +131,9 @@ def test_the_link_is_made_from_the_address_of_the_package(monkeypatch):
     assert f'href="{page}"' in model._repr_html_()
     monkeypatch.setattr(notebook, "find_address", lambda: "")
     assert model._get_doc_link() == ""
+    assert "its page" not in model._repr_html_()
+    assert "lindero.svm.SVC.html" not in model._repr_html_()
+    assert "Documentation of SVC" in model._repr_html_()  # its docstring is there without a network
 
 
 def test_nothing_in_a_card_is_code():

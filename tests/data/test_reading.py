@@ -38,11 +38,78 @@ def test_columns_that_name_rows_are_left_out_and_said(tmp_path):
     assert only.X.column_names == ["name", "colour"]
 
 
-def test_numbers_are_left_out_by_their_name_only(tmp_path):
-    rows = "".join(f"{k},{k},{k % 3},{k % 2}\n" for k in range(60))
+def test_numbers_with_gaps_are_left_out_by_their_name_only(tmp_path):
+    rows = "".join(f"{2 * k},{2 * k},{k % 3},{k % 2}\n" for k in range(60))
     with pytest.warns(UserWarning, match="Left out: 'row_id',"):
         data = loaded(tmp_path, "row_id,paid,n,class\n" + rows)
     assert data.X.column_names == ["paid", "n"]
+
+
+@pytest.mark.parametrize("order", ["rising", "shuffled"])
+@pytest.mark.parametrize("name", ["customer_no", "row", "number", "x"])
+def test_numbers_that_count_rows_are_left_out(tmp_path, name, order):
+    numbers = np.arange(501, 561)
+    if order == "shuffled":
+        np.random.default_rng(0).shuffle(numbers)
+    rows = "".join(f"{n},{k % 3},{k % 2}\n" for k, n in enumerate(numbers))
+    with pytest.warns(UserWarning, match=rf"Left out: '{name}',.*--keep-row-names"):
+        data = loaded(tmp_path, f"{name},n,class\n" + rows)
+    assert data.X.column_names == ["n"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kept = loaded(tmp_path, f"{name},n,class\n" + rows, keep_row_names=True)
+        only = loaded(tmp_path, f"{name},n,class\n" + rows, only=[name])
+        year = loaded(tmp_path, "year,n,class\n" + rows)
+    assert kept.X.column_names == [name, "n"]
+    assert only.X.column_names == [name]
+    assert year.X.column_names == ["year", "n"]
+
+
+@pytest.mark.parametrize(
+    ("write", "read"),
+    [
+        (lambda k: f"{100 + k},000 km", lambda k: 1000 * (100 + k)),
+        (lambda k: f"{k}.5 kg", lambda k: k + 0.5),
+        (lambda k: f"{k} m²", lambda k: k),
+        (lambda k: f"{k}m2", lambda k: k),
+        (lambda k: f"{k}GB", lambda k: k),
+        (lambda k: f"{k} year" + "s" * (k != 1), lambda k: k),
+        (lambda k: f"-{k} °C", lambda k: -k),
+        (lambda k: f"{k} km/h" if k else "0", lambda k: k),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*ambiguous")
+def test_numbers_with_a_unit(tmp_path, write, read):
+    sizes = [*range(30), *range(40, 70)]
+    rows = "".join(f'"{write(k)}",{k % 7},{"uv"[k % 2]}\n' for k in sizes)
+    data = loaded(tmp_path, "size,n,class\n" + rows)
+    assert columns_of(data)["size"] == [read(k) for k in sizes]
+    assert any("'size' is read as numbers in " in note for note in data.notes)
+    again = loaded(tmp_path, f'size,n\n"{write(3)}",1\n', like=data)
+    assert columns_of(again)["size"] == [read(3)]
+    with pytest.raises(DataError, match="'size', holds '5 t', which is not a number written"):
+        loaded(tmp_path, "size,n\n5 t,1\n", like=data)
+    assert Reading.from_dict(data.reading.to_dict()) == data.reading
+
+
+@pytest.mark.parametrize("other", ["2 kg", "2"])
+def test_units_are_never_mixed(tmp_path, other):
+    rows = "".join(f"{other if k % 3 else '500 g'},{k % 7},{'uv'[k % 2]}\n" for k in range(60))
+    with pytest.warns(
+        UserWarning, match=r"'size' holds numbers with different units \(.*'g'.*text"
+    ):
+        data = loaded(tmp_path, "size,n,class\n" + rows)
+    assert data.kinds["size"] == "category"
+
+
+def test_words_behind_numbers_that_are_no_units(tmp_path):
+    places = ["1st", "2nd", "3rd", "4th"]
+    rows = "".join(
+        f"{k % 12 + 1} pm,{places[k % 4]},{k}{'ABC'[k % 3]},{k % 2 + 2} doors\n" for k in range(40)
+    )
+    data = loaded(tmp_path, "at,place,flat,class\n" + rows)
+    assert set(data.kinds.values()) == {"category"}
+    assert data.y[0] == "2 doors"
 
 
 def test_long_text_stays(tmp_path):
@@ -222,3 +289,49 @@ def test_typed_numbers_stay_what_they_are(tmp_path):
 )  # fmt: skip
 def test_damaged_readings_are_none(given):
     assert Reading.from_dict(given) is None
+
+
+def test_decimal_commas_of_training_are_those_of_new_rows(tmp_path):
+    train = loaded(tmp_path, "a;n;class\n2,25;1;u\n1250,5;2;v\n3,75;3;u\n")
+    assert columns_of(train)["a"] == [2.25, 1250.5, 3.75]
+    cases = {
+        "a;n\n1.883;7\n": [1883],
+        'a,n\n"2,25",7\n': [2.25],
+        "a;n\n2,250;7\n": [2.25],
+        "a;n\n1.250,5;7\n": [1250.5],
+        "a;n\n1,5E-05;7\n": [1.5e-5],
+        "a;n\n4;7\n": [4],
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for text, values in cases.items():
+            for like in (train, Reading.from_dict(train.reading.to_dict())):
+                assert columns_of(loaded(tmp_path, text, like=like))["a"] == values, text
+        forced = loaded(tmp_path, "a;n\n1.883;7\n", like=train, decimal=".")
+    assert columns_of(forced)["a"] == [1.883]
+    with pytest.warns(UserWarning, match=r"'a' are written like '2\.5', and were written like"):
+        assert columns_of(loaded(tmp_path, "a;n\n2.5;7\n", like=train))["a"] == [2.5]
+    with pytest.raises(DataError, match="'a', holds 'two'"):
+        loaded(tmp_path, "a;n\ntwo;7\n", like=train)
+
+
+@pytest.mark.parametrize("delimiter", [";", ","])
+def test_points_are_thousands_beside_decimal_commas(tmp_path, delimiter):
+    quote = '"' if delimiter == "," else ""
+    rows = "".join(
+        f"{quote}{k},25{quote}{delimiter}{k + 1}.8{k:02}{delimiter}{'uv'[k % 2]}\n"
+        for k in range(40)
+    )
+    head = delimiter.join(["size", "price", "class"]) + "\n"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        data = loaded(tmp_path, head + rows)
+        new = loaded(tmp_path, "size;price\n2,5;2.500\n", like=data)
+    assert columns_of(data)["size"][:2] == [0.25, 1.25]
+    assert columns_of(data)["price"][:2] == [1800, 2801]
+    assert columns_of(new) == {"size": [2.5], "price": [2500]}
+    with pytest.warns(UserWarning, match=r"'price' is ambiguous: .*1\.800"):
+        alone = loaded(
+            tmp_path, head + rows.replace(f",25{quote}{delimiter}", f".25{quote}{delimiter}")
+        )
+    assert columns_of(alone)["price"][0] == 1.8

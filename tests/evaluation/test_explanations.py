@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -132,6 +133,66 @@ def test_other_kernels_and_several_classes_have_shapley_values_by_definition(num
                 return scores[:, of] - scores[:, against]
 
             assert_allclose(one.contributions, shapley_by_definition(value, row, X[20:25]), 1e-8)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("curve", [False, True])
+def test_one_function_for_each_class_is_exact_for_many_columns(kernel, curve):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 14))
+    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + X[:, 1] * X[:, 2], [-0.5, 0.5])]
+    model = make_machine("svc", {"multiclass": "ovr", "kernel": kernel, "gamma": 0.1})
+    if curve:
+        model = DecisionClassifier(model, calibration="always").fit(X, y)
+        inner, slope = model.estimator_, model.curve_.slope
+    else:
+        inner, slope = fit_machine(model, X, y), 1.0
+        model = inner
+    background = X[50:53]
+    found = explain(model, X[:3], background=background)
+    assert_adds_up(found)
+    classes = model.classes_.tolist()
+    for row, one in zip(X[:3], found, strict=True):
+        assert one.method.startswith("exact")
+        assert one.remainder == pytest.approx(0.0, abs=1e-9)
+        of, against = classes.index(one.label), classes.index(one.against)
+
+        def value(rows, of=of, against=against):
+            scores = inner.decision_function(rows)
+            return slope * (scores[:, of] - scores[:, against])
+
+        assert_allclose(one.baseline, value(background).mean(), atol=1e-8)
+        if kernel == "linear":
+            weights = slope * (inner[1].coef_[of] - inner[1].coef_[against])
+            gone = inner[0].transform([row]) - inner[0].transform(background).mean(axis=0)
+            assert_allclose(one.contributions, (weights * gone).ravel(), atol=1e-8)
+        else:
+            mixed = explain(model, [row], background=with_rest(background[:, :4], row))[0]
+            pair = classes.index(mixed.label), classes.index(mixed.against)  # of ties either
+            worth = partial(value_with_rest, value, row, pair)
+            few = shapley_by_definition(worth, row[:4], background[:, :4])
+            assert_allclose(mixed.contributions[:4], few, atol=1e-8)
+
+
+def with_rest(rows, row):
+    """Rows of the first columns, with the others as a row has them."""
+    return np.column_stack([rows, np.tile(row[4:], (len(rows), 1))])
+
+
+def value_with_rest(value, row, pair, rows):
+    return value(with_rest(rows, row), *pair)
+
+
+def test_what_is_sampled_says_its_error():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 14))
+    y = np.digitize(X[:, 0] + X[:, 1] * X[:, 2], [-0.5, 0.5])
+    model = fit_machine(make_machine("svc"), X, y)
+    draws = [explain(model, X[:1], random_state=seed)[0] for seed in range(12)]
+    said = [float(one.method.rpartition("at most ")[2].rstrip(")")) for one in draws]
+    spread = np.std([one.contributions for one in draws], axis=0).max()
+    assert 0.3 * np.mean(said) < spread < 2.0 * np.mean(said)
+    assert_adds_up(draws)
 
 
 def test_many_columns_are_sampled_by_a_fixed_seed_and_still_add_up():

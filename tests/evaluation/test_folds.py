@@ -1,9 +1,12 @@
 """Folds: classes in equal shares, queries together, and never the future."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 
-from lindero.evaluation import MACHINES
+from lindero.evaluation import MACHINES, compare, cross_validate, tune
 from lindero.evaluation.folds import (
     make_class_folds,
     make_forward_folds,
@@ -137,3 +140,47 @@ def test_samples_keep_shares_and_order():
     assert counts[2] == 2
     assert counts[0] / counts[1] == pytest.approx(10, rel=0.1)
     assert len(sample_rows(y, 5000, True, 0)) == len(y)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("day", np.datetime64("2024-01-01") + np.arange(60) // 2),
+        ("year", 1950 + np.arange(60)),
+        ("model_year", 1970 + np.arange(60) // 6),
+        ("meter", 7 * np.arange(60) ** 2),
+        ("day", np.datetime64("2024-01-01") - np.arange(60)),
+    ],
+)
+def test_rows_in_the_order_of_time_are_warned_of_once(name, values):
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({name: values, "a": random.normal(size=60)})
+    y = np.arange(60) % 2
+    words = rf"in the order of column '{name}'.*--time {name}"
+    runs = {
+        "compare": lambda X, **k: compare(X, y, machines=["baseline"], folds=2, **k),
+        "cv": lambda X, **k: cross_validate("svc", X[["a", name]], y, folds=2, **k),
+        "tune": lambda X, **k: tune("svc", X[["a", name]], y, grid={"C": [1, 2]}, folds=2, **k),
+    }
+    if X[name].dtype.kind == "M":  # files have made numbers of dates
+        days = (X[name] - X[name].min()).dt.days.astype(float)
+        runs["cv"] = lambda X, **k: cross_validate(
+            "svc", pd.DataFrame({f"{name} days": days}), y, **k
+        )
+        del runs["tune"]
+    for run in runs.values():
+        with pytest.warns(UserWarning, match=words) as caught:
+            run(X)
+        assert len([one for one in caught if "in the order" in str(one.message)]) == 1
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message=".*in the order")
+            run(X, times=np.arange(60))
+
+
+def test_rows_in_no_order_are_not_warned_of():
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"a": np.sort(random.normal(size=60)), "n": np.arange(60) // 2})
+    X["day"] = np.datetime64("2024-01-01") + random.permutation(60)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*in the order")
+        compare(X, np.arange(60) % 2, machines=["baseline"], folds=2)

@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import LinearSVC
 
-from lindero.evaluation import GUESTS, compare, find_machine, make_machine
+from lindero.evaluation import GUESTS, compare, find_machine, fit_machine, make_machine
+from lindero.persist import load
 from tests.evaluation.tables import clouds, mixed_table
 
 NAMES = {
@@ -166,11 +167,22 @@ def test_the_next_command_of_a_guest_works_as_printed(tmp_path):
     result = json.loads(done.stdout)
     assert result["recommended"] == "random-forest"
     words = shlex.split(result["next"])
-    assert words[0] == "python"
-    subprocess.run([sys.executable, *words[1:]], cwd=tmp_path, check=True, timeout=120)
-    import joblib
-
-    assert joblib.load(tmp_path / "model.joblib").classes_.tolist() == [0, 1]
+    assert words[:5] == ["lindero", "train", "steps.csv", "-m", "random-forest"]
+    lindero = [sys.executable, "-m", "lindero"]
+    subprocess.run([*lindero, *words[1:]], cwd=tmp_path, check=True, timeout=120)
+    assert load(tmp_path / "model.lin").classes_.tolist() == [0, 1]
     assert shlex.split(result["next_own"])[:5] == [
         "lindero", "train", "steps.csv", "-m", "naive-bayes",
     ]  # fmt: skip
+
+
+def test_boosting_does_not_diverge_where_classes_are_rare():
+    random = np.random.default_rng(2)
+    X = random.integers(0, 40, size=(4000, 3)).astype(float)
+    y = np.where(X[:, 0] > 12, 2, np.where(X[:, 1] > 30, 1, 0))
+    y[(X[:, 0] == 3) & (X[:, 2] < 8)] = 3
+    y[(X[:, 1] == 33) & (X[:, 0] == 8)] = 4
+    seen = random.random(4000) < 0.7
+    model = fit_machine(make_machine("gradient-boosting", random_state=0), X[seen], y[seen])
+    chances = model.predict_proba(X[~seen])[np.arange((~seen).sum()), y[~seen]]
+    assert -np.log(np.maximum(chances, 1e-15)).mean() < 0.05

@@ -9,8 +9,8 @@ from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from lindero.evaluation import MEASURES, compare, cross_validate, make_machine, score, tune
-from lindero.evaluation.fold_scores import fit_curve
 from lindero.evaluation.measures import list_measures
+from lindero.models.probabilities import fit_column_curve, fit_curve
 from tests.evaluation.tables import clouds, rare_table
 
 QUICK = ["naive-bayes", "svc-linear"]
@@ -266,7 +266,7 @@ def test_a_sigmoid_is_that_of_platt():
     values = 2.0 * truth + random.normal(size=300)
     weights = random.uniform(0.5, 2.0, 300)
     a, b = _sigmoid_calibration(values, truth, weights)
-    table = fit_curve(np.column_stack([-values, values]), truth, weights)(
+    table = fit_column_curve(np.column_stack([-values, values]), truth, weights)(
         np.column_stack([-values, values])
     )
     np.testing.assert_allclose(table[:, 1], 1 / (1 + np.exp(a * values + b)), atol=1e-4)
@@ -275,7 +275,7 @@ def test_a_sigmoid_is_that_of_platt():
 def test_curves_of_values_that_say_all_or_nothing():
     truth = np.arange(40) % 2
     for values in (np.zeros(40), truth * 2.0 - 1.0, 1e9 * (truth - 0.5)):
-        table = fit_curve(np.column_stack([-values, values]), truth, None)(
+        table = fit_column_curve(np.column_stack([-values, values]), truth, None)(
             np.column_stack([-values, values])
         )
         assert np.isfinite(table).all()
@@ -288,5 +288,15 @@ def test_a_temperature_makes_probabilities_of_several_classes_honest():
     random = np.random.default_rng(1)
     table = random.dirichlet(np.ones(4), size=2000)
     truth = (table.cumsum(axis=1) > random.random((2000, 1))).argmax(axis=1)
-    again = fit_curve(7.0 * np.log(table), truth, None)(7.0 * np.log(table))
+    again = fit_column_curve(7.0 * np.log(table), truth, None)(7.0 * np.log(table))
     np.testing.assert_allclose(again, table, atol=0.05)
+
+
+def test_folds_and_models_share_one_curve():
+    random = np.random.default_rng(2)
+    truth = np.arange(90) % 3
+    values = random.normal(size=(90, 3)) + 2.0 * np.eye(3)[truth]
+    ours, theirs = fit_column_curve(values, truth, None), fit_curve(values, truth, None, truth)
+    np.testing.assert_array_equal(ours(values), theirs(values, np.arange(3)))
+    lost = np.where(truth == 2, -1, truth)  # a class that no row is known of has a column still
+    assert fit_column_curve(values, lost, None)(values).shape == (90, 3)

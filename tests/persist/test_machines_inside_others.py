@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -16,6 +17,7 @@ from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
+    OrdinalEncoder,
     RobustScaler,
     StandardScaler,
 )
@@ -39,6 +41,12 @@ def again(model, path):
     return load(path)
 
 
+NUMBERS = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+ORDINAL = OrdinalEncoder(
+    handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2
+)
+
+
 @pytest.mark.parametrize(
     "step",
     [
@@ -46,6 +54,7 @@ def again(model, path):
         MinMaxScaler((-1, 1), clip=True), MaxAbsScaler(), RobustScaler(with_centering=False),
         SimpleImputer(strategy="constant", fill_value=2.0), SimpleImputer(strategy="median"),
         SimpleImputer(strategy="most_frequent", keep_empty_features=True),
+        SimpleImputer(add_indicator=True, missing_values=1.0), ORDINAL,
         OneHotEncoder(handle_unknown="ignore"), OneHotEncoder(drop="first", handle_unknown="warn"),
     ],
     ids=str,
@@ -77,6 +86,108 @@ def test_columns_with_gaps_and_texts_come_back(path):
     found = again(model, path)
     np.testing.assert_array_equal(found.decision_function(frame), model.decision_function(frame))
     assert inspect(path).input["names"] == ["a", "b"]
+
+
+def of_columns(part, **more):
+    return make_pipeline(ColumnTransformer([("part", part, [0, 1])], **more), SVC())
+
+
+def people(n_rows=60):
+    pandas = pytest.importorskip("pandas")
+    random = np.random.default_rng(0)
+    frame = pandas.DataFrame({
+        "age": random.normal(40.0, 9.0, n_rows),
+        "income": random.normal(size=n_rows),
+        "town": random.choice(["a", "b", "c"], n_rows),
+        "job": random.choice(["x", "y", None], n_rows),
+        "children": random.integers(0, 3, n_rows),
+    })  # fmt: skip
+    frame.loc[3, "age"] = np.nan
+    return frame, random.integers(0, 2, n_rows)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ColumnTransformer([
+            ("num", StandardScaler(), ["income"]),
+            ("cat", OneHotEncoder(handle_unknown="ignore"), ["town", "job"]),
+        ]),
+        ColumnTransformer([
+            ("num", NUMBERS, ["age", "income"]),
+            ("cat", OneHotEncoder(handle_unknown="ignore"), ["town", "job"]),
+        ]),
+        ColumnTransformer([("cat", ORDINAL, ["town", "job"])], remainder=NUMBERS),
+        ColumnTransformer(
+            [("t", OneHotEncoder(sparse_output=False), ["town"]), ("no", "drop", ["age", "job"])],
+            remainder="passthrough", verbose_feature_names_out=False,
+        ),
+        ColumnTransformer([("p", "passthrough", [1, -1]), ("cat", OneHotEncoder(), slice(2, 4))]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("fitted", [True, False])
+def test_parts_for_some_columns_come_back(columns, fitted, path):
+    frame, y = people()
+    model = make_pipeline(clone(columns), SVC())
+    if not fitted and "slice" in repr(columns):
+        return  # of no known width
+    if not fitted:
+        assert repr(again(model, path)) == repr(model)
+        return
+    model.fit(frame, y)
+    found = again(model, path)
+    np.testing.assert_array_equal(found.decision_function(frame), model.decision_function(frame))
+    for each in (frame[frame.columns[::-1]], frame.assign(town="d")):
+        if "ignore" in repr(columns) or each is frame:
+            ours, theirs = found.decision_function(each), model.decision_function(each)
+            np.testing.assert_array_equal(ours, theirs)
+    first, same = model[0], found[0]
+    assert same.get_feature_names_out().tolist() == first.get_feature_names_out().tolist()
+    assert same.output_indices_ == first.output_indices_
+    assert type(same.transform(frame)) is type(first.transform(frame))
+    assert inspect(path).input["names"] == list(frame.columns)
+    again(found, path)
+    again(found.fit(frame, y), path)
+
+
+def test_columns_chosen_by_a_function_are_stored_as_found(path):
+    frame, y = people()
+    chosen = make_column_selector(dtype_include=np.number)
+    model = make_pipeline(ColumnTransformer([("num", clone(NUMBERS), chosen)]), SVC())
+    with pytest.raises(TypeError, match=r"'num'.* must be listed by name"):
+        save(model, path)
+    found = again(model.fit(frame, y), path)
+    assert found[0].transformers[0][2] == ["age", "income", "children"]
+    np.testing.assert_array_equal(found.decision_function(frame), model.decision_function(frame))
+
+
+def test_masks_and_positions_come_back(path):
+    parts = [("a", MinMaxScaler(), [True, False, True]), ("b", OrdinalEncoder(), np.array([1]))]
+    model = make_pipeline(ColumnTransformer(parts), SVC()).fit(np.round(X[:, :3]), Y2)
+    rows = np.round(X[:, :3])
+    np.testing.assert_array_equal(
+        again(model, path).decision_function(rows), model.decision_function(rows)
+    )
+
+
+def test_a_model_of_columns_predicts_on_the_command_line(tmp_path, monkeypatch):
+    from click.testing import CliRunner
+
+    from lindero.cli.main import cli
+
+    monkeypatch.chdir(tmp_path)
+    frame, y = people()
+    kept = frame[["income", "town"]]
+    model = make_pipeline(
+        ColumnTransformer([("n", StandardScaler(), ["income"]), ("c", OneHotEncoder(), ["town"])]),
+        SVC(),
+    ).fit(kept, y)
+    save(model, "model.lin")
+    kept.to_csv("rows.csv", index=False)
+    done = CliRunner().invoke(cli, ["predict", "model.lin", "rows.csv", "-o", "out.csv"])
+    assert done.exit_code == 0, done.output
+    answers = (tmp_path / "out.csv").read_text().split()[1:]
+    assert [line.split(",")[-1] for line in answers] == [str(a) for a in model.predict(kept)]
 
 
 def test_regressions_may_be_in_pipelines(path):
@@ -118,7 +229,11 @@ def test_a_file_says_how_its_model_decides(path):
         (lambda: make_pipeline(FunctionTransformer(np.log1p), SVC()), "is another"),
         (lambda: make_pipeline(StandardScaler(), LogisticRegression()), "LogisticRegression"),
         (lambda: Pipeline([("a", StandardScaler()), ("b", SVC())], memory="x"), "memory"),
-        (lambda: make_pipeline(SimpleImputer(add_indicator=True), SVC()), "add_indicator"),
+        (lambda: of_columns(PCA(1)), "'part' is a PCA.*TableEncoder"),
+        (lambda: of_columns(make_pipeline(StandardScaler(), PCA(1))), "'part', step 'pca', is a"),
+        (lambda: of_columns(FunctionTransformer(np.log1p)), "FunctionTransformer"),
+        (lambda: of_columns(StandardScaler(), transformer_weights={"part": 2.0}), "weights"),
+        (lambda: make_pipeline(OrdinalEncoder(min_frequency=2), SVC()), "OrdinalEncoder"),
         (lambda: make_pipeline(SimpleImputer(strategy=np.mean), SVC()), "function"),
         (lambda: make_pipeline(OneHotEncoder(dtype=np.float32), SVC()), "OneHotEncoder"),
         (lambda: make_pipeline(OneHotEncoder(min_frequency=2), SVC()), "OneHotEncoder"),
@@ -268,6 +383,34 @@ def test_imputers_that_are_none_are_refused(name, value, reason, path):
     document, arrays = taken_apart(make_pipeline(SimpleImputer(), SVC()).fit(X, Y2), path)
     fields_of(document, "sklearn.SimpleImputer")[name] = value
     assert reason in refusal(path, document, arrays)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("names", ["a__b", "c"], "names"),
+        ("names", ["a"], "parts"),
+        ("parts", ["drop", "import os"], "known kinds"),
+        ("parts", [{"object": 0}, {"object": 0}], "columns|known kinds"),
+        ("columns", [["age"], ["nowhere"]], "fitted to"),
+        ("columns", [[0], [99]], "fitted to"),
+        ("columns", [["age", 1], [2]], "names or positions"),
+        ("columns", [["age", "income"], ["town"]], "fitted to their columns"),
+        ("remainder", "code", "known kinds"),
+        ("sparse_threshold", 7.0, "share"),
+        ("n_features_in_", 9, "n_features_in_|feature_names_in_"),
+    ],
+)
+def test_columns_that_are_none_are_refused(name, value, reason, path):
+    import re
+
+    frame, y = people()
+    parts = [("a", StandardScaler(), ["income"]), ("b", OneHotEncoder(), ["town"])]
+    document, arrays = taken_apart(
+        make_pipeline(ColumnTransformer(parts), SVC()).fit(frame, y), path
+    )
+    fields_of(document, "sklearn.ColumnTransformer")[name] = value
+    assert re.search(reason, refusal(path, document, arrays))
 
 
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])

@@ -30,9 +30,9 @@ from lindero.report.picture import (
     find_free_place,
     place_log_ticks,
     place_ticks,
-    shorten,
     write_number,
 )
+from lindero.runtime.texts import shorten
 from tests.evaluation.tables import clouds
 
 EVIL = "<script>alert('x')</script>"
@@ -184,6 +184,10 @@ def test_lone_halves_of_characters_do_not_stop_the_page(tmp_path):
 def test_round_numbers():
     assert place_ticks(0, 1) == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1.0])
     assert place_ticks(3, 3) == [3]
+    for low, high, count in ((172_193, 1_663_175, 2), (-0.9, 0.8, 2), (0.33, 0.49, 3), (1, 9, 1)):
+        assert len(place_ticks(low, high, count)) > 1
+        assert all(low <= tick <= high for tick in place_ticks(low, high, count))
+    assert len(place_log_ticks(0.315, 0.347)) > 1
     assert place_log_ticks(0.03, 20) == pytest.approx([0.1, 1, 10])
     assert place_log_ticks(0.15, 0.6) == pytest.approx([0.2, 0.5])
     assert len(place_log_ticks(0.21, 0.42)) > 1

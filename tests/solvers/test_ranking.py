@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.problems.ranking import LinearRanking, Queries
 from lindero.runtime.threads import TileThreads
+from lindero.solvers import ranking
 from lindero.solvers.ranking import (
     RankingNewtonSolver,
     RankingPairsSolver,
@@ -261,3 +262,19 @@ def test_a_limit_met_once_the_gap_is_within_tol_does_not_make_the_solution_worse
     )
     assert stopped.n_iter == within.n_iter
     assert stopped.status is Status.OPTIMAL
+
+
+def test_many_pairs_one_by_one_warn_beforehand(monkeypatch, recwarn):
+    """Where no factor of the kernel exists, and time is not limited."""
+    X, y, starts, C = random_problem(3)
+    indefinite = kernel_operator(X, KernelFunction("sigmoid", gamma=1.0, coef0=-1.0))
+    assert exact_factor(indefinite) is None
+    queries = Queries.of(y, starts)
+    solver = RankingPairsSolver(patience=0)
+    solver.solve(indefinite, queries, C)
+    monkeypatch.setattr(ranking, "_SLOW_PAIRS", queries.n_pairs)
+    solver.solve(indefinite, queries, C, Limits(time_limit=100.0))
+    solver.solve(kernel_operator(X, LINEAR), queries, C)
+    assert not recwarn
+    with pytest.warns(UserWarning, match=f"{queries.n_pairs} pairs .* time_limit ends it"):
+        solver.solve(indefinite, queries, C)

@@ -222,7 +222,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like or dataframe of shape (n_samples, n_features)
-            New rows; categories may be new.
+            New rows; categories may be new. In a column whose rare values `fit` has pooled, new
+            ones join these, however many come; in others each is a value of its own. Which values
+            are rare is not judged again: call `fit` for that.
         y : array-like of shape (n_samples,)
             Classes.
         classes : array-like of shape (n_classes,), default=None

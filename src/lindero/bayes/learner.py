@@ -55,6 +55,10 @@ class StructureLearner(ABC):
     def require_columns(self, attributes: Attributes) -> None:  # noqa: B027
         """Refuse parameters that name columns which are not there."""
 
+    def is_time_up(self) -> bool:
+        """Whether finding arcs has taken all the time that there is for a fit."""
+        return False
+
     @abstractmethod
     def count(self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None) -> AnyCounts:
         """Count rows; `known` are counts of rows before, whose arcs are to be kept, or None."""
@@ -268,7 +272,8 @@ class DiscriminativeParameters:
         weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
         known = families if learner.structure.keeps_arcs else None
         folds = _make_folds(learner, evidence.attributes, sample, known)
-        return choose_penalty(folds, weights, learner.alpha, **self._options)
+        is_time_up = learner.structure.is_time_up
+        return choose_penalty(folds, weights, learner.alpha, **self._options, is_time_up=is_time_up)
 
 
 def _has_unknown_parents(families: FamilyCounts) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, field
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +24,12 @@ from lindero.bayes.counts.counting import CodedRows
 from lindero.bayes.evidence import AnyCounts
 from lindero.bayes.learner import StructureLearner
 from lindero.bayes.networks.network import FamilyCounts
-from lindero.bayes.structure_search.search import CRITERIA, SearchRound, grow_structure
+from lindero.bayes.structure_search.search import (
+    CRITERIA,
+    SearchClock,
+    SearchRound,
+    grow_structure,
+)
 from lindero.bayes.structure_search.structure import CLASS
 from lindero.renamed import renamed_parameters
 from lindero.validation import keep_parameters
@@ -75,6 +80,8 @@ class GrownStructure(StructureLearner):
 
     limits: dict[str, Any]
     callback: Callable[[ArcStep], bool | None] | None
+    time_limit: float | None = None
+    clock: SearchClock | None = None
     history: list[ArcStep] = field(default_factory=list)
     members: list[int] = field(default_factory=list)
     keeps_arcs = True  # a search for every fold would take five times as long
@@ -87,6 +94,11 @@ class GrownStructure(StructureLearner):
                 "of values: use 'mdl', 'quantile', 'uniform' or cut points."
             )
 
+    def is_time_up(self) -> bool:
+        if self.time_limit is None or self.clock is None:
+            return False
+        return self.clock.is_up()
+
     def count(self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None) -> AnyCounts:
         titles = attributes.titles
         if known is not None:
@@ -97,7 +109,8 @@ class GrownStructure(StructureLearner):
             self.history.append(_name_round(found, attributes))
             return None if self.callback is None else self.callback(self.history[-1])
 
-        structure, _ = grow_structure(rows, **self.limits, report=report)
+        self.clock = SearchClock(self.time_limit)
+        structure, _ = grow_structure(rows, **self.limits, report=report, clock=self.clock)
         self.members = sorted(structure.members)
         inside = dict(zip(structure.members, structure.parents, strict=True))
         parents = tuple(inside.get(i, ()) for i in range(len(titles)))
@@ -131,6 +144,10 @@ class StructuralTM(BayesClassifier):
         the rows promises of each; the next ones only if none of these helps. None scores all.
     max_arcs : int or None, default=None
         The most arcs, those from the class included.
+    time_limit : float or None, default=None
+        Seconds after which the search ends, with the best network so far and a warning. What is
+        left to do then, learning its parameters, takes some more. Without a limit, a search of
+        more than 30 seconds says so.
     n_jobs : int or None, default=None
         Processes that score arcs. The result is always the same.
     callback : callable or None, default=None
@@ -220,6 +237,7 @@ class StructuralTM(BayesClassifier):
         "criterion": [StrOptions(set(CRITERIA))],
         "screening": [Interval(Integral, 1, None, closed="left"), None],
         "max_arcs": [Interval(Integral, 0, None, closed="left"), None],
+        "time_limit": [Interval(Real, 0.0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "callback": [callable, None],
     }
@@ -232,6 +250,7 @@ class StructuralTM(BayesClassifier):
         criterion: str = "bicd",
         screening: int | None = 5,
         max_arcs: int | None = None,
+        time_limit: float | None = None,
         n_jobs: int | None = None,
         callback: Callable[[ArcStep], bool | None] | None = None,
         alpha: float = 1.0,
@@ -255,7 +274,8 @@ class StructuralTM(BayesClassifier):
 
     def _make_structure(self) -> StructureLearner:
         names = ("max_parents", "criterion", "screening", "max_arcs", "n_jobs")
-        return GrownStructure({name: getattr(self, name) for name in names}, self.callback)
+        limits = {name: getattr(self, name) for name in names}
+        return GrownStructure(limits, self.callback, self.time_limit)
 
     def _adopt_structure(self, structure: StructureLearner, attributes: Attributes) -> None:
         assert isinstance(structure, GrownStructure)

@@ -16,6 +16,7 @@ import click
 
 from lindero.cli import options
 from lindero.cli.output import INTERRUPTED, CommandError, Output, align_columns, run_interruptible
+from lindero.evaluation.registry import BASELINE, MACHINES, find_machine
 
 _EXAMPLES = """\b
 Examples:
@@ -114,7 +115,7 @@ def command(
     from lindero.evaluation import compare
     from lindero.report import write_report
 
-    require_writable(output, [report], [data.path])
+    require_writable(output, [report], [data.path], "--report")
     dataset = data.load()
     options.describe_data(output, dataset)
     if time_budget is None and output.is_live:
@@ -144,9 +145,9 @@ def command(
     if interrupted:
         sys.exit(128 + ended_by[0] if ended_by else INTERRUPTED)
     if values["next"] is not None:
-        output.note(f"Next: {values['next']}")
+        output.advise(f"Next: {values['next']}")
     if values["next_own"] is not None:
-        output.note(f"Or, with a machine of lindero in a model file: {values['next_own']}")
+        output.advise(f"Or, with a machine of lindero: {values['next_own']}")
 
 
 @contextmanager
@@ -217,6 +218,7 @@ def describe_progress(state: Any, seconds: float) -> str:
     """The progress of a comparison in a line."""
     if state is None:
         return f"{seconds:.0f} s: reading the data"
+    from lindero.evaluation.measures import find_measure
     from lindero.evaluation.results import write_score
 
     parts = [f"{seconds:.0f} s: {state.n_done} of {state.n_total} fits"]
@@ -229,7 +231,8 @@ def describe_progress(state: Any, seconds: float) -> str:
     if comparison.best is not None and comparison.best.is_judged:
         best = comparison.best
         value = write_score(comparison.measure, best.mean(comparison.measure))
-        parts.append(f"best so far {best.name} ({comparison.measure} {value})")
+        title = find_measure(comparison.measure).title
+        parts.append(f"best so far {best.name} ({title} {value})")
     return "; ".join(parts)
 
 
@@ -310,69 +313,53 @@ def suggest_command(
     comparison: Any, data: options.DataSource, costs: Sequence[str] = (), seed: int = 0
 ) -> str | None:
     """The command that trains the recommended machine on all rows, with the columns, costs, measure
-    and parameters of the comparison: lindero train; for a guest, which model files do not hold,
-    Python, which writes a file of joblib."""
+    and parameters of the comparison; None for the baseline, which has nothing to learn."""
     machine = comparison.recommended
-    return None if machine is None else _write_command(comparison, machine, data, costs, seed)
+    if machine is None or machine.machine == BASELINE:
+        return None
+    return _write_command(comparison, machine, data, costs, seed)
 
 
 def suggest_own_command(
     comparison: Any, data: options.DataSource, costs: Sequence[str] = (), seed: int = 0
 ) -> str | None:
-    """Where a guest is recommended, the command that trains the best machine of lindero's own."""
-    from lindero.evaluation.registry import MACHINES
+    """Where a guest is recommended, the command that trains the best machine of lindero's own;
+    None where that is no better than the baseline."""
+    from lindero.evaluation.measures import find_measure
 
     if comparison.recommended is None or comparison.recommended.machine in MACHINES:
         return None
     own = [m for m in comparison.ranked if m.is_judged and m.machine in MACHINES]
-    return _write_command(comparison, own[0], data, costs, seed) if own else None
+    measure = find_measure(comparison.measure)
+    constant = [m for m in comparison.ranked if m.is_judged and m.machine == BASELINE]
+    if own and constant:
+        found, known = (measure.orient(m.mean(measure.name)) for m in (own[0], constant[0]))
+        own = own if found < known else []
+    taken = (options.MODEL_NAME,)  # by the command of the guest
+    return _write_command(comparison, own[0], data, costs, seed, taken) if own else None
 
 
 def _write_command(
-    comparison: Any, machine: Any, data: options.DataSource, costs: Sequence[str], seed: int
+    comparison: Any,
+    machine: Any,
+    data: options.DataSource,
+    costs: Sequence[str],
+    seed: int,
+    taken: Sequence[str] = (),
 ) -> str:
-    from lindero.evaluation.registry import MACHINES, find_machine
-
     preset = find_machine(machine.machine, comparison.task).preset
     chosen = {k: v for k, v in machine.usual_parameters.items() if preset.get(k) != v}
     rounded = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in chosen.items()}
-    if machine.machine not in MACHINES:
-        return _write_program(comparison, machine.machine, rounded, data, seed)
     words = ["-m", machine.machine]
     words += [word for text in options.format_params(rounded) for word in ("--set", text)]
-    words += [word for name in comparison.left_out for word in ("--drop", name)]
+    # Predictions carry names of rows; machines that know rows by name need one that is unique.
+    named = data.options["id"] or machine.machine.startswith("incremental")
+    role = "--drop" if named else "--id"
+    words += [word for name in comparison.left_out for word in (role, name)]
     words += options.repeat_options(options.find_asked_measure(comparison), costs)
     words += ["--seed", str(seed)] if seed else []
+    words += options.choose_model_name(taken)
     return data.format_command("train", words)
-
-
-def _write_program(
-    comparison: Any, name: str, params: dict[str, Any], data: options.DataSource, seed: int
-) -> str:
-    """Python that fits a guest to all rows, as it is typed."""
-    from lindero.evaluation.build import choose_table_parameters
-    from lindero.evaluation.registry import find_machine
-
-    machine = find_machine(name, comparison.task)
-    params = {**params, **choose_table_parameters(machine, data.options["keep_row_names"])}
-    given = {name: value for name, value in data.options.items() if value not in (None, ())}
-    dropped = [*(data.options.get("drop") or ()), *comparison.left_out]
-    given |= {"drop": dropped} if dropped else {}
-    more = "".join(f", {option}={value!r}" for option, value in given.items())
-    task = "" if comparison.task == "classification" else f", {comparison.task!r}"
-    asked = {"measure": options.find_asked_measure(comparison)} if not task else {}
-    asked |= {} if comparison.costs is None else {"costs": comparison.costs.tolist()}
-    decided = "".join(f", {k}={v!r}" for k, v in asked.items() if v is not None)
-    program = (
-        "import joblib; from lindero.data import load; "
-        "from lindero.evaluation import find_machine, fit_machine, make_decision_machine; "
-        f"data = load({data.path!r}{more}); "
-        f"model = make_decision_machine(find_machine({name!r}{task}), {params!r}, y=data.y"
-        f"{decided}, random_state={seed}); "
-        f"fit_machine(model, data.X, data.y, times=data.times, weights=data.weights); "
-        "joblib.dump(model, 'model.joblib')"
-    )
-    return shlex.join(["python", "-c", program])
 
 
 def parse_costs(texts: Sequence[str], dataset: Any) -> dict[tuple[Any, Any], float]:

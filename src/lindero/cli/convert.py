@@ -71,6 +71,10 @@ def _convert_model(
     if wanted == "libsvm":
         _require_label_map(output, saved.model, path, source)
     saved_model.write_model(saved.model, path, wanted, saved.summary)
+    made = saved_model.describe_date_parts(saved.summary) if wanted == "onnx" else {}
+    if made:
+        listed = "\n".join(f"  {name}: {said}" for name, said in made.items())
+        output.note(f"{path} takes parts of dates, which are to be made before:\n{listed}")
     if wanted in ("libsvm", "svmlight") and hasattr(find_inner(saved.model), "named_steps"):
         output.note(f"{path} has no scales. Scale rows for it: lindero scale DATA --like {source}")
     return wanted

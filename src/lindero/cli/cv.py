@@ -74,4 +74,4 @@ def command(
         sys.exit(INTERRUPTED)
     more = options.repeat_options(measure, costs)
     command = data.format_command("tune", ["-m", found.name, *more])
-    output.note(f"Next: {command}  (find better parameters)")
+    output.advise(f"Next: {command}  (find better parameters)")

@@ -51,4 +51,4 @@ def fetch_command(output: Output, name: str, path: str | None) -> None:
     write_dataset(dataset, target)
     result = {"name": name, "output": target, "rows": dataset.n_rows, "target": dataset.target}
     output.show_result(result, f"{dataset.summary()}\nWritten to {target}.")
-    output.note(f"Next: lindero train {shlex.quote(target)}")
+    output.advise(f"Next: lindero train {shlex.quote(target)}")

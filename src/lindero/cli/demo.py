@@ -103,7 +103,7 @@ def command(output: Output, folder: str) -> None:
         f"Report with charts: {page}   ({seconds:.0f} s)",
     ]
     output.show_result(values, "\n\n".join(parts))
-    output.note("Next: lindero compare YOUR_TABLE.csv --report report.html")
+    output.advise("Next: lindero compare YOUR_TABLE.csv --report report.html")
 
 
 def _is_demo_page(path: Path) -> bool:

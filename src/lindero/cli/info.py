@@ -11,7 +11,7 @@ import click
 
 from lindero.cli.options import file_option, force_option, make_source, output_options
 from lindero.cli.output import CommandError, Output, align_columns
-from lindero.evaluation.registry import MACHINES, MachineSpec
+from lindero.evaluation.registry import MACHINES, MachineSpec, find_guests
 
 #: Columns and classes that are listed.
 _MOST_NAMED = 20
@@ -76,6 +76,8 @@ def command(
         output.show_result({"machines": listed}, align_columns(rows))
     elif model in MACHINES and not Path(model).exists():
         _show_machine(output, MACHINES[model])
+    elif find_guests(model) and not Path(model).exists():
+        _show_machine(output, find_guests(model)[0])
     else:
         _show_model(output, model)
 
@@ -101,7 +103,10 @@ def _write_card(
         write_bytes(text.encode("utf-8"), path)
         output.show_result({"model": model, "card": path}, f"{path} written.")
         return
-    found: dict[str, Any] = {k: v for k, v in more.items() if k != "groups"}
+    found: dict[str, Any] = {k: v for k, v in more.items() if k == "tested"}
+    if "scores" in more:
+        found |= {"scores": more["scores"].model, "baseline": more["scores"].baseline}
+        found["confusion"] = more["scores"].confusion
     by_group = {
         column: [asdict(each) for each in several]
         for column, several in more.get("groups", {}).items()
@@ -113,9 +118,9 @@ def _measure(output: Output, saved: Any, data: str, groups: tuple[str, ...]) -> 
     """Measures of a model on other data, and rates by group."""
     from lindero.cli.saved_model import stamp_data
     from lindero.evaluation.build import predict_rows
-    from lindero.evaluation.folds import take_rows
+    from lindero.evaluation.fold_scores import judge_model
     from lindero.evaluation.groups import measure_groups
-    from lindero.evaluation.measures import measure_machine
+    from lindero.evaluation.rows import EvaluationRows
     from lindero.validation import find_labelled
 
     stamp = stamp_data(data).get("data_sha256")
@@ -138,10 +143,8 @@ def _measure(output: Output, saved: Any, data: str, groups: tuple[str, ...]) -> 
     known = find_labelled(dataset.y)
     rows = _find_rows(known, dataset.n_rows)
     truth = dataset.y[rows]
-    scores = measure_machine(
-        machine, saved.model, take_rows(X, rows), truth, times=take_rows(times, rows),
-        weights=take_rows(dataset.weights, rows), found=answers[rows],
-    )  # fmt: skip
+    measured = EvaluationRows(X, dataset.y, times, None, dataset.weights).take(rows)
+    scores = judge_model(machine, saved.model, measured)
     classes = getattr(saved.model, "classes_", None)
     labels = None if classes is None else classes.tolist()
     found = {
@@ -223,6 +226,8 @@ def _show_model(output: Output, path: str) -> None:
 
 def _list_facts(info: Any) -> list[list[str]]:
     """What is known of a model of lindero."""
+    from lindero.report.model_card import describe_decisions, list_costs
+
     noted = dict(info.summary)
     convergence, seconds = noted.get("convergence"), noted.get("seconds")
     if not isinstance(convergence, dict):  # a summary that a user wrote
@@ -236,14 +241,14 @@ def _list_facts(info: Any) -> list[list[str]]:
     changed = {k: v for k, v in info.parameters.items() if k not in usual or usual[k] != v}
     facts = {
         "machine": noted.get("machine"),
-        "estimator": f"lindero.{info.estimator}" + (", after a table encoder" * info.encoded),
+        "estimator": _name_estimator(info.estimator) + (", after a table encoder" * info.encoded),
         "parameters": ", ".join(f"{k}={v}" for k, v in changed.items()) or "all default",
         "data": noted.get("data"),
         "columns": _list_columns(info.input),
         "target": noted.get("target"),
         "classes": ", ".join(map(str, classes[:_MOST_NAMED])),
-        "decisions": " ".join(_describe_decisions(noted, classes)),
-        "costs": _list_costs(noted.get("costs"), classes),
+        "decisions": " ".join(describe_decisions(noted, classes)),
+        "costs": ", ".join(list_costs(noted.get("costs"), classes)[:_MOST_NAMED]),
         "stream": _describe_stream(noted),
         "status": convergence["status"] if "status" in convergence else noted.get("status"),
         "date": noted.get("date"),
@@ -253,17 +258,6 @@ def _list_facts(info: Any) -> list[list[str]]:
         "sha256": info.sha256,
     }
     return [[name, str(value)] for name, value in facts.items() if value]
-
-
-def _describe_decisions(noted: dict[str, Any], classes: list[Any]) -> list[str]:
-    """How the model comes to probabilities and answers; notes of a user may be anything."""
-    from lindero.cli.saved_model import describe_decisions
-
-    kinds: dict[str, Any] = {
-        "calibration": str, "threshold": (int, float), "rule": str, "reason": str,
-    }  # fmt: skip
-    told = {k: noted[k] for k, kind in kinds.items() if isinstance(noted.get(k), kind)}
-    return describe_decisions(told, classes)
 
 
 def _describe_stream(noted: dict[str, Any]) -> str:
@@ -284,19 +278,10 @@ def _describe_stream(noted: dict[str, Any]) -> str:
     return "; ".join(words)
 
 
-def _list_costs(costs: Any, classes: list[Any]) -> str:
-    """Costs that are not 0 for what is right and 1 for what is wrong, as --cost has them."""
-    n = len(classes)
-    if not isinstance(costs, list) or len(costs) != n:
-        return ""
-    listed = []
-    for i, row in enumerate(costs):
-        if not isinstance(row, list) or len(row) != n:
-            return ""
-        for j, cost in enumerate(row):
-            if isinstance(cost, (int, float)) and cost != (i != j):
-                listed.append(f"{classes[i]}:{classes[j]}={cost:g}")
-    return ", ".join(listed[:_MOST_NAMED])
+def _name_estimator(kind: str) -> str:
+    """The class of a model, and whose it is."""
+    package, _, name = kind.partition(".")
+    return f"scikit-learn's {name}" if package == "sklearn" else f"lindero.{kind}"
 
 
 def _find_defaults(machine: MachineSpec) -> dict[str, Any]:
@@ -305,13 +290,22 @@ def _find_defaults(machine: MachineSpec) -> dict[str, Any]:
     return {name: parameter.default for name, parameter in parameters.items()}
 
 
+#: What is said of columns that are no categories.
+_KINDS = {
+    "number": "",
+    "text": " (text, hashed)",
+    "date": " (dates)",
+    "left out": " (left out)",
+    "unknown": " (empty)",
+}
+
+
 def _list_columns(described: dict[str, Any]) -> str:
     """The columns that a model expects."""
     named = [c for c in described.get("columns") or [] if c["name"] is not None]
     if not named:
         return str(described.get("n_features"))
     shown = [
-        f"{c['name']}" + ("" if c["kind"] == "number" else f" ({c['n_values']} values)")
-        for c in named[:_MOST_NAMED]
+        c["name"] + _KINDS.get(c["kind"], f" ({c['n_values']} values)") for c in named[:_MOST_NAMED]
     ]
     return ", ".join(shown) + (", ..." if len(named) > _MOST_NAMED else "")

@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 
 from lindero.evaluation.registry import (
     AUTO,
+    BASELINE,
     MACHINES,
     MachineSpec,
     choose_machine,
@@ -51,7 +52,8 @@ class DataSource:
         machine = choose_machine(name, dataset)
         params = parse_settings(settings, machine, dataset.y)
         describe_data(output, dataset)
-        kept = choose_table_parameters(machine, self.options["keep_row_names"])
+        keeps = self.options["keep_row_names"] or self.options["only"]
+        kept = choose_table_parameters(machine, keeps, dataset.X)
         return dataset, machine, {**kept, **params}
 
     def suggest(self, command: str, machine: str, params: dict[str, Any]) -> str:
@@ -124,11 +126,13 @@ class MachineName(_TextType):
         try:
             if self._compared:
                 find_contenders(str(value))
-            elif value != AUTO and find_machine(str(value)).is_guest:
+            elif value == BASELINE:
                 raise ValueError(
-                    f"{value} is scikit-learn's: lindero compares it, and has no model files for "
-                    f"it. In Python: make_machine({str(value)!r}).fit(X, y)."
+                    "baseline looks at no column, and is there for comparisons only: take another "
+                    "machine."
                 )
+            elif value != AUTO:
+                find_machine(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
         return str(value)
@@ -137,7 +141,10 @@ class MachineName(_TextType):
         """Machines whose names begin with what is typed."""
         return [
             CompletionItem(name, help=machine.one_line)
-            for name, machine in (list_comparable() if self._compared else MACHINES).items()
+            for name, machine in {
+                **({} if self._compared else MACHINES),
+                **list_comparable(),
+            }.items()
             if name.startswith(incomplete)
         ]
 
@@ -363,6 +370,18 @@ def repeat_options(measure: str | None, costs: Sequence[str]) -> list[str]:
     """--measure and --cost as they were given, for the next command."""
     words = [] if measure is None else ["--measure", measure.replace("_", "-")]
     return words + [word for text in costs for word in ("--cost", text)]
+
+
+#: The model that train writes where no other name is given.
+MODEL_NAME = "model.lin"
+
+
+def choose_model_name(taken: Sequence[str] = ()) -> list[str]:
+    """-o for the next command, where the usual name is taken or that of a file."""
+    from lindero.cli.writing import find_free_name
+
+    name = find_free_name(MODEL_NAME, taken)
+    return [] if name == MODEL_NAME else ["-o", name]
 
 
 folds_option = count_option("--folds", "Number of folds.", 5, 2)

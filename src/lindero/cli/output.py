@@ -3,10 +3,11 @@
     results              standard output; one JSON object with --json
     errors               standard error: one sentence
     warnings             standard error, unless --quiet
+    what to do next      standard error, unless --quiet or --json
     notes and progress   standard error, only on a terminal
 
-So a script gets results, and nothing else; but a comparison that takes longer than a second says
-every ten seconds how far it is.
+So standard output has results, and nothing else; and a comparison that takes longer than a second
+says every ten seconds how far it is.
 """
 
 from __future__ import annotations
@@ -82,6 +83,11 @@ class Output:
     def note(self, text: str) -> None:
         """Print a hint, on a terminal only."""
         if self.is_live:
+            click.secho(escape_controls(text), dim=True, err=True, color=_use_colour())
+
+    def advise(self, text: str) -> None:
+        """Print what to do next, on a terminal or not."""
+        if not self.quiet and not self.json:
             click.secho(escape_controls(text), dim=True, err=True, color=_use_colour())
 
     def warn(self, text: str) -> None:

@@ -170,6 +170,11 @@ def _predict_probabilities(saved: Any, X: Any, times: Any) -> dict[str, Any]:
     from lindero.evaluation.build import compute_probabilities
     from lindero.evaluation.measures import has_probabilities
 
+    if saved.machine.task == "regression":
+        raise ValueError(
+            f"{saved.machine.name} predicts numbers, and regressions have no probabilities of "
+            "classes: leave out --proba."
+        )
     if not has_probabilities(saved.model):
         raise ValueError(
             f"{saved.machine.name} has no probabilities: use --decision for decision values, or "

@@ -202,6 +202,12 @@ def read_model(path: str, kind: str | None, class_name: str | None = None) -> An
     """The model in a file: an estimator, or a network."""
     from lindero import persist
 
+    if kind is None and Path(path).suffix.lower() in (".joblib", ".pkl", ".pickle"):
+        raise CommandError(
+            f"{path} is a pickle, which may run any code when it is opened, so lindero does not "
+            f"open it. If you trust it, predict in Python: joblib.load({path!r}).predict(X); or "
+            "train a model file (.lin) with lindero train, for which lindero predict is."
+        )
     if kind is None:
         raise CommandError(
             f"{path} is not a model of lindero (.lin), LIBSVM, SVMlight, BIF or XMLBIF. Create "
@@ -247,7 +253,7 @@ def write_model(model: Any, path: str, kind: str, summary: dict[str, Any]) -> No
         persist.save(model, path, summary=summary or None)
         return
     if kind == "onnx":
-        persist.save_onnx(model, path)
+        persist.save_onnx(model, path, about=describe_date_parts(summary))
         return
     if find_inner(model) is not model:
         warn_user(
@@ -258,6 +264,30 @@ def write_model(model: Any, path: str, kind: str, summary: dict[str, Any]) -> No
         persist.save_libsvm(unwrap_machine(model), path)
     else:
         persist.save_svmlight(unwrap_machine(model), path)
+
+
+def describe_date_parts(summary: dict[str, Any]) -> dict[str, str]:
+    """Columns that a model takes and a table has not: parts of its dates, and how they are made."""
+    from lindero.data.dates import CLOCK, NAMED_PARTS
+    from lindero.data.reading import Reading
+
+    reading = Reading.from_dict(summary.get("reading"))
+    told: dict[str, str] = {}
+    for name, column in ({} if reading is None else reading.dates).items():
+        kind = "time" if column.form == CLOCK else "date"
+        since = column.start.removesuffix("T00:00:00")
+        for part, title in column.parts.items():
+            values = NAMED_PARTS.get(part)
+            said = f"{part} of the {kind} in {name!r}"
+            if values is not None:
+                said += f', as text, {values[0]} to {values[-1]}; "" where it is missing'
+            elif part == "days":
+                said = f"days from {since} to the {kind} in {name!r}, a number; NaN where missing"
+            else:
+                fine = ", with fractions," if part == "hour" else ","
+                said += f"{fine} a number; NaN where missing"
+            told[title] = said
+    return told
 
 
 def save_model(
@@ -274,6 +304,7 @@ def save_model(
     a line on convergence."""
     from lindero.persist import save
     from lindero.persist.model_file import tell_decisions
+    from lindero.report.model_card import describe_decisions
     from lindero.runtime.arrays import make_plain
 
     values, sentence = describe_convergence(model)
@@ -300,19 +331,6 @@ def save_model(
     }
     save(model, path, summary=make_plain(summary))
     return {**summary, **decisions, "model": path}, sentence
-
-
-def describe_decisions(told: dict[str, Any], classes: Sequence[Any]) -> list[str]:
-    """How a model comes to probabilities and answers, in sentences; none where it is as its machine
-    has it."""
-    said = []
-    if "calibration" in told:
-        said.append(f"Probabilities by {told['calibration']} calibration on rows left out.")
-    if "threshold" in told and len(classes) == 2:
-        said.append(f"Answers {classes[1]!s} from a probability of {told['threshold']:.4g} on.")
-    elif told.get("rule") == "costs" and "reason" not in told:
-        said.append("Answers the class of least expected cost.")
-    return [*said, told["reason"]] if "reason" in told else said
 
 
 def stamp_data(path: str | None) -> dict[str, str]:
@@ -344,4 +362,6 @@ def describe_convergence(model: Any) -> tuple[dict[str, Any], str]:
     convergence = getattr(final, "convergence_", None)
     status = getattr(convergence, "status", getattr(final, "status_", None))
     text = "Learned by counting: exact, no iterations." if status is None else str(status)
+    if type(final).__module__.startswith("sklearn."):
+        text = f"Fitted by scikit-learn's {type(final).__name__}."
     return {"status": text}, text

@@ -139,7 +139,7 @@ def command(
     output.show_result(values, format_result(stream, result, values))
     if interrupted:
         if stream.saved:
-            output.note(
+            output.advise(
                 f"Continue with: {data.format_command('stream', ['--resume', stream.saved[-1]])}"
             )
         sys.exit(INTERRUPTED)

@@ -26,7 +26,7 @@ Examples:
 @click.command(epilog=f"{_EXAMPLES}\n{options.list_machines()}")
 @options.data_options
 @options.machine_options
-@options.file_option("Where to save the model.", "model.lin")
+@options.file_option("Where to save the model.", options.MODEL_NAME)
 @options.force_option
 @click.option("--tune", is_flag=True, help="Search a grid of parameters first (see lindero tune).")
 @options.measure_option
@@ -95,7 +95,7 @@ def command(
     saved = shlex.quote(path)
     words = [word for text in options.format_params(params) for word in ("--set", text)]
     words += options.repeat_options(measure, costs)
-    output.note(
+    output.advise(
         f"Next: {data.format_command('cv', ['-m', found.name, *words])}  (cross-validate it)\n"
         f"      lindero predict {saved} NEW_DATA  (apply it)\n"
         f"      lindero info {saved}  (look inside)"
@@ -122,7 +122,8 @@ def read_decisions(
         asked["measure"] = measure
     elif proba or threshold is not None:
         option = "--proba" if proba else "--threshold"
-        raise CommandError(f"{machine.name} does not predict classes: leave out {option}.")
+        why = ", so it has no probabilities" if machine.task == "regression" else ""
+        raise CommandError(f"{machine.name} does not predict classes{why}: leave out {option}.")
     if threshold is not None:
         asked["threshold"] = options.parse_threshold(threshold, np.unique(dataset.y).tolist())
     return asked

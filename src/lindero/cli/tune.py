@@ -97,7 +97,8 @@ def command(
         if tuning.reason and not hasattr(found.load(), "partial_fit"):  # as `tune` does
             asked_for = options.find_asked_measure(tuning)
         words += options.repeat_options(asked_for, costs)
-        output.note(f"Next: {data.format_command('train', words)}")
+        words += options.choose_model_name()
+        output.advise(f"Next: {data.format_command('train', words)}")
     if interrupted:
         sys.exit(INTERRUPTED)
 

@@ -69,8 +69,10 @@ def command(
 
     _require_target_file(output, model, data.path, forget, path, in_place)
     saved = SavedModel.read(model)
-    machine = saved.machine if not hasattr(saved.model, "estimator_") else None
-    require_updatable(saved.model, machine, learns=data.path is not None)
+    try:
+        require_updatable(saved.model, saved.machine, learns=data.path is not None)
+    except ValueError as error:
+        raise CommandError(f"{error} {_tell_training(saved, data, path)}") from None
     _, certificate_before = describe_convergence(saved.model)
     given = {} if data.path is None else _read_new_rows(saved, data, output)
     given |= {} if forget is None else _read_forgotten(saved, data, forget, output)
@@ -87,11 +89,12 @@ def command(
         "learned": update.learned,
         "forgotten": update.forgotten,
         "scores_before": update.scores,
+        "kept": update.kept,
         "convergence": values,
     }
     _save(saved, update, target, data, forget, values)
     output.show_result(result, _describe(result, certificate_before, certificate))
-    output.note(f"Next: lindero info {shlex.quote(target)}  (look inside)")
+    output.advise(f"Next: lindero info {shlex.quote(target)}  (look inside)")
 
 
 def _require_target_file(
@@ -114,8 +117,34 @@ def _require_target_file(
     require_writable(output, [path], [model, data, forget])
 
 
+def _tell_training(saved: Any, data: DataSource, path: str | None) -> str:
+    """How to train the model again, as a command."""
+    from lindero.cli.options import format_params
+    from lindero.report.model_card import list_costs
+
+    noted, model = saved.summary, saved.path
+    old = str(noted.get("data") or "").partition(": ")[0] or f"the rows of {model}"
+    params, roles = noted.get("params"), noted.get("roles")
+    words = ["lindero", "train", "ALL_ROWS", "-m", saved.machine.name]
+    for role, name in roles.items() if isinstance(roles, dict) else ():
+        words += [f"--{role}", str(name)]
+    for text in format_params(params if isinstance(params, dict) else {}):
+        words += ["--set", text]
+    costs = list_costs(noted.get("costs"), noted.get("classes") or [])
+    for cost in costs:
+        words += ["--cost", cost]
+    if "calibration" in noted:
+        words += ["--proba"]
+    if isinstance(noted.get("threshold"), float) and not costs:
+        words += ["--threshold", f"{noted['threshold']:.6g}"]
+    words += ["-o", path or model] + (["--force"] if path is None else [])
+    new = "and the new ones" if data.path is None else f"and {Path(data.path).name}"
+    return f"Put {old} {new} into one file, ALL_ROWS, then: {shlex.join(words)}"
+
+
 def _read_new_rows(saved: Any, data: DataSource, output: Output) -> dict[str, Any]:
     """What `update_machine` takes of new rows; those without a target are left out."""
+    from lindero.evaluation.registry import find_inner
     from lindero.evaluation.rows import drop_unlabelled
 
     dataset, X = saved.load(data, output)
@@ -135,6 +164,8 @@ def _read_new_rows(saved: Any, data: DataSource, output: Output) -> dict[str, An
     own = getattr(final, "ids_", None)
     has_ids = own is not None and own.dtype.kind == "U"
     known_by = (saved.summary.get("roles") or {}).get("id")
+    if own is not None and not has_ids and find_inner(saved.model) is not saved.model:
+        known_by = None  # what is inside of a calibrated machine counts its rows
     if own is not None and known_by is not None and ids is None:
         if dataset.ids is not None:
             raise CommandError(
@@ -265,5 +296,6 @@ def _describe(result: dict[str, Any], before: str, after: str) -> str:
         rows = [[name.replace("_", " "), v] for name, v in result["scores_before"].items()]
         text += "\nThe old model on the new rows, before it learned them:\n"
         text += "\n".join(f"  {line}" for line in align_columns(rows).splitlines())
+    text += f"\n{result['kept']}" if result["kept"] else ""
     text += f"\nBefore: {before}\nNow:    {after}" if before != after else f"\n{after}"
     return f"{text}\nSaved as {result['model']}."

@@ -36,11 +36,14 @@ _MOST_CELLS = 10**8
 
 
 def require_writable(
-    output: Output, paths: Iterable[str | None], inputs: Iterable[str | None] = ()
+    output: Output,
+    paths: Iterable[str | None],
+    inputs: Iterable[str | None] = (),
+    option: str = "-o",
 ) -> None:
     """Refuse paths that must not or cannot be written to, before any work is done.
 
-    None is no path. "-" among the inputs is standard input.
+    None is no path. "-" among the inputs is standard input. `option` is what names another path.
     """
     wanted = [path for path in paths if path]
     refuse_inputs(wanted, inputs)
@@ -49,7 +52,8 @@ def require_writable(
             raise click.UsageError(f"{path!r} would be written twice. Choose two files.")
         if os.path.isfile(path) and not output.force:
             raise click.UsageError(
-                f"{path!r} exists already. Use --force to replace it, or choose another file."
+                f"{path!r} exists already. Use --force to replace it, or {option} to choose "
+                "another file."
             )
     for path in wanted:
         folder = Path(os.path.realpath(path)).parent
@@ -61,6 +65,15 @@ def require_writable(
             raise CommandError(f"{path!r} is a folder. Give the name of a file.")
         if not os.access(folder, os.W_OK):
             raise CommandError(f"You have no permission to write to the folder {str(folder)!r}.")
+
+
+def find_free_name(path: str, taken: Iterable[str] = ()) -> str:
+    """A path as it is if no file has it and it is not taken, or else with a number behind it."""
+    given, number = Path(path), 1
+    while os.path.lexists(path) or path in taken:
+        number += 1
+        path = str(given.with_stem(f"{given.stem}-{number}"))
+    return path
 
 
 def refuse_inputs(paths: Iterable[str], inputs: Iterable[str | None]) -> None:

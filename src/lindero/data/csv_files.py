@@ -25,7 +25,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -38,7 +38,8 @@ from pyarrow import csv as arrow_csv
 from lindero.data.content import Content
 from lindero.data.number_formats import looks_ambiguous
 from lindero.data.tables import SourceTable, require_distinct
-from lindero.errors import DataError, warn_user
+from lindero.errors import DataError
+from lindero.runtime.texts import shorten
 
 DELIMITERS = {"\t": "tab", ";": "semicolon", ",": "comma", "|": "bar", " ": "blank"}
 MOST_COLUMNS = 60_000
@@ -69,22 +70,16 @@ _LARGEST_BLOCK = 2**31 - 1
 
 
 def read_csv(
-    content: Content,
-    delimiter: str | None,
-    header: bool | None,
-    decimal: str | None = None,
-    settled: Collection[str] = (),
+    content: Content, delimiter: str | None, header: bool | None, decimal: str | None = None
 ) -> SourceTable:
-    """The table in a CSV file. Numbers of columns in `settled` are read later, as known."""
+    """The table in a CSV file."""
     dialect = detect_dialect(content, delimiter, header, decimal)
     require_distinct(dialect.names, content)
     if dialect.has_quotes and (error := find_open_quote(content, dialect)):
         raise error
     table = parse_rows(content, dialect, types=dict.fromkeys(dialect.texts, pa.string()))
     named = zip(dialect.names, table.columns, strict=True)
-    doubtful = dialect.doubtful if decimal is None else ()
-    for name in (name for name in doubtful if name not in settled):
-        _warn_of_thousands(table[name], name, content)
+    doubtful = tuple(name for name in dialect.doubtful if _may_be_thousands(table[name]))
     tidied = {name: _unguard(_tidy(column, name, dialect)) for name, column in named}
     nothing = [name for name in dialect.unnamed if tidied[name].null_count == len(tidied[name])]
     # A column with neither a name nor a value is dropped, unless all columns are such.
@@ -96,22 +91,15 @@ def read_csv(
             return plain[name]
         return _unguard(trim(parse_rows(content, dialect, only=name)[name]))
 
-    return SourceTable(plain, text_of)
+    return SourceTable(plain, text_of, decimal=dialect.decimal, doubtful=doubtful)
 
 
-def _warn_of_thousands(column: pa.ChunkedArray, name: str, content: Content) -> None:
-    """Warn if the points of all numbers may separate thousands."""
+def _may_be_thousands(column: pa.ChunkedArray) -> bool:
+    """Whether the points of all numbers may separate thousands."""
     if column.type != pa.float64():
-        return
+        return False
     size = pc.abs(column)
-    if pc.all(pc.and_(pc.greater_equal(size, 1.0), pc.less(size, 1000.0))).as_py():
-        example = next(value for value in column.slice(0, _SAMPLE_RECORDS).to_pylist() if value)
-        warn_user(
-            f"{content.source}: column {name!r} is ambiguous: all of its numbers are like "
-            f"{example:.3f}, and are read as that. If the point separates thousands, say "
-            "thousands='.' (--thousands .); if not, decimal='.' (--decimal .).",
-            UserWarning,
-        )
+    return bool(pc.all(pc.and_(pc.greater_equal(size, 1.0), pc.less(size, 1000.0))).as_py())
 
 
 def parse_rows(
@@ -446,8 +434,3 @@ def _describe_ragged_row(record: list[str], expected: int, delimiter: str) -> st
         f"row, quote fields that contain the delimiter, or pass delimiter= if it is not "
         f"{delimiter!r}."
     )
-
-
-def shorten(text: str, length: int) -> str:
-    """The beginning of a text that is too long for a message."""
-    return text[:length] + ("..." if len(text) > length else "")

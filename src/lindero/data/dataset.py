@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from lindero.runtime.arrays import Array, write_plain
+from lindero.runtime.texts import shorten
 from lindero.validation import find_missing
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def _describe_target(y: Array | None) -> str:
         return f"{least} to {most}, mean {middle}{unknown}"
     count = Counter(values.tolist())
     largest = sorted(count, key=lambda label: (-count[label], str(label)))
-    listed = ", ".join(f"{_shorten(label)} {count[label]}" for label in largest[:_LISTED])
+    listed = ", ".join(f"{shorten(label, 30)} {count[label]}" for label in largest[:_LISTED])
     more = len(count) - _LISTED
     rest = f" and {_count(more, 'more class', 'more classes')}" if more > 0 else ""
     return listed + rest + unknown
@@ -197,8 +198,3 @@ def _describe_missing(missing: int, cells: int) -> str:
         return "none missing"
     share = 100 * missing / max(1, cells)
     return f"{share:.1f} % missing" if share >= 0.1 else f"{_count(missing, 'value')} missing"
-
-
-def _shorten(label: Any) -> str:
-    text = " ".join(str(label).split())
-    return text if len(text) <= 30 else text[:27] + "..."

@@ -243,5 +243,5 @@ def _name_part(part: str, places: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _count_days(moments: pa.ChunkedArray, start: Any, unit: float) -> pa.ChunkedArray:
-    elapsed = pc.subtract(moments, start).cast(pa.int64()).cast(pa.float64())
+    elapsed = pc.subtract(moments, start).cast(pa.int64()).cast(pa.float64(), safe=False)
     return pc.multiply(elapsed, unit / 86_400e6)

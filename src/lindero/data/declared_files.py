@@ -37,6 +37,7 @@ from lindero.data.csv_files import (
 )
 from lindero.data.tables import SourceTable, require_distinct
 from lindero.errors import DataError
+from lindero.runtime.texts import shorten
 
 #: Bytes that a value of a sparse file takes, zeros included.
 _FILLED_BYTES = 4
@@ -213,7 +214,7 @@ def _declare(declared: Declarations, line: str) -> str | None:
         declared.outputs += _split_values(rest)
     elif keyword != "@relation":
         return (
-            f"{_shorten(line)} is not a declaration: expected @relation, @attribute, @inputs, "
+            f"{shorten(line, 40)!r} is not a declaration: expected @relation, @attribute, @inputs, "
             "@outputs or @data."
         )
     return None
@@ -222,7 +223,7 @@ def _declare(declared: Declarations, line: str) -> str | None:
 def _declare_column(declared: Declarations, text: str) -> str | None:
     name, kind = _split_name(text)
     if not name or not kind:
-        return f"expected '@attribute name type', not '@attribute {_shorten(text)}'."
+        return f"expected '@attribute name type', not '@attribute {shorten(text, 40)!r}'."
     if len(declared.names) == MOST_COLUMNS:
         return f"declares more than {MOST_COLUMNS} columns."
     values, word = None, kind.partition("[")[0].partition(" ")[0].lower()
@@ -234,7 +235,7 @@ def _declare_column(declared: Declarations, text: str) -> str | None:
             return f"column {name!r} declares an empty list of categories."
     elif word not in _NUMBERS and word not in _TEXTS:
         return (
-            f"column {name!r} has the unknown type {_shorten(kind)}. Types are numeric, real, "
+            f"column {name!r} has the unknown type {shorten(kind, 40)!r}. Types are numeric, real, "
             "integer, string, date, and a list of categories in braces."
         )
     declared.names.append(name)
@@ -279,7 +280,3 @@ def _find_closing_quote(text: str, opening: int) -> int:
             return at
         at += 2 if text[at] == "\\" else 1
     return -1
-
-
-def _shorten(text: str) -> str:
-    return repr(text[:40]) + ("..." if len(text) > 40 else "")

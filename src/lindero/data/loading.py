@@ -41,6 +41,7 @@ from lindero.data.tables import (
 )
 from lindero.errors import DataError
 from lindero.runtime.arrays import Array
+from lindero.runtime.texts import shorten
 
 FORMATS = ("csv", "tsv", "parquet", "arff", "keel", "svmlight")
 _ALSO = {"libsvm": "svmlight", "svm": "svmlight", "dat": "keel", "txt": "csv"}
@@ -229,7 +230,7 @@ def load_content(
     if kind == "tsv" and delimiter is None:
         delimiter = "\t"
     sign = None if numbers is None else numbers.decimal
-    source = read_csv(content, delimiter, header, sign, {} if known is None else known.numbers)
+    source = read_csv(content, delimiter, header, sign)
     return build_dataset(source, roles, content, options)
 
 
@@ -290,7 +291,10 @@ def build_dataset(
         """Text as it stands in the file, unless that has numbers."""
         kind = table[name].type
         is_number = types.is_integer(kind) or types.is_floating(kind)
-        has_numbers = source.has_types and is_number and like is not None and name in like.numbers
+        form = None if like is None else like.numbers.get(name)
+        has_numbers = source.has_types and is_number and form is not None
+        if form == NumberFormat(source.decimal) and is_number and name not in source.doubtful:
+            has_numbers = True  # as they were read in training
         return table[name] if has_numbers else source.text_of(name)
 
     def goal(name: str) -> pa.ChunkedArray:
@@ -306,6 +310,7 @@ def build_dataset(
         numbers=options.numbers,
         keep=None if keeps_all else frozenset(named.only),
         is_declared=source.is_declared,
+        doubtful=dict.fromkeys(source.doubtful, source.text_of),
     )
     if not read.columns:
         raise content.error("has no columns left for features: all of them are left out.")
@@ -313,13 +318,17 @@ def build_dataset(
         name: source.text_of(name) if types.is_temporal(column.type) else column
         for name, column in read.columns.items()
     }
+    with_commas: dict[str, NumberFormat] = {}
+    if like is None and source.decimal == ",":
+        own = [*features, *([] if named.target is None else [named.target])]
+        with_commas = {n: NumberFormat(",") for n in own if types.is_floating(table[n].type)}
     reading = Reading(
         **{role: getattr(named, role) for role in SINGLE_ROLES},
         id=named.id,
         drop=(*named.drop, *read.left_out),
         only=named.only,
         dates=read.dates,
-        numbers=read.numbers,
+        numbers={**with_commas, **read.numbers},
         keep_row_names=options.keep_row_names,
     )
     return Dataset(
@@ -445,8 +454,8 @@ def _find_label_fault(word: bytes) -> str | None:
     if np.isfinite(_parse_number(word)):
         return None
     if b"," in word and not any(np.isnan(_parse_number(part)) for part in word.split(b",")):
-        return f"has several labels ({_shorten(word)}). Only one label a row is supported."
-    return f"a row must begin with a finite number as its label, not with {_shorten(word)}."
+        return f"has several labels ({shorten(word, 40)!r}). Only one label a row is supported."
+    return f"a row must begin with a finite number as its label, not with {shorten(word, 40)!r}."
 
 
 def _find_entry_fault(words: list[bytes]) -> str | None:
@@ -454,20 +463,20 @@ def _find_entry_fault(words: list[bytes]) -> str | None:
     for place, word in enumerate(words):
         name, colon, value = word.partition(b":")
         if not colon:
-            return f"expected index:value, not {_shorten(word)}."
+            return f"expected index:value, not {shorten(word, 40)!r}."
         if name == b"qid" and place == 0:
             if not re.fullmatch(rb"-?[0-9]{1,18}", value):
-                return f"qid must be an integer, not {_shorten(value)}."
+                return f"qid must be an integer, not {shorten(value, 40)!r}."
             continue
         if not name.isdigit():
-            return f"an index must be an integer of at least 0, not {_shorten(name)}."
+            return f"an index must be an integer of at least 0, not {shorten(name, 40)!r}."
         index = int(name) if len(name) < 20 else LARGEST_INDEX + 1
         if index > LARGEST_INDEX:
-            return f"index {_shorten(name)} is above {LARGEST_INDEX}, the largest allowed."
+            return f"index {shorten(name, 40)!r} is above {LARGEST_INDEX}, the largest allowed."
         if index <= previous:
             return f"indices must increase, but {index} comes after {previous}."
         if np.isnan(_parse_number(value)) and value.lower().lstrip(b"+-") != b"nan":
-            return f"the value of index {index} is not a number: {_shorten(value)}."
+            return f"the value of index {index} is not a number: {shorten(value, 40)!r}."
         previous = index
     return None
 
@@ -477,8 +486,3 @@ def _parse_number(word: bytes) -> float:
         return float(word)
     except ValueError:
         return float("nan")
-
-
-def _shorten(word: bytes) -> str:
-    text = word[:40].decode("utf-8", errors="backslashreplace")
-    return repr(text) + ("..." if len(word) > 40 else "")

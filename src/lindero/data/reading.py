@@ -7,7 +7,7 @@ predicted are read in the same way; model files store it as a dictionary.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -15,8 +15,15 @@ import pyarrow as pa
 from pyarrow import compute as pc
 from pyarrow import types
 
-from lindero.bayes.tables.wide_columns import find_row_names, is_name_of_ids, say_left_out
+from lindero.bayes.tables.wide_columns import (
+    FEW_VALUES,
+    counts_rows,
+    find_row_names,
+    is_name_of_ids,
+    say_left_out,
+)
 from lindero.data.content import Content, suggest
+from lindero.data.csv_files import infer_type
 from lindero.data.dates import (
     FORMS,
     PARTS,
@@ -27,7 +34,13 @@ from lindero.data.dates import (
     find_dates,
     read_moments,
 )
-from lindero.data.number_formats import DECIMALS, FoundFormat, NumberFormat, find_format
+from lindero.data.number_formats import (
+    DECIMALS,
+    FoundFormat,
+    NumberFormat,
+    find_format,
+    find_mixed_units,
+)
 from lindero.errors import warn_user
 
 #: Roles of columns that are not features; several columns may have the last two.
@@ -229,25 +242,43 @@ def read_columns(
     numbers: NumberFormat | None,
     keep: frozenset[str] | None,
     is_declared: bool,
+    doubtful: Mapping[str, Callable[[str], pa.ChunkedArray]] | None = None,
 ) -> ReadColumns:
     """Make features of columns: as in training (`like`), or by what is found in them.
 
     The `target`, a name and a column, may be written like other numbers, so it is read with them.
     `numbers` is the format that a user gave. Columns in `keep` stay though they name rows; None
-    keeps all. A file that declares its columns (`is_declared`) says itself what numbers are."""
+    keeps all. A file that declares its columns (`is_declared`) says itself what numbers are.
+    Numbers of `doubtful` columns are all like 1.883: with decimal commas in others, they are
+    thousands, and are read from their text."""
     notes: list[str] = []
     aim = {} if target is None else dict([target])
     if like is not None:
         signs = {form.decimal for form in like.numbers.values()}
         known = {name: like.numbers[name] for name in aim if name in like.numbers}
         if not (known or is_declared):
-            known = _find_numbers(aim, numbers, content, notes, signs)
-        made, goal = _read_like(columns, content, like), _read_target(aim, known, content)
+            known = _find_numbers(aim, numbers, content, notes, signs, aim)
+        made = _read_like(columns, content, like, numbers)
+        goal = _read_target(aim, known, content, numbers)
         forms = {**like.numbers, **known}
         return ReadColumns(made, goal, like.dates, forms, (), tuple(notes))
     found_numbers = (
-        {} if is_declared else _find_numbers({**columns, **aim}, numbers, content, notes)
+        {}
+        if is_declared
+        else _find_numbers({**columns, **aim}, numbers, content, notes, labels=aim)
     )
+    for name in [name for name in doubtful or {} if name in columns or name in aim]:
+        column = columns.get(name, aim.get(name))
+        if {form.decimal for form in found_numbers.values()} == {","}:
+            commas = NumberFormat(",")
+            text = (doubtful or {})[name](name)
+            if pc.all(commas.fits(text)).as_py():
+                found_numbers[name] = commas
+                (columns if name in columns else aim)[name] = text
+                example = text.drop_null()[0].as_py()
+                notes.append(f"Column {name!r} is read as numbers, written like {example!r}.")
+                continue
+        _warn_of_thousands(column, name, content)
     made = {}
     found_dates: dict[str, DateColumn] = {}
     taken = set(columns)
@@ -270,8 +301,8 @@ def read_columns(
         )
     left_out: tuple[str, ...] = ()
     if keep is not None:
-        # Only text and such names are looked at: there may be thousands of columns.
-        may_be = {n: c for n, c in made.items() if types.is_string(c.type) or is_name_of_ids(n)}
+        # Only text and such numbers are looked at: there may be thousands of columns.
+        may_be = {n: c for n, c in made.items() if _may_name_rows(n, c)}
         suspects = {name: column for name, column in may_be.items() if name not in keep}
         rest = next(({n: c} for n, c in made.items() if n not in suspects), {})
         own = find_row_names(pa.table({**suspects, **rest})) if suspects else []
@@ -284,13 +315,36 @@ def read_columns(
     return ReadColumns(kept, goal, found_dates, found_numbers, left_out, tuple(notes))
 
 
+def _warn_of_thousands(column: Any, name: str, content: Content) -> None:
+    """Warn that the points of all numbers may separate thousands."""
+    example = next(value for value in column.drop_null().to_pylist() if value)
+    warn_user(
+        f"{content.source}: column {name!r} is ambiguous: all of its numbers are like "
+        f"{example:.3f}, and are read as that. If the point separates thousands, say "
+        "thousands='.' (--thousands .); if not, decimal='.' (--decimal .).",
+        UserWarning,
+    )
+
+
+def _may_name_rows(name: str, column: pa.ChunkedArray) -> bool:
+    if types.is_string(column.type) or is_name_of_ids(name):
+        return True
+    if not types.is_integer(column.type):
+        return False
+    ends = pc.min_max(column).as_py()
+    return counts_rows(ends["min"], ends["max"], len(column))
+
+
 def _read_target(
-    target: dict[str, pa.ChunkedArray], numbers: dict[str, NumberFormat], content: Content
+    target: dict[str, pa.ChunkedArray],
+    numbers: dict[str, NumberFormat],
+    content: Content,
+    given: NumberFormat | None = None,
 ) -> pa.ChunkedArray | None:
     """The only column of `target`, if there is one; prices such as "€ 1.200" become numbers."""
     for name, column in target.items():
         if name in numbers and types.is_string(column.type):
-            return _read_numbers(column, name, content, numbers[name])
+            return _read_numbers(column, name, content, numbers[name], given)
         if name in numbers and numbers[name].unit == "%":
             _warn_of_shares(column, name, content)
         return column
@@ -303,13 +357,24 @@ def _find_numbers(
     content: Content,
     notes: list[str],
     signs: Iterable[str] = (),
+    labels: Iterable[str] = (),
 ) -> dict[str, NumberFormat]:
     """Formats of columns of text that are numbers. Decimal signs of other columns (`signs`), or of
-    these, tell how an ambiguous one is read."""
+    these, tell how an ambiguous one is read. Targets (`labels`) such as "2 doors" are classes."""
     found: dict[str, FoundFormat] = {}
     for name, column in columns.items():
-        if types.is_string(column.type) and (one := find_format(column, given)) is not None:
+        if not types.is_string(column.type):
+            continue
+        one = find_format(column, given)
+        if one is not None and not (name in labels and one.format.is_word and _is_few(column)):
             found[name] = one
+        elif one is None and (units := find_mixed_units(column)):
+            listed = " and ".join(repr(unit) if unit else "none" for unit in units)
+            warn_user(
+                f"{content.source}: column {name!r} holds numbers with different units ({listed}): "
+                "it stays text. Convert it to one unit.",
+                UserWarning,
+            )
     told = {o.format.decimal for o in found.values() if o.tells_decimal and not o.is_ambiguous}
     sure = told or {*signs}
     chosen: dict[str, NumberFormat] = {}
@@ -325,12 +390,21 @@ def _find_numbers(
                 UserWarning,
             )
         chosen[name] = form
-        notes.append(f"Column {name!r} is read as numbers, written like {one.example!r}.")
+        unit = f" in {form.unit}" if form.is_word else ""
+        notes.append(f"Column {name!r} is read as numbers{unit}, written like {one.example!r}.")
     return chosen
 
 
+def _is_few(column: pa.ChunkedArray) -> bool:
+    """Whether a column has so few different values that they are classes."""
+    return bool(pc.count_distinct(column).as_py() <= FEW_VALUES)
+
+
 def _read_like(
-    columns: dict[str, pa.ChunkedArray], content: Content, like: Reading
+    columns: dict[str, pa.ChunkedArray],
+    content: Content,
+    like: Reading,
+    given: NumberFormat | None = None,
 ) -> dict[str, pa.ChunkedArray]:
     """Columns as they were read in training; those that are not there are for others to miss."""
     made: dict[str, pa.ChunkedArray] = {}
@@ -345,7 +419,7 @@ def _read_like(
                 if values is not None:
                     made[title] = values
         elif name in like.numbers and types.is_string(column.type):
-            made[name] = _read_numbers(column, name, content, like.numbers[name])
+            made[name] = _read_numbers(column, name, content, like.numbers[name], given)
         else:
             made[name] = column
             if name in like.numbers and like.numbers[name].unit == "%":
@@ -381,10 +455,34 @@ def _read_dates(column: pa.ChunkedArray, name: str, content: Content, form: str)
 
 
 def _read_numbers(
-    column: pa.ChunkedArray, name: str, content: Content, form: NumberFormat
+    column: pa.ChunkedArray,
+    name: str,
+    content: Content,
+    form: NumberFormat,
+    given: NumberFormat | None = None,
 ) -> pa.ChunkedArray:
+    """Numbers as they were written in training; with another decimal sign where the user says so
+    (`given`), or where nothing else is meant."""
     if column.null_count == len(column):
         return column
+    if given is not None:
+        form = replace(form, decimal=given.decimal, thousands=given.thousands)
+    elif not form.unit and not pc.all(form.fits(column)).as_py():
+        found = find_format(column)
+        other = infer_type(column, form.decimal) if form.decimal == "," else column
+        has_points = pc.any(pc.match_substring(column, ".")).as_py()
+        if not types.is_string(other.type) and not has_points:
+            return other  # 1,5E-05
+        marked = pc.match_substring_regex(column, "[.,]")
+        is_sure = not pc.any(pc.and_(marked, form.fits(column))).as_py()
+        if found is not None and is_sure and not found.is_ambiguous and not found.format.unit:
+            warn_user(
+                f"{content.source}: numbers of column {name!r} are written like "
+                f"{found.example!r}, and were written like {form.describe()!r} in the training "
+                "rows: they are read as they are written here.",
+                UserWarning,
+            )
+            return found.format.read(column)
     fits = pc.fill_null(form.fits(column), True)
     if not pc.all(fits).as_py():
         row = fits.index(False).as_py()

@@ -44,6 +44,10 @@ class SourceTable:
     is_declared: bool = False
     #: Whether numbers are numbers in the file itself, rather than text that reads like some.
     has_types: bool = False
+    #: The decimal sign that numbers were read with.
+    decimal: str = "."
+    #: Columns of numbers that are all like 1.883, perhaps thousands.
+    doubtful: tuple[str, ...] = ()
 
 
 def require_distinct(names: list[str], content: Content) -> None:

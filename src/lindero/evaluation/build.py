@@ -11,12 +11,15 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
 
+from lindero.bayes.tables.wide_columns import find_row_names
 from lindero.evaluation.encoder import TableEncoder
 from lindero.evaluation.registry import (
     CLASSIFICATION,
@@ -30,6 +33,9 @@ from lindero.evaluation.registry import (
     suggest_name,
 )
 from lindero.runtime.arrays import Array
+
+#: Guests use several threads from this many rows on.
+_MANY_ROWS = 10_000
 
 #: Steps of the pipelines that are built here.
 TABLE_STEP = "table"
@@ -98,10 +104,15 @@ def list_encoder_parameters(machine: MachineSpec) -> tuple[str, ...]:
     return () if machine.takes_tables else names
 
 
-def choose_table_parameters(machine: MachineSpec, keep_row_names: Any) -> dict[str, bool]:
-    """What `make_machine` is told to have a machine keep columns that name rows. Bayesian
+def choose_table_parameters(machine: MachineSpec, keep_row_names: Any, X: Any) -> dict[str, Any]:
+    """What `make_machine` is told to have a machine keep the columns of X that name rows. Bayesian
     classifiers, which read tables themselves, take `categorical_features` for that."""
-    return {"keep_row_names": True} if keep_row_names and not machine.takes_tables else {}
+    if not keep_row_names:
+        return {}
+    if not machine.takes_tables:
+        return {"keep_row_names": True}
+    found = find_row_names(X)
+    return {"categorical_features": found} if found else {}
 
 
 def unwrap_machine(model: Any) -> Any:
@@ -311,7 +322,16 @@ def fit_machine(
     given = {"times": times, "qid": qid, "sample_weight": weights, "ids": ids}
     prefix = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
     more = {f"{prefix}{k}": v for k, v in given.items() if v is not None and k in takes}
-    return model.fit(X, y if machine is None or machine.has_target else None, **more)
+    with _keep_threads_few(machine, X):
+        return model.fit(X, y if machine is None or machine.has_target else None, **more)
+
+
+def _keep_threads_few(machine: MachineSpec | None, X: Any) -> Any:
+    """One thread for guests on small tables: to bring several together takes longer than the work,
+    and much longer where other processes want the cores."""
+    if machine is None or not machine.is_guest or np.shape(X)[0] > _MANY_ROWS:
+        return nullcontext()
+    return threadpool_limits(1, user_api="openmp")
 
 
 def require_target(machine: MachineSpec, y: Any) -> None:

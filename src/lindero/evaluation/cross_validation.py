@@ -17,7 +17,7 @@ from lindero.evaluation.fold_scores import FoldJudge, FoldRecord
 from lindero.evaluation.folds import Split, make_splits
 from lindero.evaluation.measures import average_folds, measure_spread, put_costs_inside
 from lindero.evaluation.registry import CLUSTERING, MachineSpec, find_machine
-from lindero.evaluation.rows import EvaluationRows, drop_unlabelled
+from lindero.evaluation.rows import EvaluationRows, drop_unlabelled, warn_of_order
 from lindero.runtime.compilation import CompilationClock
 
 #: Called with the number of fits done, and of all.
@@ -203,6 +203,8 @@ def prepare_folds(
         rows = drop_unlabelled(rows)
         found = scale_to_target(found, rows.y)
         require_target(found, rows.y)
+    if rows.qid is None:
+        warn_of_order(rows)
     splits = make_splits(
         found, _num_samples(rows.X), rows.y, times=rows.times, qid=rows.qid, folds=folds,
         random_state=random_state,

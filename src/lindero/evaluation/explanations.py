@@ -23,9 +23,13 @@ values. Column j gets its mean marginal worth v(S + j) − v(S) over all orders 
       φ_j = (a_j − b_j) ∫₀¹ Π_{i≠j} (a_i t + b_i (1 − t)) dt,
 
   a polynomial of degree d − 1 in t, which ⌈d/2⌉ Gauss–Legendre nodes integrate exactly.
+* Several classes, with a linear or Gaussian function for each against the rest (multiclass="ovr"):
+  the difference of two such functions is another, and exact. One for each pair of classes (the
+  usual "ovo") has no such form, since votes of the pairs are counted: it is among the others.
 * Others up to 12 columns that differ from the background: all 2^d coalitions, exact.
 * Others beyond: an average over random orders, each with its reverse, of a fixed seed. It adds up
-  exactly, since every order does; single columns are approximate.
+  exactly, since every order does; single columns are approximate, and the method says by how much:
+  the largest standard error of a column, from the spread over orders.
 
 This is one file, since what is computed and how it is said have to agree.
 """
@@ -669,15 +673,22 @@ Game = Callable[[Any, Any, tuple[int, int]], tuple[float, Array, str]]
 
 @dataclass(frozen=True)
 class Line:
-    """What is explained is slope · f + offset of a decision value f, for the second class."""
+    """What is explained is slope · f + offset of a decision value f: for the second class of two,
+    or the difference of those of two classes among more."""
 
     slope: float
     offset: float
 
-    def turn(self, pair: tuple[int, int]) -> tuple[float, float]:
-        """Slope and offset for a pair of classes."""
+    def turn(self, pair: tuple[int, int], terms: Array, constants: Array) -> tuple[Array, float]:
+        """For a pair of classes, what is explained as an expansion of the same form: `terms` and
+        `constants` have a row for each function."""
+        if len(constants) > 1:
+            own, other = pair
+            difference = float(constants[own] - constants[other])
+            return self.slope * (terms[own] - terms[other]), self.slope * difference
         sign = -1.0 if pair == (0, 1) else 1.0
-        return sign * self.slope, sign * self.offset
+        constant = self.slope * float(constants[0]) + self.offset
+        return sign * self.slope * terms[0], sign * constant
 
 
 def _prepare(
@@ -701,19 +712,25 @@ def _prepare(
 
 def _find_line(question: Question, probe: Array) -> Line | None:
     """The line from decision values to what is explained; None where there is none."""
-    if question.n_classes > 2 or (question.n_classes and not question.has_decisions):
+    if question.n_classes and not question.has_decisions:
         return None
     values = question.decide(probe)
-    if values.ndim != 1:
+    several = question.n_classes > 2
+    if values.shape[1:] != ((question.n_classes,) if several else ()):
         return None
     if question.unit != LOG_ODDS:
         return Line(1.0, 0.0)
-    odds = question.ask(probe, None, (1, 0))
+    pairs = [(k + 1, k) for k in range(question.n_classes - 1)]
+    odds = np.concatenate([question.ask(probe, None, pair) for pair in pairs])
+    if several:
+        values = np.concatenate([values[:, one] - values[:, other] for one, other in pairs])
     low, high = int(values.argmin()), int(values.argmax())
     if not values[high] > values[low]:
         return None
     slope = float((odds[high] - odds[low]) / (values[high] - values[low]))
     offset = float(odds[low] - slope * values[low])
+    if several and abs(offset) > 1e-6 * (1.0 + np.abs(odds).max()):
+        return None
     return Line(slope, offset) if _agree(slope * values + offset, odds) else None
 
 
@@ -721,64 +738,67 @@ def _agree(one: Array, other: Array) -> bool:
     return bool(np.abs(one - other).max() <= 1e-6 * (1.0 + np.abs(other).max()))
 
 
-def _find_weights(question: Question, probe: Array) -> tuple[Array, float] | None:
-    """Weights and intercept of a function that is linear in the encoded columns."""
+def _find_weights(question: Question, probe: Array) -> tuple[Array, Array] | None:
+    """Weights and intercepts of functions that are linear in the encoded columns."""
     final = question.machine
     if not (hasattr(final, "coef_") and hasattr(final, "intercept_")):
         return None
-    weights = np.ravel(dense(final.coef_))
-    intercept = np.ravel(final.intercept_)
-    if len(weights) != probe.shape[1] or len(intercept) != 1:
+    weights = np.atleast_2d(dense(final.coef_))
+    intercepts = np.ravel(final.intercept_)
+    n_functions = max(1, question.n_classes if question.n_classes > 2 else 1)
+    if weights.shape != (n_functions, probe.shape[1]) or len(intercepts) != n_functions:
         return None
-    if not _agree(probe @ weights + intercept[0], question.decide(probe)):
+    found = probe @ weights.T + intercepts
+    if not _agree(found.ravel(), question.decide(probe).ravel()):
         return None
-    return weights, float(intercept[0])
+    return weights, intercepts
 
 
 def _prepare_linear(
-    columns: TableColumns, background: Array, line: Line, weights: Array, intercept: float
+    columns: TableColumns, background: Array, line: Line, weights: Array, intercepts: Array
 ) -> Game:
     centre = background.mean(axis=0)
 
     def play(own: Any, time: Any, pair: tuple[int, int]) -> tuple[float, Array, str]:
-        slope, offset = line.turn(pair)
-        products = slope * weights * (np.ravel(dense(own)) - centre)
-        baseline = slope * (float(weights @ centre) + intercept) + offset
+        slopes, constant = line.turn(pair, weights, intercepts)
+        products = slopes * (np.ravel(dense(own)) - centre)
+        baseline = float(slopes @ centre) + constant
         return baseline, columns.sum_up(products), "exact: linear in the columns"
 
     return play
 
 
 def _is_gaussian(question: Question, probe: Array) -> bool:
-    """Whether it is one expansion in Gaussian kernels, and its parts are at hand."""
+    """Whether it is one expansion in Gaussian kernels, or one for each class, and its parts are at
+    hand."""
     final = question.machine
+    n_functions = question.n_classes if question.n_classes > 2 else 1
     kernel = getattr(final, "__lindero_kernel__", None)
-    if kernel is None or kernel().name != "rbf" or np.shape(final.dual_coef_)[0] != 1:
+    if kernel is None or kernel().name != "rbf" or np.shape(final.dual_coef_)[0] != n_functions:
         return False
-    if np.size(final.intercept_) != 1 or final.support_vectors_.shape[0] == 0:
+    if np.size(final.intercept_) != n_functions or final.support_vectors_.shape[0] == 0:
         return False
     vectors, few = dense(final.support_vectors_), probe[:5]
     squares = ((few[:, None, :] - vectors[None, :, :]) ** 2).sum(axis=2)
-    found = np.exp(-kernel().gamma * squares) @ np.ravel(dense(final.dual_coef_))
-    return _agree(found + np.ravel(final.intercept_)[0], question.decide(few))
+    found = np.exp(-kernel().gamma * squares) @ dense(final.dual_coef_).T
+    return _agree((found + np.ravel(final.intercept_)).ravel(), question.decide(few).ravel())
 
 
 def _prepare_gaussian(machine: Any, columns: TableColumns, background: Array, line: Line) -> Game:
     """Shapley values of an expansion in Gaussian kernels, each a product over columns."""
     gamma = float(machine.__lindero_kernel__().gamma)
     vectors = np.asarray(dense(machine.support_vectors_), dtype=np.float64)
-    coefficients = np.ravel(dense(machine.dual_coef_))
-    intercept = float(np.ravel(machine.intercept_)[0])
+    each, intercepts = dense(machine.dual_coef_), np.ravel(machine.intercept_)
     n_columns = len(columns.parts)
     nodes, weights = np.polynomial.legendre.leggauss(max(1, math.ceil(n_columns / 2)))
     nodes, weights = (nodes + 1.0) / 2.0, weights / 2.0
     work = len(vectors) * n_columns * len(nodes)
     background = background[:: max(1, math.ceil(len(background) * work / _MOST_WORK))]
     factors = [_find_factors(vectors, row, columns, gamma) for row in background]
-    base = np.mean([coefficients @ rest.prod(axis=1) for rest in factors]) + intercept
+    typical = np.mean([rest.prod(axis=1) for rest in factors], axis=0)
 
     def play(own: Any, time: Any, pair: tuple[int, int]) -> tuple[float, Array, str]:
-        slope, offset = line.turn(pair)
+        coefficients, constant = line.turn(pair, each, intercepts)
         mine = _find_factors(vectors, np.ravel(dense(own)), columns, gamma)
         terms = np.zeros(n_columns)
         for rest in factors:
@@ -789,8 +809,8 @@ def _prepare_gaussian(machine: Any, columns: TableColumns, background: Array, li
                 mixed = np.maximum(a * node + b * (1.0 - node), 1e-300)
                 whole = np.exp(np.log(mixed).sum(axis=1)) * same * coefficients
                 terms[differs] += weight * (whole[:, None] * ((a - b) / mixed)).sum(axis=0)
-        terms *= slope / len(factors)
-        return slope * float(base) + offset, terms, "exact Shapley values of a Gaussian kernel"
+        base = float(coefficients @ typical) + constant
+        return base, terms / len(factors), "exact Shapley values of a Gaussian kernel"
 
     return play
 
@@ -847,8 +867,11 @@ def _prepare_coalitions(
         if exact:
             terms[players] = _average_all(worth, len(players))
             return float(worth[0]), terms, "exact Shapley values"
-        terms[players] = _average_orders(worth, orders)
-        said = f"Shapley values, approximated by {len(orders)} orders of the columns"
+        terms[players], error = _average_orders(worth, orders)
+        said = (
+            f"Shapley values, approximated by {len(orders)} orders of the columns (standard error "
+            f"of a column at most {error:.2g})"
+        )
         return float(worth[0]), terms, said
 
     return play
@@ -898,9 +921,16 @@ def _list_joined(orders: Array) -> Array:
     return np.concatenate(parts)
 
 
-def _average_orders(worth: Array, orders: Array) -> Array:
+def _average_orders(worth: Array, orders: Array) -> tuple[Array, float]:
+    """The mean over orders, and the largest standard error of a player; an order and its reverse
+    are one draw."""
     n_players = orders.shape[1]
-    terms = np.zeros(n_players)
-    for order, own in zip(orders, worth[1:].reshape(len(orders), n_players), strict=True):
-        terms[order] += np.diff(own, prepend=worth[0])
-    return terms / len(orders)
+    terms = np.zeros((len(orders), n_players))
+    for k, own in enumerate(worth[1:].reshape(len(orders), n_players)):
+        terms[k, orders[k]] = np.diff(own, prepend=worth[0])
+    draws = terms.reshape(-1, 2, n_players).mean(axis=1)
+    error = math.nan
+    if len(draws) > 1:
+        error = float(draws.std(axis=0, ddof=1).max()) / math.sqrt(len(draws))
+    means: Array = draws.mean(axis=0)
+    return means, error

@@ -10,7 +10,7 @@ costs ask for one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ from lindero.evaluation.measures import (
     choose_others,
     choose_threshold,
     code_labels,
+    count_confusions,
     find_measure,
     find_positive,
     has_probabilities,
@@ -36,13 +37,7 @@ from lindero.evaluation.measures import (
 )
 from lindero.evaluation.registry import CLASSIFICATION, NOVELTY, REGRESSION, MachineSpec, Strategy
 from lindero.evaluation.rows import EvaluationRows
-from lindero.models.probabilities import (
-    apply_sigmoid,
-    apply_temperature,
-    arrange_by_class,
-    fit_sigmoid,
-    fit_temperature,
-)
+from lindero.models.probabilities import ProbabilityCurve, arrange_by_class, fit_column_curve
 from lindero.runtime.arrays import Array
 
 
@@ -233,7 +228,7 @@ class FoldJudge:
         given = truth, np.concatenate(tables), self.aim, self.costs, weights
         return choose_threshold(*given, positive=self.positive)
 
-    def _fit_curve(self, records: Sequence[FoldRecord]) -> Callable[[Array], Array] | None:
+    def _fit_curve(self, records: Sequence[FoldRecord]) -> ProbabilityCurve | None:
         known = [r for r in records if r.decisions is not None]
         if not known:
             return None
@@ -244,25 +239,63 @@ class FoldJudge:
             weights = np.concatenate([np.asarray(r.weights) for r in known])
         if len(np.unique(truth[truth >= 0])) < 2:
             return None
-        return fit_curve(values, truth, weights)
+        return fit_column_curve(values, truth, weights)
 
 
-# -- from decision values to probabilities --------------------------------------------------------
+@dataclass(frozen=True)
+class ModelScores:
+    """How good a fitted model is on rows it was not trained with, beside a baseline that looks at
+    no column: the shares of the classes of these rows, or their mean.
+
+    `model` and `baseline` are scores by the name of the measure, the one that machines would be
+    ranked by on these rows first; `reason` is why accuracy says little, if it does. `confusion`
+    has a row for each true class among `labels` and a column for each predicted one.
+    """
+
+    model: dict[str, float]
+    baseline: dict[str, float]
+    reason: str = ""
+    labels: tuple[Any, ...] = ()
+    confusion: Array | None = None
 
 
-def fit_curve(values: Array, truth: Array, weights: Array | None) -> Callable[[Array], Array]:
-    """A curve from decision values, a column for each class, to probabilities: a sigmoid of two
-    classes, one temperature for more (`lindero.models.probabilities`)."""
-    known = truth >= 0
-    values, truth = values[known], truth[known]
-    mass = np.ones(len(truth)) if weights is None else np.asarray(weights)[known]
-    if values.shape[1] > 2:
-        slope = fit_temperature(values, truth, mass)
-        return lambda table: apply_temperature(table, slope)
-    slope, offset = fit_sigmoid((values[:, 1] - values[:, 0]) / 2.0, truth == 1, mass)
-
-    def apply(table: Array) -> Array:
-        second = apply_sigmoid((table[:, 1] - table[:, 0]) / 2.0, slope, offset)
-        return np.column_stack([1.0 - second, second])
-
-    return apply
+def judge_model(machine: MachineSpec, model: Any, rows: EvaluationRows) -> ModelScores:
+    """All measures of a fitted classifier or regression on some rows."""
+    y, weights = np.asarray(rows.y), rows.weights
+    if machine.task == REGRESSION:
+        told = ("rmse", "mae", "r2")
+        record = FoldJudge(machine, "rmse", told).watch(model, rows)
+        usual = np.full(len(y), np.average(y, weights=weights))
+        own = {n: score(n, y, record.answers, None, None, weights) for n in told}
+        return ModelScores(own, {n: score(n, y, usual, None, None, weights) for n in told})
+    classes = np.asarray(model.classes_)
+    costs = getattr(model, "costs_", None)
+    if costs is None:
+        costs = make_cost_matrix(unwrap_machine(model), classes)
+    chosen, reason = choose_measure(CLASSIFICATION, y, costs, weights)
+    shown = choose_others(chosen, CLASSIFICATION, y, costs, weights)
+    listed = (*shown, *list_measures(CLASSIFICATION, costs is not None))
+    names = tuple(dict.fromkeys("accuracy" if name == "error" else name for name in listed))
+    record = FoldJudge(machine, chosen, names, classes=classes).watch(model, rows)
+    truth = record.truth
+    counts = np.bincount(truth[truth >= 0], minlength=len(classes))
+    shares = counts / max(1, int(counts.sum()))
+    table = np.tile(shares, (len(truth), 1))
+    positive = find_positive(truth) if len(classes) == 2 else None
+    found: list[dict[str, float]] = []
+    for answers, probabilities, decisions in (
+        (record.answers, record.probabilities, record.decisions),
+        (decide_classes(table, costs=costs), table, None),
+    ):
+        scores = {}
+        for name in names:
+            by_order = find_measure(name).by_order and probabilities is None
+            values = decisions if by_order else probabilities
+            value = score(name, truth, answers, values, costs, weights, positive=positive)
+            if not math.isnan(value):
+                scores[name] = value
+        found.append(scores)
+    labels = (*classes.tolist(), *(("(others)",) if (truth < 0).any() else ()))
+    confusion = count_confusions(truth, record.answers, len(classes), weights)
+    reason = reason.partition(": ")[2] if chosen == "log_loss" else ""
+    return ModelScores(found[0], found[1], reason, labels, confusion)

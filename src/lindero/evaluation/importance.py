@@ -233,8 +233,8 @@ def _split(rows: EvaluationRows, comparison: Comparison) -> list[tuple[Array, Ar
 def _refit(
     taken: MachineResult, rows: EvaluationRows, comparison: Comparison, keep_row_names: bool
 ) -> Any:
-    machine = find_machine(taken.machine)
-    params = {**choose_table_parameters(machine, keep_row_names), **taken.usual_parameters}
+    machine = find_machine(taken.machine, comparison.task)
+    params = {**choose_table_parameters(machine, keep_row_names, rows.X), **taken.usual_parameters}
     model = make_machine(machine, params, random_state=comparison.random_state)
     return fit_machine(model, rows.X, rows.y, times=rows.times, weights=rows.weights)
 

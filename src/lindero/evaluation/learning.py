@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -34,7 +33,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
-from threadpoolctl import threadpool_limits
 
 from lindero.evaluation.build import (
     MACHINE_STEP,
@@ -69,6 +67,7 @@ from lindero.evaluation.measures import (
     score_classes,
 )
 from lindero.evaluation.registry import (
+    BOOSTING,
     CLASSIFICATION,
     REGRESSION,
     MachineSpec,
@@ -91,8 +90,8 @@ _FIRST_ROWS = 500
 #: Grids of C and gamma of more points than this are searched on a part of the rows first.
 _FEW_POINTS = 9
 
-#: Guests use several threads from this many rows on.
-_MANY_ROWS = 10_000
+#: Gradient boosting of more classes than this takes too long to be tuned.
+_FEW_CLASSES = 8
 
 
 @dataclass(frozen=True)
@@ -260,14 +259,14 @@ def _train_by_grid(
     machine = scale_to_target(machine, rows.y)
     sample, splits = plan.sample(rows)
 
-    of_table = choose_table_parameters(machine, plan.keep_row_names)
-
     def fit(point: dict[str, Any], part: EvaluationRows) -> Any:
+        of_table = choose_table_parameters(machine, plan.keep_row_names, part.X)
         model = make_machine(machine, {**of_table, **point}, random_state=plan.random_state)
-        with _keep_threads_few(machine, part):
-            return fit_machine(model, part.X, **part.roles())
+        return fit_machine(model, part.X, **part.roles())
 
     grid = machine.inner_grid or machine.grid
+    if machine.name == BOOSTING and plan.classes is not None and len(plan.classes) > _FEW_CLASSES:
+        grid = {}  # it grows a tree for each class in each step
     point = _choose_point(grid, fit, plan.judge, sample, splits, plan) if grid else {}
     model = fit(point, rows)
     curve = None
@@ -474,14 +473,6 @@ def _find_neighbours(values: list[float], best: float) -> list[float]:
     """A value of a list, and those before and after it."""
     place = int(np.argmin(np.abs(np.log(np.asarray(values) / best))))
     return values[max(0, place - 1) : place + 2]
-
-
-def _keep_threads_few(machine: MachineSpec, part: EvaluationRows) -> Any:
-    """One thread for guests on small tables: to bring several together takes longer than the work,
-    and much longer where other processes want the cores."""
-    if not machine.is_guest or len(part.y) > _MANY_ROWS:
-        return nullcontext()
-    return threadpool_limits(1, user_api="openmp")
 
 
 def _encode_rows(rows: EvaluationRows, plan: ComparisonPlan) -> tuple[TableEncoder, EvaluationRows]:

@@ -67,7 +67,8 @@ class MachineSpec:
     advantage : str
         Why to prefer it to others that are as good.
     is_guest : bool
-        Whether it is scikit-learn's, or the user's own: compared, but not saved in model files.
+        Whether it is scikit-learn's, or the user's own. Model files hold the former, not the
+        latter.
     estimator : estimator or None
         The estimator itself, where the user gave one to :func:`compare`.
 
@@ -282,10 +283,17 @@ def _guest(name: str, path: str, task: str, words: str, **more: Any) -> MachineS
     return MachineSpec(name, f"sklearn.{path}", task, words, is_guest=True, **more)
 
 
-#: The name of the machine that looks at no column.
-BASELINE = "baseline"
+#: The name of the machine that looks at no column, and of one that grows trees for each class.
+BASELINE, BOOSTING = "baseline", "gradient-boosting"
 
 _LEAVES = {"min_samples_leaf": (1, 5)}
+#: Without a penalty, leaves of classes that are almost certain divide by next to nothing: where
+#: classes are rare, boosting diverges after a few steps.
+_BOOSTING: dict[str, Any] = {
+    "preset": {"l2_regularization": 1.0},
+    "grid": {"learning_rate": (0.03, 0.1, 0.3), "max_leaf_nodes": (8, 31)},
+    "inner_grid": {"learning_rate": (0.1, 0.03, 0.3)},
+}
 _TREES = "it needs no scales, and finds steps and interactions by itself"
 
 #: scikit-learn's machines, by task and name; each runs beside ours in a comparison.
@@ -309,8 +317,9 @@ GUESTS: dict[str, dict[str, MachineSpec]] = {
                 "Random forest of scikit-learn.", grid=_LEAVES, simplicity=6, advantage=_TREES,
             ),
             _guest(
-                "gradient-boosting", "ensemble:HistGradientBoostingClassifier", CLASSIFICATION,
+                BOOSTING, "ensemble:HistGradientBoostingClassifier", CLASSIFICATION,
                 "Histogram gradient boosting of scikit-learn.", simplicity=6, advantage=_TREES,
+                **_BOOSTING,
             ),
         )
     },
@@ -331,8 +340,9 @@ GUESTS: dict[str, dict[str, MachineSpec]] = {
                 "Random forest of scikit-learn.", grid=_LEAVES, simplicity=6, advantage=_TREES,
             ),
             _guest(
-                "gradient-boosting", "ensemble:HistGradientBoostingRegressor", REGRESSION,
+                BOOSTING, "ensemble:HistGradientBoostingRegressor", REGRESSION,
                 "Histogram gradient boosting of scikit-learn.", simplicity=6, advantage=_TREES,
+                **_BOOSTING,
             ),
         )
     },
@@ -474,7 +484,7 @@ def choose_contenders(
         and (has_times or not machine.takes_times)
         and (machine.strategy is not Strategy.COSTS or (has_costs and n_classes == 2))
         and not (machine.takes_tables and sparse)
-        and not (machine.name == "gradient-boosting" and sparse)
+        and not (machine.name == BOOSTING and sparse)
     ]
     notes = []
     if has_costs and n_classes > 2:
@@ -592,7 +602,7 @@ def identify_machine(estimator: Any) -> MachineSpec | None:
     Returns
     -------
     machine : MachineSpec or None
-        None for an estimator of another library.
+        None for an estimator of another library that is no guest.
 
     See Also
     --------
@@ -602,7 +612,11 @@ def identify_machine(estimator: Any) -> MachineSpec | None:
     if type(final).__name__ == "CostMargins":  # machines of one class each
         final = final.machine
     kind = type(final)
-    if kind.__module__.partition(".")[0] != "lindero":  # scikit-learn has an SVC too
+    package = kind.__module__.partition(".")[0]
+    if package == "sklearn":  # which has an SVC too
+        guests = [guest for by_name in GUESTS.values() for guest in by_name.values()]
+        return next((guest for guest in guests if guest.class_name == kind.__name__), None)
+    if package != "lindero":
         return None
     candidates = [
         machine

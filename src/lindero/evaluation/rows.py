@@ -6,6 +6,7 @@ Rows without a target are left out: nothing can be learned from them. So are col
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,13 @@ import scipy.sparse as sp
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from lindero.bayes.tables.wide_columns import find_row_names, leave_out, say_left_out
+from lindero.bayes.tables.wide_columns import (
+    FEWEST_ROWS,
+    find_row_names,
+    is_name_of_times,
+    leave_out,
+    say_left_out,
+)
 from lindero.errors import warn_user
 from lindero.evaluation.folds import take_rows
 from lindero.evaluation.registry import AUTO, CLASSIFICATION, REGRESSION, find_machine
@@ -31,6 +38,12 @@ from lindero.validation import (
 
 #: Whole numbers are classes up to this many different ones, as in files (`lindero.data.load`).
 _MOST_CLASSES = 20
+
+#: What stands behind the name of a column of dates, in days since the first (`lindero.data.dates`).
+_DAYS = " days"
+
+#: Different times that rows in order of time have.
+_FEWEST_TIMES = 10
 
 
 @dataclass(frozen=True)
@@ -91,7 +104,8 @@ def read_comparison(
     rows = drop_unlabelled(_read_rows(X, y, times, sample_weight))
     rows = replace(rows, y=make_plain_labels(rows.y))
     rows = replace(rows, X=_expand_dates(rows.X))
-    keeps = bool(dataset is not None and getattr(dataset.reading, "keep_row_names", False))
+    reading = getattr(dataset, "reading", None)  # columns that the user named stay, too
+    keeps = reading is not None and bool(reading.keep_row_names or reading.only)
     found = [] if keeps else find_row_names(rows.X)
     table = leave_out(rows.X, found)
     named = [f"x{name}" if isinstance(name, int) else str(name) for name in found]
@@ -103,6 +117,7 @@ def read_comparison(
     if dataset is not None:
         kinds = {name: kind for name, kind in dataset.kinds.items() if name not in left_out}
         target, summary = dataset.target or "y", replace(dataset, X=table, kinds=kinds).summary()
+    warn_of_order(rows)
     chosen = choose_task(rows.y, task)
     notes: tuple[str, ...] = ()
     if chosen == REGRESSION:
@@ -113,6 +128,44 @@ def read_comparison(
             )
         rows = replace(rows, y=rows.y.astype(np.float64))
     return ComparisonData(rows, chosen, target, summary, left_out, notes, keeps)
+
+
+def warn_of_order(rows: EvaluationRows) -> None:
+    """Warn where rows without times are in the order of a column of dates or times, or of whole
+    numbers that rise from each row to the next: folds are shuffled."""
+    frame = nw.from_native(rows.X, pass_through=True, eager_only=True)
+    if rows.times is not None or not isinstance(frame, nw.DataFrame) or len(frame) < FEWEST_ROWS:
+        return
+    for title, column in zip(frame.columns, frame.iter_columns(), strict=True):
+        days = str(title).removesuffix(_DAYS)  # what dates have become
+        is_time = column.dtype.is_temporal() or days != title or is_name_of_times(title)
+        if not (is_time or column.dtype.is_integer()) or not _is_ordered(
+            column, strict=not is_time
+        ):
+            continue
+        name = days if is_time else title
+        warn_user(
+            f"Rows are in the order of column {name!r}, and folds are shuffled: if rows come in "
+            f"that order, scores may be too good. With --time {shlex.quote(str(name))} (times=), "
+            "machines are tested on rows later than those they are trained on."
+            + ("" if is_time else f" If {name!r} only numbers rows, leave it out (--drop)."),
+            UserWarning,
+        )
+        return
+
+
+def _is_ordered(column: nw.Series[Any], strict: bool) -> bool:
+    """Whether values rise from row to row, or fall, perhaps with equals among them."""
+    known = column.drop_nulls()
+    if not (known.dtype.is_numeric() or known.dtype.is_temporal()) or len(known) < FEWEST_ROWS:
+        return False
+    values = known.to_numpy()
+    before, after = values[:-1], values[1:]
+    if strict:
+        return bool((before < after).all() or (before > after).all())
+    if not ((before <= after).all() or (before >= after).all()):
+        return False
+    return int((before != after).sum()) >= _FEWEST_TIMES - 1
 
 
 def _expand_dates(X: Any) -> Any:

@@ -24,7 +24,7 @@ from lindero.evaluation.build import fit_machine, list_encoder_parameters, make_
 from lindero.evaluation.cross_validation import FitsDone, prepare_folds
 from lindero.evaluation.decisions import DecisionClassifier, make_decision_machine
 from lindero.evaluation.encoder import TableEncoder
-from lindero.evaluation.fold_scores import FoldJudge, FoldRecord, fit_curve
+from lindero.evaluation.fold_scores import FoldJudge, FoldRecord
 from lindero.evaluation.folds import Split
 from lindero.evaluation.measures import (
     NUMBERS,
@@ -39,7 +39,7 @@ from lindero.evaluation.measures import (
 from lindero.evaluation.registry import MachineSpec
 from lindero.evaluation.rows import EvaluationRows
 from lindero.evaluation.svm_search import SEARCHES, WITHOUT_GAMMA, search_kernel
-from lindero.models.probabilities import arrange_by_class
+from lindero.models.probabilities import arrange_by_class, fit_column_curve
 from lindero.runtime.arrays import Array
 
 #: From so many rows on, points of the usual grid that cannot win are left out.
@@ -136,7 +136,7 @@ def score_decisions(
         return float(found.orient(score(measure, *given, positive=positive)))
     if len(np.unique(truth[truth >= 0])) < 2:
         return math.nan
-    table = fit_curve(values, truth, weights)(values)
+    table = fit_column_curve(values, truth, weights)(values)
     proper = "brier" if measure == "brier" else "log_loss"
     return score(proper, truth, None, table, None, weights)
 

@@ -4,7 +4,9 @@ Incremental support vector machines learn and forget single rows exactly, and kn
 Adaptive machines append rows that are newer than all they know. Bayesian classifiers that count add
 the counts of rows and take them away again; they hold no rows, so that those to be forgotten must
 be given whole. A table encoder keeps its categories and scales: decision values before and after
-are about the same numbers.
+are about the same numbers. So does what turns decisions into probabilities and answers: the machine
+inside of a calibrated model, or of one with a threshold or costs, is updated, and the curve and the
+threshold stay those of training.
 
 All else learned from all rows together, and is trained again.
 """
@@ -28,6 +30,7 @@ from lindero.evaluation.registry import (
     NOVELTY,
     REGRESSION,
     MachineSpec,
+    find_inner,
     identify_machine,
 )
 from lindero.runtime.arrays import Array
@@ -56,6 +59,9 @@ class Update:
     scores : dict of float
         How good the model was on the new rows before it learned them, as of
         ``lindero predict``: fresh rows, and so an honest test.
+    kept : str
+        What stays as it was in training though the machine has changed, in a sentence; empty where
+        nothing does.
 
     See Also
     --------
@@ -68,6 +74,7 @@ class Update:
     learned: int
     forgotten: int
     scores: dict[str, float] = field(default_factory=dict)
+    kept: str = ""
 
 
 def update_machine(
@@ -86,7 +93,8 @@ def update_machine(
     Parameters
     ----------
     model : estimator or Pipeline
-        Fitted, from :func:`~lindero.evaluation.make_machine`. It stays as it is.
+        Fitted, from :func:`~lindero.evaluation.make_machine` or
+        :func:`~lindero.evaluation.make_decision_machine`. It stays as it is.
     X : table or None, default=None
         New rows, with the columns of training; None learns nothing.
     y : array-like or None, default=None
@@ -155,7 +163,31 @@ def update_machine(
     for step in steps:
         n_learned, n_forgotten = step()
         learned, forgotten = learned + n_learned, forgotten + n_forgotten
-    return Update(changed, before, count_rows(changed), learned, forgotten, scores)
+    if machine.takes_times:
+        unwrap_machine(changed).release_memory()  # its file would be many times as large
+    kept = _tell_kept(changed)
+    return Update(changed, before, count_rows(changed), learned, forgotten, scores, kept)
+
+
+def _tell_kept(model: Any) -> str:
+    """What an update leaves as it was."""
+    if find_inner(model) is model:
+        return ""
+    parts = []
+    if getattr(model, "curve_", None) is not None or hasattr(model, "calibrated_classifiers_"):
+        parts.append("the calibration curve")
+    if getattr(model, "threshold_", None) is not None:
+        parts.append("the threshold")
+    elif getattr(model, "rule_", None) == "costs":
+        parts.append("the costs")
+    if not parts:
+        return ""
+    said = " and ".join(parts)
+    verb = "stay" if len(parts) > 1 or said == "the costs" else "stays"
+    return (
+        f"The machine inside was updated; {said} {verb} as in training. Train again when "
+        "they no longer fit the rows."
+    )
 
 
 def require_updatable(
@@ -167,11 +199,11 @@ def require_updatable(
 ) -> None:
     """Refuse machines that cannot learn or forget, with the reason and what to do instead."""
     final = unwrap_machine(model)
-    wrapped = hasattr(model, "estimator_") or hasattr(model, "calibrated_classifiers_")
-    if machine is None or wrapped:
+    several = len(getattr(model, "calibrated_classifiers_", ())) > 1
+    if machine is None or several:
         why = f"{type(final).__name__} learned from all rows together"
-        if wrapped:
-            why = "its probabilities and its threshold were tuned on the rows it was trained with"
+        if several:
+            why = "it averages several machines, each of some of the rows (use ensemble=False)"
         raise ValueError(f"The model cannot be updated: {why}. Train it again with all rows.")
     remedy = _REMEDIES.get(machine.task)
     again = "Train it again with all rows" + (
@@ -203,7 +235,7 @@ def _find_reason(final: Any, method: str) -> str | None:
     except AttributeError as error:
         if not hasattr(type(final), method):
             return "it learned from all rows together."
-        said = str(error.__cause__ or error)
+        said = str(error.__cause__ or error).partition(": call fit")[0]
         return said if said.endswith(".") else f"{said}."
     return None
 
@@ -231,10 +263,10 @@ def _learn(
 ) -> tuple[int, int]:
     if X is None:
         return 0, 0
-    final, rows = unwrap_machine(model), X
-    if final is not model:
-        rows = model[:-1].transform(X)
-        _warn_of_new_values(model[0], X, rows)
+    final, inner, rows = unwrap_machine(model), find_inner(model), X
+    if final is not inner:
+        rows = inner[:-1].transform(X)
+        _warn_of_new_values(inner[0], X, rows)
     takes = inspect.signature(final.partial_fit).parameters
     given: dict[str, Any] = {"times": times, "sample_weight": weights, "ids": ids}
     if weights is not None and "sample_weight" not in takes:

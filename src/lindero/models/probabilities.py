@@ -62,10 +62,11 @@ class ProbabilityCurve:
     slope: float
     offset: float
 
-    def __call__(self, values: Array, known: Array) -> Array:
-        """Probabilities, a column for each of `classes`, of decisions about the `known` ones."""
+    def __call__(self, values: Array, known: Array | None = None) -> Array:
+        """Probabilities, a column for each of `classes`, of decisions about the `known` ones, or
+        about all."""
         seen = self.classes[self.seen]
-        columns = arrange_by_class(values, known, seen)
+        columns = arrange_by_class(values, self.classes if known is None else known, seen)
         given = np.tile(self.shares, (len(columns), 1))
         given[:, self.seen] = self.shares[self.seen].sum() * self._spread(columns)
         return given
@@ -82,12 +83,28 @@ def fit_curve(values: Array, y: Array, weights: Array | None, training: Array) -
     their labels `y`; `training` are the labels of all rows."""
     classes, counts = np.unique(training, return_counts=True)
     labels, codes = np.unique(y, return_inverse=True)
-    rows = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64)
-    if len(labels) == 2:
-        slope, offset = fit_sigmoid(_difference(values), codes == 1, rows)
-    else:
-        slope, offset = fit_temperature(values, codes, rows), 0.0
+    slope, offset = _fit_numbers(values, codes, weights)
     return ProbabilityCurve(classes, np.isin(classes, labels), counts / counts.sum(), slope, offset)
+
+
+def fit_column_curve(values: Array, codes: Array, weights: Array | None) -> ProbabilityCurve:
+    """The curve of decision values with a column for each class, also for classes without rows;
+    `codes` are the columns of the true ones, and rows where they are negative are left out."""
+    known, n_classes = codes >= 0, values.shape[1]
+    mass = None if weights is None else np.asarray(weights)[known]
+    slope, offset = _fit_numbers(values[known], codes[known], mass)
+    shares = np.full(n_classes, 1.0 / n_classes)
+    return ProbabilityCurve(
+        np.arange(n_classes), np.ones(n_classes, dtype=bool), shares, slope, offset
+    )
+
+
+def _fit_numbers(values: Array, codes: Array, weights: Array | None) -> tuple[float, float]:
+    """Slope and offset."""
+    rows = np.ones(len(codes)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if values.shape[1] == 2:
+        return fit_sigmoid(_difference(values), codes == 1, rows)
+    return fit_temperature(values, codes, rows), 0.0
 
 
 def arrange_by_class(values: Array, known: Array, classes: Array) -> Array:

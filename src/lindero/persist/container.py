@@ -28,6 +28,7 @@ from safetensors.numpy import save as write_tensors
 
 from lindero.errors import ModelFileError, NewerFormatError
 from lindero.runtime.arrays import Array
+from lindero.runtime.texts import shorten
 
 FORMAT_VERSION = 1
 
@@ -80,7 +81,7 @@ def unpack(path: str | os.PathLike[Any]) -> Contents:
     version = owner.get("format_version")
     if type(version) is not int or version < 1:
         raise ModelFileError(
-            f"its format version is {_shorten(version)}, not an integer of at least 1."
+            f"its format version is {shorten(version, 120)}, not an integer of at least 1."
         )
     if version > FORMAT_VERSION:
         raise NewerFormatError(
@@ -91,7 +92,7 @@ def unpack(path: str | os.PathLike[Any]) -> Contents:
     try:
         tensors = read_tensors(data)
     except (SafetensorError, KeyError, ValueError, TypeError, OverflowError) as error:
-        raise ModelFileError(f"the container is damaged: {_shorten(error)}.") from None
+        raise ModelFileError(f"the container is damaged: {shorten(error, 120)}.") from None
     size = len(data)
     del data
     expected = [str(number) for number in range(len(names) - 1)]
@@ -156,7 +157,7 @@ def _read_header(text: bytes) -> tuple[dict[str, Any], list[str]]:
         raise ModelFileError(f"it has {len(header)} arrays, and models have {MOST_ARRAYS} at most.")
     for name, entry in header.items():
         if not isinstance(entry, dict) or not is_shape(entry.get("shape")):
-            raise ModelFileError(f"array {_shorten(name)} has no valid shape.")
+            raise ModelFileError(f"array {shorten(name, 120)} has no valid shape.")
     return _parse(about[_OWNER].encode("utf-8", "replace"), "its header"), list(header)
 
 
@@ -177,7 +178,7 @@ def _parse(text: bytes, what: str) -> dict[str, Any]:
             text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_doubles
         )
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{what} is not JSON: {_shorten(error)}.") from None
+        raise ModelFileError(f"{what} is not JSON: {shorten(error, 120)}.") from None
     if not isinstance(parsed, dict):
         raise ModelFileError(f"{what} is not a JSON object.")
     return parsed
@@ -193,8 +194,3 @@ def _refuse_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a number in JSON")
-
-
-def _shorten(thing: Any) -> str:
-    text = str(thing)
-    return text if len(text) <= 120 else text[:120] + "…"

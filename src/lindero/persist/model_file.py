@@ -113,7 +113,8 @@ def save(
         :class:`~lindero.evaluation.DecisionClassifier` around one, or what
         :func:`~lindero.svm.calibrate` returns; or a pipeline that ends in one, after any of
         :class:`~lindero.evaluation.TableEncoder` and scikit-learn's StandardScaler, MinMaxScaler,
-        MaxAbsScaler, RobustScaler, SimpleImputer and OneHotEncoder.
+        MaxAbsScaler, RobustScaler, SimpleImputer, OneHotEncoder, OrdinalEncoder, and a
+        ColumnTransformer of these.
     path : str or path-like
         The file; ``.lin`` is the usual ending. A file that is there is replaced.
     summary : dict, default=None

@@ -7,6 +7,7 @@ of it. `docs/production.md` lists inputs and outputs.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ _REASONS = {
 }
 
 
-def to_onnx(model: Any) -> Any:
+def to_onnx(model: Any, *, about: Mapping[str, str] | None = None) -> Any:
     """A fitted model as a graph of ONNX.
 
     Parameters
@@ -40,6 +41,9 @@ def to_onnx(model: Any) -> Any:
         CostSensitiveSVC, SVR, NuSVR, OneClassSVM, the incremental ones, SVCCV and SVRCV), alone or
         after a :class:`~lindero.evaluation.TableEncoder`; a Bayesian classifier; or one of these
         with calibrated probabilities, a threshold or costs.
+    about : dict of str or None, default=None
+        What inputs are, by their names, for the notes of the graph: how the month of a date comes
+        about, say. The graph says what type each is, and how a missing value is written, by itself.
 
     Returns
     -------
@@ -83,7 +87,7 @@ def to_onnx(model: Any) -> Any:
         add_kernel_machine(
             graph, machine, _require_kernel(machine), _add_rows(graph, before, machine)
         )
-    return graph.finish(f"{name} of lindero", {"machine": name})
+    return graph.finish(f"{name} of lindero", {"machine": name}, about)
 
 
 def _take_apart(model: Any) -> tuple[list[Any], Any]:
@@ -174,7 +178,9 @@ def _add_decisions_of(graph: GraphBuilder, model: Any, before: list[Any], machin
     graph.add_output("probabilities", shares, "number", [n_classes])
 
 
-def save_onnx(model: Any, path: str | os.PathLike[Any]) -> None:
+def save_onnx(
+    model: Any, path: str | os.PathLike[Any], *, about: Mapping[str, str] | None = None
+) -> None:
     """Write a fitted model as a file of ONNX.
 
     A call that fails leaves an existing file as it was.
@@ -185,6 +191,8 @@ def save_onnx(model: Any, path: str | os.PathLike[Any]) -> None:
         As for :func:`to_onnx`.
     path : str or path-like
         The file.
+    about : dict of str or None, default=None
+        As for :func:`to_onnx`.
 
     See Also
     --------
@@ -197,4 +205,4 @@ def save_onnx(model: Any, path: str | os.PathLike[Any]) -> None:
     >>> model = SVC().fit([[0.0], [2.0]], ["no", "yes"])
     >>> save_onnx(model, "model.onnx")  # doctest: +SKIP
     """
-    write_whole_bytes(path, to_onnx(model).SerializeToString())
+    write_whole_bytes(path, to_onnx(model, about=about).SerializeToString())

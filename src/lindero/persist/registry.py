@@ -23,7 +23,18 @@ from lindero.renamed import current_names
 from lindero.validation import validate_parameters
 
 #: Modules of `lindero.persist.kinds`.
-_MODULES = ("svm", "sklearn", "pipelines", "counts", "bayes", "incremental", "adaptive", "streams")
+_MODULES = (
+    "svm",
+    "sklearn",
+    "pipelines",
+    "transformers",
+    "guests",
+    "counts",
+    "bayes",
+    "incremental",
+    "adaptive",
+    "streams",
+)
 
 #: Objects of a file.
 MOST_OBJECTS = 1_000_000

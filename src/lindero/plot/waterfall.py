@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from lindero.runtime.texts import shorten_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,7 +135,7 @@ class WaterfallDisplay:
         ax.plot(self.value, last, marker="D", color=_INK, markersize=6)
         ax.text(self.value + 2 * room, last, self.ends[1], va="center", fontsize=9, weight="bold")
         ax.set_title(self.ends[0], fontsize=9, loc="left", color=_INK)
-        titles = [_shorten(title) for title, *_ in self.steps]
+        titles = [shorten_name(title, _LONGEST) for title, *_ in self.steps]
         ax.set_yticks(range(last + 1), [*titles, "prediction"])
         ax.set_ylim(last + 0.6, -0.6)
         ax.set_xlim(min(places) - 4 * room, max(places) + 14 * room)
@@ -143,8 +145,3 @@ class WaterfallDisplay:
             ax.spines[side].set_visible(False)
         self.ax_ = ax
         return self
-
-
-def _shorten(text: Any) -> str:
-    line = " ".join(str(text).split())
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip() + "…"

@@ -35,6 +35,8 @@ Nothing here knows how a solution was found: the judge is not the player.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -92,6 +94,7 @@ class DualQP:
     q: Array = field(init=False, repr=False)
     lower: Array = field(init=False, repr=False)
     upper: Array = field(init=False, repr=False)
+    starts_at_zero: bool = field(init=False, repr=False)
 
     @property
     def n_variables(self) -> int:
@@ -106,11 +109,10 @@ class DualQP:
         """The variables of each group, and what they sum to."""
         if self.group_sizes is None:
             return [(slice(None), float(self.delta))]
-        ends = np.cumsum(self.group_sizes)
-        starts = ends - self.group_sizes
+        ends = accumulate(self.group_sizes)
         return [
-            (slice(start, end), float(delta))
-            for start, end, delta in zip(starts, ends, self.delta, strict=True)
+            (slice(end - size, end), float(delta))
+            for size, end, delta in zip(self.group_sizes, ends, self.delta, strict=True)
         ]
 
     @property
@@ -126,6 +128,8 @@ class DualQP:
         object.__setattr__(self, "q", self.s * self.p)
         object.__setattr__(self, "lower", np.where(positive, 0.0, -self.u))
         object.__setattr__(self, "upper", np.where(positive, self.u, 0.0))
+        sums = (self.delta,) if self.group_sizes is None else self.delta
+        object.__setattr__(self, "starts_at_zero", all(delta == 0.0 for delta in sums))
 
     def at_samples(self, z: Array) -> Array:
         """Signed variables summed over the samples they belong to."""
@@ -186,12 +190,6 @@ class DualQP:
         if a is None:
             raise SolverError("No feasible point: sᵀa = δ cannot be met within 0 ≤ a ≤ u.")
         return a
-
-    @property
-    def starts_at_zero(self) -> bool:
-        if self.group_sizes is None:
-            return bool(self.delta == 0.0)
-        return not np.any(self.delta)
 
     @property
     def has_interior(self) -> bool:
@@ -303,11 +301,10 @@ def find_reach(largest: float) -> float:
 
 def upper_bounds(C: float, weights: Array) -> Array:
     """C times the weights of samples; zero where one takes no part."""
-    bounds = np.zeros_like(weights)
-    with np.errstate(over="ignore", under="ignore"):
-        bounds[weights > 0] = C * weights[weights > 0]
-        total = bounds.sum()
-    if np.isfinite(C) and not np.isfinite(total):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        bounds = np.where(weights > 0, C * weights, 0.0)
+        total = float(bounds.sum())
+    if isfinite(C) and not isfinite(total):
         raise ValueError(
             f"C={C:g} times the sum of the weights overflows: use a smaller C or smaller weights."
         )

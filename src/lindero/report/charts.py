@@ -22,10 +22,10 @@ from lindero.report.picture import (
     Scale,
     find_free_place,
     measure_text,
-    shorten,
     write_number,
 )
 from lindero.runtime.arrays import Array, write_plain
+from lindero.runtime.texts import shorten, shorten_name
 
 #: More classes than this are not drawn as a matrix.
 MOST_CLASSES = 40
@@ -461,7 +461,7 @@ def draw_waterfall(explanation: RowExplanation, width: int = WIDE, *, most: int 
     """
     steps, ends = explanation.list_steps(most), explanation.describe_ends()
     is_narrow = width < WIDE
-    titles = [shorten(title, 36) for title, *_ in steps]
+    titles = [shorten_name(title, 36) for title, *_ in steps]
     left = 14.0 if is_narrow else 16 + max([60.0, *(measure_text(title) for title in titles)])
     row, top = (40, 26) if is_narrow else (26, 26)
     bottom = top + row * (len(steps) + 1)

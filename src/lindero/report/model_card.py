@@ -12,8 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lindero.errors import escape_controls
+from lindero.evaluation.fold_scores import ModelScores
 from lindero.evaluation.groups import GroupRates, Rate, compare_groups
-from lindero.evaluation.registry import MACHINES, MachineSpec
+from lindero.evaluation.measures import MEASURES
+from lindero.evaluation.registry import CLASSIFICATION, MACHINES, MachineSpec
 
 #: Columns that are listed.
 _MOST_COLUMNS = 50
@@ -25,7 +27,7 @@ def build_model_card(
     info: Any,
     *,
     name: str = "model",
-    scores: Mapping[str, float] | None = None,
+    scores: ModelScores | Mapping[str, float] | None = None,
     tested: str | None = None,
     groups: Mapping[str, Sequence[GroupRates]] | None = None,
 ) -> str:
@@ -37,8 +39,9 @@ def build_model_card(
         From :func:`lindero.persist.inspect`.
     name : str, default="model"
         The title.
-    scores : dict of float or None, default=None
-        Measures on other data than those of training.
+    scores : ModelScores, dict of float or None, default=None
+        Measures on other data than those of training, with those of a baseline and a confusion
+        matrix where they are of :func:`~lindero.evaluation.fold_scores.judge_model`.
     tested : str or None, default=None
         What data these are, in a line.
     groups : dict of list of GroupRates or None, default=None
@@ -95,6 +98,7 @@ def _describe_model(info: Any, noted: Mapping[str, Any], machine: MachineSpec | 
     classes = noted.get("classes")
     listed = [str(label) for label in classes[:_MOST_CLASSES]] if isinstance(classes, list) else []
     chosen = noted.get("params")
+    labels = classes if isinstance(classes, list) else []
     facts = {
         "Machine": None if machine is None else f"{machine.name}: {machine.one_line}",
         "Predicts": noted.get("target"),
@@ -102,6 +106,11 @@ def _describe_model(info: Any, noted: Mapping[str, Any], machine: MachineSpec | 
         "Parameters set": ", ".join(f"{k}={v}" for k, v in chosen.items())
         if isinstance(chosen, dict)
         else None,
+        "Calibration": noted.get("calibration"),
+        "Decision threshold": _tell_threshold(noted, labels),
+        "Costs": ", ".join(list_costs(noted.get("costs"), labels)[:_MOST_CLASSES]),
+        "Decision rule": noted["reason"] if isinstance(noted.get("reason"), str) else "",
+        "Probabilities": _tell_probabilities(info, noted, machine),
         "Date": noted.get("date"),
         "Optimality": status,
         "Format": f"lindero {info.lindero_version}, format {info.format_version}, "
@@ -109,6 +118,38 @@ def _describe_model(info: Any, noted: Mapping[str, Any], machine: MachineSpec | 
         "SHA-256 of the model": f"`{info.sha256}`",
     }
     return "## Model\n\n" + _make_table(["", ""], [[k, v] for k, v in facts.items() if v])
+
+
+def describe_decisions(noted: Mapping[str, Any], classes: Sequence[Any]) -> list[str]:
+    """How a model comes to probabilities and answers, in sentences; none where it is as its machine
+    has it. Notes of a user may be anything."""
+    kinds: dict[str, Any] = {
+        "calibration": str, "threshold": (int, float), "rule": str, "reason": str,
+    }  # fmt: skip
+    told = {k: noted[k] for k, kind in kinds.items() if isinstance(noted.get(k), kind)}
+    said = []
+    if "calibration" in told:
+        said.append(f"Probabilities by {told['calibration']} calibration on rows left out.")
+    if "threshold" in told and len(classes) == 2:
+        said.append(f"Answers {classes[1]!s} from a probability of {told['threshold']:.4g} on.")
+    elif told.get("rule") == "costs" and "reason" not in told:
+        said.append("Answers the class of least expected cost.")
+    return [*said, told["reason"]] if "reason" in told else said
+
+
+def list_costs(costs: Any, classes: Sequence[Any]) -> list[str]:
+    """Costs that are not 0 for what is right and 1 for what is wrong, as --cost has them."""
+    n = len(classes)
+    if not isinstance(costs, list) or len(costs) != n:
+        return []
+    listed = []
+    for i, row in enumerate(costs):
+        if not isinstance(row, list) or len(row) != n:
+            return []
+        for j, cost in enumerate(row):
+            if isinstance(cost, (int, float)) and cost != (i != j):
+                listed.append(f"{classes[i]}:{classes[j]}={cost:g}")
+    return listed
 
 
 def _describe_data(info: Any, noted: Mapping[str, Any]) -> str:
@@ -128,13 +169,34 @@ def _describe_data(info: Any, noted: Mapping[str, Any]) -> str:
     return f"{text}\n\nand {more} more columns." if more > 0 else text
 
 
+def _tell_threshold(noted: Mapping[str, Any], classes: Sequence[Any]) -> str:
+    threshold = noted.get("threshold")
+    if not isinstance(threshold, (int, float)) or len(classes) != 2:
+        return ""
+    return f"{threshold:.4g} (probability of {classes[1]!s})"
+
+
+def _tell_probabilities(info: Any, noted: Mapping[str, Any], machine: MachineSpec | None) -> str:
+    """Whether a classifier has probabilities."""
+    if machine is None or machine.task != CLASSIFICATION:
+        return ""
+    if "calibration" in noted or info.parameters.get("probability") is True:
+        return "yes, calibrated"
+    return "yes, its own" if machine.takes_tables else "no, decision values only"
+
+
 def _describe_measures(
-    noted: Mapping[str, Any], scores: Mapping[str, float] | None, tested: str | None
+    noted: Mapping[str, Any],
+    scores: ModelScores | Mapping[str, float] | None,
+    tested: str | None,
 ) -> str:
     text = "## Measures"
     if scores:
-        rows = [[name.replace("_", " "), f"{value:.4g}"] for name, value in scores.items()]
-        text += f"\n\nOn {_clean(tested or 'other data')}:\n\n" + _make_table(["", ""], rows)
+        text += f"\n\nOn {_clean(tested or 'other data')}:\n\n"
+    if isinstance(scores, ModelScores):
+        text += _describe_scores(scores)
+    elif scores:
+        text += _make_table(["", ""], [[_title(n), f"{v:.4g}"] for n, v in scores.items()])
     stored = noted.get("measures")
     if isinstance(stored, dict):
         rows = [[name.replace("_", " "), _show(value)] for name, value in stored.items()]
@@ -150,6 +212,31 @@ def _describe_measures(
             "`lindero info MODEL --card --data TEST_DATA`."
         )
     return text
+
+
+def _describe_scores(scores: ModelScores) -> str:
+    """Measures beside those of the baseline, and the confusion matrix."""
+    rows = [
+        [_title(name), f"{value:.4g}", f"{scores.baseline.get(name, math.nan):.4g}"]
+        for name, value in scores.model.items()
+    ]
+    reason = _clean(scores.reason)
+    text = f"{reason[:1].upper()}{reason[1:]}\n\n" if reason else ""
+    text += _make_table(["Measure", "Model", "Baseline"], rows)
+    usual = "the mean of these rows" if scores.confusion is None else "the shares of the classes"
+    text += f"\n\nThe baseline looks at no column: it knows {usual} only."
+    if scores.confusion is None or len(scores.labels) > _MOST_CLASSES:
+        return text
+    header = ["True \\ predicted", *(str(label) for label in scores.labels)]
+    counts = [
+        [str(label), *(f"{count:g}" for count in row)]
+        for label, row in zip(scores.labels, scores.confusion.tolist(), strict=True)
+    ]
+    return f"{text}\n\n### Confusion matrix\n\n" + _make_table(header, counts)
+
+
+def _title(name: str) -> str:
+    return MEASURES[name].title if name in MEASURES else name.replace("_", " ")
 
 
 def _describe_groups(groups: Mapping[str, Sequence[GroupRates]], noted: Mapping[str, Any]) -> str:
@@ -191,7 +278,7 @@ def _describe_limits(
     info: Any,
     noted: Mapping[str, Any],
     machine: MachineSpec | None,
-    scores: Mapping[str, float] | None,
+    scores: ModelScores | Mapping[str, float] | None,
 ) -> str:
     rows = noted.get("rows")
     said = [
@@ -204,8 +291,10 @@ def _describe_limits(
         said.append("Categories that were not in training count as no value, or as rare ones.")
     if isinstance(rows, (int, float)) and rows < 200:
         said.append(f"It knows {rows:g} rows only: measures on so few vary much by chance.")
-    if machine is not None and machine.task == "classification" and not machine.takes_tables:
-        said.append("Decision values are no probabilities, unless it was trained with --proba.")
+    if _tell_probabilities(info, noted, machine).startswith("no"):
+        said.append("Decision values are no probabilities: train with --proba to have some.")
+    elif "calibration" in noted and _list_updates(noted):
+        said.append("Its probabilities are calibrated on the rows of training, not of updates.")
     if machine is not None and machine.takes_times:
         said.append("It moves in time: predictions for times far from the last row are guesses.")
     if not scores and not isinstance(noted.get("measures"), dict):

@@ -70,7 +70,7 @@ dt { color: var(--muted); } dd { margin: 0; }
   body { padding: 18px 14px 40px; } h1 { font-size: 1.35rem; }
   .wide { display: none; } .narrow { display: block; }
   td.minor, th.minor { display: none; } table { font-size: 0.82rem; }
-  th, td { padding-right: 8px; } td:first-child { white-space: normal; overflow-wrap: anywhere; }
+  th, td { padding-right: 8px; } td:first-child { white-space: normal; min-width: 6.2em; }
   dl { display: block; } dd { margin-bottom: 8px; } pre { font-size: 0.78rem; }
 }
 svg .right { fill: var(--accent); } svg .wrong { fill: var(--bad); }

@@ -26,21 +26,19 @@ def measure_text(text: str, size: float = FONT_SIZE) -> float:
     return size * (0.58 * (len(text) - wide) + 1.05 * wide)
 
 
-def shorten(text: str, length: int) -> str:
-    """A text on one line, with its end left out if it is long."""
-    line = " ".join(text.split())
-    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
-
-
 def place_ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Round numbers between two others, about so many."""
+    """Round numbers between two others, about so many, and two at least: one alone says nothing of
+    how far apart values are."""
     if not high > low:
         return [low]
-    rough = (high - low) / max(1, count)
-    unit = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * unit for factor in (1, 2, 2.5, 5, 10) if factor * unit >= rough * 0.999)
-    first = math.ceil(low / step - 1e-9)
-    last = math.floor(high / step + 1e-9)
+    for many in (max(1, count), count + 1, count + 2, 2 * count + 2):
+        rough = (high - low) / many
+        unit = 10.0 ** math.floor(math.log10(rough))
+        step = next(f * unit for f in (1, 2, 2.5, 5, 10) if f * unit >= rough * 0.999)
+        first = math.ceil(low / step - 1e-9)
+        last = math.floor(high / step + 1e-9)
+        if last > first:
+            break
     return [step * k for k in range(first, last + 1)]
 
 

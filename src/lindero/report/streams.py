@@ -19,8 +19,9 @@ from lindero.evaluation.streams import PrequentialResult
 from lindero.persist.safe_file import write_whole_bytes
 from lindero.report.charts import draw_twice
 from lindero.report.page import describe_origin, figure, heading, page, paragraph, table
-from lindero.report.picture import WIDE, Picture, Scale, measure_text, shorten
+from lindero.report.picture import WIDE, Picture, Scale, measure_text
 from lindero.runtime.arrays import Array, write_plain
+from lindero.runtime.texts import shorten
 
 _HEIGHT = 320
 _STYLES = ("best", "second", "other")

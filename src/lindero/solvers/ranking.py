@@ -64,6 +64,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from lindero.errors import warn_user
 from lindero.kernels.operator import KernelOperator
 from lindero.problems.dual_qp import Judgement, find_reach
 from lindero.problems.pair_sums import half_laplacian_rows, laplacian_times
@@ -421,6 +422,9 @@ _FEW_PAIRS = 2
 #: Pairs that are tried where documents end in rounding.
 _MOST_PAIRS = 20_000
 
+#: Pairs whose decomposition takes about half a minute where nothing else is left to try.
+_SLOW_PAIRS = 100_000
+
 #: Kernel matrices over at most this many documents are factored.
 _MOST_DOCUMENTS = 2_000
 
@@ -468,6 +472,14 @@ class RankingPairsSolver:
         patience: int | None,
     ) -> RankingSolution:
         """Decomposition, of at most `patience` steps a pair."""
+        if patience is None and queries.n_pairs >= _SLOW_PAIRS and limits.time_limit is None:
+            warn_user(
+                f"There are {queries.n_pairs} pairs of documents to rank one by one, since the "
+                f"kernel is not positive semi-definite or there are more than {_MOST_DOCUMENTS} "
+                "documents: this may take minutes. time_limit ends it with the best model so far; "
+                "kernel='linear', smaller queries (qid) or fewer documents take less time.",
+                UserWarning,
+            )
         problem = pair_problem(kernel, queries, C)
         limits = limits.deduct(0)
         if patience is not None:

@@ -213,6 +213,11 @@ class _Descent:
         """Whether f is what it should be: recomputed from z in float64 where it is extreme, which
         is where the gap comes from, and at some rows in between. Those are then exact."""
         problem, z = self.problem, self.z
+        kept = self._sum_kept_rows()
+        if kept is not None:
+            self.state = (z, kept)
+            self._moved = self.blur = 0.0
+            return True
         ends = np.concatenate([_least(self._rising, _VERIFIED), _least(self._falling, _VERIFIED)])
         spread = np.linspace(0, problem.kernel.n_samples - 1, _VERIFIED).astype(np.intp)
         rows = np.unique(np.concatenate([self._samples(ends), spread]))
@@ -226,6 +231,21 @@ class _Descent:
         self.state = (z, f)
         self._moved = 0.0
         return True
+
+    def _sum_kept_rows(self) -> Array | None:
+        """f anew from kernel rows in float64 that are all kept; None where they are not, or where
+        there are so many that some values from scratch take less time."""
+        n_samples = self.kernel.n_samples
+        if self._single or n_samples > SINGLE_PRECISION_FROM:
+            return None
+        z = self.problem.at_samples(self.z)
+        support = np.flatnonzero(z)
+        slots = self._cache.find(support)
+        if slots.min(initial=0) < 0:
+            return None
+        total = np.zeros(n_samples)
+        add_rows(self._cache.values, slots, z[support], 0, n_samples, total)
+        return total
 
     def _refresh(self) -> None:
         exact = self.problem.kernel.astype(np.float64)

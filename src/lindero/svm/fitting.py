@@ -369,7 +369,7 @@ class FittedMachines:
         """Support vectors of each class, where machines are pairs of classes."""
         if self.n_support is None or len(self.n_support) == 2 or self.scheme == "ovr":
             return None
-        return tuple(int(k) for k in self.n_support)
+        return tuple(self.n_support.tolist())
 
     def shift_biases(self, shift: Array | None) -> Any:
         """w·origin of each machine: what moving the origin of a linear kernel adds to its bias."""
@@ -602,7 +602,6 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         -------
         predictions : ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
         options = self._options()
         if options.break_ties and options.decision_function_shape == "ovo":
             raise ValueError(BREAK_TIES)

@@ -125,6 +125,6 @@ def count_votes(decisions: Array, n_classes: int) -> Array:
     counts = np.zeros((len(decisions), n_classes), dtype=np.int32)
     for k, (i, j) in enumerate(combinations(range(n_classes), 2)):
         first = decisions[:, k] > 0
-        counts[first, i] += 1
-        counts[~first, j] += 1
+        counts[:, i] += first
+        counts[:, j] += ~first
     return np.asarray(np.argmax(counts, axis=1))

@@ -211,19 +211,18 @@ class NuSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         widths, mean = np.array([f.width for f in functions]), _mean_weight(training.weights)
         with np.errstate(over="ignore", under="ignore"):
             self.rho_ = widths * mean
-            kept = np.allclose(self.rho_ / mean, widths, rtol=1e-9, atol=0.0)
-        if not kept:
+            same = mean == 1.0 or np.allclose(self.rho_ / mean, widths, rtol=1e-9, atol=0.0)
+        if not same:
             raise ValueError(
                 f"Margins are in units of sample_weight, whose mean is {mean:.1e}: too large or "
                 "too small to compute with. Divide the weights by it: nothing else depends on it."
             )
-        unknown = 0
-        for problem, solution in solved:
+        unknown, parts = 0, self.certificate_.parts or (self.certificate_,)
+        for (problem, solution), part in zip(solved, parts, strict=True):
             if problem is None:
                 continue
             bias, rho = margin_of(solution.bias)
-            gap = problem.judge(solution.a, solution.f, solution.bias).kkt_gap
-            least = max(gap, _NO_MARGIN * (1.0 + abs(bias)))
+            least = max(part.kkt_gap, _NO_MARGIN * (1.0 + abs(bias)))
             unknown += solution.status is Status.OPTIMAL and rho <= least
         if unknown:
             warn_user(

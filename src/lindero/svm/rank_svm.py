@@ -72,7 +72,8 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
     max_iter : int, default=-1
         Limit on the steps of the solver (Newton steps for the linear kernel); -1 is none.
     time_limit : float or None, default=None
-        Seconds after which fitting stops with the best model so far and a warning.
+        Seconds after which fitting stops with the best model so far and a warning. Without a
+        limit, a fit that has to go through very many pairs one by one warns beforehand.
     verbose : bool, default=False
         Show a progress bar on fits that take longer than a second.
     callback : callable or None, default=None

@@ -53,6 +53,10 @@ _FARTHEST = 200.0
 #: Nor means and standard deviations, in units of the whole column's deviation.
 _FARTHEST_NUMBER = 1e4
 
+#: From this many variables on, bounds are given to SciPy only once one is met: it handles each of
+#: them in Python, several times, which takes longer than the search.
+_MANY = 20_000
+
 
 class _LimitReached(Exception):  # noqa: N818
     """Ends the search at max_iter; it is no error."""
@@ -60,6 +64,10 @@ class _LimitReached(Exception):  # noqa: N818
 
 class _WatchStopped(Exception):  # noqa: N818
     """Ends the search because the watch says so."""
+
+
+class _BoundMet(Exception):  # noqa: N818
+    """Ends the search without bounds, to go on with them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +170,8 @@ def run_lbfgs(
     slope = np.full(len(reached), np.inf)
     known: dict[bytes, tuple[ObjectiveValue, Array]] = {}
     trace: list[LearningStep] = []
-    n_iter = 0
+    n_iter, is_bounded = 0, len(reached) < _MANY
+    bounds = variables.build_bounds(start)
 
     def expand(at: NetworkParameters) -> NetworkParameters:
         return at if seen is None else replace(at, logs=seen.expand_logs(at.logs, given.logs))
@@ -171,6 +180,8 @@ def run_lbfgs(
         nonlocal n_iter
         if n_iter >= max_iter:
             raise _LimitReached
+        if not is_bounded and not ((vector >= bounds.lb) & (vector <= bounds.ub)).all():
+            raise _BoundMet
         at = variables.unpack(vector, start)
         found = problem.evaluate(at)
         n_iter += 1
@@ -191,18 +202,25 @@ def run_lbfgs(
             if whole.show(at, watch):
                 raise _WatchStopped
 
-    ended_by: type[Exception] | None = None
-    try:
+    def search() -> None:
         # Its matrices are small: threads of BLAS would only wait for each other.
         with single_threaded_blas:
             minimize(
                 cost, reached, jac=True, method="L-BFGS-B", callback=after_step,
-                bounds=variables.build_bounds(start),
+                bounds=bounds if is_bounded else None,
                 options={
                     "maxcor": _MEMORY, "ftol": tolerance, "gtol": 0.0, "maxls": 40,
                     "maxfun": 2 * max_iter, "maxiter": 2 * max_iter,
                 },
             )  # fmt: skip
+
+    ended_by: type[Exception] | None = None
+    try:
+        try:
+            search()
+        except _BoundMet:
+            is_bounded = True
+            search()
     except (_LimitReached, _WatchStopped) as ending_of:
         ended_by = type(ending_of)
     at = expand(variables.unpack(reached, start))

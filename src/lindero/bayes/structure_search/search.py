@@ -34,11 +34,15 @@ its rows lack, −Σ w log P(y | x). Rows in which a member of the family is mis
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
 
 from lindero.bayes.counts.counting import CodedRows
 from lindero.bayes.discriminative.cells import FamilyCells
@@ -57,6 +61,7 @@ from lindero.bayes.discriminative.objective import (
 )
 from lindero.bayes.networks.network import FamilyCounts, Network
 from lindero.bayes.structure_search.structure import CLASS, Arc, GrowingStructure
+from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT, compiled
 
@@ -78,6 +83,11 @@ _MOST_KEYS = 2**62
 
 #: Curvature that is added, as a share of a row: cells in which all is certain have none.
 _RIDGE = 1e-6
+
+#: Seconds after which a search without a limit says that it takes long.
+_LONG = 30.0
+
+Item = TypeVar("Item")
 
 
 # -- rows and scores ------------------------------------------------------------------------------
@@ -270,6 +280,40 @@ def sum_derivatives(cell, y, weights, posterior, g, H, lacking):  # type: ignore
 # -- search ---------------------------------------------------------------------------------------
 
 
+class SearchClock:
+    """The time that a search has taken, and may take: `limit` seconds, or any with None."""
+
+    def __init__(self, limit: float | None) -> None:
+        self.limit = limit
+        self.has_cut = False  # whether something was left out for lack of time
+        self._begun, self._thread = time.perf_counter(), threading.get_ident()
+        self._has_warned = limit is not None
+
+    def is_up(self) -> bool:
+        """Whether time is up. A search without a limit that takes long says so, once."""
+        seconds = time.perf_counter() - self._begun
+        if self.limit is not None:
+            return seconds >= self.limit
+        # Others that ask, of pools, have no line of the user's to warn at.
+        if seconds >= _LONG and not self._has_warned and threading.get_ident() == self._thread:
+            self._has_warned = True
+            warn_user(
+                f"The search for arcs has taken {seconds:.0f} s and goes on. time_limit ends it "
+                "with the best network so far; fewer arcs (max_arcs), fewer exact scores "
+                "(screening) and fewer columns or values of columns make it shorter.",
+                UserWarning,
+            )
+        return False
+
+    def take(self, items: Iterable[Item]) -> Iterator[Item]:
+        """The items, as long as there is time."""
+        for item in items:
+            if self.is_up():
+                self.has_cut = True
+                return
+            yield item
+
+
 @dataclass(frozen=True)
 class SearchRound:
     """The result of one round of the search."""
@@ -291,24 +335,34 @@ def grow_structure(
     max_arcs: int | None,
     n_jobs: int | None,
     report: Callable[[SearchRound], bool | None],
+    clock: SearchClock | None = None,
 ) -> tuple[GrowingStructure, list[SearchRound]]:
     """Search greedily for arcs; the structure at the end, and all rounds.
 
     `criterion` is one of `CRITERIA`. `screening` says how many candidates are scored at a time,
     None all of them. `report` is called with every round, and ends the search by answering True.
+    When the time of `clock` is up, the best arc scored by then is the last, and a warning says so.
     """
+    clock = clock or SearchClock(None)
     now = score_empty(rows, criterion)
     rounds = [_record(None, now, rows, 0, 0)]
     ended = report(rounds[0])
     with Parallel(n_jobs=n_jobs) as parallel:
         while not ended and (max_arcs is None or len(rounds) <= max_arcs):
             arcs = list(now.structure.list_candidates(rows.cards, max_parents))
-            best, n_scored = _find_best(now, arcs, rows, criterion, screening, parallel)
+            best, n_scored = _find_best(now, arcs, rows, criterion, screening, parallel, clock)
             if best is None:
                 break
             arc, now = best
             rounds.append(_record(arc, now, rows, len(arcs), n_scored))
-            ended = report(rounds[-1])
+            ended = report(rounds[-1]) or clock.has_cut
+    if clock.has_cut:
+        warn_user(
+            f"The search for arcs was stopped after time_limit={clock.limit:g} s, with "
+            f"{len(rounds) - 1} arcs; others may improve the network. Raise time_limit, or lower "
+            "max_parents or screening, so that more arcs are added in the same time.",
+            ConvergenceWarning,
+        )
     return now.structure, rounds
 
 
@@ -326,6 +380,7 @@ def _find_best(
     criterion: str,
     screening: int | None,
     parallel: Parallel,
+    clock: SearchClock,
 ) -> tuple[tuple[Arc, ScoredStructure] | None, int]:
     """The arc that raises the score most, or None; and how many were scored."""
     if criterion == "bicd":
@@ -333,46 +388,59 @@ def _find_best(
             arc for arc in arcs if -_compute_price(now.structure.add_arc(arc), rows) > now.score
         ]
     if screening is None or screening >= len(arcs):
-        return _score_all(now, arcs, rows, criterion, parallel), len(arcs)
-    ranked = _rank(now, arcs, rows)
-    for first in range(0, len(arcs), screening):
+        return _score_all(now, arcs, rows, criterion, parallel, clock)
+    ranked, best, n_scored = _rank(now, arcs, rows, clock), None, 0
+    for first in range(0, len(ranked), screening):
         some = ranked[first : first + screening]
-        best = _score_all(now, [arc for arc in arcs if arc in some], rows, criterion, parallel)
-        if best is not None:
+        near = [arc for arc in arcs if arc in some]
+        best, n_more = _score_all(now, near, rows, criterion, parallel, clock)
+        n_scored += n_more
+        if best is not None or clock.has_cut:
             break
-    return best, min(first + screening, len(arcs))
+    return best, n_scored
 
 
 def _score_all(
-    now: ScoredStructure, arcs: list[Arc], rows: CodedRows, criterion: str, parallel: Parallel
-) -> tuple[Arc, ScoredStructure] | None:
-    """The best of some arcs, or None if none raises the score."""
+    now: ScoredStructure,
+    arcs: list[Arc],
+    rows: CodedRows,
+    criterion: str,
+    parallel: Parallel,
+    clock: SearchClock,
+) -> tuple[tuple[Arc, ScoredStructure] | None, int]:
+    """The best of some arcs, or None if none raises the score; and how many there was time for."""
     if criterion == "bicd":
         rough = parallel(
-            delayed(score_with_arc)(now, arc, rows, criterion, _ROUGH_TOLERANCE) for arc in arcs
+            delayed(score_with_arc)(now, arc, rows, criterion, _ROUGH_TOLERANCE)
+            for arc in clock.take(arcs)
         )
         most = [one.score + _ROUGH_ERROR * max(1.0, abs(one.log_likelihood)) for one in rough]
         least = max([now.score, *(one.score for one in rough)])
-        near = [k for k in range(len(arcs)) if most[k] > least]
+        n_scored, near = len(rough), [k for k in range(len(rough)) if most[k] > least]
         arcs = [arcs[k] for k in near]
-        found = parallel(delayed(refine_score)(rough[k], rows, criterion) for k in near)
+        found = parallel(delayed(refine_score)(rough[k], rows, criterion) for k in clock.take(near))
+        # Rough scores are too low, if anything: without time for more they do.
+        found += [rough[k] for k in near[len(found) :]]
     else:
-        found = parallel(delayed(score_with_arc)(now, arc, rows, criterion) for arc in arcs)
+        found = parallel(
+            delayed(score_with_arc)(now, arc, rows, criterion) for arc in clock.take(arcs)
+        )
+        n_scored, arcs = len(found), arcs[: len(found)]
     best: tuple[Arc, ScoredStructure] | None = None
     least = now.score
     for arc, scored in zip(arcs, found, strict=True):
         if scored.score > least + _SAME * max(1.0, abs(least)):
             best, least = (arc, scored), scored.score
-    return best
+    return best, n_scored
 
 
-def _rank(now: ScoredStructure, arcs: list[Arc], rows: CodedRows) -> list[Arc]:
+def _rank(now: ScoredStructure, arcs: list[Arc], rows: CodedRows, clock: SearchClock) -> list[Arc]:
     """Candidates by what they promise after their parameters are paid for, the first the most."""
     codes, none = np.ascontiguousarray(rows.codes[list(now.structure.members)]), np.empty((0, 0))
     posterior = np.exp(compute_log_posteriors(build_network(now, rows), none, none, codes, none))
     promised = [
         estimate_gain(rows, posterior, now.structure, arc)
         - _compute_price(now.structure.add_arc(arc), rows)
-        for arc in arcs
+        for arc in clock.take(arcs)
     ]
     return [arcs[k] for k in np.argsort(-np.array(promised), kind="stable")]

@@ -26,7 +26,7 @@ def refuse_dates(label: Any, row: int | None, value: Any) -> NoReturn:
     raise ValueError(
         f"Column {label!r} of X holds dates or times ({value!r} in {_place(row)}), neither "
         "numbers nor categories. Turn it into numbers first (days since a date, say), or leave it "
-        "out."
+        "out. lindero.data.load does so with dates in files."
     )
 
 

@@ -43,8 +43,10 @@ from lindero.bayes.tables.wide_columns import (
     FEW_VALUES,
     FEWEST_ROWS,
     OTHER,
+    counts_rows,
     find_rare,
     is_name_of_ids,
+    is_name_of_times,
     is_text,
     names_rows,
 )
@@ -517,11 +519,15 @@ def _kind(part: Part, place: int) -> str:
 
 
 def _numbers_rows(part: MatrixColumns, place: int, name: str | None) -> bool:
-    """Whether numbers are those of rows: whole, all different, under the name of an id."""
+    """Whether numbers are those of rows: whole, all different, and under the name of an id or
+    without gaps in a column with a name."""
     values = part.values[:, place]
-    if not is_name_of_ids(name) or len(values) < FEWEST_ROWS or values.dtype.kind not in "iu":
+    if name is None or len(values) < FEWEST_ROWS or values.dtype.kind not in "iu":
         return False
-    return part.missing is None and len(np.unique(values)) == len(values)
+    if part.missing is not None or is_name_of_times(name):
+        return False
+    counts = counts_rows(int(values.min()), int(values.max()), len(values))
+    return (counts or is_name_of_ids(name)) and len(np.unique(values)) == len(values)
 
 
 def _pool(column: Column, part: ListedColumn, n_rows: int, least: int | None) -> tuple[str, Column]:

@@ -1,8 +1,9 @@
 """Columns with too many different values: names of rows, long texts, categories that are rare.
 
 * A column **names rows** if it is text with different values in more than half of at least 50 rows,
-  or whole numbers that all differ under a name such as `id`, `customerID` or `row index`. Nothing
-  can be learned from it.
+  or whole numbers that all differ under a name such as `id`, `customerID` or `row index`, or that
+  count the rows in any order (1 to n, say) and are no years or days by their name. Nothing can be
+  learned from it.
 * It is a **text** if its values have four words or more on average: machines that know numbers
   count its words, Bayesian classifiers leave it out.
 * A value is **rare** if few of at least 50 rows have it, in a column of more than 20. They are
@@ -44,10 +45,25 @@ _ID = re.compile(
     r"(?:^|[^a-zA-Z])(?i:id|ids|uuid|guid|rowid|row ?(?:number|index|nr|no)|index)$|[a-z](?:Id|ID)$"
 )
 
+_TIME = re.compile(
+    r"(?:^|[^a-zA-Z])(?i:t|year|quarter|month|week|day|date|time|hour|minute|second|timestamp|epoch"
+    r"|period|step)s?$|[a-z](?:Year|Month|Week|Day|Date|Time|Timestamp)$"
+)
+
 
 def is_name_of_ids(title: Any) -> bool:
     """Whether a column has a name that numbers of rows have."""
     return isinstance(title, str) and _ID.search(title.strip()) is not None
+
+
+def is_name_of_times(title: Any) -> bool:
+    """Whether a column has a name that years, days and other times have."""
+    return isinstance(title, str) and _TIME.search(title.strip()) is not None
+
+
+def counts_rows(low: Any, high: Any, n_rows: int) -> bool:
+    """Whether whole numbers that all differ, from `low` to `high`, have no gap."""
+    return low is not None and high - low == n_rows - 1
 
 
 def is_text(values: Iterable[Any]) -> bool:
@@ -97,7 +113,10 @@ def _names_rows(column: nw.Series[Any], title: Any) -> bool:
     if n_rows < FEWEST_ROWS:
         return False
     if column.dtype.is_integer():
-        return is_name_of_ids(title) and column.null_count() == 0 and column.n_unique() == n_rows
+        if column.null_count() or is_name_of_times(title):
+            return False
+        counts = counts_rows(column.min(), column.max(), n_rows)
+        return (counts or is_name_of_ids(title)) and column.n_unique() == n_rows
     if column.dtype not in (nw.String, nw.Categorical, nw.Enum):
         return False
     sample = column.gather_every(max(1, n_rows // _SAMPLE))
@@ -128,7 +147,7 @@ def say_left_out(titles: Sequence[Any], keep: str) -> str:
     several = len(titles) > 1
     return (
         f"Left out: {', '.join(repr(str(title)) for title in titles)}, with different values in "
-        f"most rows, as names and numbers of customers have. Nothing can be learned from "
+        f"most rows, as names and numbers of customers or rows have. Nothing can be learned from "
         f"{'such columns' if several else 'such a column'}; to keep {'them' if several else 'it'}, "
         f"{keep}."
     )

@@ -14,22 +14,20 @@ import numpy as np
 
 from lindero.persist.fields import LABELS, Fields
 from lindero.persist.kinds.svm import check_classes, check_width
+from lindero.persist.kinds.transformers import (
+    TRANSFORMERS,
+    adopt_names,
+    count_columns,
+    list_transformers,
+    names_of,
+    refuse_save,
+)
 from lindero.persist.registry import EstimatorKind, Kind
-
-#: What may stand before a machine in a pipeline.
-_TRANSFORMERS = (
-    "TableEncoder", "StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler",
-    "SimpleImputer", "OneHotEncoder",
-)  # fmt: skip
 
 #: Steps of a pipeline.
 _MOST_STEPS = 100
 
 _METHODS = ("sigmoid", "isotonic", "temperature")
-
-
-def _refuse_save(why: str) -> None:
-    raise TypeError(f"This model cannot be saved: {why}.")
 
 
 # -- pipelines ------------------------------------------------------------------------------------
@@ -44,7 +42,7 @@ def _is_usual(pipeline: Any) -> bool:
 
 def _pipeline_state(pipeline: Any) -> dict[str, Any]:
     if pipeline.memory is not None:
-        _refuse_save(
+        refuse_save(
             "memory of a pipeline is a place on this machine. Set it to None with set_params "
             "before saving"
         )
@@ -52,13 +50,12 @@ def _pipeline_state(pipeline: Any) -> dict[str, Any]:
     if _is_usual(pipeline):
         (_, table), (_, machine) = pipeline.steps
         return {"table": table, "machine": machine, "verbose": verbose}
-    known = {step for step in pipeline.steps[:-1] if type(step[1]).__name__ not in _TRANSFORMERS}
-    if known or len(pipeline.steps) < 2:
-        what = f"{next(iter(known))[0]!r} is another" if known else "it has no such step"
-        _refuse_save(
-            "steps of a pipeline before the machine are a TableEncoder, a StandardScaler, "
-            "MinMaxScaler, MaxAbsScaler, RobustScaler, SimpleImputer or OneHotEncoder, and "
-            f"{what}. lindero.evaluation.make_machine builds one"
+    others = [step for step in pipeline.steps[:-1] if type(step[1]).__name__ not in TRANSFORMERS]
+    if others or len(pipeline.steps) < 2:
+        what = f"{others[0][0]!r} is another" if others else "it has no such step"
+        refuse_save(
+            f"steps of a pipeline before the machine are a {list_transformers()}, and {what}. "
+            "lindero.evaluation.make_machine builds one"
         )
     return {"steps": [tuple(step) for step in pipeline.steps], "verbose": verbose}
 
@@ -89,7 +86,7 @@ def _check_steps(given: Fields) -> None:
     plain = all(name and "__" not in name and name not in ("steps", "memory") for name in names)
     given.require("steps", plain and len(set(names)) == len(names), "must have names of their own")
     kinds = [type(part).__name__ for part in parts]
-    given.require("steps", set(kinds[:-1]) <= set(_TRANSFORMERS), "must be of known kinds")
+    given.require("steps", set(kinds[:-1]) <= set(TRANSFORMERS), "must be of known kinds")
     last = hasattr(parts[-1], "fit") and hasattr(parts[-1], "predict")
     given.require(
         "steps", last and "transform" not in dir(type(parts[-1])), "must end in a machine"
@@ -98,23 +95,8 @@ def _check_steps(given: Fields) -> None:
     fitted = [width is not None for width in widths]
     given.require("steps", all(fitted) or not any(fitted), "must be fitted, all or none")
     if all(fitted):
-        made = [_count_columns(part) for part in parts[:-1]]
+        made = [count_columns(part) for part in parts[:-1]]
         given.require("steps", made == widths[1:], "must take the columns of the step before")
-
-
-def _count_columns(part: Any) -> int:
-    """The columns that a fitted transformer makes."""
-    if type(part).__name__ == "SimpleImputer":
-        return int(np.sum(_keeps_column(part)))
-    if type(part).__name__ in ("OneHotEncoder", "TableEncoder"):
-        return len(part.get_feature_names_out())
-    return int(part.n_features_in_)
-
-
-def _keeps_column(imputer: Any) -> Any:
-    if imputer.keep_empty_features:
-        return np.ones(len(imputer.statistics_), dtype=bool)
-    return np.array([value == value for value in imputer.statistics_])  # NaN is not
 
 
 def _pipeline(kind: Any, values: dict[str, Any]) -> Any:
@@ -124,174 +106,12 @@ def _pipeline(kind: Any, values: dict[str, Any]) -> Any:
     return kind(steps, verbose=values["verbose"])
 
 
-# -- parts of pipelines ---------------------------------------------------------------------------
-
-
-def _check_scales(given: Fields, *names: str, positive: tuple[str, ...] = ("scale_",)) -> None:
-    width = check_width(given)
-    for name in names:
-        if given.any(name) is not None:
-            values = given.array(name, ("float32", "float64"), width, finite=True)
-            if name in positive:
-                given.require(name, bool((values != 0.0).all()), "must not be 0")
-
-
-def _check_seen(given: Fields) -> None:
-    if isinstance(given.any("n_samples_seen_"), np.ndarray):
-        given.array("n_samples_seen_", ("int64", "float64"), None, least=0)
-    else:
-        given.number("n_samples_seen_", least=0.0, finite=True)
-
-
-def _check_standard(given: Fields) -> None:
-    _check_scales(given, "mean_", "var_", "scale_")
-    _check_seen(given)
-    owner = given.owner
-    held = (given.any("mean_") is not None or not owner.with_mean) and (
-        given.any("scale_") is not None or not owner.with_std
-    )
-    given.require("mean_", held, "is missing")
-
-
-def _check_min_max(given: Fields) -> None:
-    names = ("min_", "scale_", "data_min_", "data_max_", "data_range_")
-    _check_scales(given, *names)
-    given.require("min_", all(given.any(name) is not None for name in names), "is missing")
-    _check_seen(given)
-
-
-def _check_max_abs(given: Fields) -> None:
-    _check_scales(given, "max_abs_", "scale_")
-    given.require("scale_", given.any("scale_") is not None, "is missing")
-    _check_seen(given)
-
-
-def _check_robust(given: Fields) -> None:
-    _check_scales(given, "center_", "scale_")
-    owner = given.owner
-    held = (given.any("center_") is not None or not owner.with_centering) and (
-        given.any("scale_") is not None or not owner.with_scaling
-    )
-    given.require("center_", held, "is missing")
-
-
-def _scaler(name: str, check: Any) -> EstimatorKind:
-    return EstimatorKind(f"sklearn.{name}", f"sklearn.preprocessing._data:{name}", check)
-
-
-def _names_of(estimator: Any) -> dict[str, Any]:
-    """Number and names of columns, where it is fitted."""
-    names = ("n_features_in_", "feature_names_in_")
-    return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
-
-
-def _adopt_names(estimator: Any, values: dict[str, Any]) -> None:
-    for name in ("n_features_in_", "feature_names_in_"):
-        if name in values:
-            setattr(estimator, name, values[name])
-
-
-def _imputer_state(imputer: Any) -> dict[str, Any]:
-    if imputer.add_indicator:
-        _refuse_save("a SimpleImputer with add_indicator=True has parts that files do not hold")
-    if not isinstance(imputer.strategy, str):
-        _refuse_save("the strategy of a SimpleImputer is a function, and a file holds no code")
-    names = ("missing_values", "strategy", "fill_value", "keep_empty_features")
-    state = {name: getattr(imputer, name) for name in names}
-    if hasattr(imputer, "statistics_"):
-        state |= {"statistics_": imputer.statistics_, **_names_of(imputer)}
-    return state
-
-
-def _check_imputer(given: Fields) -> None:
-    plain = (type(None), str, int, float)
-    for name in ("missing_values", "fill_value"):
-        given.require(name, type(given.any(name)) in plain, "must be a number, text or null")
-    given.text("strategy", ("mean", "median", "most_frequent", "constant"))
-    given.flag("keep_empty_features")
-    if "statistics_" not in given:
-        return
-    width = check_width(given)
-    values = given.array("statistics_", ("float32", "float64", "O"), width)
-    if values.dtype == object:
-        sound = all(type(value) in (*plain, bool) for value in values)
-        given.require("statistics_", sound, "must be numbers or text")
-    else:
-        infinite = bool(np.isinf(values).any())
-        given.require("statistics_", not infinite, "must not be infinite")
-
-
-def _imputer(kind: Any, values: dict[str, Any]) -> Any:
-    names = ("missing_values", "strategy", "fill_value", "keep_empty_features")
-    imputer = kind(**{name: values[name] for name in names})
-    if "statistics_" in values:
-        held = values["statistics_"]
-        has_text = any(isinstance(value, str) for value in held.tolist())
-        row = np.full(
-            (1, len(held)), "text" if has_text else 0.0, dtype=object if has_text else None
-        )
-        imputer.fit(row).statistics_ = held
-        _adopt_names(imputer, values)
-    return imputer
-
-
-def _one_hot_state(encoder: Any) -> dict[str, Any]:
-    plain = (
-        isinstance(encoder.categories, str)
-        and (encoder.drop is None or isinstance(encoder.drop, str))
-        and encoder.min_frequency is None
-        and encoder.max_categories is None
-        and encoder.feature_name_combiner == "concat"
-        and np.dtype(encoder.dtype) == np.float64
-    )
-    if not plain:
-        _refuse_save(
-            "of a OneHotEncoder, files hold handle_unknown, sparse_output and drop by its name: "
-            "leave categories, dtype, min_frequency and max_categories at their defaults"
-        )
-    names = ("drop", "handle_unknown", "sparse_output")
-    state = {name: getattr(encoder, name) for name in names}
-    if hasattr(encoder, "categories_"):
-        state |= {"categories_": list(encoder.categories_), **_names_of(encoder)}
-    return state
-
-
-def _check_one_hot(given: Fields) -> None:
-    given.optional("drop", given.text, ("first", "if_binary"))
-    given.text("handle_unknown", ("error", "ignore", "infrequent_if_exist", "warn"))
-    given.flag("sparse_output")
-    if "categories_" not in given:
-        return
-    width = check_width(given)
-    for values in given.items("categories_", list, width, np.ndarray):
-        part = Fields(given.kind, {"categories_": values})
-        part.array("categories_", ("i", "u", "f", "b", "U", "O"), None)
-        part.require("categories_", len(values) > 0, "must not be empty")
-        listed = values.tolist()
-        known = {type(value) for value in listed}
-        sound = known <= {str, type(None)} or known <= {int, float, bool, type(None)}
-        part.require("categories_", sound, "must be numbers or texts")
-        part.require("categories_", len(set(listed)) == len(listed), "must differ")
-
-
-def _one_hot(kind: Any, values: dict[str, Any]) -> Any:
-    encoder = kind(**{name: values[name] for name in ("drop", "handle_unknown", "sparse_output")})
-    if "categories_" in values:
-        known = values["categories_"]
-        plain = all(column.dtype.kind in "iufb" for column in known)
-        row = np.array([[column[0] for column in known]], dtype=None if plain else object)
-        encoder.set_params(categories=known).fit(row).set_params(categories="auto")
-        encoder.categories_ = known
-        _adopt_names(encoder, values)
-    return encoder
-
-
 # -- calibrated machines --------------------------------------------------------------------------
 
 
 def _calibrated_state(model: Any) -> dict[str, Any]:
     if model.ensemble is not False:
-        _refuse_save(
+        refuse_save(
             "a calibrated machine in a file is one of lindero.svm.calibrate: use ensemble=False"
         )
     state = {"estimator": model.estimator, "method": model.method, "cv": model.cv}
@@ -303,7 +123,7 @@ def _calibrated_state(model: Any) -> dict[str, Any]:
             "machine": inner.estimator,
             "classes": model.classes_,
             "curves": curves,
-            **_names_of(model),
+            **names_of(model),
         }
     return state
 
@@ -387,7 +207,7 @@ def _calibrated(kind: Any, values: dict[str, Any]) -> Any:
         else:
             curve.fit(*numbers)
     model.calibrated_classifiers_, model.classes_ = [inner], values["classes"]
-    _adopt_names(model, values)
+    adopt_names(model, values)
     return model
 
 
@@ -453,14 +273,6 @@ def _check_margins(given: Fields) -> None:
 KINDS: tuple[Kind, ...] = (
     Kind("sklearn.Pipeline", "sklearn.pipeline:Pipeline", _check_pipeline, _pipeline_state,
          _pipeline),
-    _scaler("StandardScaler", _check_standard),
-    _scaler("MinMaxScaler", _check_min_max),
-    _scaler("MaxAbsScaler", _check_max_abs),
-    _scaler("RobustScaler", _check_robust),
-    Kind("sklearn.SimpleImputer", "sklearn.impute._base:SimpleImputer", _check_imputer,
-         _imputer_state, _imputer),
-    Kind("sklearn.OneHotEncoder", "sklearn.preprocessing._encoders:OneHotEncoder", _check_one_hot,
-         _one_hot_state, _one_hot),
     Kind("sklearn.CalibratedClassifierCV", "sklearn.calibration:CalibratedClassifierCV",
          _check_calibrated, _calibrated_state, _calibrated),
     Kind("ProbabilityCurve", "lindero.models.probabilities:ProbabilityCurve", _check_curve),

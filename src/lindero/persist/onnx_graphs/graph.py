@@ -7,7 +7,8 @@ sides of an ``If``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -189,9 +190,18 @@ class GraphBuilder:
         labels = self.add("Gather", self.constant(plain), codes, axis=0)
         return self.add_output("label", labels, kind, [])
 
-    def finish(self, description: str, metadata: dict[str, str]) -> Any:
-        """The model, checked by onnx itself."""
+    def finish(
+        self, description: str, metadata: dict[str, str], about: Mapping[str, str] | None = None
+    ) -> Any:
+        """The model, checked by onnx itself; `about` describes inputs by their names."""
         helper = self._onnx.helper
+        for each in self._inputs:
+            is_text = each.type.tensor_type.elem_type == self._onnx.TensorProto.STRING
+            usual = 'a text; "" where it is missing' if is_text else "a number; NaN where missing"
+            each.doc_string = (about or {}).get(each.name, usual)
+        # Programs that run a graph show its metadata, but not what is said of inputs.
+        told = {each.name: each.doc_string for each in self._inputs}
+        metadata = {**metadata, "inputs": json.dumps(told, ensure_ascii=False)}
         graph = helper.make_graph(
             self._steps, "lindero", self._inputs, self._outputs, list(self._constants.values())
         )

@@ -307,6 +307,20 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
                 UserWarning,
             )
 
+    def release_memory(self) -> Self:
+        """Drop what is held only so that the next `partial_fit` begins quickly.
+
+        It is as much as some rows times the square of the features, and is made anew when it is
+        needed: predictions, and what is learned later, stay the same within the tolerance.
+
+        Returns
+        -------
+        self : object
+        """
+        if not hasattr(self, "_stream"):  # which holds nothing of the kind
+            self._fitted_path().release()
+        return self
+
     # -- what was fitted ----------------------------------------------------------------------
 
     def _fitted_path(self, name: str = "", linear: bool = False, time: bool = False) -> CoupledPath:

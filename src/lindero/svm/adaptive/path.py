@@ -64,6 +64,9 @@ _ADVICE = {Status.PRECISION: " Lower C or coupling, or raise tol.", Status.CALLB
 #: New samples that are followed at once.
 _AT_ONCE = 32
 
+#: The order of a single sample.
+_ONLY = np.zeros(1, dtype=np.intp)
+
 _FIRST_ROOM = 64
 
 #: Multipliers whose signed sum is no more than this share of them sum to zero.
@@ -228,7 +231,7 @@ class PathSamples:
         n_new = len(targets)
         new = {"X": X, "targets": targets, "factors": factors, "times": times, "given": given}
         new["rows"] = self.n_nodes + rows
-        in_order = n_new == 0 or bool(rows[0] == 0 and (np.diff(rows) > 0).all())
+        in_order = n_new == 0 or bool(rows[0] == 0 and (n_new == 1 or (np.diff(rows) > 0).all()))
         self.in_order = self.in_order and in_order
         start, stop = self.n_nodes, self.n_nodes + n_new
         for name, (axis, array) in self._arrays.items():
@@ -342,6 +345,12 @@ class CoupledPath:
             kept.__dict__ = dict(self.__dict__, _learner=None)
             kept.samples, kept.trail = copy(self.samples), deepcopy(self.trail)
         return kept
+
+    def release(self) -> None:
+        """Drop the followers, which the next samples make anew from the multipliers."""
+        with lock_of(self):
+            if self.trail is not None:
+                self.trail = Trail(self.trail.n_scaled, self.trail.touched)
 
     def _branch(self, apart: bool) -> CoupledPath:
         """A path to append samples to. It has the followers until it is adopted."""
@@ -538,8 +547,10 @@ class CoupledPath:
                 f"row {row} is {given[row]}. Call fit with all samples, which sorts them."
             )
         upper_bounds(self.C, factors)  # refuses what overflows
-        order = np.argsort(numbers, kind="stable")
-        new = [values[order] for values in (X, targets, factors, numbers, given)]
+        new, order = [X, targets, factors, numbers, given], _ONLY
+        if n_new != 1:
+            order = np.argsort(numbers, kind="stable")
+            new = [values[order] for values in new]
         at_once = n_new if n_new > samples.n_nodes else _AT_ONCE
         try:
             ahead = self._branch(apart=n_new > at_once)
