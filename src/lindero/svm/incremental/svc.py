@@ -26,6 +26,7 @@ from lindero.svm.costs import class_terms, require_two
 from lindero.svm.incremental import estimator
 from lindero.svm.incremental.estimator import (
     INCREMENTAL_CONSTRAINTS,
+    WINDOW_CONSTRAINTS,
     IncrementalEstimator,
     give_each,
 )
@@ -58,6 +59,7 @@ class OnlineMargin(OnlineFormulation):
 
     FIELDS: ClassVar[dict[str, str]] = {"C": "_fitted_C", "terms": "_terms"}
     by_class: ClassVar[bool] = True
+    largest_difference: ClassVar[float | None] = 2.0
 
     @cached_property
     def _of_classes(self) -> tuple[Array, Array, Array]:
@@ -74,6 +76,14 @@ class OnlineMargin(OnlineFormulation):
         else:  # infinite, zero, or to be refused
             bounds = upper_bounds(self.C, weighed)
         return s[codes], p[codes], bounds
+
+    def lose(self, values: Array, target: float) -> Array:
+        """The log-loss of σ(2f), |f| cut off at 1, times the share that the class has in costs."""
+        weights = self.terms[1]
+        share = float(weights[int(target)] / weights.max())
+        agree = np.clip(np.where(np.isnan(values), 0.0, values), -1.0, 1.0)
+        losses: Array = share * np.log1p(np.exp(-2.0 * agree if target > 0.0 else 2.0 * agree))
+        return losses
 
 
 # -- classes --------------------------------------------------------------------------------------
@@ -276,6 +286,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
         **INCREMENTAL_CONSTRAINTS,
+        **WINDOW_CONSTRAINTS,
         "C": [Interval(Real, 0.0, np.inf, closed="right")],
         "cost_positive": [Interval(Real, 0.0, None, closed="neither")],
         "cost_negative": [Interval(Real, None, None, closed="neither")],
@@ -293,7 +304,8 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         degree: int = 3,
         gamma: str | float = "scale",
         coef0: float = 0.0,
-        window: int | None = None,
+        window: int | str | None = None,
+        max_window: int = 1000,
         cache_size: float = 200,
         verbose: bool = False,
     ) -> None:
@@ -379,7 +391,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         factors = _multiply_factors(X.shape[0], sample_weight, sample_cost)
         try:
             self._adopt_coding(coding)
-            self._machine.learn(X, codes, factors, ids)
+            self._learn(X, codes, factors, ids)
         except BaseException:
             self._adopt_coding(before)
             raise
@@ -402,7 +414,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
             if factors.any():
                 counts = np.where(factors > 0.0, counts, 0.0)
             fitted._begin(X, counts, formulation)
-            fitted._machine.learn(X, coding.encode(y), factors, ids)
+            fitted._learn(X, coding.encode(y), factors, ids)
         return self
 
     def _formulate(self, classes: Array, C: float) -> OnlineMargin:
@@ -419,19 +431,20 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         """More (or, undoing that, fewer) classes than before: all coefficients are zero still."""
         if coding is self._coding:
             return
-        machine, before, classes = self._machine, self.classes_, coding.classes
-        formulation = self._formulate(classes, machine.formulation.C)
+        before, classes = self.classes_, coding.classes
+        formulation = self._formulate(classes, self._machine.formulation.C)
         self._coding, self.classes_ = coding, classes
-        if len(before) == len(classes):
-            machine.formulation = formulation
-            return
         label = before[:1] if len(before) == 1 else classes[:1]
-        machine.restate(formulation, coding.encode(label)[0])
+        for machine in self._all_machines:
+            if len(before) == len(classes):
+                machine.formulation = formulation
+            else:
+                machine.restate(formulation, coding.encode(label)[0])
 
     # -- forgetting and changing --------------------------------------------------------------
 
     def _require_left(self, slots: Array) -> None:
-        samples = self._machine.samples
+        samples = self._holder.samples
         left = samples.alive.copy()
         left[slots] = False
         self._require_every_class(samples.targets, left)
@@ -454,7 +467,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         self : IncrementalSVC
             A call that fails changes nothing at all.
         """
-        machine = self._require_machine()
+        machine = self._holder
         if y is None and sample_cost is None:
             raise ValueError("Nothing to replace: give y, sample_cost, or both.")
         samples = machine.samples
@@ -475,12 +488,12 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         after = samples.targets.copy()
         after[slots] = targets
         self._require_every_class(after, samples.alive)
-        machine.change(slots, targets, factors)
+        self._change(slots, targets, factors)
         return self
 
     def _require_every_class(self, targets: Array, left: Array) -> None:
         """Refuse to lose the last sample of a class."""
-        samples = self._machine.samples
+        samples = self._holder.samples
         now = np.bincount(samples.targets[samples.alive].astype(np.intp), minlength=2)
         then = np.bincount(targets[left].astype(np.intp), minlength=2)
         for code in np.flatnonzero((now > 0) & (then == 0)):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
@@ -17,6 +18,7 @@ from lindero.runtime.threads import one_at_a_time
 from lindero.svm.incremental import estimator
 from lindero.svm.incremental.estimator import (
     INCREMENTAL_CONSTRAINTS,
+    WINDOW_CONSTRAINTS,
     IncrementalEstimator,
     give_each,
 )
@@ -46,6 +48,11 @@ class OnlineTube(OnlineFormulation):
         terms = tube_terms(targets, upper_bounds(self.C, factors), self.epsilon)
         s, p, u = (of_samples.T.ravel() for of_samples in terms)
         return s, p, u
+
+    def lose(self, values: Array, target: float) -> Array:
+        """Absolute errors, zero inside the tube."""
+        errors: Array = np.maximum(np.abs(target - values) - self.epsilon, 0.0)
+        return np.where(np.isnan(errors), np.inf, errors)
 
 
 class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc]
@@ -140,6 +147,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **INCREMENTAL_CONSTRAINTS,
+        **WINDOW_CONSTRAINTS,
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
     }
@@ -153,7 +161,8 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         degree: int = 3,
         gamma: str | float = "scale",
         coef0: float = 0.0,
-        window: int | None = None,
+        window: int | str | None = None,
+        max_window: int = 1000,
         cache_size: float = 200,
         verbose: bool = False,
     ) -> None:
@@ -189,7 +198,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
             weights = read_sample_weights(sample_weight, X)
             upper_bounds(self.C, weights)
             fitted._begin(X, weights, OnlineTube(self.C, self.epsilon))
-            fitted._machine.learn(X, y, weights, ids)
+            fitted._learn(X, y, weights, ids)
         return self
 
     # Parameters, which count in the first call only, are checked there: it is as slow as a row.
@@ -224,7 +233,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         X, y = read_further_table(self, X, y, y_numeric=True)
         weights = read_row_factors(sample_weight, X.shape[0], "sample_weight")
         upper_bounds(self._machine.formulation.C, weights)
-        self._machine.learn(X, y, weights, ids)
+        self._learn(X, y, weights, ids)
         return self
 
     # -- changing -----------------------------------------------------------------------------
@@ -247,7 +256,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         self : IncrementalSVR
             A call that fails changes nothing at all.
         """
-        machine = self._require_machine()
+        machine = self._holder
         slots = machine.samples.find(ids)
         targets, factors = machine.samples.targets[slots], machine.samples.factors[slots]
         if y is not None:
@@ -255,7 +264,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         if sample_weight is not None:
             factors = self._read_factors(sample_weight, slots, "sample_weight")
             upper_bounds(machine.formulation.C, factors)
-        machine.change(slots, targets, factors)
+        self._change(slots, targets, factors)
         return self
 
     # -- insight and predictions --------------------------------------------------------------
