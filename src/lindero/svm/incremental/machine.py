@@ -286,6 +286,11 @@ class HeldSamples:
         found: Array = slots
         return found
 
+    def is_like(self, other: HeldSamples) -> bool:
+        """Whether both count the samples of one stream."""
+        named = (self._names is None) == (other._names is None)
+        return named and self.next_id == other.next_id
+
     def find_numbers(self, numbers: Array) -> tuple[Array, Array]:
         """The slots of those samples that are held, and which of the numbers these are."""
         slots = np.searchsorted(self._ids[: self.n_slots], numbers)

@@ -78,8 +78,13 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         that of ``"auto"``, ``1 / n_features``, with a warning.
     coef0 : float, default=0.0
         Constant in the poly and sigmoid kernels.
-    window : int or None, default=None
+    window : int, "auto" or None, default=None
         Hold at most this many samples: the oldest is forgotten as a new one arrives.
+        ``"auto"`` finds the length itself, long in calm and short after a change: exact machines of
+        several lengths predict each row before they learn it, and the best of late answers.
+    max_window : int, default=1000
+        The longest window that ``"auto"`` may choose. Half as many samples again are held at most,
+        in windows of 37, 111, 333 and 1000. Each of these costs about as much as a machine.
     cache_size : float, default=200
         Megabytes for kernel columns of the samples on the margin.
     verbose : bool, default=False
@@ -90,11 +95,23 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
     sample_ids_, ids_ : ndarray of shape (n_held,)
         Ids of the samples held, oldest first: those given as `ids`, or else numbers that count from
         0, and are never given again.
+    stored_ids_ : ndarray of shape (n_stored,)
+        The same, and those that are held by longer windows only, with ``window="auto"``: `forget`
+        and `replace` know them too.
+    window_ : int or None
+        The length of the window that answers: of all attributes, methods and predictions.
+    window_history_ : structured ndarray
+        With ``window="auto"``: `row`, counted from 0, and the length of the `window` after it, for
+        1000 rows at most, evenly spaced.
+    window_cuts_ : ndarray of int
+        With ``window="auto"``: the rows at which long windows were dropped, as they had become
+        significantly worse than short ones; the latest 1000.
     updates_ : structured ndarray
         A row for each update: `kind` (add, forget, replace), `id` (a number that counts samples
         from 0, whatever their ids), `iterations`, `set_changes`
         (samples that came to or left the edge of the tube), and `from_scratch`, true for samples
         that were learned at once with others, in which case the counts are those of all together.
+        With ``window="auto"`` the latest 1000 at least.
     certificate_ : Certificate
         KKT gap, primal and dual objective over the samples held, steps and seconds so far:
         computed when looked at, as by `certify`.
@@ -132,6 +149,12 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
 
     P. Laskov, C. Gehl, S. Krüger and K.-R. Müller, "Incremental support vector learning: analysis,
     implementation and applications", Journal of Machine Learning Research 7, 1909-1936, 2006.
+
+    M. Herbster and M. K. Warmuth, "Tracking the best expert", Machine Learning 32(2), 151-178,
+    1998.
+
+    J. Shin, A. Ramdas and A. Rinaldo, "E-detectors: a nonparametric framework for sequential change
+    detection", New England Journal of Statistics in Data Science 2(2), 2024.
 
     Examples
     --------

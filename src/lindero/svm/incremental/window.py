@@ -1,19 +1,19 @@
 """A window that finds its own length: long in calm, short after a change.
 
-**Windows as experts.** N lengths L_1 < ... < L_N = `max_window`, a factor of three apart. Expert k is
-the exact machine over the last L_k samples, or over all since the last cut (below) where these are
-fewer. As long as there are no more than L_k, experts k, k+1, ..., N are one and the same machine, so
-it is held once: a longer one is made, as a copy, when the longest held is full. Every update of every
-machine is exact, learning as well as forgetting; what is held is bounded by L_1 + ... + L_N samples,
-less than 1.5 `max_window`.
+**Windows as experts.** N lengths L_1 < ... < L_N = `max_window`, a factor of three apart. Expert k
+is the exact machine over the last L_k samples, or over all since the last cut (below) where these
+are fewer. As long as there are no more than L_k, experts k, k+1, ..., N are one and the same
+machine, so it is held once: a longer one is made, as a copy, when the longest held is full. Every
+update of every machine is exact, learning as well as forgetting; what is held is bounded by L_1 +
+... + L_N samples, less than 1.5 `max_window`.
 
 **Weights.** Each row is predicted by all machines before any learns it. With losses l_k, weights
 follow fixed share (Herbster and Warmuth, "Tracking the best expert", Machine Learning 32, 1998):
 
     v_k = w_k exp(-l_k) / sum_i w_i exp(-l_i),        w_k <- (1 - alpha) v_k + alpha / N.
 
-The window that answers is the one of the largest weight. For classes, l is the log-loss of
-p = sigma(2 f) with the decision value f cut off at -1 and 1, the likelihood that belongs to the hinge
+The window that answers is the one of the largest weight. For classes, l is the log-loss of p =
+sigma(2 f) with the decision value f cut off at -1 and 1, the likelihood that belongs to the hinge
 loss (Sollich, Machine Learning 46, 2002). It is mixable: for the mixture sum_k w_k p_k of
 probabilities, over T rows and against any sequence of windows that changes k times,
 
@@ -21,8 +21,8 @@ probabilities, over T rows and against any sequence of windows that changes k ti
 
 With alpha = 1/1000 a change costs at most 8.3 + ln(N/4) nats and calm 0.001 a row. Costs of classes
 multiply their losses by a factor of at most one, which leaves p^factor concave and the bound as it
-is. For numbers, l = min(4, |y - f| / b) with b the running mean of absolute errors, and the bound is
-one of the mix loss, -ln sum_k w_k exp(-l_k).
+is. For numbers, l = min(4, |y - f| / b) with b the running mean of absolute errors, and the bound
+is one of the mix loss, -ln sum_k w_k exp(-l_k).
 
 **Cuts.** After a change a long window is full of samples of the past, and would be of no use until
 they have left. For two neighbours in length, let D = l_longer - l_shorter, at most R in size. While
@@ -30,19 +30,19 @@ the longer one is expected to be no worse, E[D | past] <= 0, and for 0 < lambda 
 
     M <- (M + 1)(1 + lambda D)                        (Shiryaev and Roberts, as an e-detector)
 
-is not negative and M_t - t is a supermartingale. So at the first time tau at which M reaches c,
-c <= E[M_tau] <= E[tau]: false alarms come c rows apart on average, at least, whatever the
-distribution of the data (Shin, Ramdas and Rinaldo, "E-detectors", 2023). The mean of M over several
-lambda has the same property, and the sum over N - 1 pairs has it for c / (N - 1). With
-c = 10 000 (N - 1), cuts without a reason are 10 000 rows apart on average, or more.
+is not negative and M_t - t is a supermartingale. So at the first time tau at which M reaches c, c
+<= E[M_tau] <= E[tau]: false alarms come c rows apart on average, at least, whatever the
+distribution of the data (Shin, Ramdas and Rinaldo, "E-detectors", 2024). The mean of M over several
+lambda has the same property, and the sum over N - 1 pairs has it for c / (N - 1). With c = 10 000
+(N - 1), cuts without a reason are 10 000 rows apart on average, or more.
 
-At an alarm all windows are dropped that are longer than the shorter one of the pair, and longer than
-the one of the largest weight. They grow again as samples come: what weight they have left and that of
-the longest window kept, the same machine from now on, are shared evenly. The bound above then holds
-from cut to cut.
+At an alarm all windows are dropped that are longer than the shorter one of the pair, and longer
+than the one of the largest weight. They grow again as samples come: what weight they have left and
+that of the longest window kept, the same machine from now on, are shared evenly. The bound above
+then holds from cut to cut.
 
-A hard margin that a row would make impossible is one that only a shorter window can have: the longest
-is dropped then, too. If no window is left, the row is refused.
+A hard margin that a row would make impossible is one that only a shorter window can have: the
+longest is dropped then, too. If no window is left, the row is refused.
 """
 
 from __future__ import annotations
@@ -76,9 +76,10 @@ _ROWS_BETWEEN_FALSE_CUTS = 10_000
 
 #: The lambda of the test, in units of 1/R.
 _BETS = np.array([0.1, 0.3, 0.8])
+N_BETS = len(_BETS)
 
 #: The largest loss of a number, in units of the mean error; rows that this is the mean of.
-_MOST_ERROR, _ROWS_OF_SCALE = 4.0, 64
+_MOST_ERROR, ROWS_OF_SCALE = 4.0, 64
 
 #: Entries of the history, cuts that are remembered, and updates that are logged.
 _HISTORY, _CUTS, _LOGGED = 1_000, 1_000, 1_000
@@ -103,7 +104,7 @@ class WindowChoice:
         n = len(lengths)
         self.lengths = np.array(lengths, dtype=np.int64)
         self.weights = np.full(n, 1.0 / n)
-        self.evidence = np.zeros((n - 1, len(_BETS)))
+        self.evidence = np.zeros((n - 1, N_BETS))
         self.n_held, self.leading, self.n_rows = 1, 0, 0
         #: Mean error of numbers, and how many it is the mean of.
         self.scale, self.n_errors = 0.0, 0
@@ -164,9 +165,9 @@ class WindowChoice:
         error = float(self._weights_held @ errors)
         scale = self.scale
         losses = np.minimum(errors / scale, _MOST_ERROR) if scale > 0.0 else np.zeros(len(errors))
-        if scale > 0.0 and self.n_errors >= _ROWS_OF_SCALE // 4:
+        if scale > 0.0 and self.n_errors >= ROWS_OF_SCALE // 4:
             error = min(error, _MOST_ERROR * scale)
-        self.n_errors = min(self.n_errors + 1, _ROWS_OF_SCALE)
+        self.n_errors = min(self.n_errors + 1, ROWS_OF_SCALE)
         self.scale = scale + (error - scale) / self.n_errors
         return losses
 
