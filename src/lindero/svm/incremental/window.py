@@ -250,7 +250,7 @@ class WindowLadder:
         ladder.choice = state["choice"]
         parts = (state[name] for name in ("engines", "samples", "updates"))
         ladder.machines = [
-            _restore_machine(None, engine, samples, updates, float(seconds), 0)
+            _restore_machine(OnlineFormulation(), engine, samples, updates, float(seconds), 0)
             for engine, samples, updates, seconds in zip(*parts, state["seconds"], strict=True)
         ]
         return ladder
@@ -307,7 +307,7 @@ class WindowLadder:
     ) -> None:
         machines, lengths = self.machines, self.choice.lengths
         longest, n_held = machines[-1], len(machines)
-        if n_held < len(lengths) and len(longest.samples.slots) >= longest.window:
+        if n_held < len(lengths) and len(longest.samples.slots) >= lengths[n_held - 1]:
             longer = longest.copy_whole()
             longer.window = int(lengths[n_held])
             machines = [*machines, longer]
@@ -427,7 +427,7 @@ class WindowLadder:
 
 
 def _restore_machine(
-    formulation: OnlineFormulation | None,
+    formulation: OnlineFormulation,
     engine: ActiveSet,
     samples: HeldSamples,
     updates: UpdateLog,
