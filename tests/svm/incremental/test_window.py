@@ -160,16 +160,16 @@ def test_copies_go_on_to_the_last_bit(machine, kernel, start, tmp_path):
 
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize(("place", "name"), PLACES, ids=[name for _, name in PLACES])
-@pytest.mark.parametrize("number", [1, 2, 3, 6, 11])
+@pytest.mark.parametrize("number", [1, 4, 11])
 def test_an_interruption_anywhere_changes_no_window(machine, place, name, number, monkeypatch):
-    X, y = stream(machine, 260)
-    model = machine(**AUTO).fit(X[:225], y[:225])
-    untouched = copy.deepcopy(model)
+    X, y = stream(machine, 90)
+    untouched = machine(**{**AUTO, "max_window": 75}).fit(X[:75], y[:75])
+    model = copy.deepcopy(untouched)
     before = state_of(model, X)
     for call in (
-        lambda model: model.partial_fit(X[225:226], y[225:226]),
-        lambda model: model.partial_fit(X[225:235], y[225:235]),
-        lambda model: model.forget(model.stored_ids_[[1, 100, 220]]),
+        lambda model: model.partial_fit(X[75:76], y[75:76]),
+        lambda model: model.partial_fit(X[75:79], y[75:79]),
+        lambda model: model.forget(model.stored_ids_[[1, 20, 70]]),
     ):
         with monkeypatch.context() as patch:
             calls = interrupting(patch, place, name, number)
@@ -177,15 +177,16 @@ def test_an_interruption_anywhere_changes_no_window(machine, place, name, number
                 call(model)
             except KeyboardInterrupt:
                 pass
-            else:
-                assert len(calls) < number
-                model = copy.deepcopy(untouched)
-                before = state_of(model, X)
-                continue
-        assert_unchanged(model, before, X)
+        if len(calls) >= number:
+            assert_unchanged(model, before, X)
+        else:  # it went through: begin anew
+            model = copy.deepcopy(untouched)
+            before = state_of(model, X)
     for one in (model, untouched):
-        one.partial_fit(X[225:], y[225:])
-    assert_same_bits(model, untouched, X)
+        one.partial_fit(X[75:], y[75:])
+    assert_array_equal(model.window_history_, untouched.window_history_)
+    assert_array_equal(model.stored_ids_, untouched.stored_ids_)
+    assert_allclose(model.predict(X), untouched.predict(X), atol=1e-8)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
