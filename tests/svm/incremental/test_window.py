@@ -1,5 +1,6 @@
 """Windows that find their own length."""
 
+import contextlib
 import copy
 import pickle
 
@@ -173,10 +174,8 @@ def test_an_interruption_anywhere_changes_no_window(machine, place, name, number
     ):
         with monkeypatch.context() as patch:
             calls = interrupting(patch, place, name, number)
-            try:
+            with contextlib.suppress(KeyboardInterrupt):
                 call(model)
-            except KeyboardInterrupt:
-                pass
         if len(calls) >= number:
             assert_unchanged(model, before, X)
         else:  # it went through: begin anew
