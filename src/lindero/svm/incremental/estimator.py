@@ -32,7 +32,7 @@ from lindero.runtime.threads import TileThreads, one_at_a_time
 from lindero.solvers.active_set import BREAKDOWNS, ActiveSet
 from lindero.solvers.solution import Certificate
 from lindero.svm.incremental.machine import HeldModel, IncrementalMachine
-from lindero.svm.incremental.window import WindowLadder
+from lindero.svm.incremental.window import WindowChoice, WindowLadder
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.twins import to_sklearn
 from lindero.validation import (
@@ -221,19 +221,18 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
     @one_at_a_time
     def window_history_(self) -> Array:
         """The length of the window over time."""
-        return self._require_windows().choice.make_history()
+        return self._look_at_choice().make_history()
 
     @property
     @one_at_a_time
     def window_cuts_(self) -> Array:
         """Rows at which the window was cut."""
-        return np.array(self._require_windows().choice.cuts, dtype=np.int64)
+        return np.array(self._look_at_choice().cuts, dtype=np.int64)
 
-    def _require_windows(self) -> WindowLadder:
+    def _look_at_choice(self) -> WindowChoice:
+        """That of windows, or one of which nothing has been asked."""
         self._require_machine()
-        if self._windows is None:
-            raise AttributeError("Only machines that were begun with window='auto' have this.")
-        return self._windows
+        return WindowChoice([1]) if self._windows is None else self._windows.choice
 
     @property
     @one_at_a_time

@@ -37,9 +37,10 @@ lambda has the same property, and the sum over N - 1 pairs has it for c / (N - 1
 (N - 1), cuts without a reason are 10 000 rows apart on average, or more.
 
 At an alarm all windows are dropped that are longer than the shorter one of the pair, and longer
-than the one of the largest weight. They grow again as samples come: what weight they have left and
-that of the longest window kept, the same machine from now on, are shared evenly. The bound above
-then holds from cut to cut.
+than the one of the largest weight. They grow again as samples come. What weight they have left and
+that of the longest window kept, the same machine from now on, are shared anew: the longer ones get
+1/2 at the first cut in `max_window` rows, 1/4 at the second, and so on, since a window that was cut
+again and again is less likely to be worth its length. The bound above holds from cut to cut.
 
 A hard margin that a row would make impossible is one that only a shorter window can have: the
 longest is dropped then, too. If no window is left, the row is refused.
@@ -178,18 +179,22 @@ class WindowChoice:
         return np.append(self.weights[:last], self.weights[last:].sum())
 
     def _find_leading(self) -> int:
-        """The window of the largest weight; the longest of several."""
-        return self.n_held - 1 - int(np.argmax(self._weights_held[::-1]))
+        """The window of the largest weight."""
+        return int(np.argmax(self._weights_held))
 
     def cut(self, n_kept: int) -> None:
         """Drop all windows but the shortest ones."""
         if n_kept < self.n_held:
             self.evidence[n_kept - 1 :] = 0.0
             self.n_held = n_kept
-            weights = self.weights.copy()
-            weights[n_kept - 1 :] = weights[n_kept - 1 :].mean()
-            self.weights = weights
             self.cuts = [*self.cuts[1 - _CUTS :], self.n_rows]
+            recent = self.n_rows - int(self.lengths[-1])
+            shares = np.full(len(self.weights) - n_kept + 1, 0.5)
+            shares[0] = 1.0 - 0.5 ** sum(row > recent for row in self.cuts)
+            shares[-1] = 1.0
+            shares[1:] *= np.cumprod(1.0 - shares[:-1])
+            total = self.weights[n_kept - 1 :].sum()
+            self.weights = np.append(self.weights[: n_kept - 1], total * shares)
 
     def record(self) -> None:
         """A row has been learned: find the window that leads, and keep a thinned history of it."""
