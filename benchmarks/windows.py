@@ -80,11 +80,10 @@ def find_alarms(errors: np.ndarray) -> list[int]:
 
 def judge_alarms(alarms: list[int], changes: list[int], n: int) -> tuple[list[int], int]:
     """Delays of the changes that were found, and the number of false alarms."""
-    delays, false = [], 0
     ends = [*changes[1:], n]
     found = {
         change: [row for row in alarms if change <= row < min(end, change + LATEST)]
-        for change, end in zip(changes, ends, strict=True)
+        for change, end in zip(changes, ends, strict=False)
     }
     delays = [rows[0] - change for change, rows in found.items() if rows]
     false = len(alarms) - sum(len(rows) for rows in found.values())
