@@ -94,13 +94,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=4000)
     parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
     parser.add_argument("--first-seed", type=int, default=0)
     given = parser.parse_args()
     print("| stream | kernel, features | " + " | ".join(map(str, WINDOWS)), end=" | ")
     print("auto − best | cuts | rows a second: 1000, auto |")
     print("| --- | --- |" + " --- |" * (len(WINDOWS) + 3))
     detected: dict[str, list[tuple[list[int], int, int]]] = {"cuts": [], "ADWIN": []}
-    for kind in KINDS:
+    for kind in given.kinds:
         for seed in range(given.first_seed, given.first_seed + given.seeds):
             X, y, kernel, changes = make_stream(kind, seed, given.rows)
             runs = {window: follow(X, y, kernel, window) for window in WINDOWS}
