@@ -30,6 +30,8 @@ TABLE = [
     for k, (x, y) in enumerate(zip(X[:, 1], Y2, strict=True))
 ]
 NEW_TABLE = [["red", 0.5, True, None], ["violet", None, False, None], [None, 1.5, None, None]]
+#: Windows of 25 and 75 samples.
+AUTO = {"gamma": 0.5, "window": "auto", "max_window": 75}
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,10 @@ def _batch(name: str, kind: Any, X: Any, *target: Any, **params: Any) -> Case:
     return Case(name, lambda: kind(**params).fit(X, *target), rows)
 
 
-def _stream(name: str, kind: Any, X: Any, y: np.ndarray, **params: Any) -> Case:
+def _stream(name: str, kind: Any, X: Any, y: np.ndarray, first: int = 6, **params: Any) -> Case:
     """A machine that has learned and forgotten, and goes on doing so."""
+    if first > len(y) - 10:
+        X, y = np.vstack([X, X + 0.1, X - 0.1]), np.tile(y, 3)
 
     def go_on(machine: Any, start: int, stop: int) -> Any:
         for i in range(start, stop):
@@ -97,10 +101,10 @@ def _stream(name: str, kind: Any, X: Any, y: np.ndarray, **params: Any) -> Case:
         return machine
 
     def begun() -> Any:
-        return go_on(kind(**params).partial_fit(X[:6], y[:6]), 6, 11)
+        return go_on(kind(**params).partial_fit(X[:first], y[:first]), first, first + 5)
 
     rows = sp.csr_array(NEW) if sp.issparse(X) else NEW
-    return Case(name, begun, rows, lambda machine: go_on(machine, 11, 16))
+    return Case(name, begun, rows, lambda machine: go_on(machine, first + 5, first + 10))
 
 
 def _path(name: str, kind: Any, y: np.ndarray, times: Any, **params: Any) -> Case:
@@ -262,9 +266,11 @@ def _streams() -> list[Case]:
     return [
         _stream("IncrementalSVC", svm.IncrementalSVC, X, Y2, gamma=0.5),
         _stream("IncrementalSVC window", svm.IncrementalSVC, X, Y2, gamma=0.5, window=8),
+        _stream("IncrementalSVC auto", svm.IncrementalSVC, X, Y2, first=30, **AUTO),
         _stream("IncrementalSVC sparse", svm.IncrementalSVC, sparse, Y2, kernel="linear"),
         _stream("IncrementalSVC hard", svm.IncrementalSVC, X, Y2, C=np.inf, gamma=0.5),
         _stream("IncrementalSVR", svm.IncrementalSVR, X, VALUES, gamma=0.5),
+        _stream("IncrementalSVR auto", svm.IncrementalSVR, X, VALUES, first=30, **AUTO),
         _stream("IncrementalOneClassSVM", svm.IncrementalOneClassSVM, X, VALUES, gamma=0.5),
         _path("AdaptiveSVC stream", svm.AdaptiveSVC, WORDS, None, **{**exact, "coupling": 20.0}),
         _path("AdaptiveSVC dates", svm.AdaptiveSVC, Y2, DATES, **exact, time_weighted=True),

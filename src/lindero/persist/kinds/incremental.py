@@ -19,8 +19,11 @@ from lindero.persist.fields import Fields
 from lindero.persist.kinds.svm import check_classes, check_width
 from lindero.persist.registry import Kind, of_lindero
 from lindero.runtime.arrays import Array
+from lindero.solvers.active_set import ActiveSet
 from lindero.solvers.active_set.point import AT_ZERO, FREE
 from lindero.svm.incremental.estimator import adopt_state, restore_formulation, state_of
+from lindero.svm.incremental.machine import HeldSamples, UpdateLog
+from lindero.svm.incremental.window import MOST_WINDOWS, N_BETS, ROWS_OF_SCALE
 
 #: No value of a function is larger than this.
 _FARTHEST = 1e300
@@ -199,10 +202,41 @@ def _check_log(given: Fields) -> None:
         given.array(name, "int64", "updates", least=0)
 
 
+# -- windows of several lengths -------------------------------------------------------------------
+
+
+def _check_choice(given: Fields) -> None:
+    lengths = given.array("lengths", "int64", "windows", least=2)
+    n = given.size("windows")
+    given.require("lengths", 1 <= n <= MOST_WINDOWS, f"must be {MOST_WINDOWS} at most")
+    given.require("lengths", bool((np.diff(lengths) > 0).all()), "must rise")
+    weights = given.array("weights", "float64", n, least=0.0, below=1.0 + 1e-9)
+    given.require("weights", abs(float(weights.sum()) - 1.0) < 1e-9, "must sum to one")
+    given.array("evidence", "float64", n - 1, N_BETS, least=0.0, below=_FARTHEST)
+    n_held = given.integer("n_held", least=1, most=n)
+    given.integer("leading", most=n_held - 1)
+    given.number("scale", least=0.0, finite=True)
+    given.integer("n_errors", most=ROWS_OF_SCALE)
+    rows, stride = given.integer("n_rows"), given.integer("stride", least=1)
+    history = given.array("history", "int64", "history")
+    given.require("history", bool(np.isin(history, lengths).all()), "must be of the windows")
+    given.require("history", len(history) == -(-rows // stride), "must be of the rows")
+    given.array("cuts", "int64", "cuts", least=0, below=max(rows, 1))
+
+
+def _check_ladder(given: Fields) -> None:
+    choice = given.instance("choice", "WindowChoice")
+    n = choice.n_held - 1
+    for name, kind in (("engines", ActiveSet), ("samples", HeldSamples), ("updates", UpdateLog)):
+        given.items(name, list, n, kind)
+    given.array("seconds", "float64", n, least=0.0, below=np.inf)
+
+
 # -- estimators -----------------------------------------------------------------------------------
 
 
-def _check_machine(given: Fields, per_sample: int = 1) -> Any:
+def _check_machine(given: Fields, per_sample: int = 1) -> list[tuple[Any, Any]]:
+    """The optimum and the samples of every window, beginning with that which answers."""
     width = check_width(given)
     for name in ("_fitted_C", "_fitted_epsilon", "_fitted_nu"):
         if name in given:
@@ -210,23 +244,36 @@ def _check_machine(given: Fields, per_sample: int = 1) -> Any:
     function = given.instance("_function", "KernelFunction")
     given.number("_gamma")
     given.number("_seconds", least=0.0, finite=True)
-    given.optional("_fitted_window", given.integer, 2)
-    point = given.instance("_engine", "ActiveSet").point
+    window = given.optional("_fitted_window", given.integer, 2)
     samples = given.instance("_samples", "HeldSamples")
+    parts = [(given.instance("_engine", "ActiveSet").point, samples)]
     given.instance("_updates", "UpdateLog")
-    sound = (
-        point.per_sample == per_sample
-        and point.kernel.n_features == width
-        and point.kernel.function == function
-        and point.n_samples == samples.n_slots > 0
-    )
-    given.require("_engine", sound, "must be of the samples held")
-    return samples
+    if "_windows" in given:
+        ladder = given.instance("_windows", "WindowLadder")
+        choice = ladder.choice
+        same = window == choice.lengths[choice.leading]
+        given.require("_fitted_window", same, "must be the one that leads")
+        parts += [(machine.active_set.point, machine.samples) for machine in ladder.machines]
+    for point, held in parts:
+        sound = (
+            point.per_sample == per_sample
+            and point.kernel.n_features == width
+            and point.kernel.function == function
+            and point.n_samples == held.n_slots > 0
+            and held.is_like(samples)
+        )
+        given.require("_engine", sound, "must be of the samples held")
+    return parts
 
 
-def _require_stated(given: Fields, samples: Any) -> None:
+def _require_stated(given: Fields, parts: list[tuple[Any, Any]]) -> None:
     """Refuse variables that are not those of the samples, or that have them after all."""
-    point, formulation = given.any("_engine").point, restore_formulation(given.owner, given.any)
+    for point, samples in parts:
+        _require_stated_once(given, point, samples)
+
+
+def _require_stated_once(given: Fields, point: Any, samples: Any) -> None:
+    formulation = restore_formulation(given.owner, given.any)
     try:
         with np.errstate(all="ignore"):
             of_samples = formulation.state_samples(samples.targets, samples.factors)
@@ -241,7 +288,7 @@ def _require_stated(given: Fields, samples: Any) -> None:
 
 
 def _check_classifier(given: Fields) -> None:
-    samples = _check_machine(given)
+    parts = _check_machine(given)
     n_classes = check_classes(given, least=1, most=2)
     coding = given.instance("_coding", "LabelCoding")
     given.require("_coding", len(coding.classes) == n_classes, "must know the same classes")
@@ -249,9 +296,10 @@ def _check_classifier(given: Fields) -> None:
     for values in given.items("_terms", tuple, 2, np.ndarray):
         terms = Fields(given.kind, {"_terms": values})
         terms.array("_terms", "float64", 2, least=0.0, below=_FARTHEST)
-    coded = np.isin(samples.targets, (0.0, 1.0)[:n_classes]).all()
-    given.require("_samples", bool(coded), "must have targets 0 and 1")
-    _require_stated(given, samples)
+    for _, samples in parts:
+        coded = np.isin(samples.targets, (0.0, 1.0)[:n_classes]).all()
+        given.require("_samples", bool(coded), "must have targets 0 and 1")
+    _require_stated(given, parts)
 
 
 def _check_regressor(given: Fields) -> None:
@@ -271,12 +319,31 @@ def _check_coding(given: Fields) -> None:
 _of_machine = partial(of_lindero, state=state_of, adopt=adopt_state)
 
 KINDS: tuple[Kind, ...] = (
-    Kind("DenseRows", "lindero.kernels.growing:GrowingDenseRows", _check_dense_rows, most=1),
-    Kind("SparseRows", "lindero.kernels.growing:GrowingSparseRows", _check_sparse_rows, most=1),
-    Kind("GrowingKernel", "lindero.kernels.growing:GrowingKernel", _check_kernel, most=1),
-    Kind("ActiveSet", "lindero.solvers.active_set.engine:ActiveSet", _check_active_set, most=1),
+    Kind(
+        "DenseRows",
+        "lindero.kernels.growing:GrowingDenseRows",
+        _check_dense_rows,
+        most=MOST_WINDOWS,
+    ),
+    Kind(
+        "SparseRows",
+        "lindero.kernels.growing:GrowingSparseRows",
+        _check_sparse_rows,
+        most=MOST_WINDOWS,
+    ),
+    Kind(
+        "GrowingKernel", "lindero.kernels.growing:GrowingKernel", _check_kernel, most=MOST_WINDOWS
+    ),
+    Kind(
+        "ActiveSet",
+        "lindero.solvers.active_set.engine:ActiveSet",
+        _check_active_set,
+        most=MOST_WINDOWS,
+    ),
     Kind("HeldSamples", "lindero.svm.incremental.machine:HeldSamples", _check_samples),
     Kind("UpdateLog", "lindero.svm.incremental.machine:UpdateLog", _check_log),
+    Kind("WindowChoice", "lindero.svm.incremental.window:WindowChoice", _check_choice),
+    Kind("WindowLadder", "lindero.svm.incremental.window:WindowLadder", _check_ladder),
     Kind("LabelCoding", "lindero.svm.incremental.svc:LabelCoding", _check_coding),
     _of_machine("svm.IncrementalSVC", "incremental.svc", _check_classifier),
     _of_machine("svm.IncrementalSVR", "incremental.svr", _check_regressor),

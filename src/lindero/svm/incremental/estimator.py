@@ -5,7 +5,8 @@ that a stream of updates does not pay for them.
 
 Insight comes without training again: leaving a sample out is the motion that forgets it, and going
 back. The path in C is one motion of all bounds, from change to change of the active set; in
-between, coefficients and intercept are linear in C.
+between, coefficients and intercept are linear in C. It is in one file with the estimators: it looks
+at the same machine, and a third of the file is documentation.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from lindero.runtime.threads import TileThreads, one_at_a_time
 from lindero.solvers.active_set import BREAKDOWNS, ActiveSet
 from lindero.solvers.solution import Certificate
 from lindero.svm.incremental.machine import HeldModel, IncrementalMachine
+from lindero.svm.incremental.window import WindowChoice, WindowLadder
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.twins import to_sklearn
 from lindero.validation import (
@@ -55,6 +57,12 @@ INCREMENTAL_CONSTRAINTS: dict[str, list[Any]] = {
     "verbose": ["verbose"],
 }
 
+#: Of machines whose outputs can be judged by targets, which choose a window by that.
+WINDOW_CONSTRAINTS: dict[str, list[Any]] = {
+    "window": [*INCREMENTAL_CONSTRAINTS["window"], StrOptions({"auto"})],
+    "max_window": [Interval(Integral, 2, None, closed="left")],
+}
+
 
 class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
     """Abstract. Subclasses say what a sample becomes, and what users may call to learn it."""
@@ -62,7 +70,9 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
     #: The class of its formulation.
     _formulation: ClassVar[Any]
 
+    #: The machine that answers, and those of other windows, where it is one of several.
     _machine: IncrementalMachine
+    _windows: WindowLadder | None = None
     _function: KernelFunction
 
     _validate_params = validate_parameters
@@ -81,7 +91,37 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
         kernel = GrowingKernel(function, X.shape[1], shift, self.cache_size)
         active_set = ActiveSet(kernel, formulation.per_sample)
         self._function, self._gamma = function, function.gamma
-        self._machine = IncrementalMachine(formulation, active_set, self.window, bool(self.verbose))
+        self.__dict__.pop("_windows", None)
+        window = None if self.window == "auto" else self.window
+        self._machine = IncrementalMachine(formulation, active_set, window, bool(self.verbose))
+        if self.window == "auto":
+            self._windows = WindowLadder(self._machine, self.max_window)
+
+    def _learn(self, X: Any, targets: Array, factors: Array, ids: Any) -> None:
+        """Learn samples that have been read, in all windows."""
+        if self._windows is None:
+            self._machine.learn(X, targets, factors, ids)
+        else:
+            self._windows.learn(X, targets, factors, ids)
+            self._machine = self._windows.leading
+
+    def _change(self, slots: Array, targets: Array, factors: Array) -> None:
+        """Change samples, by their slots in the machine that holds all, in all windows."""
+        if self._windows is None:
+            self._machine.change(slots, targets, factors)
+        else:
+            self._windows.change(slots, targets, factors)
+            self._machine = self._windows.leading
+
+    @property
+    def _all_machines(self) -> list[IncrementalMachine]:
+        return [self._machine] if self._windows is None else self._windows.machines
+
+    @property
+    def _holder(self) -> IncrementalMachine:
+        """The machine that holds all samples that any window holds."""
+        machine = self._require_machine()
+        return machine if self._windows is None else self._windows.longest
 
     def _choose_kernel(self, X: Any, weights: Array) -> KernelFunction:
         scaled = self.gamma == "scale" and self.kernel in ("rbf", "poly", "sigmoid")
@@ -116,15 +156,19 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
         self : object
             The machine. A call that fails changes nothing at all.
         """
-        machine = self._require_machine()
+        machine = self._holder
         slots = machine.samples.find(ids)
         self._require_left(slots)
-        machine.forget(slots)
+        if self._windows is None:
+            machine.forget(slots)
+        else:
+            self._windows.forget(slots)
+            self._machine = self._windows.leading
         return self
 
     def _require_left(self, slots: Array) -> None:
         """Refuse to forget everything."""
-        if len(slots) >= len(self._machine.samples.slots):
+        if len(slots) >= len(self._holder.samples.slots):
             raise ValueError(
                 "This would leave no sample at all. Learn another one first, or call fit to begin "
                 "anew."
@@ -161,6 +205,35 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
     def ids_(self) -> Array:
         """The same."""
         return self.sample_ids_
+
+    @property
+    @one_at_a_time
+    def stored_ids_(self) -> Array:
+        """The same, with samples of longer windows than the one that answers."""
+        return self._holder.samples.ids
+
+    @property
+    @one_at_a_time
+    def window_(self) -> int | None:
+        """The length of the window that answers."""
+        return self._require_machine().window
+
+    @property
+    @one_at_a_time
+    def window_history_(self) -> Array:
+        """The length of the window over time."""
+        return self._look_at_choice().make_history()
+
+    @property
+    @one_at_a_time
+    def window_cuts_(self) -> Array:
+        """Rows at which the window was cut."""
+        return np.array(self._look_at_choice().cuts, dtype=np.int64)
+
+    def _look_at_choice(self) -> WindowChoice:
+        """That of windows, or one of which nothing has been asked."""
+        self._require_machine()
+        return WindowChoice([1]) if self._windows is None else self._windows.choice
 
     @property
     @one_at_a_time
@@ -260,10 +333,18 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
     @one_at_a_time
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        if "_machine" in state:
-            # Another thread may go on learning before this is written.
+        # Another thread may go on learning before this is written.
+        if "_windows" in state:
+            state = {**state, "_windows": state["_windows"].copy_whole()}
+            del state["_machine"]
+        elif "_machine" in state:
             state = {**state, "_machine": deepcopy(state["_machine"])}
         return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if self._windows is not None:
+            self._machine = self._windows.leading
 
     # -- for scikit-learn ---------------------------------------------------------------------
 
@@ -406,6 +487,9 @@ def state_of(estimator: IncrementalEstimator) -> dict[str, Any]:
     state = {k: v for k, v in vars(estimator).items() if k not in estimator._get_param_names()}
     machine = state.pop("_machine", None)
     # A copy: another thread may go on learning before it is written.
+    if "_windows" in state:
+        windows = state["_windows"].copy_whole()
+        return {**state, "_windows": windows, **windows.leading.state()}
     return state if machine is None else {**state, **machine.copy_whole().state()}
 
 
@@ -423,6 +507,8 @@ def adopt_state(estimator: IncrementalEstimator, state: dict[str, Any]) -> None:
     machine = IncrementalMachine.from_state(formulation, state, bool(estimator.verbose))
     own = {name: value for name, value in state.items() if name not in machine.state()}
     estimator.__dict__.update(own, _machine=machine)
+    if estimator._windows is not None:
+        estimator._windows.complete(machine)
 
 
 # -- methods that only some estimators have --------------------------------------------------------

@@ -96,6 +96,13 @@ class OnlineFormulation:
         """A constructor of solvers for problems of `shape` from scratch."""
         return choose_solver("auto", function, shape, hard)
 
+    #: How far losses of one sample can differ; None where that depends on the unit of targets.
+    largest_difference: ClassVar[float | None] = None
+
+    def lose(self, values: Array, target: float) -> Array:
+        """The loss of each of several outputs for a sample of this target."""
+        raise NotImplementedError
+
     def adjust_bias(self, bias: float, point: Point) -> float:
         """The constant of the function, from the bias of the problem."""
         return bias
@@ -279,6 +286,18 @@ class HeldSamples:
         found: Array = slots
         return found
 
+    def is_like(self, other: HeldSamples) -> bool:
+        """Whether both count the samples of one stream."""
+        named = (self._names is None) == (other._names is None)
+        return named and self.next_id == other.next_id
+
+    def find_numbers(self, numbers: Array) -> tuple[Array, Array]:
+        """The slots of those samples that are held, and which of the numbers these are."""
+        slots = np.searchsorted(self._ids[: self.n_slots], numbers)
+        at = np.minimum(slots, self.n_slots - 1)
+        known = np.flatnonzero((self._ids[at] == numbers) & self._alive[at])
+        return at[known], known
+
     @property
     def has_many_gaps(self) -> bool:
         n_alive = int(self.alive.sum())
@@ -373,6 +392,12 @@ class UpdateLog:
 
     def truncate(self, length: int) -> None:
         self._length = length
+
+    def keep_last(self, count: int) -> None:
+        """Drop old records where there are more than twice as many."""
+        if self._length > 2 * count:
+            self._rows = self._rows[self._length - count : self._length].copy()
+            self._length = count
 
     def as_array(self) -> Array:
         """A structured array with a row for each update."""
@@ -501,14 +526,35 @@ class IncrementalMachine:
                 return
             for row in range(len(targets)):
                 one = slice(row, row + 1)
-                self.samples.append(targets[one], factors[one], names and names[one])
-                for slot in self._beyond_window():
-                    self._forget_one(int(slot))
-                s, p, u = self.formulation.state_samples(targets[one], factors[one])
-                variables = self.active_set.point.append(X[one], s, p)
-                with self._log("add", self.samples.n_slots - 1):
-                    self.move(variables, u)
+                self._learn_one(X[one], targets[one], factors[one], names and names[one])
             self._refresh()
+
+    def predict_and_learn(
+        self, X: Any, targets: Array, factors: Array, names: list[int | str] | None
+    ) -> float:
+        """Learn one sample, for a caller that holds `attempt` open. What is returned is the
+        output for it of the machine that has made room for it, and never saw it."""
+        value = self._learn_one(X, targets, factors, names, predict=True)
+        self._refresh()
+        return value
+
+    def _learn_one(
+        self,
+        X: Any,
+        targets: Array,
+        factors: Array,
+        names: list[int | str] | None,
+        predict: bool = False,
+    ) -> float:
+        self.samples.append(targets, factors, names)
+        for slot in self._beyond_window():
+            self._forget_one(int(slot))
+        s, p, u = self.formulation.state_samples(targets, factors)
+        variables = self.active_set.point.append(X, s, p)
+        value = float(self.active_set.point.f[-1]) + self.find_bias() if predict else 0.0
+        with self._log("add", self.samples.n_slots - 1):
+            self.move(variables, u)
+        return value
 
     def forget(self, slots: Array) -> None:
         """Forget samples one after another; many of them at once, from scratch."""
@@ -541,6 +587,15 @@ class IncrementalMachine:
     def _all_or_nothing(self) -> Iterator[None]:
         """Undo everything if anything goes wrong. At the end nothing is left of what was
         released."""
+        with self.attempt():
+            yield
+            self.settle()
+        self.commit()
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Undo everything if anything goes wrong. What goes well ends with `settle`, inside, and
+        `commit`, outside: several machines then change together, or none."""
         begun = time.perf_counter()
         self.active_set.remember()
         self.samples.remember()
@@ -548,9 +603,6 @@ class IncrementalMachine:
         try:
             with single_threaded_blas, np.errstate(over="ignore", invalid="ignore"):
                 yield
-                released = np.array(self.samples.released, dtype=np.int64)
-                if len(released):
-                    self._move_origin_from(released)
         except BaseException as error:
             self.active_set.undo()
             self.samples.undo()
@@ -562,6 +614,17 @@ class IncrementalMachine:
                     "allow errors, or a richer kernel."
                 ) from None
             raise
+        self._model = None
+        self.seconds += time.perf_counter() - begun
+
+    def settle(self) -> None:
+        """The end of an attempt, the last of it that may fail."""
+        if self.samples.released:
+            self._move_origin_from(np.array(self.samples.released, dtype=np.int64))
+
+    def commit(self) -> None:
+        """Keep what an attempt has done: nothing is left of what it released."""
+        released = np.array(self.samples.released, dtype=np.int64)
         if len(released):
             self._wipe(released)
         # Only now: callers know samples by their slots.
@@ -571,8 +634,17 @@ class IncrementalMachine:
             self.samples.close_gaps()
         self.active_set.remember()
         self.samples.remember()
+
+    def fit_window(self, window: int) -> None:
+        """Another window, of no more samples than before."""
+        self.window = window
+        self.forget(self._beyond_window())
+
+    def erase(self) -> None:
+        """Overwrite all samples of a machine that is of no use any more."""
+        if self.samples.n_slots:
+            self._wipe(np.arange(self.samples.n_slots))
         self._model = None
-        self.seconds += time.perf_counter() - begun
 
     def _wipe(self, slots: Array) -> None:
         """Overwrite what is known of samples that were released."""

@@ -26,6 +26,7 @@ from lindero.svm.costs import class_terms, require_two
 from lindero.svm.incremental import estimator
 from lindero.svm.incremental.estimator import (
     INCREMENTAL_CONSTRAINTS,
+    WINDOW_CONSTRAINTS,
     IncrementalEstimator,
     give_each,
 )
@@ -58,6 +59,7 @@ class OnlineMargin(OnlineFormulation):
 
     FIELDS: ClassVar[dict[str, str]] = {"C": "_fitted_C", "terms": "_terms"}
     by_class: ClassVar[bool] = True
+    largest_difference: ClassVar[float | None] = 2.0
 
     @cached_property
     def _of_classes(self) -> tuple[Array, Array, Array]:
@@ -74,6 +76,14 @@ class OnlineMargin(OnlineFormulation):
         else:  # infinite, zero, or to be refused
             bounds = upper_bounds(self.C, weighed)
         return s[codes], p[codes], bounds
+
+    def lose(self, values: Array, target: float) -> Array:
+        """The log-loss of σ(2f), |f| cut off at 1, times the share that the class has in costs."""
+        weights = self.terms[1]
+        share = float(weights[int(target)] / weights.max())
+        agree = np.clip(np.where(np.isnan(values), 0.0, values), -1.0, 1.0)
+        losses: Array = share * np.log1p(np.exp(-2.0 * agree if target > 0.0 else 2.0 * agree))
+        return losses
 
 
 # -- classes --------------------------------------------------------------------------------------
@@ -180,9 +190,14 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         that of ``"auto"``, ``1 / n_features``, with a warning.
     coef0 : float, default=0.0
         Constant in the poly and sigmoid kernels.
-    window : int or None, default=None
+    window : int, "auto" or None, default=None
         Hold at most this many samples: the oldest is forgotten as a new one arrives. The last
         sample of a class is kept, and the next oldest goes instead.
+        ``"auto"`` finds the length itself, long in calm and short after a change: exact machines of
+        several lengths predict each row before they learn it, and the best of late answers.
+    max_window : int, default=1000
+        The longest window that ``"auto"`` may choose. Half as many samples again are held at most,
+        in windows of 37, 111, 333 and 1000. Each of these costs about as much as a machine.
     cache_size : float, default=200
         Megabytes for kernel columns of the samples on the margin.
     verbose : bool, default=False
@@ -193,11 +208,23 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
     sample_ids_, ids_ : ndarray of shape (n_held,)
         Ids of the samples held, oldest first: those given as `ids`, or else numbers that count from
         0, and are never given again.
+    stored_ids_ : ndarray of shape (n_stored,)
+        The same, and those that are held by longer windows only, with ``window="auto"``: `forget`
+        and `replace` know them too.
+    window_ : int or None
+        The length of the window that answers: of all attributes, methods and predictions.
+    window_history_ : structured ndarray
+        With ``window="auto"``: `row`, counted from 0, and the length of the `window` after it, for
+        1000 rows at most, evenly spaced.
+    window_cuts_ : ndarray of int
+        With ``window="auto"``: the rows at which long windows were dropped, as they had become
+        significantly worse than short ones; the latest 1000.
     updates_ : structured ndarray
         A row for each update: `kind` (add, forget, replace), `id` (a number that counts samples
         from 0, whatever their ids), `iterations`, `set_changes`
         (samples that came to or left the margin), and `from_scratch`: learned at once
         with others, in which case the counts are those of all together.
+        With ``window="auto"`` the latest 1000 at least.
     certificate_ : Certificate
         KKT gap, primal and dual objective over the samples held, steps and seconds so far:
         computed when looked at, as by `certify`.
@@ -246,6 +273,12 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
     P. Laskov, C. Gehl, S. Krüger and K.-R. Müller, "Incremental support vector learning: analysis,
     implementation and applications", Journal of Machine Learning Research 7, 1909-1936, 2006.
 
+    M. Herbster and M. K. Warmuth, "Tracking the best expert", Machine Learning 32(2), 151-178,
+    1998.
+
+    J. Shin, A. Ramdas and A. Rinaldo, "E-detectors: a nonparametric framework for sequential change
+    detection", New England Journal of Statistics in Data Science 2(2), 2024.
+
     Examples
     --------
     >>> import numpy as np
@@ -268,6 +301,20 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
     >>> model = model.partial_fit([[1.0]], ["right"], ids=["eve"])
     >>> model.forget("eve").ids_
     array(['ann', 'bob'], dtype='<U3')
+
+    A window that finds its length: here the labels are turned round after 600 rows. What came
+    before is dropped.
+
+    >>> X = np.random.default_rng(0).normal(size=(650, 2))
+    >>> y = (X[:, 0] > 0) ^ (np.arange(650) >= 600)
+    >>> model = IncrementalSVC(kernel="linear", window="auto").fit(X[:600], y[:600])
+    >>> model.window_
+    1000
+    >>> model = model.partial_fit(X[600:], y[600:])
+    >>> model.window_
+    37
+    >>> len(model.window_cuts_), bool(model.sample_ids_.min() > 560)
+    (1, True)
     """
 
     _formulation = OnlineMargin
@@ -276,6 +323,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
         **INCREMENTAL_CONSTRAINTS,
+        **WINDOW_CONSTRAINTS,
         "C": [Interval(Real, 0.0, np.inf, closed="right")],
         "cost_positive": [Interval(Real, 0.0, None, closed="neither")],
         "cost_negative": [Interval(Real, None, None, closed="neither")],
@@ -293,7 +341,8 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         degree: int = 3,
         gamma: str | float = "scale",
         coef0: float = 0.0,
-        window: int | None = None,
+        window: int | str | None = None,
+        max_window: int = 1000,
         cache_size: float = 200,
         verbose: bool = False,
     ) -> None:
@@ -379,7 +428,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         factors = _multiply_factors(X.shape[0], sample_weight, sample_cost)
         try:
             self._adopt_coding(coding)
-            self._machine.learn(X, codes, factors, ids)
+            self._learn(X, codes, factors, ids)
         except BaseException:
             self._adopt_coding(before)
             raise
@@ -402,7 +451,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
             if factors.any():
                 counts = np.where(factors > 0.0, counts, 0.0)
             fitted._begin(X, counts, formulation)
-            fitted._machine.learn(X, coding.encode(y), factors, ids)
+            fitted._learn(X, coding.encode(y), factors, ids)
         return self
 
     def _formulate(self, classes: Array, C: float) -> OnlineMargin:
@@ -419,19 +468,20 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         """More (or, undoing that, fewer) classes than before: all coefficients are zero still."""
         if coding is self._coding:
             return
-        machine, before, classes = self._machine, self.classes_, coding.classes
-        formulation = self._formulate(classes, machine.formulation.C)
+        before, classes = self.classes_, coding.classes
+        formulation = self._formulate(classes, self._machine.formulation.C)
         self._coding, self.classes_ = coding, classes
-        if len(before) == len(classes):
-            machine.formulation = formulation
-            return
         label = before[:1] if len(before) == 1 else classes[:1]
-        machine.restate(formulation, coding.encode(label)[0])
+        for machine in self._all_machines:
+            if len(before) == len(classes):
+                machine.formulation = formulation
+            else:
+                machine.restate(formulation, coding.encode(label)[0])
 
     # -- forgetting and changing --------------------------------------------------------------
 
     def _require_left(self, slots: Array) -> None:
-        samples = self._machine.samples
+        samples = self._holder.samples
         left = samples.alive.copy()
         left[slots] = False
         self._require_every_class(samples.targets, left)
@@ -454,7 +504,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         self : IncrementalSVC
             A call that fails changes nothing at all.
         """
-        machine = self._require_machine()
+        machine = self._holder
         if y is None and sample_cost is None:
             raise ValueError("Nothing to replace: give y, sample_cost, or both.")
         samples = machine.samples
@@ -475,12 +525,12 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         after = samples.targets.copy()
         after[slots] = targets
         self._require_every_class(after, samples.alive)
-        machine.change(slots, targets, factors)
+        self._change(slots, targets, factors)
         return self
 
     def _require_every_class(self, targets: Array, left: Array) -> None:
         """Refuse to lose the last sample of a class."""
-        samples = self._machine.samples
+        samples = self._holder.samples
         now = np.bincount(samples.targets[samples.alive].astype(np.intp), minlength=2)
         then = np.bincount(targets[left].astype(np.intp), minlength=2)
         for code in np.flatnonzero((now > 0) & (then == 0)):

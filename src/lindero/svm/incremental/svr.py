@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
@@ -17,6 +18,7 @@ from lindero.runtime.threads import one_at_a_time
 from lindero.svm.incremental import estimator
 from lindero.svm.incremental.estimator import (
     INCREMENTAL_CONSTRAINTS,
+    WINDOW_CONSTRAINTS,
     IncrementalEstimator,
     give_each,
 )
@@ -47,6 +49,11 @@ class OnlineTube(OnlineFormulation):
         s, p, u = (of_samples.T.ravel() for of_samples in terms)
         return s, p, u
 
+    def lose(self, values: Array, target: float) -> Array:
+        """Absolute errors, zero inside the tube."""
+        errors: Array = np.maximum(np.abs(target - values) - self.epsilon, 0.0)
+        return np.where(np.isnan(errors), np.inf, errors)
+
 
 class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc]
     """Regression inside a tube that learns and forgets single samples, exactly.
@@ -71,8 +78,13 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         that of ``"auto"``, ``1 / n_features``, with a warning.
     coef0 : float, default=0.0
         Constant in the poly and sigmoid kernels.
-    window : int or None, default=None
+    window : int, "auto" or None, default=None
         Hold at most this many samples: the oldest is forgotten as a new one arrives.
+        ``"auto"`` finds the length itself, long in calm and short after a change: exact machines of
+        several lengths predict each row before they learn it, and the best of late answers.
+    max_window : int, default=1000
+        The longest window that ``"auto"`` may choose. Half as many samples again are held at most,
+        in windows of 37, 111, 333 and 1000. Each of these costs about as much as a machine.
     cache_size : float, default=200
         Megabytes for kernel columns of the samples on the margin.
     verbose : bool, default=False
@@ -83,11 +95,23 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
     sample_ids_, ids_ : ndarray of shape (n_held,)
         Ids of the samples held, oldest first: those given as `ids`, or else numbers that count from
         0, and are never given again.
+    stored_ids_ : ndarray of shape (n_stored,)
+        The same, and those that are held by longer windows only, with ``window="auto"``: `forget`
+        and `replace` know them too.
+    window_ : int or None
+        The length of the window that answers: of all attributes, methods and predictions.
+    window_history_ : structured ndarray
+        With ``window="auto"``: `row`, counted from 0, and the length of the `window` after it, for
+        1000 rows at most, evenly spaced.
+    window_cuts_ : ndarray of int
+        With ``window="auto"``: the rows at which long windows were dropped, as they had become
+        significantly worse than short ones; the latest 1000.
     updates_ : structured ndarray
         A row for each update: `kind` (add, forget, replace), `id` (a number that counts samples
         from 0, whatever their ids), `iterations`, `set_changes`
         (samples that came to or left the edge of the tube), and `from_scratch`, true for samples
         that were learned at once with others, in which case the counts are those of all together.
+        With ``window="auto"`` the latest 1000 at least.
     certificate_ : Certificate
         KKT gap, primal and dual objective over the samples held, steps and seconds so far:
         computed when looked at, as by `certify`.
@@ -126,6 +150,12 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
     P. Laskov, C. Gehl, S. Krüger and K.-R. Müller, "Incremental support vector learning: analysis,
     implementation and applications", Journal of Machine Learning Research 7, 1909-1936, 2006.
 
+    M. Herbster and M. K. Warmuth, "Tracking the best expert", Machine Learning 32(2), 151-178,
+    1998.
+
+    J. Shin, A. Ramdas and A. Rinaldo, "E-detectors: a nonparametric framework for sequential change
+    detection", New England Journal of Statistics in Data Science 2(2), 2024.
+
     Examples
     --------
     >>> from lindero.svm import IncrementalSVR
@@ -140,6 +170,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **INCREMENTAL_CONSTRAINTS,
+        **WINDOW_CONSTRAINTS,
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
     }
@@ -153,7 +184,8 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         degree: int = 3,
         gamma: str | float = "scale",
         coef0: float = 0.0,
-        window: int | None = None,
+        window: int | str | None = None,
+        max_window: int = 1000,
         cache_size: float = 200,
         verbose: bool = False,
     ) -> None:
@@ -189,7 +221,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
             weights = read_sample_weights(sample_weight, X)
             upper_bounds(self.C, weights)
             fitted._begin(X, weights, OnlineTube(self.C, self.epsilon))
-            fitted._machine.learn(X, y, weights, ids)
+            fitted._learn(X, y, weights, ids)
         return self
 
     # Parameters, which count in the first call only, are checked there: it is as slow as a row.
@@ -224,7 +256,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         X, y = read_further_table(self, X, y, y_numeric=True)
         weights = read_row_factors(sample_weight, X.shape[0], "sample_weight")
         upper_bounds(self._machine.formulation.C, weights)
-        self._machine.learn(X, y, weights, ids)
+        self._learn(X, y, weights, ids)
         return self
 
     # -- changing -----------------------------------------------------------------------------
@@ -247,7 +279,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         self : IncrementalSVR
             A call that fails changes nothing at all.
         """
-        machine = self._require_machine()
+        machine = self._holder
         slots = machine.samples.find(ids)
         targets, factors = machine.samples.targets[slots], machine.samples.factors[slots]
         if y is not None:
@@ -255,7 +287,7 @@ class IncrementalSVR(RegressorMixin, IncrementalEstimator):  # type: ignore[misc
         if sample_weight is not None:
             factors = self._read_factors(sample_weight, slots, "sample_weight")
             upper_bounds(machine.formulation.C, factors)
-        machine.change(slots, targets, factors)
+        self._change(slots, targets, factors)
         return self
 
     # -- insight and predictions --------------------------------------------------------------
