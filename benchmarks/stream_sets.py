@@ -63,7 +63,9 @@ def make_table(rows: list[dict[Any, Any]], categories: Iterable[str] = ()) -> np
     return pd.get_dummies(frame, columns=words, dtype=float).to_numpy(dtype=np.float64)
 
 
-def follow(concepts: list[Any], n_rows: int, width: int, seed: int) -> tuple[list[Any], tuple[int, ...]]:
+def follow(
+    concepts: list[Any], n_rows: int, width: int, seed: int
+) -> tuple[list[Any], tuple[int, ...]]:
     """Rows of concepts of equal length, one after another, and the rows where changes begin."""
     rng = np.random.default_rng(seed)
     sources: list[Iterator[Any]] = [iter(concept) for concept in concepts]
@@ -166,7 +168,9 @@ def make_streams(n_rows: int, seeds: int, only: list[str] | None) -> list[Stream
             print(f"{name} is left out: it is not in {FOLDER} (set LINDERO_DATA).")
             continue
         streams.append(read(name, FILES_LONGER * n_rows))
-    streams += [bundled(name, n_rows) for name in ("phishing", "bananas", "segments") if wanted(name)]
+    streams += [
+        bundled(name, n_rows) for name in ("phishing", "bananas", "segments") if wanted(name)
+    ]
     for name in generators(0):
         if wanted(name):
             streams += [generate(name, seed, n_rows) for seed in range(1, seeds + 1)]

@@ -18,13 +18,16 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sklearn
 from joblib import Parallel, delayed
 from scipy.stats import rankdata
 from sklearn.linear_model import SGDClassifier
@@ -118,7 +121,9 @@ class Run:
 
 
 def _grid(**values: Sequence[Any]) -> list[dict[str, Any]]:
-    return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
+    return [
+        dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())
+    ]
 
 
 def _add_one(row: dict[str, float]) -> dict[str, float]:
@@ -127,7 +132,16 @@ def _add_one(row: dict[str, float]) -> dict[str, float]:
 
 
 def find_peers() -> list[Peer]:
-    from river import compose, ensemble, forest, linear_model, multiclass, optim, preprocessing, tree
+    from river import (
+        compose,
+        ensemble,
+        forest,
+        linear_model,
+        multiclass,
+        optim,
+        preprocessing,
+        tree,
+    )
 
     def scaled(make: Callable[..., Any], ones: bool = False) -> Callable[..., Any]:
         def build(several: bool, **settings: Any) -> Any:
@@ -146,7 +160,7 @@ def find_peers() -> list[Peer]:
     def plain(make: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
         return lambda several, **settings: make(**fixed, **settings)
 
-    rates = _grid(learning_rate=["constant"], eta0=[0.003, 0.03, 0.3, 3.0], alpha=[1e-4, 1e-2])
+    rates = _grid(learning_rate=["constant"], eta0=[0.01, 0.1, 1.0])
     return [
         Peer(OURS[0], RawModel, plain(AdaptiveSVC)),
         Peer(OURS[1], RawModel, plain(AdaptiveSVC, kernel="linear")),
@@ -184,6 +198,8 @@ def run(peer_name: str, stream: Stream) -> Run:
     warnings.simplefilter("ignore")
     peer = next(peer for peer in find_peers() if peer.name == peer_name)
     X, y = stream.X, stream.y
+    unchecked = peer.face is ScaledModel  # scikit-learn's checks take most of the time of a row
+    sklearn.set_config(assume_finite=unchecked, skip_parameter_validation=unchecked)
     several, tenth = stream.n_classes > 2, len(y) // 10
 
     def follow(settings: dict[str, Any], n_rows: int) -> tuple[np.ndarray, float]:
@@ -248,7 +264,9 @@ class Results:
             ("the same, all", np.ones(len(self.streams), dtype=bool)),
         ):
             if chosen.any():
-                rows.append([title, "", *(f"{v:.0f}" for v in np.median(self.speeds[chosen], axis=0))])
+                rows.append(
+                    [title, "", *(f"{v:.0f}" for v in np.median(self.speeds[chosen], axis=0))]
+                )
         table(["stream", "baseline", *(peer.name for peer in self.peers)], rows)
 
     def _few_columns(self) -> np.ndarray:
@@ -267,57 +285,80 @@ class Results:
             few = self._few_columns()
             if few.any():
                 speeds = self.speeds[few, ours]
-                slowest = np.array(self.streams, dtype=object)[few][int(np.argmin(speeds))].title
-                print(f"- Rows a second, at most {FEW_COLUMNS} columns: median "
-                      f"{np.median(speeds):.0f}, least {speeds.min():.0f} ({slowest}).")  # fmt: skip
+                slowest = self.streams[np.flatnonzero(few)[np.argmin(speeds)]].title
+                told = f"median {np.median(speeds):.0f}, least {speeds.min():.0f} ({slowest})"
+                print(f"- Rows a second, at most {FEW_COLUMNS} columns: {told}.")
 
     def _tell_rank(self, ours: int, rivals: list[int]) -> None:
-        means = np.array(list(self.over_seeds(self.accuracies).values()))[:, [ours, *rivals]]
+        chosen = [ours, *rivals]
+        means = np.array(list(self.over_seeds(self.accuracies).values()))[:, chosen]
         ranks = np.mean([rankdata(-row.round(6)) for row in means], axis=0)
-        told = ", ".join(f"{self.peers[j].name} {rank:.2f}" for j, rank in
-                         sorted(zip([ours, *rivals], ranks, strict=True), key=lambda p: p[1]))  # fmt: skip
-        print(f"- Mean rank among linear peers: {told}.")
+        in_order = [f"{self.peers[chosen[k]].name} {ranks[k]:.2f}" for k in np.argsort(ranks)]
+        print(f"- Mean rank among linear peers: {', '.join(in_order)}.")
 
     def _tell_distance(self, ours: int, rivals: list[int]) -> None:
         """Where the best linear peer, of each stream its own, is ahead."""
+        titles = [stream.title for stream in self.streams]
         for title, values in (
             ("means of seeds", self.over_seeds(self.accuracies)),
-            ("single streams", {s.title: v for s, v in zip(self.streams, self.accuracies, strict=True)}),
+            ("single streams", dict(zip(titles, self.accuracies, strict=True))),
         ):
-            behind = {n: float(v[rivals].max() - v[ours]) for n, v in values.items()}
-            worst = max(behind, key=lambda name: behind[name])
+            ahead = {name: float(v[rivals].max() - v[ours]) for name, v in values.items()}
+            worst = max(ahead, key=lambda name: ahead[name])
             leader = self.peers[rivals[int(np.argmax(values[worst][rivals]))]].name
-            losses = ", ".join(f"{n} {d:.2f}" for n, d in
-                               sorted(behind.items(), key=lambda p: -p[1]) if d > 1.0)  # fmt: skip
-            ahead = sum(d <= 0.0 for d in behind.values())
-            print(f"- The best linear peer, {title}: not ahead on {ahead} of {len(behind)}; at most "
-                  f"{behind[worst]:+.2f} points ahead ({worst}, {leader}); by more than 1 point: "
-                  f"{losses or 'nowhere'}.")  # fmt: skip
+            n_behind = sum(distance <= 0.0 for distance in ahead.values())
+            print(
+                f"- The best linear peer of each stream ({title}) is not ahead on {n_behind} of "
+                f"{len(ahead)}; most on {worst}: {ahead[worst]:+.2f} points ({leader}). More than "
+                f"1 point: {_list_beyond(ahead, 1.0)}."
+            )
 
     def _tell_forest(self, ours: int, forest: int) -> None:
         values = self.over_seeds(self.accuracies)
-        ahead = {name: float(v[ours] - v[forest]) for name, v in values.items()}
-        n_ahead = sum(d > 0.0 for d in ahead.values())
-        losses = ", ".join(f"{n} {d:.1f}" for n, d in sorted(ahead.items(), key=lambda p: p[1])
-                           if d < -1.5)  # fmt: skip
-        print(f"- {np.mean(list(ahead.values())):+.2f} points from {FOREST} on average, ahead on "
-              f"{n_ahead} of {len(ahead)}; more than 1.5 behind: {losses or 'nowhere'}.")  # fmt: skip
+        behind = {name: float(v[forest] - v[ours]) for name, v in values.items()}
+        n_ahead = sum(distance < 0.0 for distance in behind.values())
+        print(
+            f"- {-np.mean(list(behind.values())):+.2f} points from {FOREST} on average, ahead on "
+            f"{n_ahead} of {len(behind)}. More than 1.5 points behind: "
+            f"{_list_beyond(behind, 1.5)}."
+        )
 
 
-def _told(peer: str, stream: Stream) -> Run:
+def _list_beyond(distances: dict[str, float], limit: float) -> str:
+    """Streams where a distance exceeds a limit, the largest first."""
+    names = sorted(distances, key=lambda name: -distances[name])
+    told = [f"{name} {distances[name]:.2f}" for name in names if distances[name] > limit]
+    return ", ".join(told) or "nowhere"
+
+
+def _told(peer: str, stream: Stream, kept: Path | None) -> Run:
     done = run(peer, stream)
-    print(f"done: {stream.title}: {peer} {100 * done.accuracy:.2f} %, {done.rows_a_second:.0f} rows "
-          f"a second {done.settings or ''}", flush=True)  # fmt: skip
+    if kept is not None:
+        with kept.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(done)) + "\n")
+    told = f"{100 * done.accuracy:.2f} %, {done.rows_a_second:.0f} rows a second"
+    print(f"done: {stream.title}: {peer} {told} {done.settings or ''}", flush=True)
     return done
 
 
-def compare(streams: list[Stream], peers: list[Peer], jobs: int) -> None:
+def compare(streams: list[Stream], peers: list[Peer], jobs: int, kept: Path | None) -> None:
+    """All peers on all streams, but for what an interrupted run has `kept`."""
+    runs = []
+    if kept is not None and kept.exists():
+        runs = [Run(**json.loads(line)) for line in kept.read_text(encoding="utf-8").splitlines()]
+        titles, names = {s.title for s in streams}, {p.name for p in peers}
+        runs = [one for one in runs if one.stream in titles and one.peer in names]
+    done = {(one.peer, one.stream) for one in runs}
     # What takes longest begins first.
     tasks = sorted(
         itertools.product(peers, streams),
         key=lambda task: -(10.0 if task[0].slow else 1.0) * task[1].X.size,
     )
-    runs = Parallel(n_jobs=jobs)(delayed(_told)(peer.name, stream) for peer, stream in tasks)
+    runs += Parallel(n_jobs=jobs)(
+        delayed(_told)(peer.name, stream, kept)
+        for peer, stream in tasks
+        if (peer.name, stream.title) not in done
+    )
     results = Results(streams, peers, runs)
     results.print_table()
     results.print_summary()
@@ -330,6 +371,12 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", help="parts of names of streams")
     parser.add_argument("--peers", nargs="+", help="parts of names of models")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument(
+        "--resume",
+        type=Path,
+        metavar="FILE",
+        help="keep what is done in a file, and go on from there: same --rows",
+    )
     parser.add_argument("--drift", action="store_true", help="compare detectors of changes instead")
     arguments = parser.parse_args()
     try:
@@ -341,7 +388,8 @@ def main() -> None:
         return
     wanted = arguments.peers
     peers = [peer for peer in peers if not wanted or any(part in peer.name for part in wanted)]
-    compare(make_streams(arguments.rows, arguments.seeds, arguments.only), peers, arguments.jobs)
+    streams = make_streams(arguments.rows, arguments.seeds, arguments.only)
+    compare(streams, peers, arguments.jobs, arguments.resume)
 
 
 if __name__ == "__main__":
