@@ -160,7 +160,7 @@ def find_peers() -> list[Peer]:
     def plain(make: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
         return lambda several, **settings: make(**fixed, **settings)
 
-    rates = _grid(learning_rate=["constant"], eta0=[0.01, 0.1, 1.0])
+    rates = _grid(learning_rate=["constant"], eta0=[0.003, 0.03, 0.3])
     return [
         Peer(OURS[0], RawModel, plain(AdaptiveSVC)),
         Peer(OURS[1], RawModel, plain(AdaptiveSVC, kernel="linear")),
