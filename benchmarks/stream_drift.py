@@ -43,7 +43,7 @@ def judge(alarms: list[int], stream: Stream) -> Verdict:
     """Delays of alarms after changes, changes without any, and alarms without a change."""
     delays, missed = [], 0
     explained: set[int] = set()
-    for change, after in zip(stream.changes, (*stream.changes[1:], len(stream.y)), strict=True):
+    for change, after in zip(stream.changes, (*stream.changes, len(stream.y))[1:], strict=True):
         near = [alarm for alarm in alarms if change <= alarm < min(after, change + REACH)]
         explained |= set(near)
         delays += [near[0] - change] if near else []
