@@ -504,7 +504,7 @@ def _read_numbers(labels: Array, name: str, classes: Any) -> NumberTarget:
         raise ValueError(f"{name} predicts numbers: leave classes out.")
     if labels.dtype.kind not in "biuf":
         raise ValueError(
-            f"{name} predicts numbers, but y holds {labels[0]!r}: pass a classifier, or numbers."
+            f"{name} predicts numbers, but y holds {labels.tolist()[0]!r}: pass a classifier, or numbers."
         )
     numbers = labels.astype(np.float64)
     if not np.isfinite(numbers).all():
