@@ -37,13 +37,12 @@ from lindero.evaluation.stream_models import (
     scales_inside,
 )
 from lindero.evaluation.stream_results import PrequentialResult
+from lindero.evaluation.stream_targets import ClassTarget, read_target
 from lindero.evaluation.streams import (
-    ClassTarget,
     StreamEvaluation,
     StreamProgress,
     StreamSchedule,
     read_stream_times,
-    read_target,
 )
 from lindero.runtime.arrays import make_plain
 
