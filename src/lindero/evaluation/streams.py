@@ -378,8 +378,9 @@ def read_stream_times(times: Any, n_rows: int) -> Array:
     if len(back):
         row = int(back[0]) + 1
         raise ValueError(
-            f"A stream goes forward in time, but times[{row}] is before times[{row - 1}]. Sort the "
-            "rows by time first."
+            f"A stream goes forward in time, but times[{row}] is before times[{row - 1}] "
+            f"({instants[row]} < {instants[row - 1]}). Sort the rows by time first, for example by "
+            "np.argsort(times, kind='stable')."
         )
     return instants
 
