@@ -101,6 +101,23 @@ def test_data_that_have_grown_are_gone_on_with(here, drifting):
     assert shared(grown) == shared(here.json("stream", "long.csv", *options))
 
 
+def test_a_class_may_appear_in_data_that_have_grown(here):
+    X = np.random.default_rng(0).normal(size=(160, 2))
+    kinds = np.where(X[:, 0] > 0, "up", "down")
+    kinds[130:][X[130:, 1] > 0] = "else"  # first by name, last to come
+    lines = [f"{a:.4f},{b:.4f},{kind}\n" for (a, b), kind in zip(X, kinds, strict=True)]
+    here.write("short.csv", "a,b,kind\n" + "".join(lines[:110]))
+    here.write("long.csv", "a,b,kind\n" + "".join(lines))
+    options = ("-m", "svc", "--refit-every", "10", "--warm-up", "20", "--window", "20")
+    here.json("stream", "short.csv", *options, "--save-every", "40")
+    grown = here.json("stream", "long.csv", "--window", "20", "--resume", "snapshots")
+    assert shared(grown) == shared(here.json("stream", "long.csv", *options))
+    options = ("-m", "naive-bayes", "--save-every", "40", "--snapshots", "counts")
+    here.json("stream", "short.csv", *options)
+    said = here.refused("stream", "long.csv", "--resume", "counts")
+    assert "naive-bayes cannot learn classes that appear later" in said
+
+
 def test_the_text_has_a_curve(here, drifting):
     result = here.run("stream", drifting, "--time", "day", "--report", "page.html")
     assert (result.exit_code, result.stderr) == (0, "")

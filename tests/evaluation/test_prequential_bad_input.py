@@ -102,3 +102,16 @@ def test_an_error_of_the_model_says_which_rows_it_is_about():
     with pytest.raises(ValueError, match="class") as caught:
         call(LogisticRegression(), refit_every=1)
     assert "while learning rows 0 to 0" in caught.value.__notes__[0]
+
+
+class Shy(LastLabel):
+    def predict_proba(self, X):
+        raise RuntimeError("not yet")
+
+
+def test_an_error_about_probabilities_says_how_to_do_without():
+    with pytest.raises(RuntimeError) as caught:
+        call(Shy())
+    assert "asking for probabilities of rows 1 to 1" in caught.value.__notes__[0]
+    assert "probabilities=False" in caught.value.__notes__[1]
+    assert call(Shy(), probabilities=False).log_loss is None

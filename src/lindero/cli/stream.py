@@ -379,7 +379,8 @@ def format_result(stream: Stream, result: PrequentialResult, values: dict[str, A
     lines = describe_run(stream, result, values)
     if len(result.rows):
         shown = values["measure"]
-        curve = _sample_evenly(result.curve(shown), _IN_A_LINE)
+        whole = min(result.window, len(result.rows) // 4)  # points of fewer rows mean little
+        curve = _sample_evenly(result.curve(shown)[whole:], _IN_A_LINE)
         known = [float(value) for value in curve if math.isfinite(value)]
         largest = _write_measure(shown, max(known, default=math.nan))
         lines.append(f"{_name_curve(shown, result.window)}, up to {largest}:")

@@ -152,7 +152,8 @@ class Stream:
         machine, classes = unwrap_machine(model), noted["classes"]
         if classes is not None and (settings.refit_every or learns_new_classes(machine)):
             classes = np.unique(np.append(np.array(classes), dataset.y))
-        target = read_target(dataset.y, dataset.n_rows, machine, spec.task, classes)
+        advice = f"{spec.name} cannot learn classes that appear later: begin again with all rows."
+        target = read_target(dataset.y, dataset.n_rows, machine, spec.task, classes, advice)
         evaluation = _evaluate(dataset, settings, model, target, costs)
         truth, answers = known["truth"], known["answers"]
         if isinstance(target, ClassTarget):

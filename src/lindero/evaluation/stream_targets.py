@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from lindero.errors import warn_user
 from lindero.evaluation.measures import read_costs
 from lindero.evaluation.registry import CLASSIFICATION, REGRESSION
-from lindero.evaluation.rows import choose_task
 from lindero.evaluation.stream_models import find_model_task, learns_new_classes
 from lindero.runtime.arrays import Array
 from lindero.validation import encode_labels, require_labels, require_one_each
@@ -109,7 +108,12 @@ def _require_all(given: list[Any], start: int, stop: int) -> None:
 
 
 def read_target(
-    y: Any, n_rows: int, model: Any, task: str | None = None, classes: Any = None
+    y: Any,
+    n_rows: int,
+    model: Any,
+    task: str | None = None,
+    classes: Any = None,
+    advice: str = "Pass all that occur as classes=.",
 ) -> ClassTarget | NumberTarget:
     """The targets of a stream, as the model, the user or their own look says."""
     if y is None:
@@ -120,7 +124,8 @@ def read_target(
     name, own = type(model).__name__, find_model_task(model)
     if task is not None and own not in (None, task):
         raise ValueError(f"{name} is for {own}, but task={task!r}: leave task out.")
-    if (task or own or choose_task(labels, None)) == REGRESSION:
+    looks = REGRESSION if type_of_target(labels).startswith("continuous") else CLASSIFICATION
+    if (task or own or looks) == REGRESSION:
         return _read_numbers(labels, name, classes)
     try:
         check_classification_targets(labels)
@@ -135,7 +140,7 @@ def read_target(
     elif classes is None and learns_new_classes(model):
         known = np.unique(np.concatenate([np.asarray(known), labels]))
     names = np.unique(column_or_1d(known))
-    truth = encode_labels(labels, names, "Pass all that occur as classes=.")
+    truth = encode_labels(labels, names, advice)
     code_of = {label: code for code, label in enumerate(names.tolist())}
     return ClassTarget(labels, names, truth, code_of)
 

@@ -118,8 +118,8 @@ def prequential(
     window : int, default=1000
         Rows that a point of the curves is about.
     task : {"classification", "regression"} or None, default=None
-        What y is. None is what the model predicts; if it does not say, numbers with fractions or of
-        more than 20 values are a regression.
+        What y is. None is what the model predicts; if it does not say, numbers with fractions are
+        a regression, and all else are classes.
     classes : array-like or None, default=None
         All classes that may occur, which the model is told of beforehand. None is those of a model
         that knows them, else those in `y`. A model that takes new classes as they appear (it has
@@ -323,7 +323,14 @@ class StreamEvaluation:
     def _rate_truth(self, start: int, stop: int) -> None:
         if self.log_losses is None:
             return
-        found = self.learner.rate_truth(start, stop)
+        try:
+            found = self.learner.rate_truth(start, stop)
+        except Exception as error:
+            error.add_note(
+                f"This was while asking for probabilities of rows {start} to {stop - 1}."
+            )
+            error.add_note("Pass probabilities=False to do without them, and the log-loss.")
+            raise
         if found is None:
             self.log_losses = None
             return
