@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from lindero.errors import warn_user
@@ -124,8 +124,7 @@ def read_target(
     name, own = type(model).__name__, find_model_task(model)
     if task is not None and own not in (None, task):
         raise ValueError(f"{name} is for {own}, but task={task!r}: leave task out.")
-    looks = REGRESSION if type_of_target(labels).startswith("continuous") else CLASSIFICATION
-    if (task or own or looks) == REGRESSION:
+    if (task or own or _guess_task(labels)) == REGRESSION:
         return _read_numbers(labels, name, classes)
     try:
         check_classification_targets(labels)
@@ -143,6 +142,12 @@ def read_target(
     truth = encode_labels(labels, names, advice)
     code_of = {label: code for code, label in enumerate(names.tolist())}
     return ClassTarget(labels, names, truth, code_of)
+
+
+def _guess_task(labels: Array) -> str:
+    """Numbers with fractions are a regression."""
+    fractions = labels.dtype.kind == "f" and bool(np.any(labels % 1.0 != 0.0))
+    return REGRESSION if fractions else CLASSIFICATION
 
 
 def _read_numbers(labels: Array, name: str, classes: Any) -> NumberTarget:
