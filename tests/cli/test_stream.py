@@ -52,6 +52,7 @@ def shared(data):
 )
 def test_a_resumed_stream_ends_as_an_uninterrupted_one(here, drifting, arguments):
     options = ("stream", drifting, "--time", "day")
+    arguments = (*arguments, "--warm-up", "32")
     whole = here.json(*options, *arguments, "-o", "whole.lin")
     assert whole["complete"]
     delay = int(arguments[arguments.index("--delay") + 1]) if "--delay" in arguments else 0
@@ -80,7 +81,7 @@ def test_rows_come_in_the_order_of_time(here, drifting):
 
 
 def test_following_helps_where_things_move(here, drifting):
-    adaptive = here.json("stream", drifting, "--time", "day")
+    adaptive = here.json("stream", drifting, "--time", "day", "--warm-up", "32")
     plain = here.json("stream", drifting, "--time", "day", "-m", "svc", "--refit-every", "10")
     assert adaptive["machine"] == "adaptive-svc"
     assert adaptive["error"] < plain["error"]
@@ -119,7 +120,8 @@ def test_a_class_may_appear_in_data_that_have_grown(here):
 
 
 def test_the_text_has_a_curve(here, drifting):
-    result = here.run("stream", drifting, "--time", "day", "--report", "page.html")
+    options = ("--time", "day", "--warm-up", "32", "--set", "coupling=1000")
+    result = here.run("stream", drifting, *options, "--report", "page.html")
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     assert lines[0].startswith("adaptive-svc: 128 rows, each predicted before it was learned")
@@ -175,7 +177,9 @@ def test_what_does_not_belong_to_a_snapshot_is_refused(here, drifting):
 
 def test_a_terminal_shows_the_curve_as_it_grows(here):
     here.write("drift.csv", drifting_rows(600))
-    code, printed, shown = in_a_terminal("stream", "drift.csv", "--time", "day", folder=here.folder)
+    code, printed, shown = in_a_terminal(
+        "stream", "drift.csv", "--time", "day", "--warm-up", "100", folder=here.folder
+    )
     assert code == 0
     assert "errors in the last" in shown
     assert "adaptive-svc: 500 rows" in printed
@@ -210,7 +214,8 @@ def test_late_labels_are_those_of_prequential(here, drifting):
 
 
 def test_numbers_are_a_stream_too(here, drifting):
-    result = here.run("stream", drifting, "--time", "day", "--target", "a", "--report", "page.html")
+    options = ("--time", "day", "--target", "a", "--warm-up", "32")
+    result = here.run("stream", drifting, *options, "--report", "page.html")
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     assert lines[0].startswith("adaptive-svr: 128 rows, each predicted before it was learned")
@@ -220,7 +225,7 @@ def test_numbers_are_a_stream_too(here, drifting):
     assert set(lines[3].split()[0]) <= set("▁▂▃▄▅▆▇█")
     page = here.read("page.html")
     assert "Mean absolute error in the last" in page
-    told = here.json("stream", drifting, "--time", "day", "--target", "a", "--measure", "r2")
+    told = here.json("stream", drifting, *options, "--measure", "r2")
     assert told["task"] == "regression"
     assert told["measure"] == "r2"
     assert told["curve"]["time"] == list(range(32, 160))

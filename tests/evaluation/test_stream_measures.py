@@ -327,6 +327,11 @@ class Drifting(LastLabel):
         return "It moves too fast."
 
 
+class Refusing(LastLabel):
+    def describe_drift(self):
+        raise AttributeError("describe_drift is for streams.")
+
+
 def test_the_result_passes_on_what_the_model_says_of_drift():
     X, y = numbered([0, 1, 0, 1])
     result = prequential(Drifting(), X, y)
@@ -334,6 +339,7 @@ def test_the_result_passes_on_what_the_model_says_of_drift():
     assert result.warning == "It moves too fast."
     silent = prequential(LastLabel(), X, y)
     assert (silent.drift, silent.warning) == ([], None)
+    assert prequential(Refusing(), X, y).drift == []
 
 
 def test_which_machines_scale_columns_themselves():
@@ -344,5 +350,8 @@ def test_which_machines_scale_columns_themselves():
     assert scales_inside(Scaling())
     assert scales_inside(Scaling(scale=True))
     assert not scales_inside(Scaling(scale=False))
+    exact = Scaling()
+    exact._follows_stream = False
+    assert not scales_inside(exact)
     assert not scales_inside(IncrementalSVC())
     assert not scales_inside(object())

@@ -221,9 +221,11 @@ def learns_new_classes(model: Any) -> bool:
 
 
 def scales_inside(machine: Any) -> bool:
-    """Whether a machine brings columns to one scale itself, as it goes through a stream."""
+    """Whether a machine brings columns to one scale itself, as it goes through a stream row by
+    row; adaptive machines do if they follow it by filters."""
     parameters = machine.get_params(deep=False) if hasattr(machine, "get_params") else {}
-    return parameters.get("scale", False) not in (False, None)
+    scaled = parameters.get("scale", False) not in (False, None)
+    return scaled and bool(getattr(machine, "_follows_stream", True))
 
 
 def copy_untrained(model: Any) -> Any:

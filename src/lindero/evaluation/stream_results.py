@@ -189,7 +189,10 @@ class PrequentialResult:
         steps, named = getattr(self.model, "named_steps", {}), {}
         if TABLE_STEP in steps and _takes(machine.describe_drift, "feature_names"):
             named["feature_names"] = steps[TABLE_STEP].get_feature_names_out().tolist()
-        return list(machine.describe_drift(**named))
+        try:
+            return list(machine.describe_drift(**named))
+        except AttributeError:  # one that did not learn row by row
+            return []
 
     @property
     def warning(self) -> str | None:

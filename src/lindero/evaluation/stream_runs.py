@@ -116,8 +116,9 @@ class Stream:
                 f"{machine.name} cannot learn row by row: use --refit-every 100 (refit_every=100), "
                 f"or a machine that can, such as {_ROW_BY_ROW[machine.task]}."
             )
+        is_scaled = every is None and scales_inside(unwrap_machine(model))
         if warm_up is None:
-            warm_up = choose_warm_up(dataset, model)
+            warm_up = choose_warm_up(dataset, is_scaled)
         if warm_up + delay >= dataset.n_rows:
             waiting = f", and the next {delay} wait for labels" if delay else ""
             raise ValueError(
@@ -125,11 +126,11 @@ class Stream:
                 f"{waiting}: none are left. Lower warm_up (--warm-up)"
                 f"{' or delay (--delay)' if delay else ''}."
             )
-        if not scales_inside(unwrap_machine(model)):
+        if not is_scaled:
             scaled = scale_to_target(machine, dataset.y[:warm_up])
             model = make_machine(scaled, settings.params, random_state=settings.seed)
         settings = dataclasses.replace(settings, warm_up=warm_up, refit_every=every)
-        fit_encoder(model, dataset, warm_up)
+        fit_encoder(model, dataset, warm_up, is_scaled)
         target = read_target(dataset.y, dataset.n_rows, unwrap_machine(model), machine.task)
         return cls(dataset, settings, model, _evaluate(dataset, settings, model, target, costs))
 
@@ -237,10 +238,10 @@ def _evaluate(
 # -- the first rows -------------------------------------------------------------------------------
 
 
-def choose_warm_up(dataset: Any, model: Any) -> int:
+def choose_warm_up(dataset: Any, is_scaled: bool) -> int:
     """Rows that are only learned, where the user does not say: one, if the machine scales columns
     itself and there is nothing else to learn of them (categories, missing values)."""
-    if scales_inside(unwrap_machine(model)) and _has_numbers_only(dataset):
+    if is_scaled and _has_numbers_only(dataset):
         return 1
     return max(1, min(_WARM_UP, int(dataset.n_rows) // 5))
 
@@ -252,15 +253,14 @@ def _has_numbers_only(dataset: Any) -> bool:
     return numbers and not any(column.null_count for column in dataset.X.columns)
 
 
-def fit_encoder(model: Any, dataset: Any, warm_up: int) -> None:
+def fit_encoder(model: Any, dataset: Any, warm_up: int, is_scaled: bool) -> None:
     """Fit the table encoder, if there is one, to the first rows. A machine that scales columns
     itself gets them as they are, missing values as the mean of the first rows."""
-    machine = unwrap_machine(model)
-    if machine is model:
+    if unwrap_machine(model) is model:
         return
     encoder = model.named_steps[TABLE_STEP]
     encoder.fit(dataset.rows(np.arange(warm_up)).X)
-    if scales_inside(machine):
+    if is_scaled:
         encoder.scale_ = np.ones_like(encoder.scale_)
     if not sp.issparse(dataset.X):
         _warn_of_new_categories(encoder, dataset.X, warm_up)
