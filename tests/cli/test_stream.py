@@ -5,7 +5,12 @@ import csv
 import numpy as np
 import pytest
 
+from lindero.bayes import NaiveBayes
+from lindero.data import load as load_data
 from lindero.data import make_rotating
+from lindero.evaluation import prequential
+from lindero.persist import load
+from lindero.svm import AdaptiveSVC
 from tests.cli.test_as_a_user import in_a_terminal
 
 #: What a resumed run does not share with an uninterrupted one.
@@ -37,13 +42,25 @@ def shared(data):
         ("-m", "naive-bayes", "--batch-size", "4"),
         ("-m", "incremental-svc", "--set", "C=2"),
         ("-m", "svc", "--refit-every", "10", "--refit-on", "40", "--batch-size", "3"),
+        ("-m", "adaptive-svc", "--delay", "7"),
+        ("-m", "naive-bayes", "--batch-size", "4", "--delay", "6"),
+        ("-m", "svc", "--refit-every", "10", "--batch-size", "3", "--delay", "9"),
+        ("--target", "a", "-m", "adaptive-svr"),
+        ("--target", "a", "-m", "incremental-svr", "--delay", "11", "--batch-size", "2"),
+        ("--target", "a", "-m", "svr", "--refit-every", "10"),
     ],
 )
 def test_a_resumed_stream_ends_as_an_uninterrupted_one(here, drifting, arguments):
     options = ("stream", drifting, "--time", "day")
+    arguments = (*arguments, "--warm-up", "32")
     whole = here.json(*options, *arguments, "-o", "whole.lin")
     assert whole["complete"]
-    assert whole["tested"] == 160 - 32
+    delay = int(arguments[arguments.index("--delay") + 1]) if "--delay" in arguments else 0
+    assert whole["tested"] == 160 - 32 - delay
+    assert whole["delay"] == delay
+    if "--target" in arguments:
+        options += arguments[:2]
+        arguments = arguments[2:]
     saved = here.json(*options, *arguments, "--save-every", "40", "-o", "saved.lin")["snapshots"]
     assert len(saved) >= 2
     resumed = here.json(*options, "--resume", saved[0], "-o", "resumed.lin")
@@ -64,7 +81,7 @@ def test_rows_come_in_the_order_of_time(here, drifting):
 
 
 def test_following_helps_where_things_move(here, drifting):
-    adaptive = here.json("stream", drifting, "--time", "day")
+    adaptive = here.json("stream", drifting, "--time", "day", "--warm-up", "32")
     plain = here.json("stream", drifting, "--time", "day", "-m", "svc", "--refit-every", "10")
     assert adaptive["machine"] == "adaptive-svc"
     assert adaptive["error"] < plain["error"]
@@ -85,8 +102,26 @@ def test_data_that_have_grown_are_gone_on_with(here, drifting):
     assert shared(grown) == shared(here.json("stream", "long.csv", *options))
 
 
+def test_a_class_may_appear_in_data_that_have_grown(here):
+    X = np.random.default_rng(0).normal(size=(160, 2))
+    kinds = np.where(X[:, 0] > 0, "up", "down")
+    kinds[130:][X[130:, 1] > 0] = "else"  # first by name, last to come
+    lines = [f"{a:.4f},{b:.4f},{kind}\n" for (a, b), kind in zip(X, kinds, strict=True)]
+    here.write("short.csv", "a,b,kind\n" + "".join(lines[:110]))
+    here.write("long.csv", "a,b,kind\n" + "".join(lines))
+    options = ("-m", "svc", "--refit-every", "10", "--warm-up", "20", "--window", "20")
+    here.json("stream", "short.csv", *options, "--save-every", "40")
+    grown = here.json("stream", "long.csv", "--window", "20", "--resume", "snapshots")
+    assert shared(grown) == shared(here.json("stream", "long.csv", *options))
+    options = ("-m", "naive-bayes", "--save-every", "40", "--snapshots", "counts")
+    here.json("stream", "short.csv", *options)
+    said = here.refused("stream", "long.csv", "--resume", "counts")
+    assert "naive-bayes cannot learn classes that appear later" in said
+
+
 def test_the_text_has_a_curve(here, drifting):
-    result = here.run("stream", drifting, "--time", "day", "--report", "page.html")
+    options = ("--time", "day", "--warm-up", "32", "--set", "coupling=1000")
+    result = here.run("stream", drifting, *options, "--report", "page.html")
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     assert lines[0].startswith("adaptive-svc: 128 rows, each predicted before it was learned")
@@ -102,8 +137,15 @@ def test_the_text_has_a_curve(here, drifting):
     ("arguments", "words"),
     [
         (["-m", "svc"], "svc cannot learn row by row: use --refit-every 100"),
-        (["-m", "svr"], "svr is for regression; a stream is for classification"),
-        (["--target", "a"], "the target is a number"),
+        (["-m", "svr"], "svr is for regression, but the target holds classes"),
+        (["-m", "one-class-svm"], "a stream is for classification or regression"),
+        (["--target", "a", "-m", "naive-bayes"], "for classification, but the target is a number"),
+        (["--target", "a", "--cost", "up:down=3"], "--cost is for classes"),
+        (["--cost", "up:down"], "has no '='"),
+        (["--measure", "cost"], "needs costs"),
+        (["--measure", "roc-auc"], "take one of error, accuracy, balanced-accuracy, kappa"),
+        (["--target", "a", "--measure", "error"], "take one of mae, rmse, r2"),
+        (["--delay", "150"], "wait for labels: none are left"),
         (["--warm-up", "160"], "none are left"),
         (["--refit-on", "50"], "--refit-every"),
         (["--set", "c=1"], "did you mean 'C'"),
@@ -135,7 +177,159 @@ def test_what_does_not_belong_to_a_snapshot_is_refused(here, drifting):
 
 def test_a_terminal_shows_the_curve_as_it_grows(here):
     here.write("drift.csv", drifting_rows(600))
-    code, printed, shown = in_a_terminal("stream", "drift.csv", "--time", "day", folder=here.folder)
+    code, printed, shown = in_a_terminal(
+        "stream", "drift.csv", "--time", "day", "--warm-up", "100", folder=here.folder
+    )
     assert code == 0
     assert "errors in the last" in shown
     assert "adaptive-svc: 500 rows" in printed
+
+
+# -- late labels, numbers, measures ----------------------------------------------------------------
+
+
+def test_snapshots_of_late_labels_hold_what_was_learned_only(here, drifting):
+    options = ("stream", drifting, "--time", "day", "-m", "naive-bayes", "--delay", "15")
+    saved = here.json(*options, "--save-every", "40")["snapshots"]
+    assert [name[-8:-4] for name in saved] == ["0087", "0127"]  # 32 + 15 + 40, and 40 more
+    model = load(here.folder / saved[0])
+    assert model.class_count_.sum() == 87 - 15
+    answers = list(csv.DictReader(here.read("snapshots/answers.csv").splitlines()))
+    assert [int(answer["row"]) for answer in answers] == list(range(48, 128))
+    result = here.run("stream", drifting, "--resume", "snapshots", "--delay", "3")
+    assert result.exit_code == 2
+    assert "--delay is fixed by the snapshot" in result.stderr
+    text = here.run(*options).stdout
+    assert "Labels came 15 rows late" in text
+
+
+def test_late_labels_are_those_of_prequential(here, drifting):
+    told = here.json("stream", drifting, "--time", "day", "-m", "naive-bayes", "--delay", "20")
+    data = load_data(here.folder / drifting, time="day").rows(slice(None))
+    order = np.argsort(data.times, kind="stable")
+    data = data.rows(order)
+    found = prequential(NaiveBayes(), data.X, data.y, warm_up=32, delay=20)
+    assert (told["accuracy"], told["tested"]) == (found.accuracy, 108)
+    assert told["log_loss"] == pytest.approx(found.log_loss, rel=1e-12)
+
+
+def test_numbers_are_a_stream_too(here, drifting):
+    options = ("--time", "day", "--target", "a", "--warm-up", "32")
+    result = here.run("stream", drifting, *options, "--report", "page.html")
+    assert (result.exit_code, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("adaptive-svr: 128 rows, each predicted before it was learned")
+    assert "MAE" in lines[1]
+    assert "R²" in lines[1]
+    assert lines[2].startswith("MAE in the last 20 rows, up to")
+    assert set(lines[3].split()[0]) <= set("▁▂▃▄▅▆▇█")
+    page = here.read("page.html")
+    assert "Mean absolute error in the last" in page
+    told = here.json("stream", drifting, *options, "--measure", "r2")
+    assert told["task"] == "regression"
+    assert told["measure"] == "r2"
+    assert told["curve"]["time"] == list(range(32, 160))
+    assert {"mae", "rmse", "r2"} <= set(told)
+    assert not {"accuracy", "error", "kappa"} & set(told)
+
+
+def test_the_unit_of_the_target_is_that_of_the_first_rows(here):
+    rng = np.random.default_rng(0)
+    a, e = rng.normal(size=(2, 200))
+    rows = [f"{x:.4f},{50_000 * (x + 0.1 * off):.1f}\n" for x, off in zip(a, e, strict=True)]
+    here.write("prices.csv", "a,price\n" + "".join(rows))
+    told = here.json("stream", "prices.csv", "--target", "price", "-m", "incremental-svr")
+    assert told["r2"] > 0.9  # C = 1 could not follow numbers of this size
+
+
+def test_costs_and_measures(here, drifting):
+    options = ("stream", drifting, "--time", "day", "-m", "naive-bayes")
+    plain = here.json(*options)
+    assert plain["measure"] == "error"
+    assert "cost" not in plain
+    told = here.json(*options, "--cost", "up:down=5")
+    assert (told["measure"], told["error"]) == ("cost", plain["error"])
+    assert told["error"] < told["cost"] < 5 * told["error"]
+    assert len(told["curve"]["cost"]) == len(told["curve"]["row"])
+    text = here.run(*options, "--cost", "up:down=5").stdout
+    assert "mean cost" in text.splitlines()[1]
+    assert "log-loss" in text.splitlines()[1]
+    text = here.run(*options, "--measure", "kappa").stdout
+    assert text.splitlines()[2].startswith("kappa in the last 20 rows")
+    result = here.run("stream", drifting, "-m", "incremental-svc", "--measure", "log-loss")
+    assert "incremental-svc has no probabilities" in result.stderr
+    assert "errors in the last" in result.stdout
+    svm = ("-m", "cost-sensitive-svc", "--refit-every", "20", "--cost", "up:down=5")
+    assert here.json("stream", drifting, "--time", "day", *svm)["params"]["cost_positive"] > 1
+
+
+def test_the_usual_machine_does_not_need_times(here, drifting):
+    assert here.json("stream", drifting)["machine"] == "adaptive-svc"
+    assert here.json("stream", drifting, "--target", "b")["machine"] == "adaptive-svr"
+
+
+def test_what_the_machine_says_of_drift_is_printed(here, drifting, monkeypatch):
+    def describe(self, feature_names=None):
+        return [f"The boundary has moved since row 90, mostly along {feature_names[0]}."]
+
+    monkeypatch.setattr(AdaptiveSVC, "describe_drift", describe, raising=False)
+    monkeypatch.setattr(
+        AdaptiveSVC, "warn_unreliable", lambda self: "It moves too fast.", raising=False
+    )
+    text = here.run("stream", drifting, "--time", "day", "--report", "page.html").stdout
+    assert "The boundary has moved since row 90, mostly along a.\nWarning: It moves" in text
+    assert "mostly along a." in here.read("page.html")
+    told = here.json("stream", drifting, "--time", "day")
+    assert told["drift"] == ["The boundary has moved since row 90, mostly along a."]
+    assert told["warning"] == "It moves too fast."
+    assert here.json("stream", drifting, "-m", "naive-bayes")["drift"] == []
+
+
+# -- machines that scale columns themselves --------------------------------------------------------
+
+
+@pytest.fixture
+def scaling(monkeypatch):
+    """Adaptive machines say that they scale columns themselves, and keep what they are given."""
+    given = []
+    learn = AdaptiveSVC.partial_fit
+
+    def keep(self, X, y, classes=None, sample_weight=None, *, times=None):
+        given.append(np.array(X))
+        return learn(self, X, y, classes, sample_weight, times=times)
+
+    monkeypatch.setattr("lindero.evaluation.stream_runs.scales_inside", lambda machine: True)
+    monkeypatch.setattr(AdaptiveSVC, "partial_fit", keep)
+    return given
+
+
+def test_a_machine_that_scales_columns_itself_gets_them_as_they_are(here, scaling):
+    rows = [f"{1000 + 100 * (k % 7)},{k % 3},{'up' if k % 7 > 3 else 'down'}\n" for k in range(60)]
+    here.write("raw.csv", "a,b,kind\n" + "".join(rows))
+    told = here.json("stream", "raw.csv")
+    assert (told["warm_up"], told["tested"]) == (1, 59)
+    assert len(scaling[0]) == 1
+    columns = np.vstack(scaling)
+    np.testing.assert_array_equal(np.diff(columns[:, 0])[:6], np.full(6, 100.0))
+    text = here.run("stream", "raw.csv").stdout
+    assert "(the first was only learned)" in text
+
+
+def test_categories_are_learned_from_the_first_rows_and_new_ones_told_of(here, scaling):
+    towns = ["Ulm", "Bonn"] * 40 + ["Rome", "Oslo"] * 20
+    rows = [f"{k},{towns[k]},{'up' if k % 3 else 'down'}\n" for k in range(120)]
+    here.write("towns.csv", "a,town,kind\n" + "".join(rows))
+    result = here.run("stream", "towns.csv", "--json", "--keep-row-names")
+    assert '"warm_up": 24' in result.stdout
+    assert "Column 'town': 'Rome', 'Oslo' do not occur in the first 24 rows" in result.stderr
+    columns = np.vstack(scaling)
+    assert columns.shape == (120, 3)
+    assert (columns[:80, 1:].sum(axis=1) == 1).all()
+    assert (columns[80:, 1:] == 0).all()
+
+
+def test_missing_values_are_means_of_the_first_rows(here, scaling):
+    rows = [f"{'' if k == 50 else 7},{k % 5},{'up' if k % 5 > 2 else 'down'}\n" for k in range(80)]
+    here.write("gaps.csv", "a,b,kind\n" + "".join(rows))
+    assert here.json("stream", "gaps.csv")["warm_up"] == 16
+    assert np.isfinite(np.vstack(scaling)).all()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.naive_bayes import GaussianNB
 
 from lindero.evaluation import prequential
@@ -42,7 +42,17 @@ def call(model=None, n=6, **options):
         ({"model": NoMethods()}, "neither clone nor get_params.* fresh=False"),
         ({"model": NoMethods(), "fresh": False}, "NoMethods has neither predict nor predict_one"),
         ({"model": NoCopy()}, "NoCopy has neither clone nor get_params"),
-        ({"model": LinearRegression()}, "LinearRegression is a regression"),
+        ({"model": LinearRegression()}, "LinearRegression has no partial_fit"),
+        ({"model": SGDRegressor(), "y": list("ababab")}, "predicts numbers, but y holds 'a'"),
+        ({"model": SGDRegressor(), "y": [1, 2, 3, np.inf, 5, 6]}, r"y\[3\] is inf"),
+        ({"model": SGDRegressor(), "classes": [0, 1]}, "leave classes out"),
+        ({"model": SGDRegressor(), "costs": [[0, 1], [1, 0]]}, "costs are for classes"),
+        ({"model": SGDRegressor(), "task": "classification"}, "is for regression, but task="),
+        ({"costs": [[0, 1, 1]]}, "costs must have a row for each true class"),
+        ({"costs": {(0, 9): 2.0}}, "costs name the class 9"),
+        ({"delay": -1}, "delay must be a whole number of at least 0"),
+        ({"delay": 2.5}, "delay must be a whole number"),
+        ({"delay": 5}, r"the first warm_up \+ delay=1 \+ 5 are not tested.*Lower warm_up or delay"),
         ({"batch_size": 0}, "batch_size must be a whole number of at least 1; it is 0"),
         ({"window": 2.5}, "window must be a whole number"),
         ({"warm_up": -1}, "warm_up must be a whole number of at least 0"),
@@ -92,3 +102,16 @@ def test_an_error_of_the_model_says_which_rows_it_is_about():
     with pytest.raises(ValueError, match="class") as caught:
         call(LogisticRegression(), refit_every=1)
     assert "while learning rows 0 to 0" in caught.value.__notes__[0]
+
+
+class Shy(LastLabel):
+    def predict_proba(self, X):
+        raise RuntimeError("not yet")
+
+
+def test_an_error_about_probabilities_says_how_to_do_without():
+    with pytest.raises(RuntimeError) as caught:
+        call(Shy())
+    assert "asking for probabilities of rows 1 to 1" in caught.value.__notes__[0]
+    assert "probabilities=False" in caught.value.__notes__[1]
+    assert call(Shy(), probabilities=False).log_loss is None

@@ -8,8 +8,8 @@ import pytest
 from lindero.bayes import NaiveBayes
 from lindero.evaluation import prequential
 from lindero.report import write_stream_report
-from lindero.report.streams import draw_error_curves, find_changes
-from lindero.svm import AdaptiveSVC
+from lindero.report.streams import draw_error_curves, find_changes, find_error_changes
+from lindero.svm import AdaptiveSVC, AdaptiveSVR
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +56,45 @@ def test_the_page_has_dates_and_change_points(stream, tmp_path):
     assert re.search(r">2024-\d\d-\d\d<", page)
     assert "<code>lindero stream x</code>" in page
     assert page.count("<svg") == 2
+
+
+def test_a_page_of_numbers(stream, tmp_path):
+    X = stream[0]
+    numbers = 2.0 * X[:, 0] + np.where(np.arange(600) < 300, 0.0, 8.0)
+    dates = np.datetime64("2024-01-01") + np.arange(600)
+    result = prequential(AdaptiveSVR(coupling=1e6), X, numbers, warm_up=20, times=dates)
+    page = page_of(result, tmp_path)
+    assert "Mean absolute error in the last" in page
+    assert "MAE before" in page
+    assert re.search(r">2024-\d\d-\d\d<", page)  # the times of the result
+
+
+def test_changes_of_absolute_errors_are_found_and_single_large_ones_are_not():
+    rng = np.random.default_rng(3)
+    errors = np.abs(rng.normal(size=800))
+    errors[100] = 1e9
+    assert find_error_changes(errors) == []
+    errors[500:] *= 3.0
+    errors[10] = np.nan
+    (place,) = find_error_changes(errors)
+    assert abs(place - 500) < 30
+    found = [bool(find_error_changes(rng.standard_cauchy(400) ** 2)) for _ in range(100)]
+    assert sum(found) <= 3
+
+
+class Talking(NaiveBayes):
+    def describe_drift(self):
+        return ["It moved <along> a."]
+
+    def warn_unreliable(self):
+        return "Too fast."
+
+
+def test_drift_is_on_the_page_in_words(stream, tmp_path):
+    page = page_of(prequential(Talking(), *stream), tmp_path)
+    assert "It moved &lt;along&gt; a." in page
+    assert "Warning: Too fast." in page
+    assert "Drift" not in page_of(prequential(NaiveBayes(), *stream), tmp_path)
 
 
 def test_weights_of_a_moving_boundary_are_drawn(stream, tmp_path):

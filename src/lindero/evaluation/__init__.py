@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from lindero.evaluation.results import Comparison, MachineResult
     from lindero.evaluation.search import Trial, Tuning, tune
     from lindero.evaluation.significance import PairedTest, corrected_t_test
-    from lindero.evaluation.streams import PrequentialResult, StreamProgress, prequential
+    from lindero.evaluation.stream_results import PrequentialResult
+    from lindero.evaluation.streams import StreamProgress, prequential
     from lindero.evaluation.updating import Update, update_machine
 
 __all__ = [
@@ -111,7 +112,8 @@ _HOMES = {
     ".results": "Comparison MachineResult",
     ".search": "Trial Tuning tune",
     ".significance": "PairedTest corrected_t_test",
-    ".streams": "PrequentialResult StreamProgress prequential",
+    ".stream_results": "PrequentialResult",
+    ".streams": "StreamProgress prequential",
     ".updating": "Update update_machine",
 }
 

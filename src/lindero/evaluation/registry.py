@@ -424,7 +424,7 @@ def choose_machine(name: str, dataset: Any, *, on_stream: bool = False) -> Machi
     if name != AUTO:
         return find_machine(name, dataset.task)
     if on_stream:
-        return find_machine("incremental-svc" if dataset.times is None else "adaptive-svc")
+        return find_machine("adaptive-svr" if dataset.task == REGRESSION else "adaptive-svc")
     if dataset.y is None and dataset.target is not None:
         raise DataError(
             f"The target {dataset.target!r} has no value in any row. Choose another column "

@@ -1,4 +1,5 @@
-"""Models of lindero, scikit-learn and river behind two verbs: predict rows of a stream, learn them.
+"""Models of lindero, scikit-learn and river behind a few verbs: predict rows of a stream, say how
+probable their true classes were, learn them.
 
 A model is known by its methods: `learn_one` and `predict_one` (river, which is not imported here),
 `partial_fit` and `predict` (scikit-learn and lindero), or `fit` and `predict`, which is fitted
@@ -16,8 +17,9 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone, is_regressor
+from sklearn.base import clone, is_classifier, is_regressor
 
+from lindero.evaluation.registry import CLASSIFICATION, REGRESSION
 from lindero.evaluation.rows import read_table
 from lindero.runtime.arrays import Array
 
@@ -63,6 +65,18 @@ class RiverModel:
     def predict(self, start: int, stop: int) -> list[Any]:
         return [self.model.predict_one(x) for x in self.table.dicts(start, stop)]
 
+    def rate_truth(self, start: int, stop: int) -> list[float] | None:
+        """The probability that the true class of each row has by the model; None if it gives
+        none."""
+        rows, labels = self.table.dicts(start, stop), self.y[start:stop]
+        try:
+            return [
+                self.model.predict_proba_one(x).get(label, 0.0)
+                for x, label in zip(rows, labels, strict=True)
+            ]
+        except (AttributeError, NotImplementedError):
+            return None
+
     def learn(self, start: int, stop: int) -> None:
         for x, label in zip(self.table.dicts(start, stop), self.y[start:stop], strict=True):
             self.model.learn_one(x, label)
@@ -85,6 +99,22 @@ class _BatchModel(ABC):
         labels: list[Any] = np.asarray(answer).ravel().tolist()
         return labels
 
+    def rate_truth(self, start: int, stop: int) -> list[float] | None:
+        """The probability that the true class of each row has by the model; None if it gives
+        none."""
+        try:
+            ask = self.model.predict_proba
+        except (AttributeError, NotImplementedError, ValueError):  # machines that say why not
+            return None
+        at = self._at(start, stop) if self.times is not None and _takes(ask, "times") else {}
+        given = np.asarray(ask(self.table.rows(start, stop), **at))
+        place = {label: code for code, label in enumerate(self.model.classes_.tolist())}
+        codes = [place.get(label) for label in self.y[start:stop].tolist()]
+        return [
+            0.0 if code is None else float(row[code])
+            for row, code in zip(given, codes, strict=True)
+        ]
+
     @abstractmethod
     def learn(self, start: int, stop: int) -> None: ...
 
@@ -94,7 +124,7 @@ class PartialFitModel(_BatchModel):
     """A model with `partial_fit`; one that has to see some rows before it can begin, such as an
     adaptive machine that chooses its coupling, is fitted to the first ones."""
 
-    #: For the first call: scikit-learn wants to know all classes then.
+    #: For the first call: most models want to know all classes then.
     declared: dict[str, Any]
 
     def learn(self, start: int, stop: int) -> None:
@@ -113,15 +143,15 @@ class RefittedModel(_BatchModel):
 
     every: int
     last: int | None
-    _fitted_at: int | None = None
+    fitted_at: int | None = None
 
     def learn(self, start: int, stop: int) -> None:
-        if self._fitted_at is not None and stop - self._fitted_at < self.every:
+        if self.fitted_at is not None and stop - self.fitted_at < self.every:
             return
         first = 0 if self.last is None else max(0, stop - self.last)
         rows, labels = self.table.rows(first, stop), self.y[first:stop]
         self.model.fit(rows, labels, **self._at(first, stop))
-        self._fitted_at = stop
+        self.fitted_at = stop
 
 
 def adapt_model(
@@ -129,11 +159,12 @@ def adapt_model(
     table: StreamTable,
     y: Array,
     times: Array | None,
-    classes: Array,
+    classes: Array | None,
     refit_every: int | None,
     refit_on: int | None,
 ) -> RiverModel | PartialFitModel | RefittedModel:
-    """The adapter for a model, or an error that says which method is missing."""
+    """The adapter for a model, or an error that says which method is missing; `classes` are those
+    that it is told of beforehand."""
     name = type(model).__name__
     if is_river(model):
         if refit_every is not None or refit_on is not None:
@@ -146,11 +177,9 @@ def adapt_model(
         return RiverModel(model, table, y.tolist())
     if not hasattr(model, "predict"):
         raise ValueError(
-            f"{name} has neither predict nor predict_one: pass a classifier of lindero, "
-            "scikit-learn or river."
+            f"{name} has neither predict nor predict_one: pass a model of lindero, scikit-learn or "
+            "river."
         )
-    if hasattr(model, "__sklearn_tags__") and is_regressor(model):
-        raise ValueError(f"{name} is a regression; accuracy and κ need a classifier.")
     if refit_every is not None:
         _require_times(model, times, "fit")
         return RefittedModel(model, table, y, times, refit_every, refit_on)
@@ -162,13 +191,41 @@ def adapt_model(
             "refit_every= to have it fitted again every so many rows."
         )
     _require_times(model, times, "partial_fit")
-    known = hasattr(model, "classes_") or not _takes(model.partial_fit, "classes")
-    return PartialFitModel(model, table, y, times, {} if known else {"classes": classes})
+    untold = classes is not None and not hasattr(model, "classes_")
+    declared = {"classes": classes} if untold and _takes(model.partial_fit, "classes") else {}
+    return PartialFitModel(model, table, y, times, declared)
 
 
 def is_river(model: Any) -> bool:
     """Whether a model learns and predicts one row at a time."""
     return hasattr(model, "learn_one") and hasattr(model, "predict_one")
+
+
+def find_model_task(model: Any) -> str | None:
+    """Whether a model predicts classes or numbers; None if it does not say."""
+    if is_river(model):
+        while hasattr(model, "_last_step"):  # of a pipeline
+            model = model._last_step
+        kinds = {k.__name__ for k in type(model).__mro__ if k.__module__.startswith("river.")}
+        return REGRESSION if "Regressor" in kinds else CLASSIFICATION if kinds else None
+    if not hasattr(model, "__sklearn_tags__"):
+        return None
+    if is_regressor(model):
+        return REGRESSION
+    return CLASSIFICATION if is_classifier(model) else None
+
+
+def learns_new_classes(model: Any) -> bool:
+    """Whether a model takes labels that it was not told of beforehand."""
+    return is_river(model) or bool(getattr(model, "accepts_new_classes", False))
+
+
+def scales_inside(machine: Any) -> bool:
+    """Whether a machine brings columns to one scale itself, as it goes through a stream row by
+    row; adaptive machines do if they follow it by filters."""
+    parameters = machine.get_params(deep=False) if hasattr(machine, "get_params") else {}
+    scaled = parameters.get("scale", False) not in (False, None)
+    return scaled and bool(getattr(machine, "_follows_stream", True))
 
 
 def copy_untrained(model: Any) -> Any:

@@ -2,7 +2,8 @@
 
 Change points: the row after which the share of errors differs most before and after, by the test of
 two proportions, if p times the number of places tried (Bonferroni) is below 1 %; then the same in
-both parts. Errors of neighbouring rows are taken as independent.
+both parts. Errors of neighbouring rows are taken as independent. Of numbers, ranks of the absolute
+errors are compared by the test of two means, so that a few large errors make no change point.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from lindero.evaluation.build import TABLE_STEP, unwrap_machine
-from lindero.evaluation.streams import PrequentialResult
+from lindero.evaluation.registry import CLASSIFICATION
+from lindero.evaluation.stream_results import PrequentialResult, sum_in_window
 from lindero.persist.safe_file import write_whole_bytes
 from lindero.report.charts import draw_twice
 from lindero.report.page import describe_origin, figure, heading, page, paragraph, table
@@ -39,31 +41,45 @@ _LEVEL, _FEWEST, _MOST_CHANGES = 0.01, 30, 8
 
 def find_changes(correct: Any) -> list[int]:
     """Places in a stream of right and wrong answers where the share of errors changes, in order."""
-    wrong = ~np.asarray(correct, dtype=bool)
-    total = np.concatenate([[0], np.cumsum(wrong)])
-    parts: list[tuple[int, int]] = [(0, len(wrong))]
+    return _find_places((~np.asarray(correct, dtype=bool)).astype(np.float64))
+
+
+def find_error_changes(errors: Any) -> list[int]:
+    """Places in a stream of absolute errors where their size changes, in order."""
+    from scipy.stats import rankdata
+
+    sizes = np.nan_to_num(np.asarray(errors, dtype=np.float64), nan=np.inf)
+    return _find_places(rankdata(sizes) / max(1, len(sizes)))
+
+
+def _find_places(losses: Array) -> list[int]:
+    totals = np.zeros((2, len(losses) + 1))
+    np.cumsum([losses, losses**2], axis=1, out=totals[:, 1:])
+    parts: list[tuple[int, int]] = [(0, len(losses))]
     found: list[int] = []
     while parts and len(found) < _MOST_CHANGES:
         start, stop = parts.pop(0)
-        place = _find_change(total, start, stop)
+        place = _find_change(totals, start, stop)
         if place is not None:
             found.append(place)
             parts += [(start, place), (place, stop)]
     return sorted(found)
 
 
-def _find_change(total: Array, start: int, stop: int) -> int | None:
-    """The place of a part where it changes most, if it does."""
+def _find_change(totals: Array, start: int, stop: int) -> int | None:
+    """The place of a part where it changes most, if it does; `totals` are sums of the losses and of
+    their squares."""
     places = np.arange(start + _FEWEST, stop - _FEWEST + 1)
     if len(places) == 0:
         return None
-    before, after = places - start, stop - places
+    before, after, total = places - start, stop - places, totals[0]
     first = (total[places] - total[start]) / before
     second = (total[stop] - total[places]) / after
-    share = (total[stop] - total[start]) / (stop - start)
-    if share in (0.0, 1.0):
+    mean, square = (totals[:, stop] - totals[:, start]) / (stop - start)
+    variance = square - mean**2  # of right and wrong answers, share · (1 − share)
+    if not variance > 1e-12:
         return None
-    z = np.abs(first - second) / np.sqrt(share * (1 - share) * (1 / before + 1 / after))
+    z = np.abs(first - second) / np.sqrt(variance * (1 / before + 1 / after))
     best = int(z.argmax())
     p = len(places) * math.erfc(float(z[best]) / math.sqrt(2.0))
     return int(places[best]) if p < _LEVEL else None
@@ -193,7 +209,8 @@ def write_stream_report(
     lines : sequence of str, default=()
         Paragraphs above the charts.
     times : array-like or None, default=None
-        Time of each row of the stream, numbers or dates: the axis of the charts.
+        Time of each row of the stream, numbers or dates: the axis of the charts. None is the times
+        of the result, if it has any.
     command : str or None, default=None
         The command that made it.
     data : Dataset or None, default=None
@@ -220,9 +237,9 @@ def write_stream_report(
     """
     body = [heading(title, 1), paragraph(summary, "muted"), *(paragraph(line) for line in lines)]
     if len(result.rows):
-        places, axis, dates = _read_times(times, result)
-        changes = find_changes(result.correct)
-        body += _show_errors(result, places, axis, dates, changes)
+        places, axis, dates = _read_times(result.times if times is None else times, result)
+        body += _show_errors(result, places, axis, dates)
+        body += _show_drift(result)
         body += _show_weights(result, places, axis, dates)
     body += describe_origin(command, data)
     write_whole_bytes(path, page(title, body).encode("utf-8", errors="replace"))
@@ -241,61 +258,79 @@ def _read_times(times: Any, result: PrequentialResult) -> tuple[Array, str, Arra
 
 
 def _show_errors(
-    result: PrequentialResult, places: Array, axis: str, dates: Array | None, changes: list[int]
+    result: PrequentialResult, places: Array, axis: str, dates: Array | None
 ) -> list[str]:
     window = min(result.window, max(_FEWEST, len(result.rows) // 15))
-    curves = {"errors": (places, _average_last(~result.correct, window))}
+    of_classes = result.task == CLASSIFICATION
+    if of_classes:
+        losses, what = (~result.correct).astype(np.float64), "Share of errors"
+        changes = find_changes(result.correct)
+    else:
+        losses, what = np.abs(result.truth - result.answers), "Mean absolute error"
+        changes = find_error_changes(losses)
+    curve = (
+        places,
+        sum_in_window(losses, window) / np.minimum(np.arange(1, len(losses) + 1), window),
+    )
     marks = [float(places[change]) for change in changes]
-    said = f"Share of errors in the last {window} rows, each predicted before it was learned. "
+    said = f"{what} in the last {window} rows, each predicted before it was learned. "
     said += "Dashed lines: change points." if changes else "No change points were found."
-    parts = [
-        heading("Errors over time"),
-        figure(
-            draw_twice(
-                lambda width: draw_error_curves(
-                    curves, width, changes=marks, axis=axis, times=dates
-                )
-            ),
-            said,
-        ),
-    ]
+
+    def draw(width: int) -> str:
+        if of_classes:
+            curves = {"errors": curve}
+            return draw_error_curves(curves, width, changes=marks, axis=axis, times=dates)
+        return _draw_curves(
+            "Mean absolute error along the stream", {"MAE": _keep_finite(*curve)}, "MAE", width,
+            changes=marks, axis=axis, least=0.0, times=dates,
+        )  # fmt: skip
+
+    parts = [heading("Errors over time"), figure(draw_twice(draw), said)]
     if changes:
-        parts += [heading("Change points"), _make_changes_table(result, changes, places, dates)]
-        parts.append(
+        test = "test of two proportions" if of_classes else "test of two means of their ranks"
+        what = "the share of errors changes" if of_classes else "absolute errors change"
+        parts += [
+            heading("Change points"),
+            _make_changes_table(result, losses, changes, places, dates),
             paragraph(
-                "Places where the share of errors changes: test of two proportions, p below 1 % "
-                "after Bonferroni's correction for all places.",
+                f"Places where {what}: {test}, p below 1 % after Bonferroni's correction for all "
+                "places.",
                 "muted",
-            )
-        )
+            ),
+        ]
     return parts
 
 
+def _keep_finite(places: Array, values: Array) -> tuple[Array, Array]:
+    kept = np.isfinite(values)
+    return (places[kept], values[kept]) if kept.any() else (places, np.zeros(len(places)))
+
+
 def _make_changes_table(
-    result: PrequentialResult, changes: list[int], places: Array, dates: Array | None
+    result: PrequentialResult, losses: Array, changes: list[int], places: Array, dates: Array | None
 ) -> str:
-    wrong, ends = ~result.correct, [0, *changes, len(result.rows)]
+    def write(part: Array) -> str:
+        mean = float(part.mean())
+        return f"{100 * mean:.1f} %" if result.task == CLASSIFICATION else write_plain(mean)
+
+    ends = [0, *changes, len(result.rows)]
     rows = []
     for at, change in enumerate(changes):
-        before = float(wrong[ends[at] : change].mean())
-        after = float(wrong[change : ends[at + 2]].mean())
         when = write_plain(float(places[change]), 6)
         if dates is not None:
             when = _write_date(dates[change])
-        rows.append(
-            [f"{result.rows[change] + 1}", when, f"{100 * before:.1f} %", f"{100 * after:.1f} %"]
-        )
-    header = ["row", "time", "errors before", "errors after"]
-    return table(header, rows, figures=(2, 3))
+        before, after = losses[ends[at] : change], losses[change : ends[at + 2]]
+        rows.append([f"{result.rows[change] + 1}", when, write(before), write(after)])
+    name = "errors" if result.task == CLASSIFICATION else "MAE"
+    return table(["row", "time", f"{name} before", f"{name} after"], rows, figures=(2, 3))
 
 
-def _average_last(wrong: Array, window: int) -> Array:
-    """The share of errors in the last rows, at each row; of fewer at first."""
-    total = np.concatenate([[0], np.cumsum(wrong)])
-    stops = np.arange(1, len(total))
-    starts = np.maximum(stops - window, 0)
-    shares: Array = (total[stops] - total[starts]) / (stops - starts)
-    return shares
+def _show_drift(result: PrequentialResult) -> list[str]:
+    """What the model says of how it moved, and whether it can be relied on."""
+    said = [paragraph(line) for line in result.drift]
+    if result.warning is not None:
+        said.append(paragraph(f"Warning: {result.warning}"))
+    return [heading("Drift"), *said] if said else []
 
 
 def _write_date(date: Any) -> str:
