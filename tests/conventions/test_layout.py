@@ -19,7 +19,7 @@ WALKED = {
     "lindero compare": 24,
 }
 
-MOST_FILES = 250
+MOST_FILES = 265
 MOST_ONLY_FOR_A_NEIGHBOUR = 15
 LONGEST_FILE = 500
 
