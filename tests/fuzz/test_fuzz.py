@@ -38,8 +38,9 @@ def test_nothing_that_must_not_happen_happens(kind):
     assert sum(n for how, n in outcomes.items() if "refused" not in how) > CASES[kind] // 10
 
 
-def test_no_index_leaves_its_array(tmp_path):
-    play("fits", CHECKED_CASES, NUMBA_BOUNDSCHECK="1", NUMBA_CACHE_DIR=str(tmp_path))
+@pytest.mark.parametrize("kind", ["fits", "filters"])
+def test_no_index_leaves_its_array(kind, tmp_path):
+    play(kind, CHECKED_CASES, NUMBA_BOUNDSCHECK="1", NUMBA_CACHE_DIR=str(tmp_path))
 
 
 def test_what_must_not_happen_is_found():

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from lindero.cli.main import cli
 from lindero.errors import ModelFileError
-from lindero.persist import load, save
+from lindero.persist import inspect, load, save
 from lindero.persist.container import pack
 from lindero.svm import AdaptiveSVC, AdaptiveSVR
 from lindero.svm.adaptive.running_scale import IN_A_ROW
@@ -221,3 +223,22 @@ def test_whatever_loads_goes_on_learning(seed, path):
             model.partial_fit(X[rows], y[rows])
             assert not np.isnan(np.asarray(model.predict(X), dtype=float)).any()
     save(model, path)
+
+
+def test_a_file_says_what_stream_it_holds(path):
+    model = MODELS["classes"]()
+    save(model, path)
+    told = inspect(path).summary
+    assert told["n_samples"] == 560
+    assert told["stream"]["coupling"] == model.coupling_
+    assert told["stream"]["n_changes"] == len(model.history_.changes) > 0
+    shown = CliRunner().invoke(cli, ["info", str(path)])
+    assert shown.exit_code == 0
+    assert "stream      560 rows; coupling " in shown.output
+    assert "noticed, the last from row" in shown.output
+
+
+@pytest.mark.parametrize("stream", [3, [], {"coupling": "x"}, {"n_changes": -1, "coupling": -2.0}])
+def test_notes_of_a_user_are_no_stream(stream, path):
+    save(MODELS["poly"](), path, summary={"stream": stream})
+    assert CliRunner().invoke(cli, ["info", str(path)]).exit_code == 0

@@ -268,7 +268,9 @@ def _describe_stream(noted: dict[str, Any]) -> str:
     words = [f"{n_rows} rows"]
     coupling = told.get("coupling")
     if isinstance(coupling, float) and 0.0 < coupling < _MOST_SECONDS:
-        words.append(f"coupling {coupling:.3g}: the last {max(1.0, coupling**0.5):.0f} matter")
+        reach = max(1.0, coupling**0.5)
+        counted = f"the last {reach:.0f} count" if reach < n_rows else "all of them count"
+        words.append(f"coupling {coupling:.3g}: {counted}")
     count, row = told.get("n_changes"), told.get("last_change")
     if count == 0:
         words.append("no change noticed")

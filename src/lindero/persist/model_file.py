@@ -449,17 +449,18 @@ def _describe_training(estimator: Any) -> dict[str, Any]:
         summary["n_samples"] = int(estimator.shape_fit_[0])
     if "certificate_" in vars(estimator):
         summary["status"] = estimator.certificate_.status
-    if hasattr(estimator, "_stream"):
-        summary.update(_describe_stream(estimator))
+    stream = vars(estimator).get("_stream")
+    if stream is not None:
+        summary.update(_describe_stream(stream))
     return summary
 
 
-def _describe_stream(estimator: Any) -> dict[str, Any]:
+def _describe_stream(stream: Any) -> dict[str, Any]:
     """How far a stream has come, how fast it changes now, and when it changed."""
-    speed = {"coupling": float(estimator.coupling_), "C": float(estimator.C_)}
-    changes = estimator.history_.changes
+    speed = {"coupling": stream.coupling, "C": stream.C}
+    changes = stream.tell_history().changes
     return {
-        "n_samples": int(estimator.certificate_.n_rows),
+        "n_samples": stream.n_rows,
         "stream": {
             **{name: value for name, value in speed.items() if math.isfinite(value)},
             "n_changes": len(changes),

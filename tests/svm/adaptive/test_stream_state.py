@@ -70,15 +70,27 @@ STREAMS = {
 
 @pytest.fixture(params=STREAMS)
 def rows(request, monkeypatch):
-    monkeypatch.setattr(stream, "_QUIET_LOOKS", 1)
+    let_experts_sleep(monkeypatch)
     return STREAMS[request.param]()
 
 
-def test_experts_sleep_in_these_tests(monkeypatch):
+def let_experts_sleep(monkeypatch):
+    """Sooner than they would."""
     monkeypatch.setattr(stream, "_QUIET_LOOKS", 1)
+    monkeypatch.setattr(stream, "SHARE", 0.05)
+
+
+def test_experts_sleep_and_wake_up_in_these_tests(monkeypatch):
+    let_experts_sleep(monkeypatch)
     rows = STREAMS["experts that sleep"]()
-    model = rows.learn(rows.begin(), 0, N)
-    assert not model._stream.state.plain.awake.all()
+    model = rows.learn(rows.begin(), 0, 300)
+    assert not all_awake(model)
+    assert all_awake(rows.learn(model, 300, 520))
+
+
+def all_awake(model):
+    state = model._stream.state
+    return state.plain.awake.all() and state.curved.awake.all()
 
 
 def test_batches_of_any_size_give_the_model_of_single_rows(rows):
