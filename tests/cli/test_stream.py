@@ -145,7 +145,7 @@ def test_the_text_has_a_curve(here, drifting):
         (["--measure", "cost"], "needs costs"),
         (["--measure", "roc-auc"], "take one of error, accuracy, balanced-accuracy, kappa"),
         (["--target", "a", "--measure", "error"], "take one of mae, rmse, r2"),
-        (["--delay", "150"], "wait for labels: none are left"),
+        (["--delay", "150", "--warm-up", "20"], "wait for labels: none are left"),
         (["--warm-up", "160"], "none are left"),
         (["--refit-on", "50"], "--refit-every"),
         (["--set", "c=1"], "did you mean 'C'"),

@@ -1,6 +1,7 @@
 """The page of a stream: time axis, change points, weights over time."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -97,9 +98,29 @@ def test_drift_is_on_the_page_in_words(stream, tmp_path):
     assert "Drift" not in page_of(prequential(NaiveBayes(), *stream), tmp_path)
 
 
+class Recording(NaiveBayes):
+    """Keeps some of what it was, as adaptive machines on a stream do."""
+
+    history_ = SimpleNamespace(
+        rows=np.array([150, 300, 450]),
+        coupling=np.array([1e6, 1e2, 1e4]),
+        changes=(SimpleNamespace(row=301),),
+    )
+    coef_ = np.array([[1.0, 0.0], [-1.0, 0.0], [-1.0, 0.1], [-1.2, 0.1]])
+
+
+def test_speed_and_weights_of_a_machine_that_records_them(stream, tmp_path):
+    page = page_of(prequential(Recording(), *stream), tmp_path)
+    assert "Speed of change" in page
+    assert "changes that the machine noticed" in page
+    assert "Weights over time" in page
+    assert "Speed of change" not in page_of(prequential(NaiveBayes(), *stream), tmp_path)
+
+
 def test_weights_of_a_moving_boundary_are_drawn(stream, tmp_path):
     X, y = stream
-    result = prequential(AdaptiveSVC(), X[200:400], y[200:400], times=np.arange(200))
+    model = AdaptiveSVC(coupling=1000.0)
+    result = prequential(model, X[200:400], y[200:400], times=np.arange(200))
     page = page_of(result, tmp_path, times=np.arange(200.0))
     assert "Weights over time" in page
     assert ">x0</text>" in page

@@ -240,6 +240,7 @@ def write_stream_report(
         places, axis, dates = _read_times(result.times if times is None else times, result)
         body += _show_errors(result, places, axis, dates)
         body += _show_drift(result)
+        body += _show_speed(result)
         body += _show_weights(result, places, axis, dates)
     body += describe_origin(command, data)
     write_whole_bytes(path, page(title, body).encode("utf-8", errors="replace"))
@@ -338,6 +339,30 @@ def _write_date(date: Any) -> str:
     return text.removesuffix(" 00:00:00")
 
 
+def _find_history(result: PrequentialResult) -> Any:
+    """What an adaptive machine recorded of its stream; None for others."""
+    return getattr(unwrap_machine(result.model), "history_", None)
+
+
+def _show_speed(result: PrequentialResult) -> list[str]:
+    """How many rows matter along the stream, where the machine finds that out."""
+    history = _find_history(result)
+    if history is None or len(history.rows) < 3:
+        return []
+    curves = {"rows that matter": (history.rows, 0.5 * np.log10(history.coupling))}
+    marks = [float(change.row) for change in history.changes]
+
+    def draw(width: int) -> str:
+        return _draw_curves(
+            "Speed of change", curves, "log10 of rows that matter", width, changes=marks,
+            axis="row of the stream",
+        )  # fmt: skip
+
+    said = "How many of the last rows matter: the fewer, the faster things change. "
+    said += "Dashed lines: changes that the machine noticed." if marks else "No change was noticed."
+    return [heading("Speed of change"), figure(draw_twice(draw), said)]
+
+
 def _show_weights(
     result: PrequentialResult, places: Array, axis: str, dates: Array | None
 ) -> list[str]:
@@ -347,10 +372,15 @@ def _show_weights(
         weights = np.asarray(final.coef_)
     except (AttributeError, ValueError):
         return []
-    n_tested = len(places)
-    if weights.ndim != 2 or len(weights) < max(3, n_tested // 2):
+    history, n_tested = _find_history(result), len(places)
+    if history is not None:  # kept now and then, and the present ones
+        places = np.append(history.rows, result.rows[-1] + 1 - result.delay)
+        axis, dates = "row of the stream", None
+        if weights.ndim != 2 or not 3 <= len(weights) == len(places):
+            return []
+    elif weights.ndim != 2 or len(weights) < max(3, n_tested // 2):
         return []
-    weights = weights[-n_tested:]
+    weights = weights[-len(places) :]
     names = _name_weights(result.model, weights.shape[1])
     moved = np.ptp(weights, axis=0)
     shown = np.argsort(-moved, kind="stable")[:_MOST_WEIGHTS]
