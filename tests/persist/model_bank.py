@@ -216,8 +216,19 @@ def _batches() -> list[Case]:
         _batch("NuSVC probability", svm.NuSVC, X, Y2, nu=0.3, probability=True),
         _batch("AdaptiveSVC", svm.AdaptiveSVC, X, WORDS, coupling=10.0),
         _batch("AdaptiveSVC rbf", svm.AdaptiveSVC, X, Y2, kernel="rbf", coupling=5.0),
-        _batch("AdaptiveSVC space", svm.AdaptiveSVC, X, Y2, graph="space", blend=2, n_neighbors=3),
-        _batch("AdaptiveSVR graph", svm.AdaptiveSVR, X, VALUES, graph=_ring(), blend=1),
+        _batch(
+            "AdaptiveSVC space",
+            svm.AdaptiveSVC,
+            X,
+            Y2,
+            graph="space",
+            blend=2,
+            n_neighbors=3,
+            coupling=1e3,
+        ),
+        _batch(
+            "AdaptiveSVR graph", svm.AdaptiveSVR, X, VALUES, graph=_ring(), blend=1, coupling=1e3
+        ),
     ]
 
 
@@ -244,8 +255,15 @@ def _streams() -> list[Case]:
         _stream("IncrementalSVR", svm.IncrementalSVR, X, VALUES, gamma=0.5),
         _stream("IncrementalOneClassSVM", svm.IncrementalOneClassSVM, X, VALUES, gamma=0.5),
         _path("AdaptiveSVC stream", svm.AdaptiveSVC, WORDS, None, coupling=20.0),
-        _path("AdaptiveSVC dates", svm.AdaptiveSVC, Y2, DATES, time_weighted=True),
-        _path("AdaptiveSVR stream", svm.AdaptiveSVR, VALUES, np.arange(16) * 2, horizon=6),
+        _path("AdaptiveSVC dates", svm.AdaptiveSVC, Y2, DATES, time_weighted=True, coupling=1e3),
+        _path(
+            "AdaptiveSVR stream",
+            svm.AdaptiveSVR,
+            VALUES,
+            np.arange(16) * 2,
+            horizon=6,
+            coupling=1e3,
+        ),
     ]
 
 

@@ -60,7 +60,7 @@ def test_the_page_has_dates_and_change_points(stream, tmp_path):
 
 def test_weights_of_a_moving_boundary_are_drawn(stream, tmp_path):
     X, y = stream
-    result = prequential(AdaptiveSVC(), X[200:400], y[200:400], times=np.arange(200))
+    result = prequential(AdaptiveSVC(coupling=1e3), X[200:400], y[200:400], times=np.arange(200))
     page = page_of(result, tmp_path, times=np.arange(200.0))
     assert "Weights over time" in page
     assert ">x0</text>" in page
