@@ -201,7 +201,8 @@ def prequential(
         Rows that are predicted together, before any of them is learned.
     warm_up : int or None, default=None
         First rows, which are learned in one call and not tested; None is one batch, or
-        `refit_every`. Adaptive machines with ``coupling="auto"`` need 12 rows of all classes.
+        `refit_every`. Adaptive machines with ``coupling="auto"`` and ``online="exact"`` choose
+        their coupling by these: at least 12 rows of all classes, or it is 1000.
     window : int, default=1000
         Rows that a point of the curves is about.
     classes : array-like or None, default=None

@@ -405,7 +405,14 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         """0 if the optimum was reached, 1 otherwise."""
         return self._fitted_path().find_status(self.tol)
 
-    shape_fit_ = _find_on_path("shape", "Number of samples held, and of features.")
+    @property
+    def shape_fit_(self) -> tuple[int, int]:
+        """Number of samples held, on a stream of those learned, and of features."""
+        if hasattr(self, "_stream"):
+            return self._stream.n_rows, self._stream.n_columns
+        path = self._fitted_path()
+        with path.held():
+            return path.shape
 
     @property
     def support_vectors_(self) -> Any:
