@@ -53,7 +53,7 @@ def primal(
 
 def chain() -> None:
     """Small fits, wide fits, and growth with n, in this process."""
-    AdaptiveSVC().fit(*turning(2_000))  # compile and load
+    AdaptiveSVC(coupling=1e3).fit(*turning(2_000))  # compile and load
     rows = []
     X, y = make_rotating(500, random_state=0)
     for value in (10.0, 1e3, 1e6, 1e8):
@@ -153,7 +153,7 @@ def by_inverses(
 def dense() -> None:
     """The paper's own route at sizes where it is possible."""
     rows = []
-    AdaptiveSVC().fit(*turning(2_000))
+    AdaptiveSVC(coupling=1e3).fit(*turning(2_000))
     for n in (1_000, 5_000):
         X, y = turning(n)
         value = coupling(n)
@@ -169,13 +169,14 @@ def dense() -> None:
 
 
 def online() -> None:
-    """Samples one by one with the defaults, and how far the path is from a fit of everything."""
+    """Samples one by one along the exact path, and how far it is from a fit of everything."""
     n, begun_with, rows = 6_000, 1_000, []
-    AdaptiveSVC().partial_fit(*turning(100, 8)).partial_fit(*turning(10, 8))  # compile and load
+    begin = AdaptiveSVC(coupling=1e3).partial_fit(*turning(100, 8))  # compile and load
+    begin.partial_fit(*turning(10, 8))
     for value, horizon in ((1e3, None), (1e6, None), (1e6, 200), (1e9, None)):
         X, y = make_rotating(n, step=3.0 / n, n_features=8, random_state=0)
         y = np.where(np.random.default_rng(0).random(n) < 0.05, -y, y)
-        model = AdaptiveSVC(coupling=value, horizon=horizon)
+        model = AdaptiveSVC(coupling=value, horizon=horizon, online="exact")
         model.partial_fit(X[:begun_with], y[:begun_with])
         begun = time.perf_counter()
         for row in range(begun_with, n):

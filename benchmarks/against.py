@@ -161,7 +161,7 @@ def adaptive_cases() -> Iterator[Case]:
     wide, sides = make_rotating(2_000, n_features=8, random_state=0)
 
     def online() -> float:
-        model = AdaptiveSVC()
+        model = AdaptiveSVC(coupling=1e3)
         for row in range(1_000):
             rows = slice(row, row + 1)
             model.partial_fit(wide[rows], sides[rows], classes=[-1, 1])
@@ -170,9 +170,12 @@ def adaptive_cases() -> Iterator[Case]:
     yield "AdaptiveSVC, stream of 1 000, d = 8", online
     yield (
         "AdaptiveSVC 2 000×8 in space",
-        lambda: float(AdaptiveSVC(graph="space").fit(wide, sides).certificate_.dual),
+        lambda: float(AdaptiveSVC(coupling=1e3, graph="space").fit(wide, sides).certificate_.dual),
     )
-    yield "AdaptiveSVR 500×2", lambda: float(AdaptiveSVR().fit(X, X[:, 0]).certificate_.dual)
+    yield (
+        "AdaptiveSVR 500×2",
+        lambda: float(AdaptiveSVR(coupling=1e3).fit(X, X[:, 0]).certificate_.dual),
+    )
 
 
 def bayes_cases() -> Iterator[Case]:

@@ -55,7 +55,9 @@ def write_card(estimator: Any) -> str:
     certificate = _find_certificate(estimator)
     if certificate is not None:
         summary = f"Certificate: {str(certificate.status).rstrip('.')}"
-        parts.append(_write_details(f"{summary}, KKT gap {certificate.kkt_gap:.2g}", certificate))
+        if hasattr(certificate, "kkt_gap"):  # which a stream has none of
+            summary += f", KKT gap {certificate.kkt_gap:.2g}"
+        parts.append(_write_details(summary, certificate))
     kind = type(estimator)
     parts.append(_write_details(f"Documentation of {kind.__name__}", inspect.getdoc(kind) or ""))
     link = link_documentation(estimator)

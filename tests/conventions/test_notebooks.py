@@ -113,6 +113,10 @@ def test_machines_that_move_have_cards_between_updates():
     model = fit(lindero.svm.AdaptiveSVC, TWO)
     model.partial_fit(X[:3], TWO[:3], times=np.arange(30, 33))
     assert_completes(model)
+    assert "33 rows of a stream, regret" in model._repr_html_()
+    model = lindero.svm.AdaptiveSVC(coupling=1e3).fit(X, TWO)
+    model.partial_fit(X[:3], TWO[:3])
+    assert_completes(model)
     assert "KKT gap" in model._repr_html_()
 
 

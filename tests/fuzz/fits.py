@@ -146,7 +146,7 @@ def make_estimator(rng: np.random.Generator, name: str) -> object:
     if name in JUDGED and rng.random() < 0.05:
         options |= {"time_limit": float(rng.choice([1e-6, 1e-3, 1e-2])), "warm_start": True}
     if name in ("AdaptiveSVC", "AdaptiveSVR"):
-        options = {"C": C, "kernel": str(rng.choice(["linear", "rbf"]))}
+        options = {"C": C, "kernel": str(rng.choice(["linear", "rbf"])), "coupling": 1e3}
         if rng.random() < 0.3:
             options["coupling"] = extreme(rng, 1.0, -4, 8)
     if name in BAYESIAN:

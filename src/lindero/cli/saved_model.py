@@ -353,6 +353,8 @@ def describe_convergence(model: Any) -> tuple[dict[str, Any], str]:
     if type(final).__name__ == "CostMargins":  # the least certain of its machines
         final = max(final.machines_, key=lambda machine: machine.certificate_.kkt_gap)
     certificate = getattr(final, "certificate_", None)
+    if certificate is not None and not hasattr(certificate, "kkt_gap"):  # that of a stream
+        return {"status": certificate.status}, certificate.status
     if certificate is not None:
         names = ("status", "kkt_gap", "primal", "dual", "infeasibility", "n_iter")
         values = {name: getattr(certificate, name) for name in names}

@@ -112,6 +112,8 @@ def prequential(
     warm_up : int or None, default=None
         First rows, which are learned in one call and not tested; None is one batch, or
         `refit_every`. With 0 the model has to be able to predict already (``fresh=False``).
+        Adaptive machines with ``coupling="auto"`` and ``online="exact"`` choose their coupling by
+        these: at least 12 rows of all classes, or it is 1000.
     delay : int, default=0
         Labels come this many rows later: row t is learned only after row t + delay was predicted.
         The `delay` rows after the warm-up are not tested, and the last `delay` are not learned.

@@ -424,7 +424,14 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         """0 if the optimum was reached, 1 otherwise."""
         return self._fitted_path().find_status(self.tol)
 
-    shape_fit_ = _find_on_path("shape", "Number of samples held, and of features.")
+    @property
+    def shape_fit_(self) -> tuple[int, int]:
+        """Number of samples held, on a stream of those learned, and of features."""
+        if hasattr(self, "_stream"):
+            return self._stream.n_rows, self._stream.n_columns
+        path = self._fitted_path()
+        with path.held():
+            return path.shape
 
     @property
     def support_vectors_(self) -> Any:
@@ -504,8 +511,13 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         rows: Array = row_of[np.unique(found)]
         return rows
 
-    def describe_drift(self) -> list[str]:
+    def describe_drift(self, feature_names: Any = None) -> list[str]:
         """Say when the boundary of a stream changed, along which columns, and how fast it moves.
+
+        Parameters
+        ----------
+        feature_names : sequence of str or None, default=None
+            What to call the columns; None is as they were named in X, or by number.
 
         Returns
         -------
@@ -514,7 +526,14 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if not hasattr(self, "_stream"):
             raise AttributeError("describe_drift is for streams: learn by partial_fit.")
-        return describe_stream(self._stream, getattr(self, "feature_names_in_", None))
+        if feature_names is None:
+            feature_names = getattr(self, "feature_names_in_", None)
+        elif len(feature_names) != self.n_features_in_:
+            raise ValueError(
+                f"feature_names has {len(feature_names)} names, but there are "
+                f"{self.n_features_in_} columns."
+            )
+        return describe_stream(self._stream, feature_names)
 
     def warn_unreliable(self) -> str | None:
         """Say so, where a stream changes faster than it can be learned.

@@ -165,6 +165,15 @@ class StreamCertificate:
     regret_bound: float
     sound: bool
 
+    @property
+    def status(self) -> str:
+        """The same in a few words."""
+        if not self.sound:
+            return "NOT sound: begin anew by fit or partial_fit"
+        return (
+            f"{self.n_rows} rows of a stream, regret {self.regret:.3g} of {self.regret_bound:.3g}"
+        )
+
     def __str__(self) -> str:
         judged = "sound" if self.sound else "NOT sound: begin anew by fit or partial_fit"
         return "\n".join(
