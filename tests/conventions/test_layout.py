@@ -13,14 +13,14 @@ from tests.conventions import layout
 WALKED = {
     "SVC.fit": 12,
     "IncrementalSVC.partial_fit": 9,
-    "AdaptiveSVC.fit": 12,
+    "AdaptiveSVC.fit": 14,
     "TAN.fit": 12,
     "TAN.predict_proba": 9,
     "lindero compare": 24,
 }
 
 MOST_FILES = 265
-MOST_ONLY_FOR_A_NEIGHBOUR = 15
+MOST_ONLY_FOR_A_NEIGHBOUR = 18
 LONGEST_FILE = 500
 
 

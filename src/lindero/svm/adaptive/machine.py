@@ -3,6 +3,9 @@
 The work is done by the `CoupledPath` in `_path`. A fit is done on a copy, which the estimator
 becomes at the end: a call that fails changes nothing. `partial_fit` changes the path at its end.
 Threads that learn wait for each other; those that ask meanwhile have the model as it was.
+
+On a stream the work is done by the `StreamedPath` in `_stream` instead. Everything that is asked of
+a machine is answered here by one or the other: one class, and so one file, longer than most.
 """
 
 from __future__ import annotations

@@ -24,6 +24,8 @@ landmarks are what they were.
 **Classes** may appear at any time. The first machine is made when a second class appears. A new
 class begins as one that no row belongs to, by a hyperplane of zero and b = −1.
 
+The engine is one class, and so one file, longer than most.
+
 Every 256th row the whole is looked at, and what is to be told later kept (`stream_history`).
 """
 
