@@ -1,5 +1,7 @@
 """Filters, experts and running scales of streams: step by step what their slow twins find."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import norm
-from tests.naive import stream_filter as naive
 
 from lindero.solvers.coupled.filter import (
     FilterBank,
@@ -27,6 +28,7 @@ from lindero.svm.adaptive.experts import (
 from lindero.svm.adaptive.running_scale import RunningScale, learn_scale, scale_row, scale_value
 from lindero.svm.adaptive.stream import StreamedPath, StreamParameters
 from lindero.svm.adaptive.times import TimeAxis
+from tests.naive import stream_filter as naive
 
 
 def near(found, wanted):
@@ -53,7 +55,7 @@ def stream(n_rows, width, tube, seed):
 
 @pytest.mark.parametrize("tube", [None, 0.0, 0.1, 3.0])
 @pytest.mark.parametrize("width", [1, 2, 6, 70])
-@pytest.mark.parametrize("coupling, C", [(10.0, 10.0), (1e4, 1.0), (1e9, 0.01), (1e9, 10.0)])
+@pytest.mark.parametrize(("coupling", "C"), [(10.0, 10.0), (1e4, 1.0), (1e9, 0.01), (1e9, 10.0)])
 def test_every_step_is_that_of_the_formulas(coupling, C, width, tube):
     rows, targets, weights, gaps = stream(150, width, tube, seed=width)
     bank = FilterBank.begin(np.array([coupling]), np.array([C]), 1, width)
@@ -74,9 +76,7 @@ def test_every_step_is_that_of_the_formulas(coupling, C, width, tube):
 
 @pytest.mark.parametrize("tube", [None, 0.2])
 @settings(max_examples=30)
-@given(
-    output=st.floats(-3, 3), deviation=st.floats(0.05, 5), target=st.sampled_from([-1.0, 1.0])
-)
+@given(output=st.floats(-3, 3), deviation=st.floats(0.05, 5), target=st.sampled_from([-1.0, 1.0]))
 def test_slopes_are_those_of_the_mean_loss(output, deviation, target, tube):
     """The closed form is the integral over the Gaussian, and the slopes are its derivatives."""
 
@@ -89,7 +89,7 @@ def test_slopes_are_those_of_the_mean_loss(output, deviation, target, tube):
     parts = [ends[0], *inside, ends[1]]
     total = sum(
         quad(lambda f: loss(f) * norm.pdf(f, output, deviation), low, high, epsabs=1e-11)[0]
-        for low, high in zip(parts, parts[1:], strict=False)
+        for low, high in itertools.pairwise(parts)
     )
     assert_allclose(naive.mean_loss(output, deviation, target, tube), total, atol=1e-8)
     h = 1e-4 * deviation
@@ -103,9 +103,7 @@ def test_slopes_are_those_of_the_mean_loss(output, deviation, target, tube):
     coupling=st.floats(1, 1e10), C=st.floats(1e-4, 1e4), size=st.floats(1e-3, 1e3),
     weight=st.floats(1e-3, 1e3), target=st.sampled_from([-1.0, 1.0]), start=st.floats(-10, 10),
 )  # fmt: skip
-def test_a_multiplier_stays_between_zero_and_the_weight(
-    coupling, C, size, weight, target, start
-):
+def test_a_multiplier_stays_between_zero_and_the_weight(coupling, C, size, weight, target, start):
     bank = FilterBank.begin(np.array([coupling]), np.array([C]), 1, 2)
     mean, spread, row = bank.means[0, 0], bank.spreads[0, 0], np.array([size, 1.0])
     mean[0] = start / size
@@ -172,7 +170,7 @@ def test_first_order_steps_end_at_the_margin_or_at_the_weight(C, tube):
 # -- the whole loop -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_classes, tube", [(2, None), (4, None), (0, 0.1)])
+@pytest.mark.parametrize(("n_classes", "tube"), [(2, None), (4, None), (0, 0.1)])
 def test_a_stream_is_its_filters_and_experts(n_classes, tube):
     """All of a stream, features and scaling left out: filters, machines, weights and answers."""
     random = np.random.default_rng(n_classes)

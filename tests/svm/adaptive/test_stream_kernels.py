@@ -48,7 +48,9 @@ def test_nystroem_features_are_exact_at_landmarks(kind):
     scale = 4.0 / np.diag(K).mean()
     assert_allclose(phi @ phi.T, scale * positive, rtol=1e-5, atol=1e-6)
     if kind == POLYNOMIAL:
-        missing = [measure_missing(row, features, one) for row, one in zip(landmarks, phi, strict=True)]
+        missing = [
+            measure_missing(row, features, one) for row, one in zip(landmarks, phi, strict=True)
+        ]
         assert max(missing) < 1e-6
         far = np.array([3.0, -3.0, 3.0, 3.0])
         held = features.compute(far) @ features.compute(far) / scale

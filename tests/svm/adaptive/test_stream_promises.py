@@ -128,7 +128,7 @@ def compare_with_the_exact_path(coupling, seed):
 
 
 @pytest.mark.parametrize(
-    "coupling, most_degrees, least_alike, typically_alike",
+    ("coupling", "most_degrees", "least_alike", "typically_alike"),
     [(1e5, 30.0, 0.88, 0.97), (1e6, 15.0, 0.92, 0.98), (1e7, 10.0, 0.94, 0.98)],
 )
 def test_filters_end_near_the_exact_path(coupling, most_degrees, least_alike, typically_alike):
