@@ -4,6 +4,8 @@ inverted, experts by products that are written down whole, and a running scale b
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from scipy.stats import norm
 
@@ -54,10 +56,17 @@ class NaiveFilter:
     def see(self, row, target, weight):
         """A Newton step on V plus the mean loss; gradient and Hessian are at the mean."""
         deviation = np.sqrt(row @ self.spread @ row)
-        slope, curvature = mean_loss_slopes(row @ self.mean, deviation, target, self.tube)
+        output = row @ self.mean
+        slope, curvature = mean_loss_slopes(output, deviation, target, self.tube)
         before = np.linalg.inv(self.spread)
         self.spread = np.linalg.inv(before + weight * curvature * np.outer(row, row))
-        self.mean = self.mean - self.spread @ (weight * slope * row)
+        step = -self.spread @ (weight * slope * row)
+        if slope != 0.0:
+            # Where the row is surely right: six deviations beyond the margin, or within the tube.
+            margin = 1.0 - target * output
+            off = margin if self.tube is None else abs(target - output) - self.tube
+            step *= min(1.0, (off + SURE * deviation) / abs(step @ row))
+        self.mean = self.mean + step
 
 
 def mean_loss_slopes(output, deviation, target, tube):
@@ -126,7 +135,7 @@ def sequence_mixture_losses(probabilities, first, share):
         total = 0.0
         for sequence in np.ndindex(*(n_experts,) * T):
             weight = first[sequence[0]]
-            for before, after in zip(sequence, sequence[1:], strict=False):
+            for before, after in itertools.pairwise(sequence):
                 weight *= share * first[after] + (1.0 - share) * (before == after)
             total += weight * np.prod(probabilities[np.arange(T), sequence])
         losses.append(-np.log(total))

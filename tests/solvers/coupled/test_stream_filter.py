@@ -1,5 +1,7 @@
 """Filters, experts and running scales of streams: step by step what their slow twins find."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -53,7 +55,7 @@ def stream(n_rows, width, tube, seed):
 
 @pytest.mark.parametrize("tube", [None, 0.0, 0.1, 3.0])
 @pytest.mark.parametrize("width", [1, 2, 6, 70])
-@pytest.mark.parametrize("coupling, C", [(10.0, 10.0), (1e4, 1.0), (1e9, 0.01), (1e9, 10.0)])
+@pytest.mark.parametrize(("coupling", "C"), [(10.0, 10.0), (1e4, 1.0), (1e9, 0.01), (1e9, 10.0)])
 def test_every_step_is_that_of_the_formulas(coupling, C, width, tube):
     rows, targets, weights, gaps = stream(150, width, tube, seed=width)
     bank = FilterBank.begin(np.array([coupling]), np.array([C]), 1, width)
@@ -87,7 +89,7 @@ def test_slopes_are_those_of_the_mean_loss(output, deviation, target, tube):
     parts = [ends[0], *inside, ends[1]]
     total = sum(
         quad(lambda f: loss(f) * norm.pdf(f, output, deviation), low, high, epsabs=1e-11)[0]
-        for low, high in zip(parts, parts[1:], strict=False)
+        for low, high in itertools.pairwise(parts)
     )
     assert_allclose(naive.mean_loss(output, deviation, target, tube), total, atol=1e-8)
     h = 1e-4 * deviation
@@ -168,7 +170,7 @@ def test_first_order_steps_end_at_the_margin_or_at_the_weight(C, tube):
 # -- the whole loop -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_classes, tube", [(2, None), (4, None), (0, 0.1)])
+@pytest.mark.parametrize(("n_classes", "tube"), [(2, None), (4, None), (0, 0.1)])
 def test_a_stream_is_its_filters_and_experts(n_classes, tube):
     """All of a stream, features and scaling left out: filters, machines, weights and answers."""
     random = np.random.default_rng(n_classes)
