@@ -114,6 +114,7 @@ class Run:
     """What a peer did on a stream."""
 
     stream: str
+    n_rows: int
     peer: str
     accuracy: float
     rows_a_second: float
@@ -217,12 +218,14 @@ def run(peer_name: str, stream: Stream) -> Run:
     for settings in tried:
         right, seconds = follow(settings, len(y))
         speed = len(y) / max(seconds, 1e-9)
-        runs.append(Run(stream.title, peer_name, float(right[tenth:].mean()), speed, settings))
+        accuracy = float(right[tenth:].mean())
+        runs.append(Run(stream.title, len(y), peer_name, accuracy, speed, settings))
     return max(runs, key=lambda one: one.accuracy)
 
 
 class Results:
-    """Accuracies in % and rows a second of all peers on all streams, (streams, peers) each."""
+    """Accuracies in % and rows a second of all peers on all streams, (streams, peers) each. What
+    was not run is not a number, and streams without it are left out where it is needed."""
 
     def __init__(self, streams: list[Stream], peers: list[Peer], runs: list[Run]) -> None:
         self.streams, self.peers = streams, peers
@@ -234,11 +237,15 @@ class Results:
             at = row_of[one.stream], column_of[one.peer]
             self.accuracies[at], self.speeds[at] = 100.0 * one.accuracy, one.rows_a_second
 
-    def over_seeds(self, values: np.ndarray) -> dict[str, np.ndarray]:
-        """Means of the seeds of each stream."""
-        names = list(dict.fromkeys(stream.name for stream in self.streams))
-        rows = {name: [s.name == name for s in self.streams] for name in names}
-        return {name: values[chosen].mean(axis=0) for name, chosen in rows.items()}
+    def over_seeds(self, values: np.ndarray, needed: Sequence[int] = ()) -> dict[str, np.ndarray]:
+        """Means of the seeds of each stream, where these peers were run."""
+        rows = {name: [s.name == name for s in self.streams] for name in self._names}
+        means = {name: values[chosen].mean(axis=0) for name, chosen in rows.items()}
+        return {name: v for name, v in means.items() if np.isfinite(v[list(needed)]).all()}
+
+    @property
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys(stream.name for stream in self.streams))
 
     def _pick(self, peers: Callable[[Peer], bool]) -> list[int]:
         return [j for j, peer in enumerate(self.peers) if peers(peer)]
@@ -254,19 +261,18 @@ class Results:
             about = f"{name}: {len(stream.y)}×{stream.X.shape[1]}"
             about += f", {stream.n_classes} classes" if stream.n_classes > 2 else ""
             best = np.nanmax(values)
-            cells = [f"**{v:.1f}**" if v == best else f"{v:.1f}" for v in values]
+            cells = [f"**{v:.1f}**" if v == best else _write(v, 1) for v in values]
             rows.append([about, f"{bases[name][0]:.1f}", *cells])
         total = np.mean(list(means.values()), axis=0)
-        rows.append(["**mean**", f"{np.mean(list(bases.values())):.1f}",
-                     *(f"{v:.1f}" for v in total)])  # fmt: skip
+        base = np.mean(list(bases.values()))
+        rows.append(["**mean**", f"{base:.1f}", *(_write(v, 1) for v in total)])
         for title, chosen in (
             (f"rows a second, at most {FEW_COLUMNS} columns", self._few_columns()),
             ("the same, all", np.ones(len(self.streams), dtype=bool)),
         ):
             if chosen.any():
-                rows.append(
-                    [title, "", *(f"{v:.0f}" for v in np.median(self.speeds[chosen], axis=0))]
-                )
+                speeds = np.median(self.speeds[chosen], axis=0)
+                rows.append([title, "", *(_write(v, 0) for v in speeds)])
         table(["stream", "baseline", *(peer.name for peer in self.peers)], rows)
 
     def _few_columns(self) -> np.ndarray:
@@ -291,18 +297,22 @@ class Results:
 
     def _tell_rank(self, ours: int, rivals: list[int]) -> None:
         chosen = [ours, *rivals]
-        means = np.array(list(self.over_seeds(self.accuracies).values()))[:, chosen]
+        means = np.array(list(self.over_seeds(self.accuracies, chosen).values()))[:, chosen]
         ranks = np.mean([rankdata(-row.round(6)) for row in means], axis=0)
         in_order = [f"{self.peers[chosen[k]].name} {ranks[k]:.2f}" for k in np.argsort(ranks)]
         print(f"- Mean rank among linear peers: {', '.join(in_order)}.")
 
     def _tell_distance(self, ours: int, rivals: list[int]) -> None:
         """Where the best linear peer, of each stream its own, is ahead."""
-        titles = [stream.title for stream in self.streams]
+        chosen = [ours, *rivals]
+        complete = np.isfinite(self.accuracies[:, chosen]).all(axis=1)
+        single = {self.streams[i].title: self.accuracies[i] for i in np.flatnonzero(complete)}
         for title, values in (
-            ("means of seeds", self.over_seeds(self.accuracies)),
-            ("single streams", dict(zip(titles, self.accuracies, strict=True))),
+            ("means of seeds", self.over_seeds(self.accuracies, chosen)),
+            ("single streams", single),
         ):
+            if not values or (values is single and len(self.streams) == len(self._names)):
+                continue  # nothing, or each has one seed
             ahead = {name: float(v[rivals].max() - v[ours]) for name, v in values.items()}
             worst = max(ahead, key=lambda name: ahead[name])
             leader = self.peers[rivals[int(np.argmax(values[worst][rivals]))]].name
@@ -314,7 +324,7 @@ class Results:
             )
 
     def _tell_forest(self, ours: int, forest: int) -> None:
-        values = self.over_seeds(self.accuracies)
+        values = self.over_seeds(self.accuracies, [ours, forest])
         behind = {name: float(v[forest] - v[ours]) for name, v in values.items()}
         n_ahead = sum(distance < 0.0 for distance in behind.values())
         print(
@@ -322,6 +332,11 @@ class Results:
             f"{n_ahead} of {len(behind)}. More than 1.5 points behind: "
             f"{_list_beyond(behind, 1.5)}."
         )
+
+
+def _write(value: float, digits: int) -> str:
+    """A number, or nothing where there is none."""
+    return f"{value:.{digits}f}" if np.isfinite(value) else ""
 
 
 def _list_beyond(distances: dict[str, float], limit: float) -> str:
@@ -341,13 +356,15 @@ def _told(peer: str, stream: Stream, kept: Path | None) -> Run:
     return done
 
 
-def compare(streams: list[Stream], peers: list[Peer], jobs: int, kept: Path | None) -> None:
+def compare(
+    streams: list[Stream], peers: list[Peer], jobs: int, kept: Path | None, run_more: bool
+) -> None:
     """All peers on all streams, but for what an interrupted run has `kept`."""
     runs = []
     if kept is not None and kept.exists():
         runs = [Run(**json.loads(line)) for line in kept.read_text(encoding="utf-8").splitlines()]
-        titles, names = {s.title for s in streams}, {p.name for p in peers}
-        runs = [one for one in runs if one.stream in titles and one.peer in names]
+        known, names = {(s.title, len(s.y)) for s in streams}, {p.name for p in peers}
+        runs = [one for one in runs if (one.stream, one.n_rows) in known and one.peer in names]
     done = {(one.peer, one.stream) for one in runs}
     # What takes longest begins first.
     tasks = sorted(
@@ -357,7 +374,7 @@ def compare(streams: list[Stream], peers: list[Peer], jobs: int, kept: Path | No
     runs += Parallel(n_jobs=jobs)(
         delayed(_told)(peer.name, stream, kept)
         for peer, stream in tasks
-        if (peer.name, stream.title) not in done
+        if run_more and (peer.name, stream.title) not in done
     )
     results = Results(streams, peers, runs)
     results.print_table()
@@ -367,7 +384,7 @@ def compare(streams: list[Stream], peers: list[Peer], jobs: int, kept: Path | No
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, default=5_000, help="rows of a stream; files: twice")
-    parser.add_argument("--seeds", type=int, default=2, help="seeds of each generator")
+    parser.add_argument("--seeds", type=int, default=1, help="seeds of each generator")
     parser.add_argument("--only", nargs="+", help="parts of names of streams")
     parser.add_argument("--peers", nargs="+", help="parts of names of models")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
@@ -375,8 +392,9 @@ def main() -> None:
         "--resume",
         type=Path,
         metavar="FILE",
-        help="keep what is done in a file, and go on from there: same --rows",
+        help="keep what is done in a file, and go on from there",
     )
+    parser.add_argument("--tell", action="store_true", help="only show what --resume has")
     parser.add_argument("--drift", action="store_true", help="compare detectors of changes instead")
     arguments = parser.parse_args()
     try:
@@ -389,7 +407,7 @@ def main() -> None:
     wanted = arguments.peers
     peers = [peer for peer in peers if not wanted or any(part in peer.name for part in wanted)]
     streams = make_streams(arguments.rows, arguments.seeds, arguments.only)
-    compare(streams, peers, arguments.jobs, arguments.resume)
+    compare(streams, peers, arguments.jobs, arguments.resume, not arguments.tell)
 
 
 if __name__ == "__main__":
