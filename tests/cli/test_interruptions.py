@@ -1,8 +1,8 @@
 """Ctrl-C, as a real signal to a process of its own: exit code 130, and what is done is kept."""
 
 import json
-import re
 import os
+import re
 import subprocess
 import sys
 

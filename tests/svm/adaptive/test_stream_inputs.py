@@ -5,10 +5,10 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from streams import predict_then_learn, rotating
 from tests.refusals import refused
 
 from lindero.svm import AdaptiveSVC, AdaptiveSVR
+from streams import predict_then_learn, rotating
 
 
 def accuracy(X, y, model=None, skip=500, **options):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from streams import circles, crossed, predict_then_learn
 
 from lindero.kernels.features import (
     POLYNOMIAL,
@@ -13,6 +12,7 @@ from lindero.kernels.features import (
     take_landmarks,
 )
 from lindero.svm import AdaptiveSVC, AdaptiveSVR
+from streams import circles, crossed, predict_then_learn
 
 CURVED = [
     {"kernel": "auto"},

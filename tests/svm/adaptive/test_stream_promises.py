@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from drifting import off, turning
-from streams import abrupt, rotating
 from tests.naive.stream_filter import best_sequence_loss
 
 from lindero.svm import AdaptiveSVC, AdaptiveSVR
@@ -14,6 +13,7 @@ from lindero.svm.adaptive.stream_history import (
     StreamRecord,
     join_changes,
 )
+from streams import abrupt, rotating
 
 
 def random_stream(seed):
