@@ -29,14 +29,14 @@ is seen. V is kept as a quadratic, ½ (θ − m)ᵀ S⁻¹ (θ − m), with the 
 
 The multiplier α never leaves [0, 1], as in the exact solution, where rows beyond the margin have 0
 and those within have 1. (With a weight, [0, weight]; and a step ends at the latest where the row is
-surely right, 6 deviations beyond the margin: that holds back rows of enormous weight.) The mean over the Gaussian takes the place of the kink: the less is known
-of an output, the wider it is. Rows that are surely right (z < −6) change nothing, and those that
-are surely wrong (z > 6) leave S alone but for 1e-8 of it: there the loss is linear, and step 3 is
-exact.
+surely right, 6 deviations beyond the margin: that holds back rows of enormous weight.) The mean
+over the Gaussian takes the place of the kink: the less is known of an output, the wider it is. Rows
+that are surely right (z < −6) change nothing, and those that are surely wrong (z > 6) leave S alone
+but for 1e-8 of it: there the loss is linear, and step 3 is exact.
 
 **How near it is to the exact path.** The last hyperplane was compared with that of a fit of all
-rows on 160 random streams for each coupling (2 to 8 columns, C from 0.01 to 10, clean and noisy, calm,
-turning and abrupt; six times as many rows as matter), b included, at 5000 new rows:
+rows on 160 random streams for each coupling (2 to 8 columns, C from 0.01 to 10, clean and noisy,
+calm, turning and abrupt; mostly six times as many rows as matter), b included, at 5000 new rows:
 
     coupling   angle of w: median, at most   answers alike: median, at least
     1e5              2.8°, 27°                     98.4 %, 90 %

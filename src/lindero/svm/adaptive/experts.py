@@ -30,7 +30,8 @@ is a CUSUM of evidence. If p' is right, p/p' has mean 1. Then e^g is at most 1 o
 products of p/p' over all last stretches of rows, which grows by 1 a row on average,
 R ← (R + 1) p/p', so that g crosses log 1/a no more than once in 1/a rows, on average. (The 0.02 a
 row makes that fewer. It is what a steady drift may gain without being called a change.) When g does
-cross it, a change is noted: it began where g last was zero, and slow experts begin again from where the leading one is.
+cross it, a change is noted: it began where g last was zero, and slow experts begin again from where
+the leading one is.
 
 **How well it went**: the losses of all experts are added up, so that what was promised can be
 compared with what was reached.
