@@ -65,7 +65,8 @@ def _check_scale(given: Fields) -> None:
     _within(given, "means", ("columns",), _MOST_VALUE)
     squares = _within(given, "squares", ("columns",), _MOST_SQUARE)
     given.require("squares", bool((squares >= 0.0).all()), "must not be negative")
-    given.array("beyond", "int64", "columns", least=0, below=running_scale.IN_A_ROW)
+    least = 1 - running_scale.SMALL_IN_A_ROW
+    given.array("beyond", "int64", "columns", least=least, below=running_scale.IN_A_ROW)
     _within(given, "recent", (running_scale.IN_A_ROW, "columns"), _MOST_VALUE)
     given.array("n_changes", "int64", 1, least=0, below=MOST)
     changes = given.array("changes", "float64", running_scale.ROOM, 4, finite=True)

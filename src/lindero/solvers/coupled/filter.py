@@ -36,7 +36,7 @@ but for 1e-8 of it: there the loss is linear, and step 3 is exact.
 
 **How near it is to the exact path.** The last hyperplane was compared with that of a fit of all
 rows on 160 random streams for each coupling (2 to 8 columns, C from 0.01 to 10, clean and noisy,
-calm, turning and abrupt; six times as many rows as matter), b included, at 5000 new rows:
+calm, turning and abrupt; mostly six times as many rows as matter), b included, at 5000 new rows:
 
     coupling   angle of w: median, at most   answers alike: median, at least
     1e5              2.8°, 27°                     98.4 %, 90 %
