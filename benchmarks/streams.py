@@ -1,6 +1,6 @@
 """AdaptiveSVC with no parameter given, beside all that learns streams, in one run.
 
-    make bench-streams                              everything (some fifteen minutes on two cores)
+    make bench-streams                              everything (about 15 minutes on two idle cores)
     make bench-streams ARGS="--only sine --peers PA ARF"
     make bench-streams ARGS=--drift                 changes noticed, beside ADWIN and Page-Hinkley
 
