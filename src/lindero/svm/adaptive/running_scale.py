@@ -42,7 +42,7 @@ IN_A_ROW = 25
 
 #: A value is small below this share of |mean| + deviation; so many of them are a new scale, too.
 _SMALL = 0.005
-_SMALL_IN_A_ROW = 100
+SMALL_IN_A_ROW = 100
 
 #: Values are cut off here before anything is computed: squares stay finite.
 _MOST = 1e140
@@ -134,7 +134,7 @@ def learn_scale(row, scale, at):  # type: ignore[no-untyped-def]
                 run = max(-run, 0) + 1
                 scale.recent[(run - 1) % IN_A_ROW, j] = value
                 scale.beyond[j] = -run
-                if run >= _SMALL_IN_A_ROW:
+                if run >= SMALL_IN_A_ROW:
                     scale.beyond[j] = 0
                     if differ_mostly(scale, j):
                         begin_again(scale, j, at)
