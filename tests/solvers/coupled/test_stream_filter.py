@@ -21,9 +21,11 @@ from lindero.svm.adaptive.experts import (
     SHARPNESSES,
     WIDTHS,
     ExpertWeights,
+    give_way,
     read_densities,
     read_outputs,
     weigh_experts,
+    weigh_votes,
 )
 from lindero.svm.adaptive.running_scale import RunningScale, learn_scale, scale_row, scale_value
 from lindero.svm.adaptive.stream import StreamedPath, StreamParameters
@@ -236,6 +238,7 @@ def test_a_stream_is_its_filters_and_experts(n_classes, tube):
         ],
         axis=1,
     )
+    path.state.experts.hits[:] = 0.0  # votes are not ahead
     answers = path.answer(asked)
     for n in range(5):
         if tube is None:
@@ -243,6 +246,43 @@ def test_a_stream_is_its_filters_and_experts(n_classes, tube):
             near(answers[n], np.einsum("er,erk->k", now, p))
         else:
             near(answers[n], now.sum(axis=1) @ outputs[0, :, n])
+
+
+# -- votes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_machines", [1, 3])
+def test_votes_are_weighed_by_errors(n_machines):
+    random = np.random.default_rng(n_machines)
+    n_classes, n_filters = max(2, n_machines), 7
+    first = np.full(n_filters, 1 / n_filters)
+    weights = ExpertWeights.begin(first, np.zeros(n_filters, bool), False)
+    twin, hits = first.copy(), np.zeros(2)
+    for _ in range(400):
+        outputs = random.normal(size=(n_machines, n_filters))
+        mixture = random.dirichlet(np.ones(n_classes))
+        label = int(random.integers(n_classes))
+        outputs[:, 2] = (label == np.arange(n_machines)) if n_machines > 1 else 2 * label - 1
+        voted = np.argmax(outputs, axis=0) if n_machines > 1 else (outputs[0] > 0).astype(int)
+        tally = [twin[voted == k].sum() for k in range(n_classes)]
+        hits = 0.998 * hits + [np.argmax(tally) == label, np.argmax(mixture) == label]
+        twin = twin * np.exp(-0.3 * (voted != label))
+        twin = 0.999 * twin / twin.sum() + 0.001 * first
+        weigh_votes(outputs, label, mixture, weights, np.zeros(n_classes))
+        near(weights.votes, twin)
+        near(weights.hits, hits)
+    assert np.argmax(weights.votes) == 2
+
+
+def test_a_probability_gives_way_to_a_vote_that_was_right_more_often():
+    weights = ExpertWeights.begin(np.array([0.9, 0.1]), np.zeros(2, bool), False)
+    outputs, mixture = np.array([[1.0, -3.0]]), np.array([0.7, 0.3])
+    give_way(outputs, weights, np.zeros(2), mixture)
+    near(mixture, [0.7, 0.3])
+    weights.hits[:] = 2.0, 1.0
+    give_way(outputs, weights, np.zeros(2), mixture)
+    assert 0.5 < mixture[1] < 0.5 + 1e-5
+    assert mixture.sum() == pytest.approx(1.0)
 
 
 # -- experts --------------------------------------------------------------------------------------

@@ -146,6 +146,9 @@ def _check_weights(given: Fields) -> None:
         total = weights.sum()
         whole = abs(total - 1.0) < 1e-6 or (name == "slow" and total == 0.0)
         given.require(name, bool(whole), "must add up to one")
+    votes = given.array("votes", "float64", "filters", least=0.0, finite=True)
+    given.require("votes", bool(abs(votes.sum() - 1.0) < 1e-6), "must add up to one")
+    given.array("hits", "float64", 2, least=0.0, finite=True)
     losses = given.array("losses", "float64", *sides)
     known = bool((losses > -_MOST_NUMBER).all())  # infinite of those that slept
     given.require("losses", known, "must be numbers")

@@ -21,6 +21,13 @@ because Σ_e w_e p_e is the probability that a mixture of all such sequences giv
 means p = 1/(1 + exp(−σ f)); outputs of several machines p_k ∝ exp(σ f_k); each mixed with 0.1 % of
 uniform. For numbers: the density of Laplace's distribution about f with width σ, cut at 1e-12.
 
+**Answers.** Where labels are noisy, or follow each other, the expert of the best probabilities need
+not be the one that is right most often. So filters also vote for classes, with weights by their
+errors alone, v ← v exp(−0.3 · error) and the share 1e-3; and the class that is answered is that of
+the vote, if votes were right more often than the mixture in the last rows (each counts 0.998 of the
+next), or else the most probable one. A probability gives way to a vote that contradicts it: both
+classes are then nearly equal.
+
 **Has the world changed?** Slow experts alone, weighted by the same rule without any share, are what
 would be believed if nothing changed. With p of the mixture and p' of theirs,
 
@@ -50,6 +57,15 @@ from lindero.runtime.compilation import FAST, compiled
 #: The share α.
 SHARE = 1e-4
 
+#: How fast filters lose their vote by errors, the share that they get again, and what a row counts
+#: of the next when votes are compared with the mixture.
+_VOTE_RATE = 0.3
+_VOTE_SHARE = 1e-3
+_MEMORY = 0.998
+
+#: What a vote is ahead by, in probability, where it contradicts.
+_AHEAD = 1e-6
+
 #: Sharpnesses at which outputs are read as probabilities, and widths of Laplace's distribution.
 SHARPNESSES = (0.25, 1.0, 2.0, 4.0)
 WIDTHS = (0.03, 0.1, 0.3, 1.0)
@@ -76,7 +92,8 @@ class ExpertWeights(NamedTuple):
     are sharpnesses, or widths where `of_numbers` (an array of one) is true. `evidence` holds g, its
     largest value ever, and the sums of −log p of the mixture and of the slow ones. `marks` are the
     rows seen, the row where g last was zero, and how many changes were noted in `changes`
-    (ROOM, 3): the row it began, the row it was noticed, the evidence.
+    (ROOM, 3): the row it began, the row it was noticed, the evidence. `votes` (filters,) are
+    weights of the votes, `hits` how often votes and mixture were right lately.
     """
 
     first: Array
@@ -89,6 +106,8 @@ class ExpertWeights(NamedTuple):
     evidence: Array
     marks: Array
     changes: Array
+    votes: Array
+    hits: Array
 
     @classmethod
     def begin(cls, shares: Array, is_slow: Array, of_numbers: bool) -> ExpertWeights:
@@ -98,7 +117,7 @@ class ExpertWeights(NamedTuple):
         return cls(
             first, first.copy(), share_slow(first, is_slow), np.zeros(first.shape), is_slow,
             readings, np.array([of_numbers]), np.zeros(4), np.zeros(3, dtype=np.int64),
-            np.zeros((ROOM, 3)),
+            np.zeros((ROOM, 3)), shares.copy(), np.zeros(2),
         )  # fmt: skip
 
     def copy(self) -> ExpertWeights:
@@ -229,3 +248,62 @@ def weigh_experts(likelihoods, label, share, weights):  # type: ignore[no-untype
     weights.marks[1] = row + 1
     weights.evidence[0] = 0.0
     return loss, True
+
+
+@compiled(FAST)
+def name_class(outputs, e):  # type: ignore[no-untyped-def]
+    """The class that a filter votes for."""
+    if outputs.shape[0] == 1:
+        return 1 if outputs[0, e] > 0.0 else 0
+    best = 0
+    for k in range(1, outputs.shape[0]):
+        if outputs[k, e] > outputs[best, e]:
+            best = k
+    return best
+
+
+@compiled(FAST)
+def count_votes(outputs, weights, tally):  # type: ignore[no-untyped-def]
+    """The class that most votes are for; `tally` has room for one number a class."""
+    for k in range(tally.size):
+        tally[k] = 0.0
+    for e in range(outputs.shape[1]):
+        tally[name_class(outputs, e)] += weights.votes[e]
+    return int(np.argmax(tally))
+
+
+@compiled(FAST)
+def weigh_votes(outputs, label, mixture, weights, tally):  # type: ignore[no-untyped-def]
+    """Both updates of the votes, and who was right. Filters that sleep have no vote."""
+    voted = count_votes(outputs, weights, tally)
+    weights.hits[0] = _MEMORY * weights.hits[0] + (1.0 if voted == label else 0.0)
+    likely = int(np.argmax(mixture))
+    weights.hits[1] = _MEMORY * weights.hits[1] + (1.0 if likely == label else 0.0)
+    total, kept = 0.0, 0.0
+    for e in range(outputs.shape[1]):
+        if weights.now[e, 0] == 0.0:
+            weights.votes[e] = 0.0
+            continue
+        if name_class(outputs, e) != label:
+            weights.votes[e] *= exp(-_VOTE_RATE)
+        total += weights.votes[e]
+        kept += weights.first[e, 0]
+    for e in range(outputs.shape[1]):
+        if weights.now[e, 0] > 0.0:
+            again = weights.first[e, 0] / kept
+            now = weights.votes[e] / total if total > 0.0 else again
+            weights.votes[e] = (1.0 - _VOTE_SHARE) * now + _VOTE_SHARE * again
+
+
+@compiled(FAST)
+def give_way(outputs, weights, tally, mixture):  # type: ignore[no-untyped-def]
+    """Let probabilities agree with the vote, where votes have been right more often."""
+    if weights.hits[0] <= weights.hits[1]:
+        return
+    voted = count_votes(outputs, weights, tally)
+    likely = int(np.argmax(mixture))
+    if voted != likely:
+        mixture[voted] = mixture[likely] + _AHEAD
+        total = mixture.sum()
+        for k in range(mixture.size):
+            mixture[k] /= total

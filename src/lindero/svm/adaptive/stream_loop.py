@@ -23,9 +23,11 @@ from lindero.solvers.coupled.filter import (
 from lindero.svm.adaptive.experts import (
     SHARE,
     ExpertWeights,
+    give_way,
     read_densities,
     read_outputs,
     weigh_experts,
+    weigh_votes,
 )
 from lindero.svm.adaptive.running_scale import RunningScale, learn_scale, scale_row, scale_value
 
@@ -173,7 +175,7 @@ def learn_rows(  # type: ignore[no-untyped-def]
     seen, products = np.zeros(width), np.zeros(width)
     outputs = np.zeros((n_machines, n_filters))
     likelihoods = np.zeros((n_filters, n_readings, max(1, n_classes)))
-    mixture = np.zeros(max(1, n_classes))
+    mixture, tally = np.zeros(max(1, n_classes)), np.zeros(max(1, n_classes))
     of_numbers, tube = experts.of_numbers[0], state.options[1]
     goal = np.zeros(1)
     for t in range(rows.shape[0]):
@@ -193,6 +195,8 @@ def learn_rows(  # type: ignore[no-untyped-def]
             read_outputs(outputs, experts, likelihoods, mixture)
         if factors[t] > 0.0:
             label = 0 if of_numbers else int(z)
+            if not of_numbers:
+                weigh_votes(outputs, label, mixture, experts, tally)
             losses[t], changed = weigh_experts(likelihoods, label, SHARE, experts)
             if changed:
                 begin_slow_again(state)
@@ -243,6 +247,7 @@ def predict_rows(rows, state, answers):  # type: ignore[no-untyped-def]
     seen, products = np.zeros(width), np.zeros(width)
     outputs = np.zeros((state.first.means.shape[0], n_filters))
     likelihoods = np.zeros((n_filters, n_readings, answers.shape[1]))
+    tally = np.zeros(answers.shape[1])
     for t in range(rows.shape[0]):
         see_row(rows[t], state, seen, products)
         find_outputs(seen, state, outputs)
@@ -253,3 +258,4 @@ def predict_rows(rows, state, answers):  # type: ignore[no-untyped-def]
                     answers[t, 0] += experts.now[e, r] * outputs[0, e]
         else:
             read_outputs(outputs, experts, likelihoods, answers[t])
+            give_way(outputs, experts, tally, answers[t])
