@@ -110,10 +110,11 @@ def test_the_attributes_that_fit_sets_are_those_the_docstring_lists(cls):
     listed = set(documented(cls, "Attributes"))
     assert public - listed == set()
     # Names of features exist only where the table had any, coefficients of support vectors only
-    # where a machine has some, and an account of learning only where it was discriminative.
+    # where a machine has some, an account of learning only where it was discriminative, and a
+    # history only of streams.
     absent = {name for name in listed if not hasattr(model, name)}
     assert "feature_names_in_" in absent
-    optional = {"dual_coef_", "support_", "support_vectors_", "convergence_"}
+    optional = {"dual_coef_", "support_", "support_vectors_", "convergence_", "history_"}
     assert absent <= {"feature_names_in_"} | optional
 
 

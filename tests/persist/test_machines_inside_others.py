@@ -10,7 +10,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -227,7 +227,7 @@ def test_a_file_says_how_its_model_decides(path):
     [
         (lambda: make_pipeline(PCA(2), SVC()), "'pca' is another"),
         (lambda: make_pipeline(FunctionTransformer(np.log1p), SVC()), "is another"),
-        (lambda: make_pipeline(StandardScaler(), LogisticRegression()), "LogisticRegression"),
+        (lambda: make_pipeline(StandardScaler(), SGDClassifier()), "SGDClassifier"),
         (lambda: Pipeline([("a", StandardScaler()), ("b", SVC())], memory="x"), "memory"),
         (lambda: of_columns(PCA(1)), "'part' is a PCA.*TableEncoder"),
         (lambda: of_columns(make_pipeline(StandardScaler(), PCA(1))), "'part', step 'pca', is a"),
@@ -238,8 +238,8 @@ def test_a_file_says_how_its_model_decides(path):
         (lambda: make_pipeline(OneHotEncoder(dtype=np.float32), SVC()), "OneHotEncoder"),
         (lambda: make_pipeline(OneHotEncoder(min_frequency=2), SVC()), "OneHotEncoder"),
         (lambda: CalibratedClassifierCV(SVC(), ensemble=True), "ensemble=False"),
-        (lambda: calibrate(LogisticRegression()), "LogisticRegression"),
-        (lambda: DecisionClassifier(LogisticRegression()), "LogisticRegression"),
+        (lambda: calibrate(SGDClassifier()), "SGDClassifier"),
+        (lambda: DecisionClassifier(SGDClassifier()), "SGDClassifier"),
     ],
 )  # fmt: skip
 def test_other_parts_are_refused_by_name(make, reason, path):

@@ -42,7 +42,7 @@ def array_of(document, arrays, part, field):
 
 
 NEGATIVE = [
-    ("scale", "counts", -1), ("scale", "squares", -1.0), ("scale", "beyond", -1),
+    ("scale", "counts", -1), ("scale", "squares", -1.0), ("scale", "beyond", -100),
     ("scale", "beyond", IN_A_ROW), ("scale", "n_changes", -1), ("scale", "means", 1e200),
     ("scale", "recent", np.inf), ("target_scale", "beyond", 10**6), ("features", "kind", 4),
     ("features", "kind", -1), ("features", "kind", 0), ("features", "points", np.nan),

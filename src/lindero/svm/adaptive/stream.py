@@ -12,7 +12,8 @@ experts, where there are any. Where filters of all these would be more than a fr
 millisecond a row, there are fewer; on very wide tables those of first order are left.
 
 **Rest.** Where a row costs much, experts that have had no weight for a thousand rows sleep. They
-wake up, from where the leading expert is, when a change is noted. The promise about the mixture
+wake up, from where the leading expert is, when a change is noted, or when one within two decades of
+coupling and C leads. The promise about the mixture
 (`experts`) holds for experts that never slept: those that fall asleep leave them at least the share
 of weight that they are given when they wake up.
 
@@ -82,8 +83,13 @@ _COSTLY = 1e5
 #: Features by default, the first that stays within what a row may cost.
 _FEATURE_COUNTS = (100, 60, 30)
 
-#: Looks in which an expert had no weight, before it sleeps.
+#: Looks in which an expert had no weight, before it sleeps; and what counts as none, in multiples
+#: of what it is given in every row.
 _QUIET_LOOKS = 4
+_NO_WEIGHT = 50.0
+
+#: Steps of the grid, in powers of ten, up to which experts are neighbours.
+_NEAR = 2.01
 
 #: Weights of rows are cut off here.
 _MOST_WEIGHT = 1e9
@@ -413,7 +419,10 @@ class StreamedPath:
             return
         d, old, rows = self.n_columns, state.features, state.recent
         kind, (_, gamma, coef0, degree) = int(old.kind[0]), old.numbers
-        features = take_landmarks(kind, rows, gamma, coef0, degree)
+        try:
+            features = take_landmarks(kind, rows, gamma, coef0, degree)
+        except ValueError:  # the kernel is too large there: those known have to do
+            return
         before = np.array([old.compute(row) for row in rows])
         after = np.array([features.compute(row) for row in rows])
         wanted = np.einsum("rk,mek->mer", before, state.curved.means[:, :, d + 1 :])
@@ -432,11 +441,12 @@ class StreamedPath:
         return self.state.plain.spreads.size + self.state.curved.spreads.size > _COSTLY
 
     def _let_rest(self, changed: bool) -> None:
-        """Let experts without weight sleep; wake all up after a change."""
+        """Let experts without weight sleep; wake up neighbours of the leading one, and all after a
+        change."""
         assert self.state is not None
         state = self.state
         weights = state.experts.now.sum(axis=1)
-        floor = 2.0 * SHARE * state.experts.first.sum(axis=1)
+        floor = _NO_WEIGHT * SHARE * state.experts.first.sum(axis=1)
         self._quiet = np.where(weights > floor, 0, self._quiet + 1)
         start = state.first.means.shape[1]
         for bank in (state.plain, state.curved):
@@ -444,17 +454,15 @@ class StreamedPath:
             start = here.stop
             if here.stop == here.start:
                 continue
-            if changed:
-                leader = int(np.argmax(weights[here]))
-                asleep = ~bank.awake
-                bank.means[:, asleep] = bank.means[:, [leader]]
-                bank.spreads[:, asleep] = bank.spreads[:, [leader]]
-                state.experts.now[here][asleep] = SHARE * state.experts.first[here][asleep]
-                bank.awake[:] = True
-                self._quiet[here] = 0
-                continue
-            slow = state.experts.is_slow[here]
-            rest = (self._quiet[here] >= _QUIET_LOOKS) & ~slow
+            leader = int(np.argmax(weights[here]))
+            needed = np.full(len(bank.awake), changed) | _find_neighbours(bank, leader)
+            called = needed & ~bank.awake
+            bank.means[:, called] = bank.means[:, [leader]]
+            bank.spreads[:, called] = bank.spreads[:, [leader]]
+            state.experts.now[here][called] = SHARE * state.experts.first[here][called]
+            bank.awake[called] = True
+            self._quiet[here][needed] = 0
+            rest = (self._quiet[here] >= _QUIET_LOOKS) & ~state.experts.is_slow[here]
             bank.awake[rest] = False
             state.experts.now[here][rest] = 0.0
         state.experts.now[...] /= state.experts.now.sum()
@@ -633,11 +641,20 @@ class StreamedPath:
                 size = np.abs(spread).max(initial=0.0)
                 even = np.abs(spread - spread.T).max(initial=0.0) <= 1e-6 * size
                 sound &= bool(np.isfinite(spread).all() and even)
-                sound = sound and bool(np.linalg.eigvalsh(spread).min() > 0.0)
+                sound = sound and bool(np.linalg.eigvalsh(spread).min() > -1e-7 * size)
         return StreamCertificate(
             self.n_rows, float(experts.evidence[2]), float(experts.losses.min()), regret, bound,
             sound,
         )  # fmt: skip
+
+
+def _find_neighbours(bank: FilterBank, leader: int) -> Array:
+    """Which filters of a bank are near one of them."""
+    coupling = np.log10(bank.strengths / bank.moves)
+    C = np.log10(bank.strengths) - 0.5 * coupling
+    near: Array = np.abs(coupling - coupling[leader]) <= _NEAR
+    near &= np.abs(C - C[leader]) <= _NEAR
+    return near
 
 
 def _grow(array: Array, n_new: int) -> Array:
