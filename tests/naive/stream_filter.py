@@ -207,6 +207,6 @@ class NaiveScale:
                 self.values, self.beyond, self.small = fresh, [], []
                 self.changes += 1
                 return
-            if abs(z) > 10.0:
-                value = mean + np.sign(z) * 10.0 * deviation
+            if abs(z) > 4.0:
+                value = mean + np.sign(z) * 4.0 * deviation
         self.values = [*self.values, value]

@@ -292,7 +292,6 @@ _LEAVES = {"min_samples_leaf": (1, 5)}
 _BOOSTING: dict[str, Any] = {
     "preset": {"l2_regularization": 1.0},
     "grid": {"learning_rate": (0.03, 0.1, 0.3), "max_leaf_nodes": (8, 31)},
-    "inner_grid": {"learning_rate": (0.1, 0.03, 0.3)},
 }
 _TREES = "it needs no scales, and finds steps and interactions by itself"
 

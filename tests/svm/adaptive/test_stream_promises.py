@@ -190,7 +190,7 @@ def test_abrupt_changes_are_found(seed):
     change = model.history_.changes[0]
     assert abs(change.row - 2000) <= 100
     assert 2000 <= change.noticed <= 2100
-    assert change.false_alarms >= 1e5
+    assert change.odds >= 1e5
     assert model.changepoints(1).tolist() == [change.row]
 
 

@@ -16,7 +16,7 @@ from tests.threads import look_while, run_together
 
 from lindero import persist
 from lindero.svm import AdaptiveSVC, AdaptiveSVR
-from lindero.svm.adaptive import stream
+from lindero.svm.adaptive import experts, stream
 
 pytestmark = pytest.mark.filterwarnings("ignore:Column:UserWarning")
 
@@ -78,6 +78,7 @@ def let_experts_sleep(monkeypatch):
     """Sooner than they would."""
     monkeypatch.setattr(stream, "_QUIET_LOOKS", 1)
     monkeypatch.setattr(stream, "SHARE", 0.05)
+    monkeypatch.setattr(experts, "_FIRST_ROWS", 0)
 
 
 def test_experts_sleep_and_wake_up_in_these_tests(monkeypatch):

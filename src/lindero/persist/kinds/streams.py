@@ -229,7 +229,7 @@ def _check_parameters(given: Fields) -> None:
     given.text("kernel", _KERNELS)
     given.number("coef0", finite=True)
     given.number("degree", least=0.0, finite=True)
-    given.optional("n_components", given.integer, 2)
+    given.optional("n_components", given.integer, 1)
     given.flag("scaled")
     given.flag("time_weighted")
     given.optional("tube", given.number, 0.0)

@@ -482,10 +482,13 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         -------
         rows : ndarray of shape (k,)
             In the order of time; ``times_[rows]`` are their times. Fewer where no more are that
-            far apart.
+            far apart. On a stream, numbers of rows at which changes were noticed to have begun, the
+            `k` with the most evidence.
         """
         if hasattr(self, "_stream"):
-            return self._stream.find_changes(k)
+            if not isinstance(k, Integral) or k < 1:
+                raise ValueError(f"k={k!r} must be a whole number, at least 1.")
+            return self._stream.find_changes(int(k))
         path = self._fitted_path("changepoints", linear=True, time=True)
         with path.held():
             n_nodes, theta, row_of = path.n_nodes, path.theta.copy(), path.samples.rows.copy()

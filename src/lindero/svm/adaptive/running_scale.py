@@ -6,8 +6,9 @@ A stream cannot be standardised beforehand. Column j of a row becomes
 
 with mean and deviation of the rows *before* it: running averages over all rows, and from 10 000
 rows on over about as many (a row's weight is 1/min(n, 10 000)). Both are robust: once ten values
-are known, one enters the averages as no more than ten deviations from the mean. So a spike of any
-size moves them by as much as a value ten deviations away does.
+are known, one enters the averages as no more than four deviations from the mean. So a spike of any
+size moves them by as much as a value four deviations away does, and up to 6 % of spikes do no harm,
+unless they are among the very first values.
 
 * A missing value (NaN) becomes 0, the mean, and changes nothing.
 * A column that has been constant so far is 0; a first other value becomes ±1.
@@ -34,7 +35,7 @@ CUT_OFF = 5.0
 _MEMORY = 10_000
 
 #: Deviations that a value counts as at most, and values before which it counts as it is.
-_MOST_DEVIATIONS = 10.0
+_MOST_DEVIATIONS = 4.0
 _FEW = 10
 
 #: Values in a row beyond the cut-off that are a new scale.

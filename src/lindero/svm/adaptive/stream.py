@@ -484,25 +484,36 @@ class StreamedPath:
         c = np.concatenate([self.state.plain.strengths, self.state.curved.strengths])
         return c / q, c / np.sqrt(c / q)
 
+    @property
+    def watches(self) -> bool:
+        """Whether there are slow experts, by which changes are noticed."""
+        return self.state is not None and bool(self.state.experts.is_slow.any())
+
     def _mean(self, values: Array) -> float:
         """The geometric mean of values of filters with a coupling, by weight."""
         _, plain, curved = self._filter_weights()
         weights = np.concatenate([plain, curved])
         if not weights.sum() > 0.0:
-            return float(np.exp(np.log(values).mean())) if len(values) else np.nan
+            weights = np.ones(len(values))
         return float(np.exp(weights @ np.log(values) / weights.sum()))
 
     @property
     @one_at_a_time
     def coupling(self) -> float:
         """The present coupling: a mean over experts, by weight."""
-        return self._mean(self.grid[0])
+        couplings = self.grid[0]
+        return self._mean(couplings) if len(couplings) else _FIRST_ORDER_COUPLING
 
     @property
     @one_at_a_time
     def C(self) -> float:  # noqa: N802
         """The present C, the same mean."""
-        return self._mean(self.grid[1])
+        Cs = self.grid[1]
+        if len(Cs):
+            return self._mean(Cs)
+        assert self.state is not None
+        weights = self._filter_weights()[0]
+        return float(np.exp(weights @ np.log(self.state.first.priors) / weights.sum()))
 
     @property
     def curved_share(self) -> float:
@@ -529,10 +540,10 @@ class StreamedPath:
             means, deviations = self.state.scale.means, self.state.scale.deviations
             plane[:, :-1] /= deviations
             plane[:, -1] -= plane[:, :-1] @ means
-            if self.parameters.tube is not None:
-                target = self.state.target_scale
-                plane *= target.deviations
-                plane[:, -1] += target.means
+        if self.parameters.tube is not None:
+            target = self.state.target_scale
+            plane *= target.deviations
+            plane[:, -1] += target.means
         return plane
 
     def answer(self, rows: Array) -> Array:
@@ -544,7 +555,7 @@ class StreamedPath:
             n_answers = 1 if self.parameters.tube is not None else self.n_classes
             answers = np.empty((len(rows), n_answers))
             predict_rows(rows, self.state, answers)
-            if self.parameters.tube is not None and self.parameters.scaled:
+            if self.parameters.tube is not None:
                 scale = self.state.target_scale
                 answers *= np.sqrt(scale.squares)
                 answers += scale.means
@@ -552,7 +563,8 @@ class StreamedPath:
 
     @one_at_a_time
     def answer_at(self, rows: Array, times: Any) -> Array:
-        """The same at given times: by hyperplanes that were kept, where these are in the past."""
+        """The same at given times: in the past by the hyperplanes that were kept last before them,
+        or first of all. What curved experts said then was not kept."""
         answers = self.answer(rows)
         if times is None:
             return answers
@@ -563,11 +575,12 @@ class StreamedPath:
         if self.parameters.tube is None and self.n_classes < 2:
             return answers
         kept = np.array([*self.record.times, self.last_time])
-        places = np.searchsorted(kept, numbers[past])
+        places = np.maximum(np.searchsorted(kept, numbers[past], side="right") - 1, 0)
         planes = [*self.record.raw_planes, self.raw_plane]
+        assert self.state is not None
         for at, place in zip(past, places, strict=True):
-            row = np.append(np.nan_to_num(rows[at]), 1.0)
-            values = planes[min(place, len(planes) - 1)] @ row
+            row = np.where(np.isnan(rows[at]), self.state.scale.means, rows[at])
+            values = planes[place] @ np.append(row, 1.0)
             if self.parameters.tube is None:
                 values = read_planes(values, self.n_classes)
             answers[at] = values
@@ -582,6 +595,7 @@ class StreamedPath:
         planes = [*self.record.raw_planes, self.raw_plane]
         listed = np.zeros((len(planes[-1]), len(planes), self.n_columns + 1))
         for at, plane in enumerate(planes):
+            plane = spread_machines(plane, len(planes[-1]))
             listed[: len(plane), at] = plane
         return listed
 
@@ -596,7 +610,8 @@ class StreamedPath:
         planes = [*self.record.planes, self.plane]
         drift = np.zeros(len(planes))
         for at in range(1, len(planes)):
-            before, after = planes[at - 1], planes[at]
+            after = planes[at]
+            before = spread_machines(planes[at - 1], len(after))
             drift[at] = np.linalg.norm(after[: len(before)] - before) if len(before) else 0.0
         return drift
 
@@ -655,6 +670,11 @@ def _find_neighbours(bank: FilterBank, leader: int) -> Array:
     near: Array = np.abs(coupling - coupling[leader]) <= _NEAR
     near &= np.abs(C - C[leader]) <= _NEAR
     return near
+
+
+def spread_machines(plane: Array, n_machines: int) -> Array:
+    """The hyperplane of two classes as those of both, where there have come to be more."""
+    return np.concatenate([-plane, plane]) if len(plane) == 1 and n_machines > 1 else plane
 
 
 def _grow(array: Array, n_new: int) -> Array:

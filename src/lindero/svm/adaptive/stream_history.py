@@ -72,9 +72,8 @@ class StreamChange:
     evidence : float
         Logarithm of how much more probable the labels between them are for the machine than for
         one that does not adapt.
-    false_alarms : float
-        How many rows of a stream without changes have, on average, one such alarm, or more:
-        exp(evidence).
+    odds : float
+        How much more probable the labels were, exp(evidence).
 
     See Also
     --------
@@ -86,7 +85,7 @@ class StreamChange:
     evidence: float
 
     @property
-    def false_alarms(self) -> float:
+    def odds(self) -> float:
         return exp(min(self.evidence, 700.0))
 
 

@@ -186,9 +186,8 @@ def learn_rows(  # type: ignore[no-untyped-def]
             scale = state.target_scale
             goal[0] = targets[t]
             z = goal[0]
-            if state.options[0] > 0.0:
-                z = scale_value(z, scale.counts[0], scale.means[0], scale.squares[0])
-                z = min(max(z, -_MOST_TARGET), _MOST_TARGET)
+            z = scale_value(z, scale.counts[0], scale.means[0], scale.squares[0])
+            z = min(max(z, -_MOST_TARGET), _MOST_TARGET)
             read_densities(outputs, z, experts, likelihoods)
         else:
             z = targets[t]
@@ -196,7 +195,11 @@ def learn_rows(  # type: ignore[no-untyped-def]
         if factors[t] > 0.0:
             label = 0 if of_numbers else int(z)
             if not of_numbers:
-                weigh_votes(outputs, label, mixture, experts, tally)
+                weigh_votes(outputs, label, factors[t], mixture, experts, tally)
+            if factors[t] < 1.0:
+                for e in range(n_filters):
+                    for r in range(n_readings):
+                        likelihoods[e, r, label] **= factors[t]
             losses[t], changed = weigh_experts(likelihoods, label, SHARE, experts)
             if changed:
                 begin_slow_again(state)
@@ -229,8 +232,8 @@ def learn_rows(  # type: ignore[no-untyped-def]
                     )  # fmt: skip
         if state.options[0] > 0.0:
             learn_scale(row, state.scale, at)
-            if of_numbers and factors[t] > 0.0:
-                learn_scale(goal, state.target_scale, at)
+        if of_numbers and factors[t] > 0.0:
+            learn_scale(goal, state.target_scale, at)
         if state.recent.shape[0] > 0:
             state.recent[at % state.recent.shape[0]] = seen[:d]
             missing = measure_missing(seen[:d], state.features, seen[d + 1 :])

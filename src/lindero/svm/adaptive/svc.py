@@ -108,9 +108,10 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
     online : {"auto", "exact", "filter"}, default="auto"
         What `partial_fit` does. ``"exact"`` extends the path of hyperplanes, all rows being kept.
         ``"filter"`` follows the stream by filters, in the same time for each row and in bounded
-        memory: the last hyperplane points nearly to where the exact one does, and earlier ones are
-        kept at some instants only. ``"auto"`` is exact for linear machines whose coupling is a
-        number up to 1e5, and filters otherwise.
+        memory (`n_scale`, `horizon`, `lag_tol`, `tol`, `max_iter`, `time_limit` and `callback` do
+        nothing there): the last hyperplane points nearly to where the exact one does, and earlier
+        ones are kept at some instants only. ``"auto"`` is exact for linear machines whose coupling
+        is a number up to 1e5, and filters otherwise.
     scale : {"auto", True, False}, default="auto"
         Whether filters see columns in units of their running mean and deviation, in which outliers
         count little, a missing value is the mean, and a change of units is noticed. ``"auto"`` is
@@ -286,7 +287,8 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         Returns
         -------
         self : AdaptiveSVC
-            A call that fails or is interrupted changes nothing at all.
+            A call that fails changes nothing. One that is interrupted changes nothing, or on a
+            stream may have learned all of its rows.
         """
         if (hasattr(self, "_path") or hasattr(self, "_stream")) and classes is not None:
             self._require_same(classes)

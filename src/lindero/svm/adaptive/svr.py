@@ -31,8 +31,8 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     C : float or "auto", default="auto"
         Penalty of errors. ``"auto"`` is 1 in `fit`; on a stream, experts try 0.01 to 10.
     epsilon : float, default=0.1
-        Half-width of the tube, within which errors cost nothing; on a stream that is scaled, in
-        standard deviations of the targets.
+        Half-width of the tube, within which errors cost nothing; on a stream in standard deviations
+        of the targets.
     coupling : float or "auto", default="auto"
         Price of a difference between neighbours. ``"auto"`` in `partial_fit`: experts with
         couplings from 10 to 1e9 learn side by side, weighted by how well they predict. In `fit`:
@@ -80,9 +80,10 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
     online : {"auto", "exact", "filter"}, default="auto"
         What `partial_fit` does. ``"exact"`` extends the path of hyperplanes, all rows being kept.
         ``"filter"`` follows the stream by filters, in the same time for each row and in bounded
-        memory: the last hyperplane points nearly to where the exact one does, and earlier ones are
-        kept at some instants only. ``"auto"`` is exact for linear machines whose coupling is a
-        number up to 1e5, and filters otherwise.
+        memory (`n_scale`, `horizon`, `lag_tol`, `tol`, `max_iter`, `time_limit` and `callback` do
+        nothing there): the last hyperplane points nearly to where the exact one does, and earlier
+        ones are kept at some instants only. ``"auto"`` is exact for linear machines whose coupling
+        is a number up to 1e5, and filters otherwise.
     scale : {"auto", True, False}, default="auto"
         Whether filters see columns in units of their running mean and deviation, in which outliers
         count little, a missing value is the mean, and a change of units is noticed. ``"auto"`` is
@@ -256,7 +257,8 @@ class AdaptiveSVR(RegressorMixin, AdaptiveMachine):  # type: ignore[misc]
         Returns
         -------
         self : AdaptiveSVR
-            A call that fails or is interrupted changes nothing at all.
+            A call that fails changes nothing. One that is interrupted changes nothing, or on a
+            stream may have learned all of its rows.
         """
         return self._extend_path(X, y, times, sample_weight)
 
