@@ -16,9 +16,9 @@ def integer_power(values, degree):
     return np.prod([values] * degree, axis=0) if degree else np.ones_like(values)
 
 
-def kernel_matrix(name, X, Z, gamma=1.0, degree=3, coef0=0.0):
-    """K(X, Z), entry by entry in float64; rbf from differences, which lose no digits."""
-    X, Z = np.asarray(X, dtype=np.float64), np.asarray(Z, dtype=np.float64)
+def kernel_matrix(name, X, Z, gamma=1.0, degree=3, coef0=0.0, dtype=np.float64):
+    """K(X, Z), entry by entry; rbf from differences, which lose no digits."""
+    X, Z = np.asarray(X, dtype=dtype), np.asarray(Z, dtype=dtype)
     formula = {
         "linear": lambda x, z: x @ z,
         "poly": lambda x, z: (gamma * (x @ z) + coef0) ** degree,

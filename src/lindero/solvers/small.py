@@ -26,6 +26,7 @@ from scipy.linalg import lapack
 from lindero.kernels.operator import KernelFunction, KernelOperator, ProductKernel
 from lindero.kernels.products import DenseProducts
 from lindero.problems.dual_qp import DualQP, centred_gap
+from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT, FAST, compiled
 from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.face import inside, solve_on_face
@@ -54,6 +55,9 @@ MOST_STEPS = 10_000_000
 #: Calls without a smaller gap after which it is given up where rounding hides the objective, or no
 #: step is taken.
 _IDLE_CALLS = 20
+
+#: Steps to the optimum of a face with sums in extended precision.
+_REFINEMENTS = 5
 
 #: Rounds between two looks at the clock.
 _ROUNDS_AT_ONCE = 5
@@ -121,18 +125,44 @@ def linear_features(kernel: KernelOperator) -> int:
 
 
 def _choose_better(problem: DualQP, one: Solution, other: Solution, tol: float) -> Solution:
-    """The one of less gap, if that is within tol; else the one of less objective, computed in
-    extended precision since large kernel values may have hidden it from both methods."""
+    """The one of less gap, if that is within tol; else the one of less objective at the optimum of
+    its face, in extended precision since large kernel values may have hidden it from both."""
     gaps = [problem.judge(each.a, each.f, each.bias).kkt_gap for each in (one, other)]
     if min(gaps) <= tol:
         return replace(one if gaps[0] <= gaps[1] else other, status=Status.OPTIMAL)
+    (less, first), (more, second) = (_refine(problem, each) for each in (one, other))
+    return replace(first if less <= more else second, status=Status.PRECISION)
+
+
+def _refine(problem: DualQP, solution: Solution) -> tuple[np.longdouble, Solution]:
+    """The optimum of the face of a solution from extended sums, and its objective. Sums of large
+    kernel values in double precision do not show where it is; z itself has the digits for it."""
     rows = np.arange(problem.n_variables) if problem.sample_of is None else problem.sample_of
-    K = problem.kernel.astype(np.float64).matrix(rows, len(rows)).astype(np.longdouble)
-    values = []
-    for each in (one, other):
-        z = (problem.s * each.a).astype(np.longdouble)
-        values.append(z @ (K @ z) / 2 + problem.q @ z)
-    return replace(one if values[0] <= values[1] else other, status=Status.PRECISION)
+    K = problem.kernel.astype(np.float64).matrix(rows, len(rows))
+    group_of, n_groups = problem.group_of, problem.n_groups
+    z = start = problem.s * solution.a
+    value, v = extended_objective(problem, z)
+    for _ in range(_REFINEMENTS):
+        moved = z.copy()
+        solve_on_face(K, moved, v, problem.lower, problem.upper, group_of, n_groups)
+        reached, v = extended_objective(problem, moved)
+        if not reached < value:
+            break
+        value, z = reached, moved
+    if z is start:
+        return value, solution
+    a = problem.snap(problem.s * z)
+    f = problem.kernel_sums(a)
+    return value, replace(solution, a=a, f=f, bias=problem.bias(a, f))
+
+
+def extended_objective(problem: DualQP, z: Array) -> tuple[np.longdouble, Array]:
+    """½ zᵀK z + qᵀz in extended precision where the kernel has it, and v = K z + q from its sums."""
+    at_samples = problem.at_samples(z)
+    known = problem.kernel.extended_sums(at_samples)
+    sums = problem.kernel_sums(problem.s * z) if known is None else known[0]
+    value = at_samples.astype(np.longdouble) @ sums / 2 + problem.q @ z.astype(np.longdouble)
+    return value, problem.scores(sums.astype(np.float64))
 
 
 def judge_anew(problem: DualQP, solution: Solution) -> Solution:
