@@ -1,6 +1,6 @@
 """Five hundred random problems: never a worse objective than LIBSVM's.
 
-Both objectives are computed here from the coefficients, kernel values included, in extended precision:
+Both objectives are computed here from the coefficients in extended precision, kernel values too:
 where K is large, rounding in float64 would outweigh what is compared.
 """
 

@@ -157,7 +157,7 @@ def _refine(problem: DualQP, solution: Solution) -> tuple[np.longdouble, Solutio
 
 
 def extended_objective(problem: DualQP, z: Array) -> tuple[np.longdouble, Array]:
-    """½ zᵀK z + qᵀz in extended precision where the kernel has it, and v = K z + q from its sums."""
+    """½ zᵀK z + qᵀz and v = K z + q, in extended precision where the kernel has it."""
     at_samples = problem.at_samples(z)
     known = problem.kernel.extended_sums(at_samples)
     sums = problem.kernel_sums(problem.s * z) if known is None else known[0]
