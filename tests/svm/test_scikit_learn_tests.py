@@ -49,6 +49,9 @@ DIFFERENCES = {
     ),
 }
 
+#: Which rows are support vectors decides whether these fail, and rounding decides that.
+BY_ROUNDING = {"test_svm_custom_kernel_not_array_input[SVR]"}
+
 #: Tests that enter none of our classes.
 OF_OTHERS = re.compile("linear_?sv|liblinear|lsvc|crammer|dual_auto|linear_svm")
 
@@ -90,4 +93,5 @@ def _expected(request):
     node = request.node
     reason = DIFFERENCES.get(node.name) or DIFFERENCES.get(node.originalname)
     if reason:
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+        strict = node.name not in BY_ROUNDING
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=strict))
