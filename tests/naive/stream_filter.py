@@ -95,14 +95,16 @@ def mean_loss(output, deviation, target, tube):
 
 
 def learn_first_order(mean, row, target, weight, tube, a, draw, constant):
-    """The point on the way from θ along ±x where the row is on the margin or tube, or weight a."""
-    drawn = np.where(np.arange(len(mean)) == constant, draw / WEAKER, draw)
-    mean = mean * (1.0 - drawn)
-    output, size = mean @ row, a * (row @ row)
+    """The point on the way from θ along ±Sx where the row is on the margin or tube, or weight 1."""
+    is_constant = np.arange(len(mean)) == constant
+    variances = np.where(is_constant, a * np.sqrt(WEAKER), a)
+    mean = mean * (1.0 - np.where(is_constant, draw / np.sqrt(WEAKER), draw))
+    way = variances * row
+    output, size = mean @ row, way @ row
     if tube is None:
-        return mean + target * np.clip((1.0 - target * output) / size, 0.0, weight) * a * row
+        return mean + target * np.clip((1.0 - target * output) / size, 0.0, weight) * way
     off = target - output
-    return mean + np.sign(off) * np.clip((abs(off) - tube) / size, 0.0, weight) * a * row
+    return mean + np.sign(off) * np.clip((abs(off) - tube) / size, 0.0, weight) * way
 
 
 # -- experts --------------------------------------------------------------------------------------

@@ -53,8 +53,11 @@ of rows that matter. On a stream n is that number, c = C √coupling: an expert 
 parameter C over the last √coupling rows, whatever the length of the stream, and a ≈ C. The
 constant b is drawn to zero, too, but 100 times less, which bounds its variance.
 
-**First-order filters** keep S = a I, in time O(D), for wide tables and where hyperplanes jump:
-θ ← θ + α y a x with the α in [0, 1] that brings the row to the margin, or to the tube.
+**First-order filters** keep S = a I, but for the constant, in time O(D), for wide tables and where
+hyperplanes jump: θ ← θ + α y S x with the α in [0, 1] that brings the row to the margin, or to the
+tube. The constant has the variance at which it settles, √100 a: what it is drawn to zero less lets
+it be known less. On wide tables it is one column of many, and with the variance of the others the
+b = −1 of a class that has just appeared would be there for thousands of rows.
 """
 
 from __future__ import annotations
@@ -86,6 +89,9 @@ _MOST_WEIGHT = 1e12
 
 #: Up to twice so many columns, one is drawn to zero in every row; beyond, in every D//32nd row.
 _IN_TURN = 32
+
+#: By how much the variance at which the constant settles exceeds that of weights.
+_WIDER = sqrt(WEAKER)
 
 _ROOT_2 = sqrt(2.0)
 _ROOT_2_PI = sqrt(2.0 * pi)
@@ -243,9 +249,10 @@ def step_first_order(  # type: ignore[no-untyped-def]
     """One row for one first-order filter."""
     s, output = 0.0, 0.0
     for i in range(mean.size):
-        mean[i] *= 1.0 - (draw / WEAKER if i == constant else draw)
+        mean[i] *= 1.0 - (draw / _WIDER if i == constant else draw)
         s += row[i] * row[i]
         output += mean[i] * row[i]
+    s += (_WIDER - 1.0) * row[constant] * row[constant]
     s = max(s * prior, _LEAST * prior)
     if tube < 0.0:
         step = target * min(weight, max(0.0, (1.0 - target * output) / s))
@@ -256,3 +263,4 @@ def step_first_order(  # type: ignore[no-untyped-def]
             step = -step
     for i in range(mean.size):
         mean[i] += step * prior * row[i]
+    mean[constant] += (_WIDER - 1.0) * step * prior * row[constant]

@@ -28,7 +28,7 @@ _GUESSING = 0.97
 
 
 def describe_stream(stream: StreamedPath, names: Any) -> list[str]:
-    """Sentences about changes and speed; `names` are titles of the columns, or None."""
+    """Sentences about changes, scales and speed; `names` are titles of the columns, or None."""
     told = stream.tell_history()
     lines = []
     more = len(told.changes) - _MOST_CHANGES
@@ -45,6 +45,10 @@ def describe_stream(stream: StreamedPath, names: Any) -> list[str]:
         lines.append("Sudden changes are not looked for: there is no slow expert to compare with.")
     elif not told.changes:
         lines.append("No sudden change was noticed.")
+    lines += [
+        f"From row {row} on {_name_column(column, names)} has another scale: has its unit changed?"
+        for row, column, _, _ in stream.rescaled[-_MOST_CHANGES:]
+    ]
     lines.append(_describe_turn(stream, told.changes, names))
     reach = sqrt(stream.coupling)
     if stream.parameters.coupling is None and reach < stream.n_rows and not _is_guessing(stream):
@@ -124,6 +128,10 @@ def _find_move(stream: StreamedPath, change: StreamChange) -> Array | None:
     return moved
 
 
+def _name_column(column: int, names: Any) -> str:
+    return f"column {column}" if names is None else repr(str(names[column]))
+
+
 def _name_columns(moved: Array | None, names: Any) -> str:
     """The columns along which it moved most."""
     if moved is None or not (moved**2).sum() > 0.0:
@@ -132,6 +140,6 @@ def _name_columns(moved: Array | None, names: Any) -> str:
     places = [int(k) for k in np.argsort(-shares)[:_MOST_COLUMNS] if shares[k] >= _LEAST_SHARE]
     if not places:
         return ", along many columns"
-    titles = [f"column {k}" if names is None else repr(str(names[k])) for k in places]
+    titles = [_name_column(k, names) for k in places]
     listed = titles[0] if len(titles) == 1 else f"{', '.join(titles[:-1])} and {titles[-1]}"
     return f", mostly along {listed}"
