@@ -475,7 +475,8 @@ class Comparison:
         """Which machine to take and why, in plain words."""
         best, taken = self.best, self.recommended
         if best is None or taken is None:
-            return "No machine was judged on any fold, so there is nothing to recommend."
+            cut = "" if self.complete else " before the comparison was cut short"
+            return f"No machine was judged on any fold{cut}, so there is nothing to recommend."
         sentences = [
             "" if self.measure in ("error", "rmse") else self.reason,
             _explain_choice(self, best, taken),
@@ -577,8 +578,8 @@ def _explain_choice(comparison: Comparison, best: MachineResult, taken: MachineR
     other = write_score(measure, comparison.take_common(best).mean(measure))
     return (
         f"Take {taken.name}: its {word} is {own}, and though {best.name} has {other}, "
-        f"the test rows do not tell the two apart (p = {test.adjusted:.2f}). It gives away {_write_loss(comparison, test)}, and "
-        f"{taken.advantage}."
+        f"the test rows do not tell the two apart (p = {test.adjusted:.2f}). It gives away "
+        f"{_write_loss(comparison, test)}, and {taken.advantage}."
     )
 
 
