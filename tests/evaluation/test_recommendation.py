@@ -139,6 +139,8 @@ def test_a_machine_no_better_than_a_constant_is_warned_of():
         in compared(only=[0.5, 0.5, 0.6, 0.5, 0.5]).recommendation()
     )
     assert "always" not in compared(only=GOOD).recommendation()
+    by_losses = replace(compared(only=[0.5, 0.5, 0.6, 0.5, 0.5]), measure="log_loss")
+    assert "baseline, the shares of the classes for every row, does" in by_losses.recommendation()
 
 
 @pytest.mark.parametrize(("n_rows", "warned"), [(100, True), (1000, False)])

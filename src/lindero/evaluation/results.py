@@ -28,6 +28,7 @@ from lindero.evaluation.measures import (
     LABELS,
     MEASURES,
     NUMBERS,
+    PROBABILITIES,
     Measure,
     average_folds,
     choose_others,
@@ -360,6 +361,14 @@ class Comparison:
             machine.mean("roc_auc") >= SOME_AREA for machine in known
         )
 
+    def describe_baseline(self) -> str:
+        """What the baseline answers, in words that stand behind its name."""
+        if self.task == REGRESSION:
+            return "always predicting the mean"
+        if self._measure.needs == PROBABILITIES:
+            return "the shares of the classes for every row"
+        return "always predicting the same class"
+
     @cached_property
     def against_best(self) -> dict[str, PairedTest]:
         """Every other machine held against the best, on the folds and rows that both have done."""
@@ -615,9 +624,8 @@ def _list_cautions(comparison: Comparison, best: MachineResult) -> list[str]:
     measure, words = comparison.measure, []
     orient = find_measure(measure).orient
     if orient(best.mean(measure)) >= orient(comparison.baseline):
-        constant = "the mean" if comparison.task == REGRESSION else "the same class"
         value = write_score(measure, comparison.baseline)
-        told = f"Caution: the baseline, always predicting {constant}, does as well"
+        told = f"Caution: the baseline, {comparison.describe_baseline()}, does as well"
         if comparison.columns_say_something:
             words.append(
                 f"{told} by {name_measure(measure)} ({value}), which says little here: by "
