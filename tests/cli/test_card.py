@@ -217,3 +217,20 @@ def test_many_numbers_are_cut_into_quarters():
     found = measure_groups(numbers, numbers, numbers)
     assert sorted(each.n_rows for each in found) == [25, 25, 25, 25]
     assert all(each.rates["bias"].value == 0 for each in found)
+
+
+def test_large_numbers_have_no_exponents_and_guests_are_named(here):
+    random = np.random.default_rng(0)
+    x = random.normal(size=120)
+    prices = 400_000 + 90_000 * x + 30_000 * random.normal(size=120)
+    lines = [f"{a:.3f},{b:.0f}" for a, b in zip(x, prices, strict=True)]
+    here.write("prices.csv", "\n".join(["size,price", *lines]) + "\n")
+    assert here.run("train", "prices.csv", "-m", "ridge").exit_code == 0
+    card = here.run("info", "model.lin", "--card", "--data", "prices.csv").stdout
+    assert "| Machine | ridge: " in card
+    said = here.run("predict", "model.lin", "prices.csv", "-o", "p.csv").output
+    for text in (card, said):
+        assert "e+0" not in text
+        assert "RMSE" in text
+    rmse = here.json("predict", "model.lin", "prices.csv", "-o", "q.csv")["scores"]["rmse"]
+    assert f"{rmse:,.0f}" in said

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lindero.bayes import NaiveBayes
 from lindero.data import load
 from lindero.data.reading import Reading
 from lindero.errors import DataError
@@ -43,6 +44,20 @@ def test_numbers_with_gaps_are_left_out_by_their_name_only(tmp_path):
     with pytest.warns(UserWarning, match="Left out: 'row_id',"):
         data = loaded(tmp_path, "row_id,paid,n,class\n" + rows)
     assert data.X.column_names == ["paid", "n"]
+
+
+@pytest.mark.parametrize("name", ["nr", "lfd_nr", "order number", "caseNo", "No."])
+def test_numbers_that_rise_under_such_a_name_are_left_out(tmp_path, name):
+    numbers = np.cumsum(np.random.default_rng(0).integers(1, 9, 60))
+    rows = "".join(f"{n},{k % 3},{k % 2}\n" for k, n in enumerate(numbers))
+    with pytest.warns(UserWarning, match="Left out: "):
+        data = loaded(tmp_path, f"{name},n,class\n" + rows)
+    assert data.X.column_names == ["n"]
+    with pytest.warns(UserWarning, match="Left out: "):
+        NaiveBayes().fit(pa.table({name: numbers, "n": numbers % 3}), numbers % 2)
+    falling = "".join(f"{n},{k % 3},{k % 2}\n" for k, n in enumerate(numbers[::-1]))
+    data = loaded(tmp_path, f"{name},n,class\n" + falling)
+    assert data.X.column_names == [name, "n"]
 
 
 @pytest.mark.parametrize("order", ["rising", "shuffled"])

@@ -241,3 +241,15 @@ def test_decisions_of_given_probabilities():
     assert decide_classes(given).tolist() == [0, 0]
     assert decide_classes(given, threshold=0.4).tolist() == [0, 1]
     assert decide_classes(given, costs=np.array([[0, 1], [20, 0]])).tolist() == [1, 1]
+
+
+def test_a_threshold_by_which_all_rows_are_answered_alike_says_so():
+    """Costs of 1 : 8 made one answer of all, and nothing told."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(200, 2)), np.where(random.random(200) < 0.3, "ill", "well")
+    costs = {("ill", "well"): 1000}
+    model = DecisionClassifier(make_machine("naive-bayes"), threshold="cost", costs=costs).fit(X, y)
+    assert set(model.predict(X)) == {"ill"}
+    assert "All of these are answered ill" in model.reason_
+    told = DecisionClassifier(make_machine("naive-bayes"), threshold="cost", costs=costs)
+    assert "All of these" not in told.fit(X + 9.0 * (y == "ill")[:, None], y).reason_

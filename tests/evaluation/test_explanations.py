@@ -295,6 +295,8 @@ def test_curves_and_thresholds_around_a_machine_are_explained(table, machine, pa
     sign = np.where(model.predict(X) == model.classes_[1], 1.0, -1.0)
     assert [one.label for one in found] == model.predict(X).tolist()
     assert_allclose([one.value for one in found], sign * odds, rtol=1e-6, atol=1e-6)
+    for one in found:  # an answer that is the less likely one says why
+        assert (one.value < -1e-9) == ("by the model's threshold or costs" in one.sentence())
     assert {one.unit for one in found} == {"log-odds"}
     assert "exact" in found[0].method
     assert_allclose(explain(model, X[:1])[0].contributions, found[0].contributions, atol=1e-6)

@@ -177,6 +177,18 @@ def test_rows_in_the_order_of_time_are_warned_of_once(name, values):
             run(X, times=np.arange(60))
 
 
+@pytest.mark.parametrize("target", ["numbers", "classes"])
+def test_a_target_that_follows_the_order_of_the_rows_is_said(target):
+    """A table sorted by price, with a column that counts upwards, tells each price by its place."""
+    X = pd.DataFrame({"place": 3 * np.arange(60) ** 2, "a": np.random.default_rng(0).random(60)})
+    y = np.arange(60.0) ** 2 if target == "numbers" else np.where(np.arange(60) < 30, "a", "b")
+    with pytest.warns(UserWarning, match="target follows that order.*leave it out"):
+        compare(X, y, machines=["baseline"], folds=2)
+    with pytest.warns(UserWarning, match=r"in the order") as caught:
+        compare(X, np.arange(60) % 2, machines=["baseline"], folds=2)
+    assert not any("follows" in str(one.message) for one in caught)
+
+
 def test_rows_in_no_order_are_not_warned_of():
     random = np.random.default_rng(0)
     X = pd.DataFrame({"a": np.sort(random.normal(size=60)), "n": np.arange(60) // 2})

@@ -1,5 +1,7 @@
 """Which machine is taken, on comparisons with given scores."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -137,6 +139,8 @@ def test_a_machine_no_better_than_a_constant_is_warned_of():
         in compared(only=[0.5, 0.5, 0.6, 0.5, 0.5]).recommendation()
     )
     assert "always" not in compared(only=GOOD).recommendation()
+    by_losses = replace(compared(only=[0.5, 0.5, 0.6, 0.5, 0.5]), measure="log_loss")
+    assert "baseline, the shares of the classes for every row, does" in by_losses.recommendation()
 
 
 @pytest.mark.parametrize(("n_rows", "warned"), [(100, True), (1000, False)])
@@ -149,3 +153,44 @@ def test_a_cut_is_said():
     words = compared(simple=[0.1, 0.2], clever=[0.2, 0.2], complete=False).recommendation()
     assert "cut short" in words
     assert "cut short" not in compared(simple=GOOD, clever=GOOD).recommendation()
+
+
+def test_the_baseline_is_not_recommended_while_another_ranks_the_rows():
+    """From few rows, probabilities may be worse than the shares of the classes, and still rank."""
+    random = np.random.default_rng(0)
+    truth = (np.arange(1000) % 20 == 0).astype(int)
+    losses = {"baseline": 0.1, "logistic": 0.12}
+    for lift, taken in ((1.0, "logistic"), (0.0, "baseline")):
+        shifted = 1 / (1 + np.exp(1 - lift * truth - random.normal(size=1000)))
+        tables = {"baseline": np.full(1000, 0.05), "logistic": shifted}
+        made = compared(
+            answers=dict.fromkeys(losses, np.zeros(1000, dtype=int)), log_loss=losses,
+            baseline=[0.05] * 5, logistic=[0.06] * 5,
+        )  # fmt: skip
+        machines = tuple(
+            replace(
+                machine,
+                scores={**machine.scores, "roc_auc": np.full(5, 0.62)},
+                probabilities=np.column_stack([1 - tables[machine.name], tables[machine.name]]),
+            )
+            for machine in made.machines
+        )
+        result = replace(made, truth=truth, machines=machines, measure="log_loss", baseline=0.1)
+        assert result.ranked[0].name == "baseline"
+        assert result.recommended.name == taken
+
+
+def test_sentences_are_about_the_folds_that_all_machines_have_done():
+    """ "Its error is 50.4 %, and though the other has 50.9 %": these were of different folds."""
+    result = compared(simple=[0.30, 0.30], clever=[0.295, 0.35])
+    simple, clever = result.machines
+    late = np.array([1.0, np.nan])
+    simple = replace(
+        simple, seconds_learning=late, scores={k: v * late for k, v in simple.scores.items()}
+    )
+    result = replace(result, machines=(simple, clever), complete=False)
+    assert result.best.name == "clever"
+    words = result.recommendation()
+    assert "its error is 30.0 %, and though clever has 29.5 %" in words
+    assert "from the 1 of 2 folds that all machines have done" in words
+    assert "folds that all" not in compared(simple=GOOD, clever=GOOD).recommendation()

@@ -15,6 +15,7 @@ from lindero.evaluation.significance import (
     estimate_row_error,
     flip_signs,
     mcnemar_test,
+    rank_test,
     signed_rank_test,
 )
 
@@ -188,3 +189,14 @@ def test_rows_without_probabilities_are_not_compared_by_them():
     rows = PooledRows(MEASURES["log_loss"], truth)
     assert compare_rows(rows, machines[0], (machines[1][0], None)) is None
     assert np.isnan(estimate_row_error(rows, (machines[0][0], None)))
+
+
+def test_ranks_are_tested_class_by_class():
+    random = np.random.default_rng(1)
+    truth = np.repeat([0, 1, 2], 40)
+    noise = random.dirichlet(np.ones(3), size=120)
+    assert rank_test(truth, noise) > 0.05
+    told = noise + 0.5 * np.eye(3)[truth]
+    assert rank_test(truth, told / told.sum(axis=1, keepdims=True)) < 1e-6
+    assert rank_test(truth, np.full((120, 3), 1 / 3)) == 1.0
+    assert rank_test(np.zeros(10, dtype=int), np.full((10, 2), 0.5)) == 1.0

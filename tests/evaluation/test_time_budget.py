@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from lindero.evaluation import compare, race
 from lindero.evaluation.learning import ComparisonPlan, _choose_point
+from lindero.evaluation.registry import find_machine
 from lindero.evaluation.rows import EvaluationRows
 from tests.evaluation.tables import clouds
 
@@ -104,6 +105,34 @@ def test_a_slow_machine_that_is_worse_beyond_doubt_is_dropped_without_a_budget(m
 def test_a_fast_machine_is_never_dropped():
     result = compare(*clouds(300), machines=["baseline", "naive-bayes"], folds=5)
     assert result["baseline"].failure is None
+
+
+def start_race(names, spent, budget):
+    machines = [find_machine(name, "classification") for name in names]
+    begun = time.perf_counter() - spent
+    return race.Race(race.Scoreboard(None, machines, [None] * 3, 3, None, begun), 1, budget)
+
+
+def test_machines_that_need_no_compiler_answer_first():
+    """Where loops had to be compiled first, forests and boosting were not started in 120 s."""
+    names = ["naive-bayes", "svc-linear", "random-forest", "baseline", "logistic-regression"]
+    running, order = start_race(names, 0.0, 1000.0), []
+    for _ in names:
+        fit, _ = running.next()
+        running.begin(fit)
+        order.append(fit.name)
+    assert set(order[:3]) == {"random-forest", "baseline", "logistic-regression"}
+
+
+def test_time_of_compiling_is_given_back():
+    running = start_race(["naive-bayes"], 1200.0, 1000.0)
+    assert running.is_over
+    running.give_back(500.0)
+    assert not running.is_over
+    running = start_race(["naive-bayes"], 2200.0, 1000.0)
+    running.give_back(5000.0)  # no more than as much again
+    assert running.is_over
+    start_race(["naive-bayes"], 0.0, None).give_back(5.0)  # nothing to lengthen
 
 
 def test_ctrl_c_keeps_what_other_processes_have_done():

@@ -94,7 +94,9 @@ def command(
     else:
         click.echo(f"{dataset.n_rows} predictions of {saved.machine.name} written to {path}.")
     if scores and not output.quiet:
-        text = align_columns([[name.replace("_", " "), value] for name, value in scores.items()])
+        from lindero.evaluation.measures import title_measure
+
+        text = align_columns([[title_measure(name), value] for name, value in scores.items()])
         click.echo(text, err=path is None)
 
 

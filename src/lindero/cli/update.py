@@ -293,7 +293,9 @@ def _describe(result: dict[str, Any], before: str, after: str) -> str:
     text = f"{result['machine']}: {' and '.join(done)}, "
     text += f"{show(result['rows_before'])} before, {show(result['rows_after'])} now."
     if result["scores_before"]:
-        rows = [[name.replace("_", " "), v] for name, v in result["scores_before"].items()]
+        from lindero.evaluation.measures import title_measure
+
+        rows = [[title_measure(name), v] for name, v in result["scores_before"].items()]
         text += "\nThe old model on the new rows, before it learned them:\n"
         text += "\n".join(f"  {line}" for line in align_columns(rows).splitlines())
     text += f"\n{result['kept']}" if result["kept"] else ""

@@ -20,6 +20,7 @@ from lindero.bayes.tables.wide_columns import (
     counts_rows,
     find_row_names,
     is_name_of_ids,
+    is_name_of_numbers,
     say_left_out,
 )
 from lindero.data.content import Content, suggest
@@ -327,7 +328,7 @@ def _warn_of_thousands(column: Any, name: str, content: Content) -> None:
 
 
 def _may_name_rows(name: str, column: pa.ChunkedArray) -> bool:
-    if types.is_string(column.type) or is_name_of_ids(name):
+    if types.is_string(column.type) or is_name_of_ids(name) or is_name_of_numbers(name):
         return True
     if not types.is_integer(column.type):
         return False

@@ -267,6 +267,10 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         else:
             self.threshold_ = float(self.threshold_)
             self.reason_ = f"The threshold is tuned for {title} on rows left out."
+        answers = np.unique(found[:, 1] >= (0.5 if self.threshold_ is None else self.threshold_))
+        if len(answers) == 1:
+            only = self.classes_[int(answers[0])]
+            self.reason_ += f" All of these are answered {only}: columns change nothing."
 
     def _find_rival(self, machine: Any) -> Any:
         """The same machine with costs in its margins; None where that is not to be tried."""

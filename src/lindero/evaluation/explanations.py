@@ -195,8 +195,10 @@ class RowExplanation:
             return f"{write_plain(self.value)} (before: {write_plain(self.baseline)})"
         rather = f" rather than {self.against}" if self.n_classes > 2 else ""
         if self.unit == LOG_ODDS:
-            before = write_odds(self.baseline)
-            return f"{self.label}{rather}, {write_odds(self.value)} (before: {before})"
+            odds, before = write_odds(self.value), write_odds(self.baseline)
+            # An answer that is the less likely one looks like a mistake, unless something says why.
+            why = ", by the model's threshold or costs" if self.value < -1e-9 else ""
+            return f"{self.label}{rather}, {odds}{why} (before: {before})"
         said = f"decision value {write_signed(self.value)}, before {write_signed(self.baseline)}"
         return f"{self.label}{rather} ({said})"
 

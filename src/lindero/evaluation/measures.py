@@ -178,6 +178,11 @@ _COSTS = ("cost_positive", "cost_negative")
 # -- measures by name -----------------------------------------------------------------------------
 
 
+def title_measure(name: str) -> str:
+    """What a measure is called in tables; other figures by their name."""
+    return MEASURES[name].title if name in MEASURES else name.replace("_", " ")
+
+
 def find_measure(name: str, task: str | None = None) -> Measure:
     """The entry of a measure, or an error that says which there are.
 

@@ -6,10 +6,14 @@ worse than another by far more than chance on the rows of a fold, are not fitted
 With a time budget a comparison is a race by successive halving:
 
 1. First answers: every machine with its usual parameters on a few rows. Slow ones are stopped.
+   scikit-learn's come first: nothing of theirs has to be compiled.
 2. The first fold, all of its rows: the fastest machines first. A machine may take an equal share of
    the time that is left to those which wait, and is stopped after it.
 3. Further folds. Where time does not suffice for three folds of all machines, the slowest of the
    worse half is dropped, until it does. More folds are done as long as there is time.
+
+Time in which loops are compiled, which happens once on a machine, is given back, up to as much as
+the budget itself: else the first comparison of all would judge compilers.
 
 A machine that drops out says why. Where time is over before anyone has done a fold, first answers
 are all there is, and the result says so.
@@ -200,6 +204,7 @@ class Race:
         self._effort: dict[str, float] = {}
         self._running: set[PlannedFit] = set()
         self._begun: set[PlannedFit] = set()
+        self._given_back = 0.0  # seconds of compiling
         self._settled = 0  # folds after which it was decided who goes on
 
     # -- what comes next ---------------------------------------------------------------------------
@@ -212,7 +217,11 @@ class Race:
         left = self._time_left()
         if left <= 0.0:
             return None
-        simple = sorted(self._board.contenders, key=lambda machine: machine.simplicity)
+        # Guests have nothing to compile: they are known, whatever happens to the others.
+        simple = sorted(
+            self._board.contenders,
+            key=lambda m: (not m.is_guest or m.estimator is not None, m.simplicity),
+        )
         first = [PlannedFit(machine.name, 0, is_first=True) for machine in simple]
         waiting = [fit for fit in first if fit not in self._begun]
         if waiting:
@@ -248,6 +257,11 @@ class Race:
         elif not fit.is_first and self._time_left() > 0.5:
             self.drop(fit.name, f"not done in {outcome.seconds:.0f} s, its share of the time")
 
+    def give_back(self, seconds: float) -> None:
+        """Lengthen the time by seconds in which loops were compiled."""
+        if self._budget is not None:
+            self._given_back = min(self._budget, self._given_back + seconds)
+
     @property
     def is_over(self) -> bool:
         """Whether time is over."""
@@ -256,7 +270,7 @@ class Race:
     def _time_left(self) -> float:
         if self._budget is None:
             return math.inf
-        return self._board.begun + self._budget - time.perf_counter()
+        return self._board.begun + self._budget + self._given_back - time.perf_counter()
 
     def _list_fold(self, fold: int) -> list[PlannedFit]:
         left = (name for name in self._names if name not in self._board.failures)
@@ -396,8 +410,13 @@ class Race:
         """Say of each machine what became of it, once there is nothing more to do."""
         board = self._board
         late = [name for name in self._names if not board.find(name)]
-        if self._budget is None or not board.first:
+        if self._budget is None or not (board.first or self.is_over):
             return
+        if self._given_back > 1.0:
+            board.notes.append(
+                f"Loops were compiled for {self._given_back:.0f} s, which happens once on a "
+                "machine and is no part of the time budget."
+            )
         if len(late) < len(self._names):
             for name in late:
                 self.drop(name, "not done when time was over")

@@ -7,7 +7,9 @@ away is said.
 
 A machine that answers the same whatever the columns say, the baseline above all, is never
 recommended while another one is better by a proper score: where a class is rare, the same answer
-for all has few errors, and is of no use.
+for all has few errors, and is of no use. Nor is the baseline while another one ranks the rows far
+better than chance: probabilities from few rows may be worse than the shares of the classes, and
+still tell who is to be looked at first.
 
 Scores, ranking and the sentences about them are one file: what is said is what the ranking did.
 """
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +28,7 @@ from lindero.evaluation.measures import (
     LABELS,
     MEASURES,
     NUMBERS,
+    PROBABILITIES,
     Measure,
     average_folds,
     choose_others,
@@ -34,6 +37,7 @@ from lindero.evaluation.measures import (
 )
 from lindero.evaluation.registry import CLASSIFICATION, REGRESSION
 from lindero.evaluation.significance import (
+    LEVEL,
     MANY_FOLDS,
     PairedTest,
     PooledRows,
@@ -42,6 +46,7 @@ from lindero.evaluation.significance import (
     compare_with_best,
     estimate_error,
     estimate_row_error,
+    rank_test,
 )
 from lindero.runtime.arrays import Array, make_plain, write_plain
 
@@ -279,6 +284,27 @@ class Comparison:
         common: Array = np.logical_and.reduce([np.ones(len(self.fold_sizes), dtype=bool), *running])
         return common
 
+    @property
+    def is_uneven(self) -> bool:
+        """Whether machines have done different folds, of which some are common to all."""
+        folds = self._common
+        return bool(folds.any()) and any(
+            (machine.done != folds).any() for machine in self.machines if machine.is_judged
+        )
+
+    @property
+    def n_common(self) -> int:
+        """Folds that all machines in the running have done."""
+        return int(self._common.sum())
+
+    def take_common(self, machine: MachineResult) -> MachineResult:
+        """A machine with its scores on the folds by which all are ranked."""
+        if not self.is_uneven:
+            return machine
+        folds = self._common
+        scores = {name: np.where(folds, own, np.nan) for name, own in machine.scores.items()}
+        return replace(machine, scores=scores)
+
     @cached_property
     def best(self) -> MachineResult | None:
         """The machine of the best mean; of equals the simplest. None before the first fold. One
@@ -292,8 +318,11 @@ class Comparison:
 
     def _is_beaten_constant(self, machine: MachineResult) -> bool:
         """Whether it gives the same answer to all rows, and another machine is better by any proper
-        score. Where the measure looks at probabilities, answers do not count."""
+        score; or is the baseline, and another one ranks the rows. Where the measure looks at
+        probabilities, answers do not count."""
         looks_at_answers = self._measure.needs in (LABELS, NUMBERS)
+        if machine.is_baseline and self._is_ranking_found:
+            return True
         if not (machine.is_baseline or (looks_at_answers and machine.is_constant)):
             return False
         return any(
@@ -303,6 +332,18 @@ class Comparison:
             for measure in MEASURES.values()
             if measure.is_proper and measure.name in machine.scores
         )
+
+    @cached_property
+    def _is_ranking_found(self) -> bool:
+        """Whether a machine has a ROC AUC of 0.6, and ranks the rows better than chance."""
+        found = []
+        for machine in self.machines:
+            if not machine.is_judged or machine.is_baseline or machine.probabilities is None:
+                continue
+            rows = np.flatnonzero(~np.isnan(machine.probabilities).any(axis=1))
+            p_value = rank_test(self.truth[rows], machine.probabilities[rows])
+            found.append(p_value if machine.mean("roc_auc") >= SOME_AREA else 1.0)
+        return bool(found) and len(found) * min(found) < LEVEL
 
     def _find_best_constant(self, judged: list[MachineResult]) -> MachineResult:
         """Where all answer the same, and each is beaten by another: the one of the best
@@ -319,6 +360,14 @@ class Comparison:
         return any(self._is_beaten_constant(m) for m in judged if m.is_baseline) or any(
             machine.mean("roc_auc") >= SOME_AREA for machine in known
         )
+
+    def describe_baseline(self) -> str:
+        """What the baseline answers, in words that stand behind its name."""
+        if self.task == REGRESSION:
+            return "always predicting the mean"
+        if self._measure.needs == PROBABILITIES:
+            return "the shares of the classes for every row"
+        return "always predicting the same class"
 
     @cached_property
     def against_best(self) -> dict[str, PairedTest]:
@@ -435,7 +484,8 @@ class Comparison:
         """Which machine to take and why, in plain words."""
         best, taken = self.best, self.recommended
         if best is None or taken is None:
-            return "No machine was judged on any fold, so there is nothing to recommend."
+            cut = "" if self.complete else " before the comparison was cut short"
+            return f"No machine was judged on any fold{cut}, so there is nothing to recommend."
         sentences = [
             "" if self.measure in ("error", "rmse") else self.reason,
             _explain_choice(self, best, taken),
@@ -518,7 +568,7 @@ def name_measure(measure: str) -> str:
 
 def _explain_choice(comparison: Comparison, best: MachineResult, taken: MachineResult) -> str:
     measure, word = comparison.measure, name_measure(comparison.measure)
-    own = write_mean(taken, measure)
+    own = write_mean(comparison.take_common(taken), measure)
     if taken is best:
         which = "highest" if find_measure(measure).greater_is_better else "lowest"
         lead = f"Take {taken.name}: its {word}, {own}, is the {which}"
@@ -534,11 +584,11 @@ def _explain_choice(comparison: Comparison, best: MachineResult, taken: MachineR
             )
         return f"{lead} of {1 + len(comparison.against_best)} machines."
     test = comparison.against_best[taken.name]
+    other = write_score(measure, comparison.take_common(best).mean(measure))
     return (
-        f"Take {taken.name}: its {word} is {own}, and though {best.name} has "
-        f"{write_score(measure, best.mean(measure))}, the test rows do not tell the two apart "
-        f"(p = {test.adjusted:.2f}). It gives away {_write_loss(comparison, test)}, and "
-        f"{taken.advantage}."
+        f"Take {taken.name}: its {word} is {own}, and though {best.name} has {other}, "
+        f"the test rows do not tell the two apart (p = {test.adjusted:.2f}). It gives away "
+        f"{_write_loss(comparison, test)}, and {taken.advantage}."
     )
 
 
@@ -574,9 +624,8 @@ def _list_cautions(comparison: Comparison, best: MachineResult) -> list[str]:
     measure, words = comparison.measure, []
     orient = find_measure(measure).orient
     if orient(best.mean(measure)) >= orient(comparison.baseline):
-        constant = "the mean" if comparison.task == REGRESSION else "the same class"
         value = write_score(measure, comparison.baseline)
-        told = f"Caution: the baseline, always predicting {constant}, does as well"
+        told = f"Caution: the baseline, {comparison.describe_baseline()}, does as well"
         if comparison.columns_say_something:
             words.append(
                 f"{told} by {name_measure(measure)} ({value}), which says little here: by "
@@ -602,6 +651,12 @@ def _list_cautions(comparison: Comparison, best: MachineResult) -> list[str]:
         )
     elif comparison.n_rows < FEW_ROWS:
         words.append(f"Caution: {comparison.n_rows} rows are few; more rows may change the order.")
+    if comparison.is_uneven:
+        words.append(
+            f"Ranks, and the figures in these sentences, are from the {comparison.n_common} of "
+            f"{len(comparison.fold_sizes)} folds that all machines have done; a mean in the table "
+            "is over all folds that its machine has done."
+        )
     if not comparison.complete:
         words.append("The comparison was cut short, so all of this is about the folds done.")
     return words

@@ -13,6 +13,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
+from scipy import stats
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
@@ -41,6 +42,9 @@ _MOST_CLASSES = 20
 
 #: What stands behind the name of a column of dates, in days since the first (`lindero.data.dates`).
 _DAYS = " days"
+
+#: Rank correlation from which on a target follows the order of the rows.
+_FOLLOWS = 0.8
 
 #: Different times that rows in order of time have.
 _FEWEST_TIMES = 10
@@ -148,10 +152,25 @@ def warn_of_order(rows: EvaluationRows) -> None:
             f"Rows are in the order of column {name!r}, and folds are shuffled: if rows come in "
             f"that order, scores may be too good. With --time {shlex.quote(str(name))} (times=), "
             "machines are tested on rows later than those they are trained on."
+            + _say_target_follows(rows.y)
             + ("" if is_time else f" If {name!r} only numbers rows, leave it out (--drop)."),
             UserWarning,
         )
         return
+
+
+def _say_target_follows(y: Array) -> str:
+    """A sentence where numbers, or two classes, rise or fall with the rows; else nothing."""
+    different, places = np.unique(y, return_inverse=True)
+    if len(different) < 2 or (y.dtype.kind not in "iuf" and len(different) > 2):
+        return ""
+    correlation = float(stats.spearmanr(np.arange(len(places)), places).statistic)
+    if not abs(correlation) > _FOLLOWS:
+        return ""
+    return (
+        f" The target follows that order (rank correlation {correlation:.2f}), as in a file that "
+        "was sorted by it: the column then tells the answer, which it will not for new rows."
+    )
 
 
 def _is_ordered(column: nw.Series[Any], strict: bool) -> bool:

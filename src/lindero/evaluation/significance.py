@@ -315,6 +315,20 @@ def estimate_row_error(rows: PooledRows, predictions: Predictions) -> float:
     return float(np.std(_draw_scores(rows, [predictions])[0]))
 
 
+def rank_test(truth: Array, probabilities: Array) -> float:
+    """p-value of the hypothesis that probabilities rank no class above the others (Mann and
+    Whitney's test, one-sided; the least one over the classes, times their number)."""
+    n_classes = probabilities.shape[1]
+    p_values = []
+    for k in [1] if n_classes == 2 else range(n_classes):
+        own, others = probabilities[truth == k, k], probabilities[truth != k, k]
+        if len(own) and len(others):
+            test = stats.mannwhitneyu(own, others, alternative="greater", method="asymptotic")
+            p_values.append(float(test.pvalue))
+    known = [value for value in p_values if not math.isnan(value)]  # NaN where all are equal
+    return min(1.0, len(p_values) * min(known)) if known else 1.0
+
+
 def _compare_whole(rows: PooledRows, best: Predictions, other: Predictions) -> RowTest:
     """Measures that are no means over rows: DeLong's test of two areas, or a bootstrap."""
     if _can_use_delong(rows, best):

@@ -197,13 +197,12 @@ def _describe_method(comparison: Comparison) -> str:
 
 
 def _write_scores_caption(comparison: Comparison) -> str:
-    constant = "the mean" if comparison.task == REGRESSION else "the same class"
     factor = 100.0 if find_measure(comparison.measure).in_percent else 1.0
     unit = " %" if factor == 100.0 else ""
     return (
         "Small dots: folds. Large dots: means over the folds. Bars: one standard deviation either "
         "side. In colour: the recommended machine. Dashed line, where it is near: the baseline, "
-        f"always predicting {constant}, with {write_plain(factor * comparison.baseline)}{unit}."
+        f"{comparison.describe_baseline()}, with {write_plain(factor * comparison.baseline)}{unit}."
     )
 
 

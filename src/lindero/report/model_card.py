@@ -14,8 +14,9 @@ from typing import Any
 from lindero.errors import escape_controls
 from lindero.evaluation.fold_scores import ModelScores
 from lindero.evaluation.groups import GroupRates, Rate, compare_groups
-from lindero.evaluation.measures import MEASURES
-from lindero.evaluation.registry import CLASSIFICATION, MACHINES, MachineSpec
+from lindero.evaluation.measures import title_measure
+from lindero.evaluation.registry import CLASSIFICATION, MACHINES, MachineSpec, find_guests
+from lindero.runtime.arrays import write_figure
 
 #: Columns that are listed.
 _MOST_COLUMNS = 50
@@ -87,7 +88,9 @@ def build_model_card(
 
 
 def _find_machine(info: Any, noted: Mapping[str, Any]) -> MachineSpec | None:
-    found = MACHINES.get(str(noted.get("machine")))
+    name = str(noted.get("machine"))
+    guests = [guest for guest in find_guests(name) if guest.task == noted.get("task", guest.task)]
+    found = MACHINES.get(name) or next(iter(guests), None)
     name = info.estimator.rpartition(".")[2]
     return found or next((m for m in MACHINES.values() if m.class_name == name), None)
 
@@ -196,7 +199,7 @@ def _describe_measures(
     if isinstance(scores, ModelScores):
         text += _describe_scores(scores)
     elif scores:
-        text += _make_table(["", ""], [[_title(n), f"{v:.4g}"] for n, v in scores.items()])
+        text += _make_table(["", ""], [[title_measure(n), _show(v)] for n, v in scores.items()])
     stored = noted.get("measures")
     if isinstance(stored, dict):
         rows = [[name.replace("_", " "), _show(value)] for name, value in stored.items()]
@@ -217,7 +220,7 @@ def _describe_measures(
 def _describe_scores(scores: ModelScores) -> str:
     """Measures beside those of the baseline, and the confusion matrix."""
     rows = [
-        [_title(name), f"{value:.4g}", f"{scores.baseline.get(name, math.nan):.4g}"]
+        [title_measure(name), _show(value), _show(scores.baseline.get(name, math.nan))]
         for name, value in scores.model.items()
     ]
     reason = _clean(scores.reason)
@@ -233,10 +236,6 @@ def _describe_scores(scores: ModelScores) -> str:
         for label, row in zip(scores.labels, scores.confusion.tolist(), strict=True)
     ]
     return f"{text}\n\n### Confusion matrix\n\n" + _make_table(header, counts)
-
-
-def _title(name: str) -> str:
-    return MEASURES[name].title if name in MEASURES else name.replace("_", " ")
 
 
 def _describe_groups(groups: Mapping[str, Sequence[GroupRates]], noted: Mapping[str, Any]) -> str:
@@ -310,7 +309,7 @@ def _show_rate(rate: Rate) -> str:
 
 def _show(value: Any) -> str:
     if isinstance(value, float):
-        return "unknown" if math.isnan(value) else f"{value:.4g}"
+        return "unknown" if math.isnan(value) else write_figure(value)
     if isinstance(value, dict):
         return ", ".join(f"{k}={_show(v)}" for k, v in value.items())
     if isinstance(value, list):

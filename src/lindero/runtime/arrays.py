@@ -31,6 +31,11 @@ def make_plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (int, float, str)) else str(value)
 
 
+def write_figure(value: float) -> str:
+    """A number with four significant digits, large ones without an exponent: 0.7312, 85,612."""
+    return write_plain(value, 4) if abs(value) >= 10_000 else f"{value:.4g}"
+
+
 def write_plain(value: float, digits: int = 3) -> str:
     """A number of at least so many significant digits, without an exponent: 312,400, 0.00042."""
     if not math.isfinite(value):

@@ -46,9 +46,11 @@ from lindero.bayes.tables.wide_columns import (
     counts_rows,
     find_rare,
     is_name_of_ids,
+    is_name_of_numbers,
     is_name_of_times,
     is_text,
     names_rows,
+    rises,
 )
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
@@ -519,13 +521,15 @@ def _kind(part: Part, place: int) -> str:
 
 
 def _numbers_rows(part: MatrixColumns, place: int, name: str | None) -> bool:
-    """Whether numbers are those of rows: whole, all different, and under the name of an id or
-    without gaps in a column with a name."""
+    """Whether numbers are those of rows: whole, all different, and under the name of an id, rising
+    under that of a number, or without gaps in a column with a name."""
     values = part.values[:, place]
     if name is None or len(values) < FEWEST_ROWS or values.dtype.kind not in "iu":
         return False
     if part.missing is not None or is_name_of_times(name):
         return False
+    if is_name_of_numbers(name) and rises(values):
+        return True
     counts = counts_rows(int(values.min()), int(values.max()), len(values))
     return (counts or is_name_of_ids(name)) and len(np.unique(values)) == len(values)
 

@@ -2,8 +2,8 @@
 
 * A column **names rows** if it is text with different values in more than half of at least 50 rows,
   or whole numbers that all differ under a name such as `id`, `customerID` or `row index`, or that
-  count the rows in any order (1 to n, say) and are no years or days by their name. Nothing can be
-  learned from it.
+  rise from row to row under one such as `nr` or `order number`, or that count the rows in any order
+  (1 to n, say) and are no years or days by their name. Nothing can be learned from it.
 * It is a **text** if its values have four words or more on average: machines that know numbers
   count its words, Bayesian classifiers leave it out.
 * A value is **rare** if few of at least 50 rows have it, in a column of more than 20. They are
@@ -45,6 +45,10 @@ _ID = re.compile(
     r"(?:^|[^a-zA-Z])(?i:id|ids|uuid|guid|rowid|row ?(?:number|index|nr|no)|index)$|[a-z](?:Id|ID)$"
 )
 
+_NUMBER = re.compile(
+    r"(?:^|[^a-zA-Z])(?i:nr|no|num|number|seq|sequence|serial|record|row|lfd)\.?$|[a-z](?:Nr|No|Num|Number)$"
+)
+
 _TIME = re.compile(
     r"(?:^|[^a-zA-Z])(?i:t|year|quarter|month|week|day|date|time|hour|minute|second|timestamp|epoch"
     r"|period|step)s?$|[a-z](?:Year|Month|Week|Day|Date|Time|Timestamp)$"
@@ -56,6 +60,11 @@ def is_name_of_ids(title: Any) -> bool:
     return isinstance(title, str) and _ID.search(title.strip()) is not None
 
 
+def is_name_of_numbers(title: Any) -> bool:
+    """Whether a column has a name that numbers of rows have, and other numbers may have too."""
+    return isinstance(title, str) and _NUMBER.search(title.strip()) is not None
+
+
 def is_name_of_times(title: Any) -> bool:
     """Whether a column has a name that years, days and other times have."""
     return isinstance(title, str) and _TIME.search(title.strip()) is not None
@@ -64,6 +73,11 @@ def is_name_of_times(title: Any) -> bool:
 def counts_rows(low: Any, high: Any, n_rows: int) -> bool:
     """Whether whole numbers that all differ, from `low` to `high`, have no gap."""
     return low is not None and high - low == n_rows - 1
+
+
+def rises(values: Array) -> bool:
+    """Whether numbers rise from each to the next."""
+    return bool((values[1:] > values[:-1]).all())
 
 
 def is_text(values: Iterable[Any]) -> bool:
@@ -116,6 +130,8 @@ def _names_rows(column: nw.Series[Any], title: Any) -> bool:
         if column.null_count() or is_name_of_times(title):
             return False
         counts = counts_rows(column.min(), column.max(), n_rows)
+        if is_name_of_numbers(title) and rises(column.to_numpy()):
+            return True
         return (counts or is_name_of_ids(title)) and column.n_unique() == n_rows
     if column.dtype not in (nw.String, nw.Categorical, nw.Enum):
         return False
