@@ -163,9 +163,23 @@ def test_classes_whose_square_would_fill_memory_are_refused():
     kind = kind_of(machine := HistGradientBoostingClassifier(max_iter=1).fit(X, THREE))
     state = kind.state(machine)
     n = 3000
-    state |= {name: np.resize(state[name], n * len(state[name]) // 3) for name in state
-              if name in ("left", "right", "feature", "threshold", "missing_left", "value",
-                          "n_rows", "gain", "depth", "sizes")}
+    state |= {
+        name: np.resize(state[name], n * len(state[name]) // 3)
+        for name in state
+        if name
+        in (
+            "left",
+            "right",
+            "feature",
+            "threshold",
+            "missing_left",
+            "value",
+            "n_rows",
+            "gain",
+            "depth",
+            "sizes",
+        )
+    }
     state |= {"classes_": np.arange(n), "start": np.zeros(n)}
     with pytest.raises(ModelFileError, match="1000 classes"):
         kind.make_with({}, state)
