@@ -132,7 +132,7 @@ def test_cycles_are_refused():
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("n_features_in_", 10**9), ("n_features_in_", 0), ("classes_", np.array([2, 1, 0])),
+        ("n_features_in_", 3), ("n_features_in_", 0), ("classes_", np.array([2, 1, 0])),
         ("classes_", np.array([0, 1])), ("values", np.zeros((2, 3))), ("values", None),
     ],
 )  # fmt: skip
@@ -141,6 +141,48 @@ def test_other_fields_that_do_not_fit_are_refused(field, value):
     kind = kind_of(model)
     with pytest.raises(ModelFileError):
         kind.make_with({}, {**kind.state(model), field: value})
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        RandomForestClassifier(1), RandomForestRegressor(1),
+        HistGradientBoostingClassifier(max_iter=1), HistGradientBoostingRegressor(max_iter=1),
+    ],
+    ids=lambda machine: type(machine).__name__,
+)  # fmt: skip
+def test_columns_that_a_file_claims_cost_nothing(machine):
+    """A file of 3 kB that claims 400 000 columns took minutes to load, or gigabytes."""
+    kind = kind_of(machine.fit(X, THREE))
+    found = kind.make_with({}, {**kind.state(machine), "n_features_in_": 10**9})
+    with pytest.raises(ValueError, match="expecting 1000000000 features"):
+        found.predict(X)
+
+
+def test_classes_whose_square_would_fill_memory_are_refused():
+    kind = kind_of(machine := HistGradientBoostingClassifier(max_iter=1).fit(X, THREE))
+    state = kind.state(machine)
+    n = 3000
+    state |= {
+        name: np.resize(state[name], n * len(state[name]) // 3)
+        for name in state
+        if name
+        in (
+            "left",
+            "right",
+            "feature",
+            "threshold",
+            "missing_left",
+            "value",
+            "n_rows",
+            "gain",
+            "depth",
+            "sizes",
+        )
+    }
+    state |= {"classes_": np.arange(n), "start": np.zeros(n)}
+    with pytest.raises(ModelFileError, match="1000 classes"):
+        kind.make_with({}, state)
 
 
 def test_what_files_do_not_hold_is_said(tmp_path):

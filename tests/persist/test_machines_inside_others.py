@@ -27,6 +27,7 @@ from lindero.errors import ModelFileError
 from lindero.evaluation import DecisionClassifier, make_machine
 from lindero.persist import inspect, load, save
 from lindero.persist.container import pack, unpack
+from lindero.persist.registry import kind_of
 from lindero.svm import SVC, SVR, calibrate
 from tests.persist.model_bank import NEW, TABLE, VALUES, WORDS, Y2, Y3, X
 
@@ -435,3 +436,13 @@ def test_machines_inside_of_machines_without_end_are_not_followed(path):
     save(model, path)
     with pytest.raises(ModelFileError, match="inside of machines"):
         inspect(path)
+
+
+def test_columns_that_a_file_claims_beside_those_that_are_taken_are_bounded():
+    """Left out, they need no numbers in the file: 10⁸ of them took 10 GB."""
+    columns = ColumnTransformer([("part", StandardScaler(), [0])]).fit(np.arange(9.0).reshape(3, 3))
+    kind = kind_of(columns)
+    for claimed in (2**21, 2**40):
+        with pytest.raises(ModelFileError, match="must be 1048576 at most"):
+            kind.make({**kind.state(columns), "n_features_in_": claimed})
+    assert kind.make({**kind.state(columns), "n_features_in_": 2**20}).n_features_in_ == 2**20

@@ -5,6 +5,7 @@ import pytest
 
 from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.problems.margin import Margin
+from lindero.problems.novelty import Novelty
 from lindero.solvers.choose import GeneralSolver
 from lindero.solvers.solution import Status
 from tests.naive import extended
@@ -44,6 +45,32 @@ def test_the_gap_is_that_of_extended_precision(size):
     z = y * solution.a
     found = extended.gap(v, z, np.minimum(0, 1e4 * y), np.maximum(0, 1e4 * y))
     assert abs(judgement.kkt_gap - found) <= judgement.accuracy + 1e-9 * max(1.0, found)
+
+
+def test_scores_far_from_their_mean_keep_the_digits_of_the_gap():
+    """An indefinite kernel and coefficients of 1e12: the two free rows are 1e-4 apart at 1e12, of
+    which float64 has no digits once the mean is taken away."""
+    y = np.array([1.0, 1.0, -1.0, -1.0])
+    K = np.diag([1.0, 1.0 + 1e-15, -1.0, -3.0])
+    a = np.full(4, 1e12)
+    a[1] += 2.0**-13
+    u = np.array([1e13, 1e13, 1e12, 1e12])
+    problem = Margin(1e13).state(kernel_operator(K, KernelFunction("precomputed")), y, u)
+    judgement = problem.certify(a, -1e12 + 1.0, 1e-6)
+    v = K.astype(extended.REAL) @ (y * a).astype(extended.REAL) - y
+    found = extended.gap(v, y * a, np.minimum(0, u * y), np.maximum(0, u * y))
+    np.testing.assert_allclose(judgement.kkt_gap, found, rtol=1e-6)
+
+
+def test_objectives_in_extended_precision_are_those_in_double():
+    """Where variables have a sum, the bias is part of the objective."""
+    X, _ = clouds()
+    problem = Novelty(0.3).state(
+        kernel_operator(X, KernelFunction("rbf", 0.5)), np.zeros(40), np.ones(40)
+    )
+    solution = GeneralSolver(1e-9).solve(problem)
+    double, long = (problem.certify(solution.a, solution.bias, gap) for gap in (1e-3, 1e-14))
+    np.testing.assert_allclose([long.primal, long.dual], [double.primal, double.dual])
 
 
 @pytest.mark.parametrize(

@@ -276,5 +276,23 @@ def test_many_pairs_one_by_one_warn_beforehand(monkeypatch, recwarn):
     solver.solve(indefinite, queries, C, Limits(time_limit=100.0))
     solver.solve(kernel_operator(X, LINEAR), queries, C)
     assert not recwarn
-    with pytest.warns(UserWarning, match=f"{queries.n_pairs} pairs .* time_limit ends it"):
+    with pytest.warns(UserWarning, match=f"{queries.n_pairs} pairs .* time_limit end it"):
         solver.solve(indefinite, queries, C)
+
+
+def test_pairs_one_by_one_end_without_a_limit_of_the_user(monkeypatch):
+    """A kernel that is none has no other way; the steps at the latest are said beforehand."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    queries = Queries.of(rng.normal(size=60), np.array([0, 60]))
+    kernel = kernel_operator(X, KernelFunction("sigmoid", gamma=1.0))
+    monkeypatch.setattr(ranking, "_MOST_WORK", 20 * queries.n_pairs)
+    monkeypatch.setattr(ranking, "_STEPS_EACH", 0)
+    monkeypatch.setattr(ranking, "_SLOW_PAIRS", 1000)
+    solver = RankingPairsSolver(1e-4)
+    with pytest.warns(UserWarning, match=r"take minutes\. It ends after 20 steps at the latest"):
+        solution = solver.solve(kernel, queries, 1.0)
+    assert solution.status is Status.ITERATION_LIMIT
+    assert solution.n_iter == 20
+    longer = solver.solve(kernel, queries, 1.0, Limits(max_iter=100))
+    assert longer.n_iter > 20

@@ -239,10 +239,11 @@ class DualQP:
         if extended is None:
             return self.judge(a, f, bias, accuracy + 2.0 * blur)
         sums, error = extended
-        middle = sums.mean()
-        moved = np.asarray(sums - middle, dtype=np.float64)
-        accuracy, shifted = 2.0 * size * error, bias + float(middle)
-        return self._judge(float(z @ sums), self.scores(moved), a, shifted, accuracy)
+        # Counted from where the gap is: there, the digits that float64 has are those that matter.
+        from_bias = np.asarray(bias if self.group_sizes is None else bias[self.group_of])
+        v = np.asarray(self.scores(sums) + from_bias, dtype=np.float64)
+        found = self._judge(float(z @ sums), v, a, np.zeros_like(bias), 2.0 * size * error)
+        return replace(found, primal=found.primal + float(np.sum(np.multiply(bias, self.delta))))
 
     def judge(
         self, a: Array, f: Array | None = None, bias: Any = None, accuracy: float = 0.0
@@ -257,7 +258,7 @@ class DualQP:
 
     def _judge(self, quadratic: float, v: Array, a: Array, bias: Any, accuracy: float) -> Judgement:
         if self.group_sizes is None:
-            found = judge_point(quadratic, v, a, self.s, self.p, self.u, self.delta, bias)
+            found = judge_point(quadratic, v, a, self.s, self.p, self.u, self.delta, float(bias))
             gap, primal, dual, outside = found
             return Judgement(gap, primal, dual, outside, accuracy)
         parts = [

@@ -425,6 +425,10 @@ _MOST_PAIRS = 20_000
 #: Pairs whose decomposition takes about half a minute where nothing else is left to try.
 _SLOW_PAIRS = 100_000
 
+#: Where nothing else is left to try: steps for each pair; or altogether, and these times pairs
+#: (a minute or so).
+_STEPS_EACH, _MOST_PAIR_STEPS, _MOST_WORK = 2, 10**7, 10**11
+
 #: Kernel matrices over at most this many documents are factored.
 _MOST_DOCUMENTS = 2_000
 
@@ -472,18 +476,23 @@ class RankingPairsSolver:
         patience: int | None,
     ) -> RankingSolution:
         """Decomposition, of at most `patience` steps a pair."""
-        if patience is None and queries.n_pairs >= _SLOW_PAIRS and limits.time_limit is None:
-            warn_user(
-                f"There are {queries.n_pairs} pairs of documents to rank one by one, since the "
-                f"kernel is not positive semi-definite or there are more than {_MOST_DOCUMENTS} "
-                "documents: this may take minutes. time_limit ends it with the best model so far; "
-                "kernel='linear', smaller queries (qid) or fewer documents take less time.",
-                UserWarning,
-            )
-        problem = pair_problem(kernel, queries, C)
-        limits = limits.deduct(0)
+        problem, limits = pair_problem(kernel, queries, C), limits.deduct(0)
         if patience is not None:
             limits.max_iter = limits.steps_left(0, patience * problem.n_variables)
+        elif limits.max_iter is None and limits.time_limit is None:
+            n_pairs = queries.n_pairs
+            few = min(_MOST_PAIR_STEPS, _MOST_WORK // n_pairs)
+            limits.max_iter = max(_STEPS_EACH * n_pairs, few)
+            if n_pairs >= _SLOW_PAIRS:
+                warn_user(
+                    f"There are {n_pairs} pairs of documents to rank one by one, since the "
+                    "kernel is not positive semi-definite or there are more than "
+                    f"{_MOST_DOCUMENTS} documents: this may take minutes. It ends after "
+                    f"{limits.max_iter} steps at the latest; max_iter or time_limit end it at "
+                    "others, with the best model so far. kernel='linear', smaller queries (qid) or "
+                    "fewer documents take less time.",
+                    UserWarning,
+                )
         kkt_tol, spent, solution = _FIRST * self.tol, 0, None
         while True:
             solver = GeneralSolver(kkt_tol, self.cache_size)

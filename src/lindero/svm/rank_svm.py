@@ -70,7 +70,8 @@ class RankSVM(BaseEstimator):  # type: ignore[misc]
     cache_size : float, default=200
         Megabytes for kernel rows, with kernels other than the linear one.
     max_iter : int, default=-1
-        Limit on the steps of the solver (Newton steps for the linear kernel); -1 is none.
+        Limit on the steps of the solver (Newton steps for the linear kernel); -1 is none, but for
+        pairs that must be gone through one by one: then it is two for each, or a minute's work.
     time_limit : float or None, default=None
         Seconds after which fitting stops with the best model so far and a warning. Without a
         limit, a fit that has to go through very many pairs one by one warns beforehand.

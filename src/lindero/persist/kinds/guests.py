@@ -23,8 +23,8 @@ from lindero.persist.kinds.svm import check_classes, check_width
 from lindero.persist.registry import EstimatorKind, Kind
 from lindero.runtime.arrays import Array
 
-#: Numbers in the table that a blank machine is fitted to.
-_MOST_NUMBERS = 2**25
+#: Classes of gradient boosting: fitting a blank machine takes their square in memory.
+_MOST_CLASSES = 1000
 
 #: Columns of nodes as files have them, and as scikit-learn's forests and boosted trees do.
 _OF_FORESTS = {
@@ -134,26 +134,23 @@ def _split_nodes(
     return np.split(nodes, np.cumsum(values["sizes"])[:-1])
 
 
-def _check_room(given: Fields, width: int, n_rows: int) -> None:
-    given.require("n_features_in_", width * n_rows <= _MOST_NUMBERS, "must be fewer columns")
-
-
 def _fit_blank(estimator: Any, values: dict[str, Any], **small: Any) -> Any:
-    """A machine with the same parameters that is fitted to a few rows of zeros."""
+    """A machine with the same parameters that is fitted to one column of zeros: a file may claim
+    any number of columns, which would take time and memory."""
     own = estimator.get_params(deep=False)
     blank = type(estimator)(**{**own, **{k: v for k, v in small.items() if k in own}})
     labels = values["classes_"] if "classes_" in values else np.array([1.0, 2.0])
     y = np.repeat(labels, 2)
     with warnings.catch_warnings(), threadpool_limits(1, user_api="openmp"):
         warnings.simplefilter("ignore")
-        return blank.fit(np.zeros((len(y), values["n_features_in_"])), y)
+        return blank.fit(np.zeros((len(y), 1)), y)
 
 
 def _take_up(estimator: Any, blank: Any, values: dict[str, Any]) -> None:
     """Have an estimator be fitted as a blank one is, with the columns and classes of a file."""
     own = estimator.get_params(deep=False)
     estimator.__dict__.update({k: v for k, v in vars(blank).items() if k not in own})
-    for name in ("feature_names_in_", "classes_"):
+    for name in ("n_features_in_", "feature_names_in_", "classes_"):
         if name in values:
             setattr(estimator, name, values[name])
 
@@ -177,7 +174,6 @@ def _check_forest(given: Fields) -> None:
     is_classifier = "Classifier" in given.kind
     n_values = check_classes(given, least=1) if is_classifier else 1
     _check_sorted(given)
-    _check_room(given, width, 2 * n_values if is_classifier else 4)
     sizes = _check_nodes(given, _OF_FORESTS, width)
     least = 0.0 if is_classifier else None
     given.array("values", "float64", int(sizes.sum()), n_values, finite=True, least=least)
@@ -199,14 +195,18 @@ def _adopt_forest(forest: Any, values: dict[str, Any]) -> None:
         monotonic_cst=None, bootstrap=False, max_samples=None, max_features=1.0, class_weight=None,
     )  # fmt: skip
     model = blank.estimators_[0]
+    width = values["n_features_in_"]
+    model.n_features_in_ = width
+    if hasattr(model, "max_features_"):
+        model.max_features_ = width
     dtype = model.tree_.__getstate__()["nodes"].dtype
     leaves = np.split(values["values"], np.cumsum(values["sizes"])[:-1])
     trees = []
     for nodes, answers in zip(_split_nodes(values, _OF_FORESTS, dtype), leaves, strict=True):
-        make, given, _ = model.tree_.__reduce__()
+        make, (_, *given), _ = model.tree_.__reduce__()
         nodes["left_child"][nodes["left_child"] <= 0] = -1
         nodes["right_child"][nodes["right_child"] <= 0] = -1
-        tree = make(*given)
+        tree = make(width, *given)
         tree.__setstate__({
             "max_depth": _measure_depth(nodes), "node_count": len(nodes),
             "nodes": np.ascontiguousarray(nodes),
@@ -254,7 +254,8 @@ def _check_boosting(given: Fields) -> None:
     n_classes = check_classes(given) if is_classifier else 1
     _check_sorted(given)
     n_each = n_classes if n_classes > 2 else 1
-    _check_room(given, width, 2 * n_classes if is_classifier else 4)
+    few = n_classes <= _MOST_CLASSES
+    given.require("start", few, f"must be of {_MOST_CLASSES} classes at most")
     sizes = _check_nodes(given, _OF_BOOSTING, width)
     given.require("sizes", len(sizes) % n_each == 0, "must be one tree for each class")
     given.array("start", "float64", n_each, finite=True)
@@ -277,7 +278,8 @@ def _adopt_boosting(model: Any, values: dict[str, Any]) -> None:
     ]
     n_each = len(values["start"])
     _take_up(model, blank, values)
-    shape = held["_baseline_prediction"].shape
+    width, shape = values["n_features_in_"], held["_baseline_prediction"].shape
+    model._n_features = width  # what it knows of columns to bin is only read at categories
     steps = [trees[k : k + n_each] for k in range(0, len(trees), n_each)]
     start = values["start"].reshape(shape)
     trained = {**model.__getstate__(), "_predictors": steps, "_baseline_prediction": start}

@@ -27,6 +27,9 @@ TRANSFORMERS = ("TableEncoder", *_PARTS, "ColumnTransformer")
 #: Parts of a ColumnTransformer, and steps of one of them.
 _MOST_PARTS = 1000
 
+#: Columns of which a ColumnTransformer takes some: of others, a file may claim any number.
+_MOST_COLUMNS = 2**20
+
 _WORDS = ("drop", "passthrough")
 
 
@@ -344,12 +347,16 @@ def _check_columns(given: Fields) -> None:
         return
     given.flag("sparse_")
     width = check_width(given)
+    given.require("n_features_in_", width <= _MOST_COLUMNS, f"must be {_MOST_COLUMNS} at most")
     known = given.any("feature_names_in_").tolist() if "feature_names_in_" in given else []
     try:
         taken = [_find_places(listed, known, width) for listed in columns]
     except (ValueError, IndexError):
         given.refuse("columns", "must be those that the model was fitted to")
-    left = sorted(set(range(width)) - {place for places in taken for place in places})
+    is_left = np.ones(width, dtype=bool)
+    for places in taken:
+        is_left[places] = False
+    left = np.flatnonzero(is_left).tolist()
     for part, places in zip([*parts, rest], [*taken, left], strict=True):
         if not isinstance(part, str) and places:
             given.require("parts", _takes(part, len(places)), "must be fitted to their columns")
