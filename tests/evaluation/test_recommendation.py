@@ -52,13 +52,46 @@ GOOD = [0.10, 0.12, 0.08, 0.11, 0.09]
 
 
 def test_the_simplest_of_equals_is_taken():
-    result = compared(simple=[0.11, 0.12, 0.10, 0.10, 0.09], clever=GOOD)
+    result = compared(simple=[0.11, 0.12, 0.09, 0.10, 0.09], clever=GOOD)
     assert result.best.name == "clever"
     assert result.recommended.name == "simple"
     words = result.recommendation()
     assert "clever has 10.0 %, the test rows do not tell the two apart" in words
+    assert "It gives away 0.2 points of error (0.21 standard errors), and simple is simple" in words
+
+
+def with_losses(result, **chances):
+    """The comparison with probabilities: of the true class of a row that a machine has right, and
+    of one that it has wrong."""
+    machines = []
+    for machine in result.machines:
+        right, wrong = chances[machine.name]
+        own = np.where(machine.answers == result.truth, right, wrong)
+        losses = -np.log(own).reshape(len(result.fold_sizes), -1).mean(axis=1)
+        scores = machine.scores | {"log_loss": losses}
+        tables = np.column_stack([own, 1 - own])  # the true class is the first one
+        machines.append(replace(machine, scores=scores, probabilities=tables))
+    return replace(result, machines=tuple(machines))
+
+
+def test_machines_as_good_by_their_answers_are_told_apart_by_log_loss():
+    errors = {"simple": [0.11, 0.12, 0.09, 0.10, 0.09], "clever": GOOD}
+    errors["sharp"] = [0.11, 0.12, 0.09, 0.11, 0.09]
+    result = compared(**errors)
+    told = with_losses(result, simple=(0.6, 0.4), clever=(0.65, 0.3), sharp=(0.95, 0.4))
+    assert told.best.name == "clever"
+    assert told.recommended.name == "sharp"
+    words = told.recommendation()
     assert "It gives away 0.4 points of error (0.42 standard errors)" in words
-    assert "simple is simple" in words
+    assert "has the better probabilities (log-loss 0.1" in words
+    assert "sharp is simple" not in words  # it is not
+    # Where log-loss says the same of all, the simplest is taken.
+    level = with_losses(result, simple=(0.9, 0.3), clever=(0.9, 0.3), sharp=(0.9, 0.3))
+    assert level.recommended.name == "simple"
+    # What is worse by its answers stays worse, whatever its probabilities.
+    worse = compared(simple=GOOD, sharp=[0.2, 0.21, 0.22, 0.2, 0.2])
+    told = with_losses(worse, simple=(0.6, 0.4), sharp=(0.99, 0.4))
+    assert told.recommended.name == "simple"
 
 
 def test_a_simple_machine_that_is_worse_is_not_taken():
@@ -182,7 +215,7 @@ def test_the_baseline_is_not_recommended_while_another_ranks_the_rows():
 
 def test_sentences_are_about_the_folds_that_all_machines_have_done():
     """ "Its error is 50.4 %, and though the other has 50.9 %": these were of different folds."""
-    result = compared(simple=[0.30, 0.30], clever=[0.295, 0.35])
+    result = compared(simple=[0.30, 0.30], clever=[0.298, 0.35])
     simple, clever = result.machines
     late = np.array([1.0, np.nan])
     simple = replace(
@@ -191,6 +224,6 @@ def test_sentences_are_about_the_folds_that_all_machines_have_done():
     result = replace(result, machines=(simple, clever), complete=False)
     assert result.best.name == "clever"
     words = result.recommendation()
-    assert "its error is 30.0 %, and though clever has 29.5 %" in words
+    assert "its error is 30.0 %, and though clever has 29.8 %" in words
     assert "from the 1 of 2 folds that all machines have done" in words
     assert "folds that all" not in compared(simple=GOOD, clever=GOOD).recommendation()

@@ -1,9 +1,11 @@
 """What a comparison found: scores of every machine on every fold, their ranking, and which to take.
 
-Machines that are hardly worse than the best are often simpler. Of those that no test tells from it,
-and that give away at most half a standard error (the smaller one of the best machine's score and of
-the difference), the simplest is recommended, and of equally simple ones the fastest; what is given
-away is said.
+Machines that no test tells from the best, and that give away at most half a standard error (the
+smaller one of the best machine's score and of the difference), are as good as it by this measure.
+Where the measure counts answers, which are right or wrong, log-loss tells them apart further: it
+sees by how much, and moves less from sample to sample. A simpler machine is recommended where it
+gives away at most a quarter of a standard error of the finest measure there is, and of equally
+simple ones the fastest; what is given away is said.
 
 A machine that answers the same whatever the columns say, the baseline above all, is never
 recommended while another one is better by a proper score: where a class is rare, the same answer
@@ -62,8 +64,14 @@ _WORDS = {"cost": "mean cost", "rmse": "root mean squared error"}
 #: From this area below the ROC curve on the columns say something about the target.
 SOME_AREA = 0.6
 
-#: A simpler machine may be worse by at most this share of a standard error.
-GIVEN_AWAY = 0.5
+#: Differences of up to this share of a standard error say nothing.
+AS_GOOD = 0.5
+
+#: A simpler machine may be worse by at most this share of a standard error of the finest measure.
+GIVEN_AWAY = 0.25
+
+#: What tells machines apart that are as good by their answers.
+FINER = "log_loss"
 
 
 @dataclass(frozen=True)
@@ -461,24 +469,54 @@ class Comparison:
 
     @cached_property
     def recommended(self) -> MachineResult | None:
-        """The simplest machine that is as good as the best, giving away at most half a standard
-        error; None where none was judged."""
+        """The simplest of the machines that are as good as the best by the finest measure there is;
+        None where none was judged."""
         if self.best is None:
             return None
-        near = [
-            machine
-            for machine in self._equals
-            if machine is self.best
-            or self.against_best[machine.name].difference <= self.find_reach(machine)
-        ]
+        near = self._find_near(AS_GOOD)
+        sharpest = self.sharpest
+        if sharpest is None:
+            near = self._find_near(GIVEN_AWAY)
+        else:
+            near = [m for m in near if self._is_as_sharp(m, sharpest)]
         return min(near, key=lambda machine: (machine.simplicity, machine.seconds))
 
-    def find_reach(self, machine: MachineResult) -> float:
-        """How much worse than the best a simpler machine may be: half the smaller one of the
-        standard errors of the best machine's score and of the difference."""
-        errors = [self.standard_error, self.against_best[machine.name].standard_error]
-        known = [error for error in errors if not math.isnan(error)]
-        return GIVEN_AWAY * min(known) if known else 0.0
+    @cached_property
+    def sharpest(self) -> MachineResult | None:
+        """The machine of the best log-loss among those as good as the best by their answers; None
+        where the measure looks at probabilities or numbers itself, or they are not known."""
+        if self.best is None or self._measure.needs != LABELS:
+            return None
+        known = [m for m in self._find_near(AS_GOOD) if not math.isnan(self.find_finer(m))]
+        return min(known, key=self.find_finer) if self.best in known else None
+
+    def find_finer(self, machine: MachineResult) -> float:
+        """The log-loss on the folds by which all are ranked; NaN where it is not known."""
+        if machine.probabilities is None or FINER not in machine.scores:
+            return math.nan
+        return self.take_common(machine).mean(FINER)
+
+    def _is_as_sharp(self, machine: MachineResult, sharpest: MachineResult) -> bool:
+        if machine is sharpest:
+            return True
+        rows, predictions = self._take_tested(sharpest, machine)
+        test = compare_rows(replace(rows, measure=find_measure(FINER)), *predictions)
+        if test is None:
+            return False
+        away = self.find_finer(machine) - self.find_finer(sharpest)
+        return bool(away <= GIVEN_AWAY * test.standard_error)
+
+    def _find_near(self, share: float) -> list[MachineResult]:
+        """The best machine, and those that give away at most this share of a standard error: the
+        smaller one of the best machine's score and of the difference."""
+
+        def is_near(machine: MachineResult) -> bool:
+            test = self.against_best[machine.name]
+            errors = [self.standard_error, test.standard_error]
+            known = [error for error in errors if not math.isnan(error)]
+            return test.difference <= (share * min(known) if known else 0.0)
+
+        return [m for m in self._equals if m is self.best or is_near(m)]
 
     def recommendation(self) -> str:
         """Which machine to take and why, in plain words."""
@@ -585,10 +623,17 @@ def _explain_choice(comparison: Comparison, best: MachineResult, taken: MachineR
         return f"{lead} of {1 + len(comparison.against_best)} machines."
     test = comparison.against_best[taken.name]
     other = write_score(measure, comparison.take_common(best).mean(measure))
+    reasons = [f"gives away {_write_loss(comparison, test)}"]
+    sharp, blurred = comparison.find_finer(taken), comparison.find_finer(best)
+    if comparison.sharpest is not None and sharp < blurred:
+        losses = f"{write_score(FINER, sharp)} against {write_score(FINER, blurred)}"
+        reasons.append(f"has the better probabilities (log-loss {losses})")
+    if taken.simplicity < best.simplicity:
+        reasons.append(taken.advantage)
     return (
         f"Take {taken.name}: its {word} is {own}, and though {best.name} has {other}, "
-        f"the test rows do not tell the two apart (p = {test.adjusted:.2f}). It gives away "
-        f"{_write_loss(comparison, test)}, and {taken.advantage}."
+        f"the test rows do not tell the two apart (p = {test.adjusted:.2f}). "
+        f"It {', and '.join(reasons)}."
     )
 
 
