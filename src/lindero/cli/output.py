@@ -27,7 +27,6 @@ from typing import Any
 import click
 
 from lindero.errors import CONTROLS, DataError, LinderoError, escape_controls
-from lindero.runtime.arrays import write_figure
 
 #: Exit code of a command that was ended by Ctrl-C, as shells report it.
 INTERRUPTED = 130
@@ -160,6 +159,8 @@ def align_columns(rows: Sequence[Sequence[Any]], header: Sequence[str] = ()) -> 
 
 def _format_cell(value: Any) -> str:
     if isinstance(value, float):
+        from lindero.runtime.arrays import write_figure  # NumPy comes with it
+
         return "-" if math.isnan(value) else write_figure(value)
     # A cell is one line.
     return "-" if value is None else escape_controls(str(value)).replace("\n", "\\n")

@@ -279,11 +279,11 @@ def _adopt_boosting(model: Any, values: dict[str, Any]) -> None:
     n_each = len(values["start"])
     _take_up(model, blank, values)
     width, shape = values["n_features_in_"], held["_baseline_prediction"].shape
-    model._n_features = width  # what it knows of columns to bin is only read at categories
     steps = [trees[k : k + n_each] for k in range(0, len(trees), n_each)]
     start = values["start"].reshape(shape)
-    trained = {**model.__getstate__(), "_predictors": steps, "_baseline_prediction": start}
-    model.__setstate__(trained)
+    # What it knows of columns to bin is only read at categories.
+    own = {"_predictors": steps, "_baseline_prediction": start, "_n_features": width}
+    model.__setstate__({**model.__getstate__(), **own})
     model.train_score_ = model.validation_score_ = np.empty(0)
 
 
