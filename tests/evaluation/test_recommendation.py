@@ -52,12 +52,14 @@ GOOD = [0.10, 0.12, 0.08, 0.11, 0.09]
 
 
 def test_the_simplest_of_equals_is_taken():
-    result = compared(simple=[0.11, 0.12, 0.09, 0.10, 0.09], clever=GOOD)
+    result = compared(10_000, simple=[0.101, 0.12, 0.08, 0.11, 0.09], clever=GOOD)
     assert result.best.name == "clever"
     assert result.recommended.name == "simple"
     words = result.recommendation()
     assert "clever has 10.0 %, the test rows do not tell the two apart" in words
-    assert "It gives away 0.2 points of error (0.21 standard errors), and simple is simple" in words
+    assert (
+        "It gives away 0.02 points of error (0.067 standard errors), and simple is simple" in words
+    )
 
 
 def with_losses(result, **chances):
@@ -67,14 +69,14 @@ def with_losses(result, **chances):
     for machine in result.machines:
         right, wrong = chances[machine.name]
         own = np.where(machine.answers == result.truth, right, wrong)
-        losses = -np.log(own).reshape(len(result.fold_sizes), -1).mean(axis=1)
-        scores = machine.scores | {"log_loss": losses}
+        losses = ((1 - own) ** 2).reshape(len(result.fold_sizes), -1).mean(axis=1)
+        scores = machine.scores | {"brier": losses}
         tables = np.column_stack([own, 1 - own])  # the true class is the first one
         machines.append(replace(machine, scores=scores, probabilities=tables))
     return replace(result, machines=tuple(machines))
 
 
-def test_machines_as_good_by_their_answers_are_told_apart_by_log_loss():
+def test_machines_as_good_by_their_answers_are_told_apart_by_the_brier_score():
     errors = {"simple": [0.11, 0.12, 0.09, 0.10, 0.09], "clever": GOOD}
     errors["sharp"] = [0.11, 0.12, 0.09, 0.11, 0.09]
     result = compared(**errors)
@@ -83,10 +85,10 @@ def test_machines_as_good_by_their_answers_are_told_apart_by_log_loss():
     assert told.recommended.name == "sharp"
     words = told.recommendation()
     assert "It gives away 0.4 points of error (0.42 standard errors)" in words
-    assert "has the better probabilities (log-loss 0.1" in words
+    assert "has the better probabilities (Brier score 0.0" in words
     assert "sharp is simple" not in words  # it is not
-    # Where log-loss says the same of all, the simplest is taken.
-    level = with_losses(result, simple=(0.9, 0.3), clever=(0.9, 0.3), sharp=(0.9, 0.3))
+    # Where it says the same of all, the simplest is taken.
+    level = with_losses(result, simple=(0.905, 0.3), clever=(0.9, 0.3), sharp=(0.9, 0.3))
     assert level.recommended.name == "simple"
     # What is worse by its answers stays worse, whatever its probabilities.
     worse = compared(simple=GOOD, sharp=[0.2, 0.21, 0.22, 0.2, 0.2])
@@ -215,7 +217,7 @@ def test_the_baseline_is_not_recommended_while_another_ranks_the_rows():
 
 def test_sentences_are_about_the_folds_that_all_machines_have_done():
     """ "Its error is 50.4 %, and though the other has 50.9 %": these were of different folds."""
-    result = compared(simple=[0.30, 0.30], clever=[0.298, 0.35])
+    result = compared(4000, simple=[0.30, 0.30], clever=[0.2995, 0.31])
     simple, clever = result.machines
     late = np.array([1.0, np.nan])
     simple = replace(
@@ -224,6 +226,6 @@ def test_sentences_are_about_the_folds_that_all_machines_have_done():
     result = replace(result, machines=(simple, clever), complete=False)
     assert result.best.name == "clever"
     words = result.recommendation()
-    assert "its error is 30.0 %, and though clever has 29.8 %" in words
+    assert "its error is 30.0 %, and though clever has 30.0 %" in words
     assert "from the 1 of 2 folds that all machines have done" in words
     assert "folds that all" not in compared(simple=GOOD, clever=GOOD).recommendation()
