@@ -226,6 +226,6 @@ def test_sentences_are_about_the_folds_that_all_machines_have_done():
     result = replace(result, machines=(simple, clever), complete=False)
     assert result.best.name == "clever"
     words = result.recommendation()
-    assert "its error is 30.0 %, and though clever has 30.0 %" in words
+    assert "its error is 30.0 %, and though clever has 29.9 %" in words
     assert "from the 1 of 2 folds that all machines have done" in words
     assert "folds that all" not in compared(simple=GOOD, clever=GOOD).recommendation()

@@ -3,10 +3,10 @@
 Machines that no test tells from the best, and that give away at most half a standard error (the
 smaller one of the best machine's score and of the difference), are as good as it by this measure.
 Where the measure counts answers, which are right or wrong, the Brier score tells them apart
-further: it sees by how much, and moves less from sample to sample. (Log-loss does so, too, but hangs
-on a few rows where machines whose answers are good are overconfident, as naive Bayes often is.) A
-simpler machine is recommended where it gives away at most a tenth of a standard error of the finest
-measure there is, and of equally simple ones the fastest; what is given away is said.
+further: it sees by how much, and moves less from sample to sample. (Log-loss does so, too, but
+hangs on a few rows where machines whose answers are good are overconfident, as naive Bayes often
+is.) A simpler machine is recommended where it gives away at most a tenth of a standard error of the
+finest measure there is, and of equally simple ones the fastest; what is given away is said.
 
 A machine that answers the same whatever the columns say, the baseline above all, is never
 recommended while another one is better by a proper score: where a class is rare, the same answer
@@ -484,8 +484,8 @@ class Comparison:
 
     @cached_property
     def sharpest(self) -> MachineResult | None:
-        """The machine of the best Brier score among those as good as the best by their answers; None
-        where the measure looks at probabilities or numbers itself, or they are not known."""
+        """The machine of the best Brier score among those as good as the best by their answers;
+        None where the measure looks at probabilities or numbers itself, or they are not known."""
         if self.best is None or self._measure.needs != LABELS:
             return None
         known = [m for m in self._find_near(AS_GOOD) if not math.isnan(self.find_finer(m))]
