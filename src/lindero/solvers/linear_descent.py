@@ -1,0 +1,496 @@
+"""Dual coordinate descent on linear machines of many features: rows are visited, w is kept.
+
+A linear `DualQP` with δ = 0 has one variable z_i for each sample (two of a regression are the two
+sides of one), and w = Σ z_i x_i. With lower ≤ z ≤ upper, slopes q⁺ ≥ q⁻ of z above and below zero
+and ridges d ≥ 0 (squared losses have them) it reads
+
+    min_z  ½‖w‖² + ½ Σ d_i z_i² + Σ (q⁺_i max(0, z_i) + q⁻_i min(0, z_i))     s.t.  Σz = 0
+
+The method of multipliers keeps the sum by a bias β and a proximal term σ:
+
+    min_z  … + β Σz + ½ σ (Σz)²,      then   β ← β + σ Σz,      b = β + σ Σz on the way
+
+With g = w·x_i + b + d_i z_i the best single step goes to where g + q + h (z' − z) = 0, h = ‖x_i‖² +
+σ + d_i, or to the kink at zero, or to a bound. It costs one pass over the entries of x_i, and one
+more where z_i moves. β moves as soon as what the sum is off (σ |Σz|, in units of g) is what holds
+the others up: then it, too, converges with them.
+
+Rows that have been at a bound (or at the kink) by more than the worst violation of the epoch before
+are left out until the others are done. Each epoch visits the others in a random order of its own,
+from a fixed seed, and asks for the next row's entries before it works on the current one.
+
+On free variables F the problem is a linear system, and where many are free, coordinates are slow
+to solve it. So now and then conjugate gradients do, on
+
+    (X_F X_Fᵀ + D_F + σ 1 1ᵀ) p = −g_F
+
+The step to clip(z + p) is then taken as far as the objective falls; it is a convex problem, so all
+of that line is feasible. Both parts see rows as they are given, in float32 or float64, without a
+copy; w and all sums are in float64.
+
+In the end Σz = 0 is repaired, w and f = X w are computed anew, and the problem judges that point.
+A point that it does not accept is where the next round begins, with a smaller goal.
+
+C.-J. Hsieh et al., "A dual coordinate descent method for large-scale linear SVM", ICML 2008;
+J. J. Moré and G. Toraldo, "On the solution of large quadratic programming problems with bound
+constraints", SIAM Journal on Optimization 1(1), 1991.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from lindero.errors import SolverError
+from lindero.kernels.operator import KernelOperator, ProductKernel
+from lindero.kernels.products import SparseProducts
+from lindero.kernels.special import RidgedKernel
+from lindero.problems.dual_qp import DualQP
+from lindero.runtime.arrays import Array
+from lindero.runtime.compilation import EXACT, compiled
+from lindero.runtime.prefetch import prefetch
+from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
+
+#: Entries of rows visited between two looks at the clock.
+_ENTRIES_AT_ONCE = 20_000_000
+
+#: Epochs before the first conjugate gradients, and between them.
+_FIRST_EPOCHS, _EPOCHS_BETWEEN = 15, 5
+
+#: Steps of conjugate gradients, and the share of the squared residual at which they end.
+_CG_STEPS, _CG_SHARE = 15, 1e-2
+
+#: Epochs after which a problem is left to others.
+_MOST_EPOCHS = 3_000
+
+#: Rounds without half the gap after which rounding is what is left of it.
+_IDLE_ROUNDS = 6
+
+#: How many times its first value the proximal term may have.
+_MOST_PROXIMAL = 1e8
+
+#: What descent keeps of a row, in the columns of one array, which is one cache line.
+_LOWER, _UPPER, _BELOW, _ABOVE, _RIDGE, _SQUARE, _Z, _WIDTH = 0, 1, 2, 3, 4, 5, 6, 8
+
+#: Where it stands between calls: numbers and counts.
+_BIAS, _SUM, _PROXIMAL, _WORST, _LEFT_OUT, _LAST_SUM = range(6)
+_ACTIVE, _RANDOM, _EPOCHS = range(3)
+
+
+class LinearDescentSolver(Solver):
+    """Solves a linear `DualQP` with δ = 0, of at most one variable of each sign a sample."""
+
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
+        begun = time.perf_counter()
+        descent = _Descent(problem, self.tol, start)
+        status = descent.run(limits, number, begun)
+        a, f = descent.best_a, descent.best_f
+        seconds = time.perf_counter() - begun
+        statistics = {"conjugate_gradients": descent.n_faces}
+        return Solution(
+            a, f, problem.bias(a, f), status, descent.n_epochs, seconds, statistics=statistics
+        )
+
+
+@dataclass(frozen=True)
+class LinearRows:
+    """Rows as loops read them: entry k of row i is data[starts_i + k], its column indices[starts_i
+    + k], or k itself where there are no indices. `squares` are the ‖x_i‖²."""
+
+    data: Array
+    indices: Array
+    starts: Array
+    stops: Array
+    n_features: int
+    squares: Array
+
+    @classmethod
+    def of(cls, kernel: KernelOperator) -> Self:
+        if isinstance(kernel, RidgedKernel):
+            kernel = kernel.base
+        if not (isinstance(kernel, ProductKernel) and kernel.function.name == "linear"):
+            raise SolverError("Coordinate descent needs a linear kernel over features.")
+        products = kernel.products
+        width, data = products.n_features, products.source
+        if isinstance(products, SparseProducts):
+            pointers = data.indptr.astype(np.int64, copy=False)
+            # The loops take rows without indices for dense ones.
+            indices = data.indices if len(data.indices) else np.zeros(1, dtype=np.int32)
+            data = data.data if len(data.indices) else np.zeros(1)
+            indices = indices.astype(np.int32, copy=False)
+            starts, stops = pointers[:-1], pointers[1:]
+        else:
+            rows = np.arange(products.n_samples) if products.rows is None else products.rows
+            data, indices = np.ascontiguousarray(data).ravel(), np.empty(0, dtype=np.int32)
+            starts = rows.astype(np.int64) * width
+            stops = starts + width
+        if data.dtype not in (np.float32, np.float64):
+            data = data.astype(np.float64)
+        squares = np.empty(len(starts))
+        put_squares(data, starts, stops, squares)
+        return cls(data, indices, starts, stops, width, squares)
+
+    def times(self, w: Array, rows: Array) -> Array:
+        """x_i·w of these rows."""
+        out = np.empty(len(rows))
+        put_products(self.data, self.indices, self.starts, self.stops, rows, w, out)
+        return out
+
+    def sum(self, c: Array, rows: Array) -> Array:
+        """Σ c_i x_i over these rows."""
+        out = np.zeros(self.n_features)
+        add_rows(self.data, self.indices, self.starts, self.stops, rows, c, out)
+        return out
+
+
+class _Descent:
+    """The iterate, and the best judged point found on the way."""
+
+    def __init__(self, problem: DualQP, tol: float, start: Start) -> None:
+        if problem.group_sizes is not None or not problem.starts_at_zero:
+            raise SolverError("Coordinate descent needs delta = 0.")
+        self.problem, self.tol = problem, tol
+        self.rows = LinearRows.of(problem.kernel)
+        n = problem.kernel.n_samples
+        self.all = np.arange(n, dtype=np.int32)
+        self.ridge = np.zeros(n)
+        if isinstance(problem.kernel, RidgedKernel):
+            self.ridge = problem.kernel.ridge
+        self.P = self._state_rows()
+        self.order = self.all.copy()
+        proximal = float(self.rows.squares.mean()) or 1.0
+        self.numbers = np.array([0.0, 0.0, proximal, np.inf, np.inf, np.inf])
+        self.counts = np.array([n, 1, 0], dtype=np.int64)
+        self.most_proximal = _MOST_PROXIMAL * proximal
+        self.n_faces = 0
+        self.best_a = problem.start(start.a if start is not None else None)
+        self.best_f, self.best_gap = np.zeros(n), np.inf
+        self.w = np.zeros(self.rows.n_features)
+        if start is None or not self.best_a.any():
+            self.numbers[_BIAS] = best_bias(problem, self.best_f)
+        else:
+            self._judge(self.best_a)
+            self.numbers[_BIAS] = problem.bias(self.best_a, self.best_f)
+
+    @property
+    def n_epochs(self) -> int:
+        return int(self.counts[_EPOCHS])
+
+    def _state_rows(self) -> Array:
+        """The terms of each sample, from those of its one or two variables."""
+        problem, n = self.problem, self.problem.kernel.n_samples
+        P = np.zeros((n, _WIDTH))
+        P[:, _BELOW], P[:, _ABOVE] = -np.inf, np.inf
+        samples = self.all if problem.sample_of is None else problem.sample_of
+        for positive in (True, False):
+            chosen = np.flatnonzero((problem.s > 0) == positive)
+            owners = samples[chosen]
+            if len(np.unique(owners)) < len(owners):
+                raise SolverError("Coordinate descent takes one variable of each sign a sample.")
+            if positive:
+                P[owners, _UPPER], P[owners, _ABOVE] = problem.u[chosen], problem.q[chosen]
+            else:
+                P[owners, _LOWER], P[owners, _BELOW] = -problem.u[chosen], problem.q[chosen]
+        if (P[:, _ABOVE] < P[:, _BELOW]).any():
+            raise SolverError("Coordinate descent needs p of a sample's variables to sum to ≥ 0.")
+        P[:, _RIDGE], P[:, _SQUARE] = self.ridge, self.rows.squares
+        return P
+
+    def _coefficients(self) -> Array:
+        """The variables of the problem."""
+        z, sample_of = self.P[:, _Z], self.problem.sample_of
+        return np.maximum(0.0, self.problem.s * (z if sample_of is None else z[sample_of]))
+
+    def run(self, limits: Limits, number: int, begun: float) -> Status:
+        """Epochs and faces until the judged gap is within tol, or a limit is reached."""
+        if self.best_gap <= self.tol:
+            return Status.OPTIMAL
+        goal, idle, until_face = 0.5 * self.tol, 0, _FIRST_EPOCHS
+        entries = float((self.rows.stops - self.rows.starts).sum()) or 1.0
+        at_once = max(1, int(_ENTRIES_AT_ONCE / entries))
+        try:
+            while True:
+                seconds = time.perf_counter() - begun
+                # The worst violation is infinite until rows have been seen.
+                gap = min(self.best_gap, max(2 * self.tol, 2.0 * self.numbers[_WORST]))
+                reason = limits.check(Progress(self.n_epochs, gap, self.tol, seconds, number))
+                if reason is not None or self.n_epochs >= _MOST_EPOCHS:
+                    self._finish()
+                    found = Status.OPTIMAL if self.best_gap <= self.tol else reason
+                    return found or Status.STALLED
+                n_epochs = limits.steps_left(self.n_epochs, min(at_once, until_face))
+                before = self.n_epochs
+                done = self._descend(goal, n_epochs)
+                until_face -= self.n_epochs - before
+                if done:
+                    before_gap = self.best_gap
+                    gap = self._finish()
+                    if self.best_gap <= self.tol:
+                        return Status.OPTIMAL
+                    idle = 0 if self.best_gap <= 0.5 * before_gap else idle + 1
+                    if idle == _IDLE_ROUNDS:
+                        return Status.PRECISION
+                    goal *= max(0.1, min(0.5, 0.5 * self.tol / gap))
+                elif until_face <= 0:
+                    until_face = _EPOCHS_BETWEEN
+                    self._solve_face()
+        except KeyboardInterrupt:
+            limits.interrupt()
+            self._finish()
+            return Status.INTERRUPTED
+
+    def _descend(self, goal: float, n_epochs: int) -> bool:
+        rows = self.rows
+        return bool(
+            descend(
+                rows.data, rows.indices, rows.starts, rows.stops, self.P, self.w, self.order,
+                self.numbers, self.counts, goal, self.most_proximal, n_epochs,
+            )
+        )  # fmt: skip
+
+    def _finish(self) -> float:
+        """Repair the sum, and have the problem judge that point, which is the next one to go on
+        from; its gap."""
+        a = self.problem.nearest_feasible(self._coefficients())
+        assert a is not None  # zero is feasible
+        return self._judge(self.problem.snap(a))
+
+    def _judge(self, a: Array) -> float:
+        problem, rows = self.problem, self.rows
+        z = problem.at_samples(problem.s * a)
+        self.P[:, _Z] = z
+        self.w = rows.sum(z, self.all)
+        f = rows.times(self.w, self.all) + self.ridge * z
+        moved = float(z.sum()) - self.numbers[_SUM]
+        self.numbers[_BIAS] += self.numbers[_PROXIMAL] * moved
+        self.numbers[_SUM] += moved
+        gap = problem.judge(a, f).kkt_gap
+        if gap < self.best_gap or not np.isfinite(self.best_gap):
+            self.best_a, self.best_f, self.best_gap = a, f, gap
+        return gap
+
+    def _solve_face(self) -> None:
+        """A step towards the optimum over the free variables, with all others as they are."""
+        P, rows, proximal = self.P, self.rows, self.numbers[_PROXIMAL]
+        z = P[:, _Z]
+        inside = (z > P[:, _LOWER]) & (z < P[:, _UPPER])
+        inside &= (z != 0.0) | (P[:, _ABOVE] == P[:, _BELOW])
+        free = self.all[inside]
+        if len(free) < 2:
+            return
+        self.n_faces += 1
+        z, ridge = z[free], self.ridge[free]
+        slopes = np.where(z > 0, P[free, _ABOVE], P[free, _BELOW])
+        g = rows.times(self.w, free) + self.numbers[_BIAS] + ridge * z + slopes
+
+        def curve(p: Array) -> tuple[Array, Array]:
+            """What a move by p adds to g, and to w."""
+            w = rows.sum(p, free)
+            return rows.times(w, free) + ridge * p + proximal * p.sum(), w
+
+        move = conjugate_gradients(lambda p: curve(p)[0], -g)
+        least = np.where(z > 0, np.maximum(0.0, P[free, _LOWER]), P[free, _LOWER])
+        most = np.where(z < 0, np.minimum(0.0, P[free, _UPPER]), P[free, _UPPER])
+        move = np.clip(z + move, least, most) - z
+        added, w = curve(move)
+        downhill, bend = -float(g @ move), float(move @ added)
+        if not (downhill > 0.0 and bend > 0.0):
+            return
+        share = min(1.0, downhill / bend)
+        P[free, _Z] = np.clip(z + move, least, most) if share == 1.0 else z + share * move
+        self.w += share * w
+        moved = share * float(move.sum())
+        self.numbers[_SUM] += moved
+        self.numbers[_BIAS] += proximal * moved
+        self.numbers[_LEFT_OUT] = np.inf
+
+
+def best_bias(problem: DualQP, f: Array) -> float:
+    """The bias of least loss for f = K z: a weighted median of the −q_i − f_i. Squared losses have
+    no bound; there the rows count by what a unit of error costs."""
+    weights = np.where(np.isinf(problem.u), 1.0, problem.u)
+    bends = -problem.scores(f)
+    order = np.argsort(bends, kind="stable")
+    slopes = np.cumsum(weights[order]) - float(weights[problem.s > 0].sum())
+    slack = 1e-12 * float(weights.sum())
+    first = min(int(np.searchsorted(slopes, -slack)), len(order) - 1)
+    last = min(int(np.searchsorted(slopes, slack, side="right")), len(order) - 1)
+    return 0.5 * float(bends[order[first]] + bends[order[last]])
+
+
+def conjugate_gradients(times: Any, r: Array) -> Array:
+    """Some steps towards the solution of A p = r."""
+    p, residual, direction = np.zeros_like(r), r.copy(), r.copy()
+    size = first = float(r @ r)
+    for _ in range(_CG_STEPS):
+        image = times(direction)
+        bend = float(direction @ image)
+        if not bend > 0.0:
+            break
+        p += (size / bend) * direction
+        residual -= (size / bend) * image
+        before, size = size, float(residual @ residual)
+        if size <= _CG_SHARE * first:
+            break
+        direction = residual + (size / before) * direction
+    return p
+
+
+# -- loops over rows ------------------------------------------------------------------------------
+
+
+@compiled(EXACT, error_model="numpy")
+def multiply_row(data, indices, start, stop, w):  # type: ignore[no-untyped-def]
+    """x·w of a row, dense where there are no indices. In order: loads of w from all over memory
+    are faster one by one than gathered."""
+    total = 0.0
+    if indices.size == 0:
+        for k in range(w.size):
+            total += data[start + k] * w[k]
+        return total
+    for k in range(start, stop):
+        total += data[k] * w[np.uint32(indices[k])]
+    return total
+
+
+@compiled(EXACT, error_model="numpy")
+def add_row(data, indices, start, stop, c, w):  # type: ignore[no-untyped-def]
+    """w += c x."""
+    if indices.size == 0:
+        for k in range(w.size):
+            w[k] += c * data[start + k]
+    else:
+        for k in range(start, stop):
+            w[np.uint32(indices[k])] += c * data[k]
+
+
+@compiled(EXACT)
+def put_squares(data, starts, stops, out):  # type: ignore[no-untyped-def]
+    """out_i = ‖x_i‖²."""
+    for i in range(out.size):
+        total = 0.0
+        for k in range(starts[i], stops[i]):
+            value = np.float64(data[k])
+            total += value * value
+        out[i] = total
+
+
+@compiled(EXACT)
+def put_products(data, indices, starts, stops, rows, w, out):  # type: ignore[no-untyped-def]
+    """out_r = x_{rows_r}·w."""
+    for r in range(rows.size):
+        i = rows[r]
+        out[r] = multiply_row(data, indices, starts[i], stops[i], w)
+
+
+@compiled(EXACT)
+def add_rows(data, indices, starts, stops, rows, c, w):  # type: ignore[no-untyped-def]
+    """w += Σ c_r x_{rows_r}."""
+    for r in range(rows.size):
+        i = rows[r]
+        if c[r] != 0.0:
+            add_row(data, indices, starts[i], stops[i], c[r], w)
+
+
+@compiled(EXACT)
+def prefetch_row(data, indices, start, stop):  # type: ignore[no-untyped-def]
+    """Ask for the entries of a row, a cache line of 64 bytes at a time."""
+    for k in range(start, stop, 64 // data.itemsize):
+        prefetch(data, k)
+    if indices.size > 0:
+        for k in range(start, stop, 64 // indices.itemsize):
+            prefetch(indices, k)
+
+
+@compiled(EXACT)
+def shuffle_rows(order, n_active, random):  # type: ignore[no-untyped-def]
+    """Put the first rows into random order; the state of the generator after it."""
+    for k in range(n_active):
+        random = (random * 1103515245 + 12345) & 0x7FFFFFFF
+        other = k + ((random * (n_active - k)) >> 31)
+        order[k], order[other] = order[other], order[k]
+    return random
+
+
+@compiled(EXACT, error_model="numpy")
+def best_coordinate(z, g, curvature, lower, upper, below, above):  # type: ignore[no-untyped-def]
+    """Where g (z' − z) + ½ curvature (z' − z)² + the slopes of z' is least within the bounds."""
+    target = z - (g + above) / curvature
+    if target > 0.0:
+        return min(target, upper)
+    target = z - (g + below) / curvature
+    if target < 0.0:
+        return max(target, lower)
+    return 0.0
+
+
+@compiled(EXACT, error_model="numpy")
+def descend(  # type: ignore[no-untyped-def]
+    data, indices, starts, stops, P, w, order, numbers, counts, goal, most_proximal, n_epochs
+):
+    """Epochs over the rows that are not left out; whether all rows are within the goal."""
+    bias, total, proximal = numbers[0], numbers[1], numbers[2]
+    worst, left_out, last_sum = numbers[3], numbers[4], numbers[5]
+    n_active = counts[0]
+    done = False
+    for _ in range(n_epochs):
+        counts[1] = shuffle_rows(order, n_active, counts[1])
+        worst, n_kept = 0.0, 0
+        for at in range(n_active):
+            i = order[at]
+            if at + 1 < n_active:
+                following = order[at + 1]
+                prefetch(P, following * 8)
+                prefetch_row(data, indices, starts[following], stops[following])
+            row, start, stop = P[i], starts[i], stops[i]
+            lower, upper, below, above = row[0], row[1], row[2], row[3]
+            z = row[6]
+            g = multiply_row(data, indices, start, stop, w) + bias + row[4] * z
+            up = g + (above if z >= 0.0 else below)
+            down = g + (above if z > 0.0 else below)
+            can_rise, can_fall = z < upper, z > lower
+            if (up > left_out or not can_rise) and (down < -left_out or not can_fall):
+                continue
+            order[at] = order[n_kept]
+            order[n_kept] = i
+            n_kept += 1
+            violation = 0.0
+            if can_rise and -up > violation:
+                violation = -up
+            if can_fall and down > violation:
+                violation = down
+            if violation > 0.0:
+                worst = max(worst, violation)
+                curvature = row[5] + proximal + row[4]
+                target = best_coordinate(z, g, curvature, lower, upper, below, above)
+                if target != z:
+                    move = target - z
+                    row[6] = target
+                    total += move
+                    bias += proximal * move
+                    add_row(data, indices, start, stop, move, w)
+        n_active = n_kept
+        counts[2] += 1
+        off = proximal * abs(total)
+        left_out = worst if worst > 0.0 else np.inf
+        if worst <= goal and off <= goal:
+            if n_active == order.size:
+                done = True
+                break
+            n_active, left_out = order.size, np.inf
+        elif worst <= 2.0 * off:
+            bias += off if total > 0.0 else -off
+            left_out = max(worst, 2.0 * off)
+            if abs(total) > 0.7 * last_sum:
+                # β is far from its end: the next steps are twice as long.
+                larger = min(2.0 * proximal, most_proximal)
+                bias += (larger - proximal) * total
+                proximal = larger
+            last_sum = abs(total)
+    numbers[0], numbers[1], numbers[2] = bias, total, proximal
+    numbers[3], numbers[4], numbers[5] = worst, left_out, last_sum
+    counts[0] = n_active
+    return done
