@@ -250,6 +250,10 @@ class RidgedKernel(KernelOperator):
         known = self.base.extended_sums(z)
         return None if known is None else (known[0] + self.ridge * z, known[1])
 
+    def times(self, z: Array) -> Array | None:
+        known = self.base.times(z)
+        return None if known is None else known + self.ridge * z
+
     def probe(self, rows: Array) -> Probe:
         known = self.base.probe(rows)
         return Probe((known, np.asarray(rows)), known.squares)

@@ -174,6 +174,47 @@ def check_classifier(given: Fields) -> None:
             given.require("_last_solutions", sound, "must be tasks with their solutions")
 
 
+def check_linear(given: Fields, n_machines: int) -> None:
+    """Linear machines that keep weights, and coefficients of rows that they do not keep."""
+    width = check_width(given)
+    check_fit(given)
+    function: KernelFunction = given.instance("_function", "KernelFunction")
+    given.require("_function", function.name == "linear", "must be the linear kernel")
+    n_rows, n_columns = given.items("shape_fit_", tuple, 2, int)
+    given.require("shape_fit_", n_rows >= 0 and n_columns == width, "must be rows and features")
+    given.array("support_", "int32", "vectors", least=0, below=max(n_rows, 1))
+    parts = ("bounded_support_", "free_support_")
+    given.where_given(parts, given.array, "int32", None, least=0, below=max(n_rows, 1))
+    for name, shape in (("dual_coef_", (n_machines, "vectors")), ("_weights", (n_machines, width))):
+        _require_moderate(given, name, given.array(name, "float64", *shape, finite=True))
+    given.array("intercept_", "float64", n_machines, finite=True)
+
+
+def check_linear_classifier(given: Fields) -> None:
+    n_classes = check_classes(given)
+    n_machines = 1 if n_classes == 2 else n_classes
+    check_linear(given, n_machines)
+    given.text("_scheme", ("ovr",))
+    given.text("_loss", tuple(MARGINS))
+    of_classes = given.array("_n_support", ("int32", "int64"), n_classes, least=0)
+    total = int(of_classes.sum(dtype=np.float64))
+    given.require("_n_support", total == given.size("vectors"), "must add up to all rows used")
+    given.array("class_weight_", "float64", n_classes, finite=True)
+    given.array("n_iter_", "int32", n_machines)
+    if given.any("_last_solutions") is not None:
+        for pair in given.items("_last_solutions", list, n_machines, tuple):
+            names = [type(part).__name__ for part in pair]
+            sound = names == ["Task", "Solution"] and len(pair[0].rows) == len(pair[1].a)
+            given.require("_last_solutions", sound, "must be tasks with their solutions")
+
+
+def check_linear_value(given: Fields) -> None:
+    check_linear(given, 1)
+    given.text("_loss", tuple(TUBES))
+    given.integer("n_iter_")
+    given.optional("_last_solution", given.instance, "Solution")
+
+
 # -- one machine ----------------------------------------------------------------------------------
 
 
