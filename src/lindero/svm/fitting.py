@@ -1101,11 +1101,14 @@ def export_state(estimator: KernelEstimator) -> dict[str, Any]:
     return state
 
 
-def import_state(estimator: KernelEstimator, state: dict[str, Any]) -> None:
-    """The inverse."""
+def import_state(
+    estimator: KernelEstimator, state: dict[str, Any], kind: type[Formulation] | None = None
+) -> None:
+    """The inverse; `kind` is the formulation of the fit, where an estimator has several."""
     rest = dict(state)
     function = rest.pop("_function", None)
-    names = [field.name for field in fields(estimator._formulation)]
+    kind = kind or estimator._formulation
+    names = [field.name for field in fields(kind)]
     fitted = {name: rest.pop(f"_fitted_{name}", state.get(f"{name}_")) for name in names}
     weights, n_support = rest.pop("_weights", None), rest.pop("_n_support", None)
     scheme, solved = rest.pop("_scheme", "ovo"), rest.pop("_last_solutions", None)
@@ -1118,7 +1121,7 @@ def import_state(estimator: KernelEstimator, state: dict[str, Any]) -> None:
     if function is not None:
         formulation = None
         if all(value is not None for value in fitted.values()):
-            formulation = estimator._formulation(**fitted)
+            formulation = kind(**fitted)
         estimator._machines_ = FittedMachines(
             function, formulation, weights, n_support, scheme, solved
         )

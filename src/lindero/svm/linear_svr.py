@@ -110,6 +110,7 @@ default="epsilon_insensitive"
     """
 
     kernel = "linear"
+    gamma, degree, coef0 = 1.0, 3, 0.0
     cache_size = 200.0
     _keeps_vectors = False
     _takes_objects = False
