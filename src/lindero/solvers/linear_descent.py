@@ -24,8 +24,8 @@ to solve it. So now and then conjugate gradients do, on
 
     (X_F X_Fᵀ + D_F + σ 1 1ᵀ) p = −g_F
 
-The step to clip(z + p) is then taken as far as the objective falls; it is a convex problem, so all
-of that line is feasible. Both parts see rows as they are given, in float32 or float64, without a
+The step to clip(z + p), or to the first bound on the way to z + p if that gains more, is then taken as far as the
+objective falls; it is a convex problem, so all of that line is feasible. Both parts see rows as they are given, in float32 or float64, without a
 copy; w and all sums are in float64.
 
 In the end Σz = 0 is repaired, w and f = X w are computed anew, and the problem judges that point.
@@ -290,16 +290,26 @@ class _Descent:
             w = rows.sum(p, free)
             return rows.times(w, free) + ridge * p + proximal * p.sum(), w
 
-        move = conjugate_gradients(lambda p: curve(p)[0], -g)
-        least = np.where(z > 0, np.maximum(0.0, P[free, _LOWER]), P[free, _LOWER])
-        most = np.where(z < 0, np.minimum(0.0, P[free, _UPPER]), P[free, _UPPER])
-        move = np.clip(z + move, least, most) - z
-        added, w = curve(move)
-        downhill, bend = -float(g @ move), float(move @ added)
-        if not (downhill > 0.0 and bend > 0.0):
+        target = z + conjugate_gradients(lambda p: curve(p)[0], -g)
+        kink = P[free, _ABOVE] != P[free, _BELOW]
+        least = np.where(kink & (z > 0), 0.0, P[free, _LOWER])
+        most = np.where(kink & (z < 0), 0.0, P[free, _UPPER])
+        moves = [np.clip(target, least, most) - z]
+        if not np.array_equal(z + moves[0], target):
+            # Many at once may spoil what the system had balanced: perhaps only to the first bound.
+            moves.append(move_to_first_bound(z, target, least, most))
+        best = 0.0
+        for move in moves:
+            added, w = curve(move)
+            downhill, bend = -float(g @ move), float(move @ added)
+            share = min(1.0, downhill / bend) if bend > 0.0 else 1.0
+            gain = share * downhill - 0.5 * share * share * bend
+            if gain > best:
+                best, chosen = gain, (share, move, w)
+        if best == 0.0:
             return
-        share = min(1.0, downhill / bend)
-        P[free, _Z] = np.clip(z + move, least, most) if share == 1.0 else z + share * move
+        share, move, w = chosen
+        P[free, _Z] = np.clip(z + share * move, least, most)
         self.w += share * w
         moved = share * float(move.sum())
         self.numbers[_SUM] += moved
@@ -318,6 +328,18 @@ def best_bias(problem: DualQP, f: Array) -> float:
     first = min(int(np.searchsorted(slopes, -slack)), len(order) - 1)
     last = min(int(np.searchsorted(slopes, slack, side="right")), len(order) - 1)
     return 0.5 * float(bends[order[first]] + bends[order[last]])
+
+
+def move_to_first_bound(z: Array, target: Array, least: Array, most: Array) -> Array:
+    """As far from z towards the target as all stay within their bounds; who is first is put there."""
+    move = target - z
+    room = np.where(move > 0.0, most - z, z - least)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lengths = np.where(move == 0.0, np.inf, room / np.abs(move))
+    first = int(np.argmin(lengths))
+    move = min(1.0, float(lengths[first])) * move
+    move[first] = (most if target[first] > z[first] else least)[first] - z[first]
+    return np.asarray(move)
 
 
 def conjugate_gradients(times: Any, r: Array) -> Array:
