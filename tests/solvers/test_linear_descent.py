@@ -261,10 +261,8 @@ def test_problems_of_other_kinds_are_refused():
     X, y = two_clouds(20)
     with pytest.raises(SolverError, match="linear kernel"):
         LinearDescentSolver().solve(margin(X, y, KernelFunction("rbf")))
+    novelty = Novelty(0.5).state(kernel_operator(X, LINEAR_KERNEL), None, np.ones(20))
     with pytest.raises(SolverError, match="delta = 0"):
-        kernel = kernel_operator(X, LINEAR_KERNEL)
-        LinearDescentSolver().solve(Novelty(0.5).state(kernel, None, np.ones(20)))
+        LinearDescentSolver().solve(novelty)
     with pytest.raises(SolverError, match="ridges"):
         SquaredNewtonSolver().solve(margin(X, y, LINEAR_KERNEL))
-
-

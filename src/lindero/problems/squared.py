@@ -2,8 +2,8 @@
 
     min ½‖w‖² + Σ c_i ξ_i²     s.t.  s_i (⟨w, φ(x_i)⟩ + b) + p_i ≥ −ξ_i
 
-with c_i = C times the weight of the sample. The multiplier of a constraint is a_i = 2 c_i ξ_i, which
-has no upper bound, and the dual is that of the same problem with hinge losses, but with a ridge:
+with c_i = C times the weight of the sample. The multiplier of a constraint is a_i = 2 c_i ξ_i,
+which has no upper bound, and the dual is that of the same problem with hinge losses, with a ridge:
 
     min_a  ½ zᵀ(K + D) z + pᵀa,   z = s∗a,   a ≥ 0,   Σz = 0,        D_ii = 1 / (2 c_i)
 

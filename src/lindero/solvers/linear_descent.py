@@ -24,9 +24,9 @@ to solve it. So now and then conjugate gradients do, on
 
     (X_F X_Fᵀ + D_F + σ 1 1ᵀ) p = −g_F
 
-The step to clip(z + p), or to the first bound on the way to z + p if that gains more, is then taken as far as the
-objective falls; it is a convex problem, so all of that line is feasible. Both parts see rows as they are given, in float32 or float64, without a
-copy; w and all sums are in float64.
+The step to clip(z + p), or to the first bound on the way to z + p if that gains more, is then taken
+as far as the objective falls; it is a convex problem, so all of that line is feasible. Both parts
+see rows as they are given, in float32 or float64, without a copy; w and all sums are in float64.
 
 In the end Σz = 0 is repaired, w and f = X w are computed anew, and the problem judges that point.
 A point that it does not accept is where the next round begins, with a smaller goal.
@@ -128,8 +128,11 @@ class LinearRows:
             stops = starts + width
         if data.dtype not in (np.float32, np.float64):
             data = data.astype(np.float64)
-        squares = np.empty(len(starts))
-        put_squares(data, starts, stops, squares)
+        if products.dtype == np.float64 and getattr(products, "shift", None) is None:
+            squares = products.squares  # which the kernel knows already
+        else:
+            squares = np.empty(len(starts))
+            put_squares(data, starts, stops, squares)
         return cls(data, indices, starts, stops, width, squares)
 
     def times(self, w: Array, rows: Array) -> Array:
@@ -187,7 +190,7 @@ class _Descent:
         for positive in (True, False):
             chosen = np.flatnonzero((problem.s > 0) == positive)
             owners = samples[chosen]
-            if len(np.unique(owners)) < len(owners):
+            if len(owners) and np.bincount(owners).max() > 1:
                 raise SolverError("Coordinate descent takes one variable of each sign a sample.")
             if positive:
                 P[owners, _UPPER], P[owners, _ABOVE] = problem.u[chosen], problem.q[chosen]
@@ -331,7 +334,7 @@ def best_bias(problem: DualQP, f: Array) -> float:
 
 
 def move_to_first_bound(z: Array, target: Array, least: Array, most: Array) -> Array:
-    """As far from z towards the target as all stay within their bounds; who is first is put there."""
+    """As far from z towards the target as all stay within their bounds; the first is put there."""
     move = target - z
     room = np.where(move > 0.0, most - z, z - least)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -155,9 +155,7 @@ class TrainingSet:
         n_features = self.X.shape[1] if self.X.ndim == 2 else 1
         shape = (n_rows or max(len(task.rows) for task in self.tasks), n_features)
         formulation = self.formulation
-        return choose_solver(
-            name, self.function, shape, formulation.hard, formulation.squared
-        )
+        return choose_solver(name, self.function, shape, formulation.hard, formulation.squared)
 
     def kernels(self) -> Callable[[Task], KernelOperator]:
         """A function that gives the kernel over the rows of a task."""
