@@ -113,11 +113,12 @@ class LinearRows:
         if not (isinstance(kernel, ProductKernel) and kernel.function.name == "linear"):
             raise SolverError("Coordinate descent needs a linear kernel over features.")
         products = kernel.products
-        width, data = products.n_features, products.source
+        width = products.n_features
+        data: Any = products.source
         if isinstance(products, SparseProducts):
             pointers = data.indptr.astype(np.int64, copy=False)
             # The loops take rows without indices for dense ones.
-            indices = data.indices if len(data.indices) else np.zeros(1, dtype=np.int32)
+            indices: Array = data.indices if len(data.indices) else np.zeros(1, dtype=np.int32)
             data = data.data if len(data.indices) else np.zeros(1)
             indices = indices.astype(np.int32, copy=False)
             starts, stops = pointers[:-1], pointers[1:]
@@ -204,7 +205,9 @@ class _Descent:
     def _coefficients(self) -> Array:
         """The variables of the problem."""
         z, sample_of = self.P[:, _Z], self.problem.sample_of
-        return np.maximum(0.0, self.problem.s * (z if sample_of is None else z[sample_of]))
+        return np.asarray(
+            np.maximum(0.0, self.problem.s * (z if sample_of is None else z[sample_of]))
+        )
 
     def run(self, limits: Limits, number: int, begun: float) -> Status:
         """Epochs and faces until the judged gap is within tol, or a limit is reached."""

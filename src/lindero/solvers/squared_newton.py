@@ -83,11 +83,12 @@ class _NewtonDescent:
         """ξ of each variable, from x̃·θ of each sample."""
         problem = self.problem
         at = reach if problem.sample_of is None else reach[problem.sample_of]
-        return np.maximum(0.0, -(problem.s * at + problem.p))
+        return np.asarray(np.maximum(0.0, -(problem.s * at + problem.p)))
 
     def _at_variables(self, values: Array) -> Array:
         sample_of = self.problem.sample_of
-        return values if sample_of is None else values[sample_of]
+        at: Array = values if sample_of is None else values[sample_of]
+        return at
 
     def _objective(self, theta: Array, errors: Array) -> float:
         losses = errors * errors / self._at_variables(self.ridge)

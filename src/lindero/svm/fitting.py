@@ -277,7 +277,8 @@ def _go_on(
     bounds, with the same bias and the same gap: the rest of the path costs nothing, exactly."""
     assert old is not None
     at_bound = (solution.a >= old.u) & (old.u > 0)
-    if solution.status is Status.OPTIMAL and not at_bound.any():
+    same = problem.kernel is old.kernel  # ridges of squared losses change with C
+    if same and solution.status is Status.OPTIMAL and not at_bound.any():
         return replace(solution, n_iter=0, seconds=0.0)
     start = replace(solution, a=np.where(at_bound, problem.u, solution.a))
     return solver.solve(problem, start, limits)
