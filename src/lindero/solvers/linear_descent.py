@@ -57,7 +57,7 @@ from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, 
 _ENTRIES_AT_ONCE = 20_000_000
 
 #: Epochs before the first conjugate gradients, and between them.
-_FIRST_EPOCHS, _EPOCHS_BETWEEN = 15, 5
+_FIRST_EPOCHS, _EPOCHS_BETWEEN = 25, 8
 
 #: Steps of conjugate gradients, and the share of the squared residual at which they end.
 _CG_STEPS, _CG_SHARE = 15, 1e-2

@@ -2,7 +2,10 @@
 
 One code for dense and sparse rows: entry k of row i is data[k], starts_i ≤ k < stops_i, its column
 indices[k], or k − starts_i where there are no indices at all. Columns are unsigned for the loops:
-that no index is negative, or too large, has been checked where the table was read.
+that no index is negative, or too large, has been checked where the table was read. What is done
+with the entries of a sparse row stands in the loops themselves: calling a function for each row
+costs as much as the row. Sums are taken in order: loads of w from all over memory are faster one by
+one than gathered.
 """
 
 from __future__ import annotations
@@ -13,21 +16,9 @@ from lindero.runtime.compilation import EXACT, FAST, compiled
 from lindero.runtime.prefetch import prefetch
 
 
-@compiled(EXACT, error_model="numpy")
-def multiply_row(data, indices, start, stop, w):  # type: ignore[no-untyped-def]
-    """x·w of a row, dense where there are no indices. In order: loads of w from all over memory
-    are faster one by one than gathered."""
-    if indices.size == 0:
-        return multiply_dense(data, start, w)
-    total = 0.0
-    for k in range(start, stop):
-        total += data[k] * w[np.uint32(indices[k])]
-    return total
-
-
 @compiled(FAST, error_model="numpy")
 def multiply_dense(data, start, w):  # type: ignore[no-untyped-def]
-    """The same of a dense row, whose sums may be taken side by side."""
+    """x·w of a dense row, whose sums may be taken side by side."""
     total = 0.0
     for k in range(w.size):
         total += data[start + k] * w[k]
@@ -35,14 +26,10 @@ def multiply_dense(data, start, w):  # type: ignore[no-untyped-def]
 
 
 @compiled(EXACT, error_model="numpy")
-def add_row(data, indices, start, stop, c, w):  # type: ignore[no-untyped-def]
-    """w += c x."""
-    if indices.size == 0:
-        for k in range(w.size):
-            w[k] += c * data[start + k]
-    else:
-        for k in range(start, stop):
-            w[np.uint32(indices[k])] += c * data[k]
+def add_dense(data, start, c, w):  # type: ignore[no-untyped-def]
+    """w += c x of a dense row."""
+    for k in range(w.size):
+        w[k] += c * data[start + k]
 
 
 @compiled(EXACT)
@@ -60,27 +47,28 @@ def put_squares(data, starts, stops, out):  # type: ignore[no-untyped-def]
 def put_products(data, indices, starts, stops, rows, w, out):  # type: ignore[no-untyped-def]
     """out_r = x_{rows_r}·w."""
     for r in range(rows.size):
-        i = rows[r]
-        out[r] = multiply_row(data, indices, starts[i], stops[i], w)
+        start, stop = starts[rows[r]], stops[rows[r]]
+        total = 0.0
+        if indices.size == 0:
+            total = multiply_dense(data, start, w)
+        else:
+            for k in range(start, stop):
+                total += data[k] * w[np.uint32(indices[k])]
+        out[r] = total
 
 
 @compiled(EXACT)
 def add_rows(data, indices, starts, stops, rows, c, w):  # type: ignore[no-untyped-def]
     """w += Σ c_r x_{rows_r}."""
     for r in range(rows.size):
-        i = rows[r]
-        if c[r] != 0.0:
-            add_row(data, indices, starts[i], stops[i], c[r], w)
-
-
-@compiled(EXACT)
-def prefetch_row(data, indices, start, stop):  # type: ignore[no-untyped-def]
-    """Ask for the entries of a row, a cache line of 64 bytes at a time."""
-    for k in range(start, stop, 64 // data.itemsize):
-        prefetch(data, k)
-    if indices.size > 0:
-        for k in range(start, stop, 64 // indices.itemsize):
-            prefetch(indices, k)
+        start, stop, factor = starts[rows[r]], stops[rows[r]], c[r]
+        if factor == 0.0:
+            continue
+        if indices.size == 0:
+            add_dense(data, start, factor, w)
+        else:
+            for k in range(start, stop):
+                w[np.uint32(indices[k])] += factor * data[k]
 
 
 @compiled(EXACT)
@@ -113,7 +101,8 @@ def descend(  # type: ignore[no-untyped-def]
     bias, total, proximal = numbers[0], numbers[1], numbers[2]
     worst, left_out, last_sum = numbers[3], numbers[4], numbers[5]
     n_active = counts[0]
-    done = False
+    done, dense = False, indices.size == 0
+    data_line, index_line = 64 // data.itemsize, 64 // indices.itemsize  # of 64 bytes
     for _ in range(n_epochs):
         counts[1] = shuffle_rows(order, n_active, counts[1])
         worst, n_kept = 0.0, 0
@@ -121,12 +110,22 @@ def descend(  # type: ignore[no-untyped-def]
             i = order[at]
             if at + 1 < n_active:
                 following = order[at + 1]
+                first, last = starts[following], stops[following]
                 prefetch(P, following * 8)
-                prefetch_row(data, indices, starts[following], stops[following])
+                for k in range(first, last, data_line):
+                    prefetch(data, k)
+                if not dense:
+                    for k in range(first, last, index_line):
+                        prefetch(indices, k)
             row, start, stop = P[i], starts[i], stops[i]
             lower, upper, below, above = row[0], row[1], row[2], row[3]
             z = row[6]
-            g = multiply_row(data, indices, start, stop, w) + bias + row[4] * z
+            g = bias + row[4] * z
+            if dense:
+                g += multiply_dense(data, start, w)
+            else:
+                for k in range(start, stop):
+                    g += data[k] * w[np.uint32(indices[k])]
             up = g + (above if z >= 0.0 else below)
             down = g + (above if z > 0.0 else below)
             can_rise, can_fall = z < upper, z > lower
@@ -149,7 +148,11 @@ def descend(  # type: ignore[no-untyped-def]
                     row[6] = target
                     total += move
                     bias += proximal * move
-                    add_row(data, indices, start, stop, move, w)
+                    if dense:
+                        add_dense(data, start, move, w)
+                    else:
+                        for k in range(start, stop):
+                            w[np.uint32(indices[k])] += move * data[k]
         n_active = n_kept
         counts[2] += 1
         off = proximal * abs(total)

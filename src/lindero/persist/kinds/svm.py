@@ -12,7 +12,7 @@ from lindero.kernels.operator import NAMED_KERNELS, KernelFunction
 from lindero.models.kernel_machine import LARGEST_COEFFICIENT
 from lindero.persist.fields import LABELS, MOST, Fields
 from lindero.persist.registry import Kind, estimator_state, of_lindero
-from lindero.problems.formulation import Task
+from lindero.problems.formulation import Formulation, Task
 from lindero.solvers.solution import Certificate, Status
 from lindero.svm.fitting import export_state, import_state
 from lindero.svm.linear_svc import MARGINS
@@ -326,7 +326,7 @@ def check_value_search(given: Fields) -> None:
 
 
 #: The formulation of each loss.
-_LOSSES = {**MARGINS, **TUBES}
+_LOSSES: dict[str, type[Formulation]] = {**MARGINS, **TUBES}
 
 
 def _linear_state(machine: Any) -> dict[str, Any]:
