@@ -142,9 +142,10 @@ class LinearRows:
         put_products(self.data, self.indices, self.starts, self.stops, rows, w, out)
         return out
 
-    def sum(self, c: Array, rows: Array) -> Array:
-        """Σ c_i x_i over these rows."""
-        out = np.zeros(self.n_features)
+    def sum(self, c: Array, rows: Array, out: Array) -> Array:
+        """out = Σ c_i x_i over these rows, into memory that is at hand: fresh pages cost as much as
+        the sum."""
+        out[:] = 0.0
         add_rows(self.data, self.indices, self.starts, self.stops, rows, c, out)
         return out
 
@@ -171,7 +172,7 @@ class _Descent:
         self.n_faces = 0
         self.best_a = problem.start(start.a if start is not None else None)
         self.best_f, self.best_gap = np.zeros(n), np.inf
-        self.w = np.zeros(self.rows.n_features)
+        self.w, self.spare = np.zeros((2, self.rows.n_features))
         if start is None or not self.best_a.any():
             self.numbers[_BIAS] = best_bias(problem, self.best_f)
         else:
@@ -267,7 +268,7 @@ class _Descent:
         problem, rows = self.problem, self.rows
         z = problem.at_samples(problem.s * a)
         self.P[:, _Z] = z
-        self.w = rows.sum(z, self.all)
+        rows.sum(z, self.all, self.w)
         f = rows.times(self.w, self.all) + self.ridge * z
         moved = float(z.sum()) - self.numbers[_SUM]
         self.numbers[_BIAS] += self.numbers[_PROXIMAL] * moved
@@ -291,12 +292,12 @@ class _Descent:
         slopes = np.where(z > 0, P[free, _ABOVE], P[free, _BELOW])
         g = rows.times(self.w, free) + self.numbers[_BIAS] + ridge * z + slopes
 
-        def curve(p: Array) -> tuple[Array, Array]:
-            """What a move by p adds to g, and to w."""
-            w = rows.sum(p, free)
-            return rows.times(w, free) + ridge * p + proximal * p.sum(), w
+        def curve(p: Array) -> Array:
+            """What a move by p adds to g."""
+            w = rows.sum(p, free, self.spare)
+            return rows.times(w, free) + ridge * p + proximal * float(p.sum())
 
-        target = z + conjugate_gradients(lambda p: curve(p)[0], -g)
+        target = z + conjugate_gradients(curve, -g)
         kink = P[free, _ABOVE] != P[free, _BELOW]
         least = np.where(kink & (z > 0), 0.0, P[free, _LOWER])
         most = np.where(kink & (z < 0), 0.0, P[free, _UPPER])
@@ -306,18 +307,16 @@ class _Descent:
             moves.append(move_to_first_bound(z, target, least, most))
         best = 0.0
         for move in moves:
-            added, w = curve(move)
-            downhill, bend = -float(g @ move), float(move @ added)
+            downhill, bend = -float(g @ move), float(move @ curve(move))
             share = min(1.0, downhill / bend) if bend > 0.0 else 1.0
             gain = share * downhill - 0.5 * share * share * bend
             if gain > best:
-                best, chosen = gain, (share, move, w)
+                best, chosen = gain, share * move
         if best == 0.0:
             return
-        share, move, w = chosen
-        P[free, _Z] = np.clip(z + share * move, least, most)
-        self.w += share * w
-        moved = share * float(move.sum())
+        P[free, _Z] = np.clip(z + chosen, least, most)
+        self.w += rows.sum(chosen, free, self.spare)
+        moved = float(chosen.sum())
         self.numbers[_SUM] += moved
         self.numbers[_BIAS] += proximal * moved
         self.numbers[_LEFT_OUT] = np.inf
