@@ -295,7 +295,7 @@ class _Descent:
         def curve(p: Array) -> Array:
             """What a move by p adds to g."""
             w = rows.sum(p, free, self.spare)
-            return rows.times(w, free) + ridge * p + proximal * float(p.sum())
+            return np.asarray(rows.times(w, free) + ridge * p + proximal * float(p.sum()))
 
         target = z + conjugate_gradients(curve, -g)
         kink = P[free, _ABOVE] != P[free, _BELOW]
