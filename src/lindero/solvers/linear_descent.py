@@ -48,7 +48,7 @@ from lindero.errors import SolverError
 from lindero.kernels.operator import KernelOperator, ProductKernel
 from lindero.kernels.products import SparseProducts
 from lindero.kernels.special import RidgedKernel
-from lindero.problems.dual_qp import DualQP
+from lindero.problems.dual_qp import ROUNDING, DualQP
 from lindero.runtime.arrays import Array
 from lindero.solvers.row_loops import add_rows, descend, put_products, put_squares
 from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
@@ -260,9 +260,22 @@ class _Descent:
     def _finish(self) -> float:
         """Repair the sum, and have the problem judge that point, which is the next one to go on
         from; its gap."""
-        a = self.problem.nearest_feasible(self._coefficients())
+        a = self.problem.nearest_feasible(self._fill_room(self._coefficients()))
         assert a is not None  # zero is feasible
         return self._judge(self.problem.snap(a))
+
+    def _fill_room(self, a: Array) -> Array:
+        """`a` with all free variables at their bounds where, but for rounding of the sum, these are
+        what it asks for: moving all others a little instead would set thousands free."""
+        problem = self.problem
+        excess = float(problem.s @ a)
+        falls = problem.s * excess > 0
+        inside = (a > 0.0) & (a < problem.u)
+        room = np.where(falls, a, problem.u - a)[inside]
+        short = abs(excess) - float(room.sum())
+        if 0.0 < short <= ROUNDING * float(a.sum()):
+            a[inside] = np.where(falls, 0.0, problem.u)[inside]
+        return a
 
     def _judge(self, a: Array) -> float:
         problem, rows = self.problem, self.rows
@@ -295,7 +308,8 @@ class _Descent:
         def curve(p: Array) -> Array:
             """What a move by p adds to g."""
             w = rows.sum(p, free, self.spare)
-            return np.asarray(rows.times(w, free) + ridge * p + proximal * float(p.sum()))
+            added: Array = rows.times(w, free) + ridge * p + proximal * float(p.sum())
+            return added
 
         target = z + conjugate_gradients(curve, -g)
         kink = P[free, _ABOVE] != P[free, _BELOW]
