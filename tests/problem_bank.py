@@ -16,10 +16,12 @@ from lindero.problems.novelty import Novelty
 from lindero.problems.tube import NuTube, Tube
 from lindero.solvers.choose import GeneralSolver, LinearSolver
 from lindero.solvers.interior_point import InteriorPointSolver
+from lindero.solvers.linear_descent import LinearDescentSolver
 from lindero.solvers.wrappers import HardMarginSolver
 
 ANY = (GeneralSolver,)
 LINEAR = (GeneralSolver, InteriorPointSolver, LinearSolver)
+DESCENT = (*LINEAR, LinearDescentSolver)
 HARD = (GeneralSolver, HardMarginSolver)
 
 LINEAR_KERNEL = KernelFunction("linear")
@@ -137,12 +139,12 @@ def _sparse(kernel, n=150, n_features=80):
 
 BANK = {
     "xor": Entry(lambda: xor(1.0), ANY),
-    "overlapping": Entry(lambda: margin(*two_clouds(100), LINEAR_KERNEL), LINEAR),
-    "separable": Entry(lambda: margin(*two_clouds(100, distance=8.0), LINEAR_KERNEL), LINEAR),
-    "tiny C": Entry(lambda: margin(*two_clouds(100), LINEAR_KERNEL, C=1e-6), LINEAR),
-    "one sample a class": Entry(_one_sample_a_class, LINEAR),
+    "overlapping": Entry(lambda: margin(*two_clouds(100), LINEAR_KERNEL), DESCENT),
+    "separable": Entry(lambda: margin(*two_clouds(100, distance=8.0), LINEAR_KERNEL), DESCENT),
+    "tiny C": Entry(lambda: margin(*two_clouds(100), LINEAR_KERNEL, C=1e-6), DESCENT),
+    "one sample a class": Entry(_one_sample_a_class, DESCENT),
     "bounds from 1e-3 to 1e3": Entry(_weighted, LINEAR),
-    "repeated rows with both labels": Entry(_repeated_with_both_labels, LINEAR),
+    "repeated rows with both labels": Entry(_repeated_with_both_labels, DESCENT),
     "constant feature": Entry(_constant_feature, LINEAR),
     "features of scale 1e-2 to 1e2": Entry(_badly_scaled, LINEAR),
     "one positive in fifty": Entry(
@@ -153,10 +155,10 @@ BANK = {
     "sigmoid": Entry(lambda: margin(*two_clouds(60), KernelFunction("sigmoid", gamma=0.01)), ANY),
     "precomputed": Entry(_precomputed, ANY),
     "callable": Entry(_callable, ANY),
-    "sparse": Entry(lambda: _sparse(LINEAR_KERNEL), LINEAR),
+    "sparse": Entry(lambda: _sparse(LINEAR_KERNEL), DESCENT),
     "sparse gaussian": Entry(lambda: _sparse(rbf(1.0)), ANY),
     "sparse with 5000 features": Entry(lambda: _sparse(LINEAR_KERNEL, 60, 5000), ANY),
-    "tube": Entry(lambda: tube(*curve(80), LINEAR_KERNEL, 1.0, 0.1), LINEAR),
+    "tube": Entry(lambda: tube(*curve(80), LINEAR_KERNEL, 1.0, 0.1), DESCENT),
     "gaussian tube": Entry(lambda: tube(*curve(80), rbf(0.5), 10.0, 0.1), ANY),
     "one class": Entry(lambda: one_class(two_clouds(90)[0], rbf(0.5), share=0.3), ANY),
     "ν": Entry(lambda: nu_margin(*two_clouds(100), rbf(0.5), 0.3), ANY),

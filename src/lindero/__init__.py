@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from lindero.svm import IncrementalOneClassSVM as IncrementalOneClassSVM
     from lindero.svm import IncrementalSVC as IncrementalSVC
     from lindero.svm import IncrementalSVR as IncrementalSVR
+    from lindero.svm import LinearSVC as LinearSVC
+    from lindero.svm import LinearSVCCV as LinearSVCCV
+    from lindero.svm import LinearSVR as LinearSVR
     from lindero.svm import NuSVC as NuSVC
     from lindero.svm import NuSVR as NuSVR
     from lindero.svm import OneClassSVM as OneClassSVM
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
 _BAYES = "AODE KDB NaiveBayes NetworkClassifier StructuralTM TAN TMClustering"
 _SVM = (
     "AdaptiveSVC AdaptiveSVR CostSensitiveSVC IncrementalOneClassSVM IncrementalSVC IncrementalSVR "
-    "NuSVC NuSVR OneClassSVM RankSVM SVC SVCCV SVR SVRCV"
+    "LinearSVC LinearSVCCV LinearSVR NuSVC NuSVR OneClassSVM RankSVM SVC SVCCV SVR SVRCV"
 )
 _HOMES = {**dict.fromkeys(_BAYES.split(), ".bayes"), **dict.fromkeys(_SVM.split(), ".svm")}
 __all__ = [*_HOMES, "__version__"]

@@ -11,6 +11,7 @@ import pytest
 
 from lindero.solvers.choose import GeneralSolver
 from lindero.solvers.interior_point import InteriorPointSolver
+from lindero.solvers.linear_descent import LinearDescentSolver
 from tests.problem_bank import (
     LINEAR_KERNEL,
     curve,
@@ -34,6 +35,11 @@ SMALLEST = {
     "ν": lambda: (GeneralSolver(), nu_margin(*two_clouds(20), rbf(0.5), 0.4)),
     "one class": lambda: (GeneralSolver(), one_class(two_clouds(20)[0], rbf(0.5), 0.3)),
     "interior points": lambda: (InteriorPointSolver(), margin(*two_clouds(20), LINEAR_KERNEL)),
+    "coordinates": lambda: (LinearDescentSolver(), margin(*two_clouds(20), LINEAR_KERNEL)),
+    "sparse coordinates": lambda: (
+        LinearDescentSolver(),
+        margin(*sparse_clouds(15, 30), LINEAR_KERNEL),
+    ),
     "sparse interior points": lambda: (
         InteriorPointSolver(),
         margin(*sparse_clouds(15, 30), LINEAR_KERNEL),

@@ -124,6 +124,7 @@ _EPSILON, _INNER_EPSILON = (0.01, 0.1, 0.5), (0.1,)
 _PENALTY, _INNER_PENALTY = ("auto", 0.1, 1.0, 10.0), (0.1, 1.0, 10.0)
 _ALPHA = (0.01, 0.1, 0.5, 1.0, 2.0)
 
+_LINEAR_C = (0.01, 0.1, 1.0, 10.0, 100.0)
 _KERNEL = {"C": _C, "gamma": _GAMMA}
 _NU = {"nu": (0.05, 0.1, 0.2, 0.4, 0.6), "gamma": _GAMMA}
 _TUBE = {"C": _C, "gamma": _GAMMA, "epsilon": _EPSILON}
@@ -205,6 +206,15 @@ _ALL = (
         advantage=_FOLLOWS,
     ),
     _svm("svc-cv", "SVCCV", CLASSIFICATION, "SVC that chooses C and gamma itself."),
+    _svm(
+        "linear-svc", "LinearSVC", CLASSIFICATION, "Many rows or columns, text above all.",
+        grid={"C": _LINEAR_C},
+    ),
+    _svm("linear-svc-cv", "LinearSVCCV", CLASSIFICATION, "LinearSVC that chooses C itself."),
+    _svm(
+        "linear-svr", "LinearSVR", REGRESSION, "Regression on many rows or columns.",
+        grid={"C": _LINEAR_C, "epsilon": _EPSILON},
+    ),
     *_fix_kernels(
         _svm(
             "svr", "SVR", REGRESSION, "Support vector regression.", grid=_TUBE,

@@ -66,6 +66,9 @@ FINE_FROM = 1e5
 #: Work (rows × support vectors × features) up to which sums in extended precision are affordable.
 EXTENDED_WORK = 3e7
 
+#: Numbers of rows that are converted at once where only sums of them are wanted.
+_TILE_NUMBERS = 2**20
+
 #: Squares and factors between these are computed with in float32 without over- or underflow.
 _LEAST_SINGLE, _MOST_SINGLE = 1e-30, 1e30
 
@@ -390,6 +393,24 @@ class ProductKernel(KernelOperator):
 
     def converted_bytes(self) -> int:
         return self.products.converted_bytes()
+
+    def times(self, z: Array) -> Array | None:
+        """By way of w = Σ z_i x_i, for the linear kernel."""
+        if self.function.name != "linear" or self.dtype != np.float64:
+            return None
+        n, width = self.n_samples, self.products.n_features
+        height = n
+        if isinstance(self.products, DenseProducts):
+            height = max(64, _TILE_NUMBERS // max(1, width))
+        w, part, out = np.zeros(width), np.empty(width), np.empty(n)
+        for start in range(0, n, height):
+            stop = min(start + height, n)
+            self.products.transposed_times(z[start:stop], start, stop, out=part)
+            w += part
+        for start in range(0, n, height):
+            stop = min(start + height, n)
+            self.products.times(w, start, stop, out=out[start:stop])
+        return out
 
     def probe(self, rows: Array) -> Probe:
         return self.products.probe(rows)

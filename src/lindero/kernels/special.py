@@ -217,9 +217,70 @@ class ScaledKernel(KernelOperator):
 
 def scale_kernel(kernel: KernelOperator, unit: float) -> KernelOperator:
     """The kernel divided by `unit`, a power of 4. Linear ones stay linear."""
+    if isinstance(kernel, RidgedKernel):
+        return RidgedKernel(scale_kernel(kernel.base, unit), kernel.ridge / unit)
     if isinstance(kernel, ProductKernel) and kernel.function.name == "linear":
         return ProductKernel(kernel.products.scale(1.0 / np.sqrt(unit)), kernel.function)
     return ScaledKernel(kernel, unit)
+
+
+# -- squared losses --------------------------------------------------------------------------------
+
+
+class RidgedKernel(KernelOperator):
+    """`base` with `ridge` added to its diagonal: what squared losses make of a kernel. The samples
+    are those of `base`; new rows get no ridge."""
+
+    def __init__(self, base: KernelOperator, ridge: Array) -> None:
+        self.base = base
+        self.ridge = ridge
+        self.n_samples = base.n_samples
+        self.dtype = base.dtype
+
+    def diagonal(self) -> Array:
+        return self.base.diagonal() + self.ridge
+
+    def rounding(self) -> float:
+        return self.base.rounding() + float(self.ridge.max(initial=0.0))
+
+    def error(self) -> float:
+        return self.base.error() + 2.0**-53 * float(self.ridge.max(initial=0.0))
+
+    def extended_sums(self, z: Array) -> tuple[Array, float] | None:
+        known = self.base.extended_sums(z)
+        return None if known is None else (known[0] + self.ridge * z, known[1])
+
+    def times(self, z: Array) -> Array | None:
+        known = self.base.times(z)
+        return None if known is None else known + self.ridge * z
+
+    def probe(self, rows: Array) -> Probe:
+        known = self.base.probe(rows)
+        return Probe((known, np.asarray(rows)), known.squares)
+
+    def probe_of(self, Z: Any) -> Probe:
+        known = self.base.probe_of(Z)
+        return Probe((known, np.full(len(known), -1)), known.squares)
+
+    def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
+        known, rows = probe.rows
+        self.base.block(known, start, stop, out)
+        within = np.flatnonzero((rows >= start) & (rows < stop))
+        out[within, rows[within] - start] += self.ridge[rows[within]]
+
+    def cross(self, probe: Probe, other: Probe) -> Array:
+        values = self.base.cross(probe.rows[0], other.rows[0])
+        same = (probe.rows[1][:, None] == other.rows[1]) & (probe.rows[1][:, None] >= 0)
+        left, right = np.nonzero(same)
+        values[left, right] += self.ridge[probe.rows[1][left]]
+        return values
+
+    def subset(self, rows: Array) -> RidgedKernel:
+        return RidgedKernel(self.base.subset(rows), self.ridge[rows])
+
+    def astype(self, dtype: Any) -> RidgedKernel:
+        base = self.base.astype(dtype)
+        return self if base is self.base else RidgedKernel(base, self.ridge)
 
 
 # -- pairs of samples ------------------------------------------------------------------------------

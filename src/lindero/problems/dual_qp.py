@@ -20,7 +20,8 @@ consecutive groups, Σz = δ_g within each, and each group has its own bias and 
 
 The duality gap is Σ a_i r_i + u_i max(0, −r_i), a sum of non-negative terms. Where u_i is infinite
 a violated constraint would cost an infinite primal; there the model is first scaled up by the least
-t ≥ 1 that meets all of them.
+t ≥ 1 that meets all of them. A ridge on the diagonal of K stands for squared losses: u is infinite,
+but a violation costs max(0, −r_i)² / (2 d_i), r without the ridge (see `problems.squared`).
 
 Units. With K' = K/κ, u' = κu and δ' = κδ, z' = κz has the same v, so solvers may have kernel
 values of any size they like (`in_units`). Objective values are then κ times as large.
@@ -44,7 +45,7 @@ import numpy as np
 from lindero.errors import SolverError
 from lindero.kernels.blocks import kernel_product
 from lindero.kernels.operator import KernelOperator
-from lindero.kernels.special import scale_kernel
+from lindero.kernels.special import RidgedKernel, scale_kernel
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT, compiled
 from lindero.runtime.threads import TileThreads
@@ -260,6 +261,8 @@ class DualQP:
         if self.group_sizes is None:
             found = judge_point(quadratic, v, a, self.s, self.p, self.u, self.delta, float(bias))
             gap, primal, dual, outside = found
+            if isinstance(self.kernel, RidgedKernel):
+                primal = self._squared_primal(quadratic, v, a, bias)
             return Judgement(gap, primal, dual, outside, accuracy)
         parts = [
             judge_point(0.0, v[m], a[m], self.s[m], self.p[m], self.u[m], delta, bias[g])
@@ -273,6 +276,18 @@ class DualQP:
             infeasibility=max(sides),
             accuracy=accuracy,
         )
+
+    def _squared_primal(self, quadratic: float, v: Array, a: Array, bias: float) -> float:
+        """½‖w‖² and squared losses, from zᵀ(K + D)z and v = (K + D)z + q."""
+        assert isinstance(self.kernel, RidgedKernel)
+        ridge, z = self.kernel.ridge, self.at_samples(self.s * a)
+        own = ridge * z
+        squares = quadratic - float(z @ own)
+        if self.sample_of is not None:
+            ridge, own = ridge[self.sample_of], own[self.sample_of]
+        errors = np.maximum(0.0, -self.s * (v - own + bias))
+        with np.errstate(over="ignore"):
+            return 0.5 * squares + 0.5 * float((errors * errors / ridge).sum())
 
 
 def _balance(a: Array, s: Array, u: Array, delta: float) -> Array | None:

@@ -73,6 +73,9 @@ class Formulation(ABC):
     #: Whether the origin of a linear kernel may be moved: where Σ c_i = 0, it changes b alone.
     movable_origin: ClassVar[bool] = True
 
+    #: Whether losses are squared: the kernel then has a ridge, and variables have no bounds.
+    squared: ClassVar[bool] = False
+
     #: What gaps in the optimality conditions are measured in.
     unit: ClassVar[float] = 1.0
 

@@ -2,6 +2,8 @@
 
     hard margin                        `HardMarginSolver`
     linear kernel over few features    `LinearSolver`: small problems exactly, else interior points
+    linear kernel over many            `WideLinearSolver`: the same with coordinate descent
+    squared losses, few features       `SquaredNewtonSolver`
     any other                          `GeneralSolver`: small problems exactly, else decomposition
 
 Every solver is made from ``tol``, ``cache_size`` and ``n_threads``. Solvers that wrap others stand
@@ -11,15 +13,18 @@ on `GeneralSolver`, so that what is small is said once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from lindero.kernels.operator import KernelFunction
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.interior_point import InteriorPointSolver
+from lindero.solvers.linear_descent import LinearDescentSolver
 from lindero.solvers.small import MOST_VARIABLES, PolishedInteriorPointSolver, SmallSolver
-from lindero.solvers.solution import Limits, Solution, Solver, Start
+from lindero.solvers.solution import Limits, Solution, Solver, Start, Status
+from lindero.solvers.squared_newton import SquaredNewtonSolver
 from lindero.solvers.working_set import WorkingSetSolver
 
-SOLVERS = ("auto", "working_set", "interior_point")
+SOLVERS = ("auto", "working_set", "interior_point", "coordinate_descent")
 
 #: Interior points cost n·d² a step: beyond this many features decomposition is the better bet.
 MOST_FEATURES = 1_000
@@ -27,18 +32,25 @@ MOST_FEATURES = 1_000
 #: Beyond this many the matrix of a Newton step alone takes a gigabyte.
 WIDEST = 5_000
 
+#: With fewer rows their whole kernel matrix is soon computed, and decomposition works on it.
+FEWEST_WIDE_ROWS = 1_000
+
 #: Fits of fewer rows in all are over before threads have started.
 SMALL_FIT_ROWS = 2_000
 
 
 def choose_solver(
-    name: str, kernel: KernelFunction, shape: tuple[int, int], hard: bool
+    name: str,
+    kernel: KernelFunction,
+    shape: tuple[int, int],
+    hard: bool,
+    squared: bool = False,
 ) -> Callable[..., Solver]:
     """A constructor of solvers that takes ``tol``, ``cache_size`` and ``n_threads``."""
     n_samples, n_features = shape
-    if name == "interior_point" and kernel.name != "linear":
+    if name in ("interior_point", "coordinate_descent") and kernel.name != "linear":
         raise ValueError(
-            "solver='interior_point' needs kernel='linear'; use solver='auto' or 'working_set' "
+            f"solver={name!r} needs kernel='linear'; use solver='auto' or 'working_set' "
             f"for kernel={kernel.name!r}."
         )
     if name == "interior_point" and n_features > WIDEST:
@@ -53,8 +65,16 @@ def choose_solver(
         return HardMarginSolver
     if name == "interior_point":
         return PolishedInteriorPointSolver
-    fits = kernel.name == "linear" and n_features <= MOST_FEATURES and n_samples > n_features
-    return LinearSolver if name == "auto" and fits else GeneralSolver
+    few = n_features <= MOST_FEATURES and n_samples > n_features
+    if squared and name == "auto":
+        return SquaredNewtonSolver if few else WideLinearSolver
+    if name == "coordinate_descent":
+        return WideLinearSolver
+    if name != "auto" or kernel.name != "linear":
+        return GeneralSolver
+    if few:
+        return LinearSolver
+    return WideLinearSolver if n_samples >= FEWEST_WIDE_ROWS else GeneralSolver
 
 
 class GeneralSolver(Solver):
@@ -75,3 +95,18 @@ class LinearSolver(Solver):
         if problem.n_variables > MOST_VARIABLES:
             solver = InteriorPointSolver(self.tol, n_threads=self.n_threads)
         return solver.solve(problem, start, limits, number)
+
+
+class WideLinearSolver(Solver):
+    """Solves a linear `DualQP` with δ = 0 over many features, whose bounds may be infinite."""
+
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
+        if problem.n_variables <= MOST_VARIABLES:
+            return SmallSolver(self.tol).solve(problem, start, limits, number)
+        first = LinearDescentSolver(self.tol).solve(problem, start, limits, number)
+        if first.status not in (Status.STALLED, Status.PRECISION):
+            return first
+        # Rows that are all but dependent, with large C, take coordinates without end.
+        rest = WorkingSetSolver(self.tol, self.cache_size, self.n_threads)
+        last = rest.solve(problem, first, limits.deduct(first.n_iter), number)
+        return replace(last, n_iter=first.n_iter + last.n_iter)

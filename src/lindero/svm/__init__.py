@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from lindero.svm.incremental.one_class import IncrementalOneClassSVM as IncrementalOneClassSVM
     from lindero.svm.incremental.svc import IncrementalSVC as IncrementalSVC
     from lindero.svm.incremental.svr import IncrementalSVR as IncrementalSVR
+    from lindero.svm.linear_svc import LinearSVC as LinearSVC
+    from lindero.svm.linear_svr import LinearSVR as LinearSVR
     from lindero.svm.nu_svc import NuSVC as NuSVC
     from lindero.svm.nu_svr import NuSVR as NuSVR
     from lindero.svm.one_class import OneClassSVM as OneClassSVM
     from lindero.svm.rank_svm import RankSVM as RankSVM
+    from lindero.svm.search.linear_svc_cv import LinearSVCCV as LinearSVCCV
     from lindero.svm.search.svc_cv import SVCCV as SVCCV
     from lindero.svm.search.svr_cv import SVRCV as SVRCV
     from lindero.svm.svc import SVC as SVC
@@ -32,6 +35,9 @@ _HOMES = {
     "IncrementalOneClassSVM": ".incremental.one_class",
     "IncrementalSVC": ".incremental.svc",
     "IncrementalSVR": ".incremental.svr",
+    "LinearSVC": ".linear_svc",
+    "LinearSVCCV": ".search.linear_svc_cv",
+    "LinearSVR": ".linear_svr",
     "NuSVC": ".nu_svc",
     "NuSVR": ".nu_svr",
     "OneClassSVM": ".one_class",

@@ -79,10 +79,11 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         Show a progress bar on fits that take longer than a second.
     max_iter : int, default=-1
         Limit on the iterations of the solver; -1 is none.
-    solver : {"auto", "working_set", "interior_point"}, default="auto"
+    solver : {"auto", "working_set", "interior_point", "coordinate_descent"}, default="auto"
         ``"working_set"`` is decomposition, for any kernel. ``"interior_point"`` is for the linear
-        kernel with up to some thousand features, and takes about 20 iterations whatever C is.
-        ``"auto"`` takes the latter where it applies.
+        kernel with up to some thousand features, and takes about 20 iterations whatever C is;
+        ``"coordinate_descent"`` is for the linear kernel with more of them, text above all.
+        ``"auto"`` takes these where they apply.
     warm_start : bool, default=False
         Go on from the last fit where that has the same rows and classes: after a stop, or with
         other values of the parameters.

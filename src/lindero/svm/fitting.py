@@ -78,6 +78,9 @@ SIDE_BY_SIDE_ROWS = 20_000
 #: Support vectors among which a kernel is looked at for negative directions.
 _CHECKED_VECTORS = 200
 
+#: Numbers of rows that are converted at once for sums of them.
+_ROWS_SUMMED = 2**20
+
 #: Solutions without a sample start so near to their ends that `tol` itself would be met at once.
 _SHARE_OF_TOL = 1e-3
 
@@ -151,7 +154,8 @@ class TrainingSet:
             return ScaledSolver
         n_features = self.X.shape[1] if self.X.ndim == 2 else 1
         shape = (n_rows or max(len(task.rows) for task in self.tasks), n_features)
-        return choose_solver(name, self.function, shape, self.formulation.hard)
+        formulation = self.formulation
+        return choose_solver(name, self.function, shape, formulation.hard, formulation.squared)
 
     def kernels(self) -> Callable[[Task], KernelOperator]:
         """A function that gives the kernel over the rows of a task."""
@@ -273,7 +277,8 @@ def _go_on(
     bounds, with the same bias and the same gap: the rest of the path costs nothing, exactly."""
     assert old is not None
     at_bound = (solution.a >= old.u) & (old.u > 0)
-    if solution.status is Status.OPTIMAL and not at_bound.any():
+    same = problem.kernel is old.kernel  # ridges of squared losses change with C
+    if same and solution.status is Status.OPTIMAL and not at_bound.any():
         return replace(solution, n_iter=0, seconds=0.0)
     start = replace(solution, a=np.where(at_bound, problem.u, solution.a))
     return solver.solve(problem, start, limits)
@@ -407,6 +412,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     #: Whether callable kernels may be over text and other objects.
     _takes_objects: ClassVar[bool] = True
+
+    #: Whether machines keep their support vectors; those that do not keep weights alone.
+    _keeps_vectors: ClassVar[bool] = True
 
     #: Private names that only some fits set.
     _fitted_state: ClassVar[tuple[str, ...]] = ("_probA", "_probB")
@@ -939,7 +947,11 @@ def adopt_solutions(estimator: KernelEstimator, training: TrainingSet, solved: S
         )
     intercepts = np.array([function.intercept for function in functions])
     precomputed = training.function.name == "precomputed"
-    vectors = X[:0] if precomputed else X[support]
+    if not estimator._keeps_vectors:
+        weights = sum_rows(X, support, joined, training.shift)
+        machines = replace(machines, weights=weights)
+    keeps = estimator._keeps_vectors and not precomputed
+    vectors = X[support] if keeps else X[:0]
     adopt_machines(
         estimator, machines, vectors, support, joined, intercepts, X.shape, training.shift
     )
@@ -976,9 +988,13 @@ def adopt_machines(
     estimator.shape_fit_ = shape
     estimator.support_ = support.astype(np.int32)
     precomputed = machines.function.name == "precomputed"
-    estimator.support_vectors_ = np.empty((0, 0)) if precomputed else vectors
-    estimator.dual_coef_ = sp.csr_array(coefficients) if sp.issparse(vectors) else coefficients
-    if machines.function.name == "linear":
+    estimator.dual_coef_ = coefficients
+    if estimator._keeps_vectors:
+        estimator.support_vectors_ = np.empty((0, 0)) if precomputed else vectors
+        estimator.dual_coef_ = sp.csr_array(coefficients) if sp.issparse(vectors) else coefficients
+    if machines.weights is not None:
+        intercepts = intercepts - machines.shift_biases(shift)
+    elif machines.function.name == "linear":
         # Coefficients sum to zero, so the origin does not matter but for rounding.
         around = vectors if shift is None else vectors - shift
         weights = linear_weights(around, coefficients, machines.group_sizes)
@@ -986,6 +1002,20 @@ def adopt_machines(
         intercepts = intercepts - machines.shift_biases(shift)
     estimator.intercept_ = intercepts
     estimator._machines_ = machines
+
+
+def sum_rows(X: Any, support: Array, coefficients: Array, shift: Array | None) -> Array:
+    """w_k = Σ_j c_kj (x_j − shift) of each machine, without a copy of the rows."""
+    full = np.zeros((len(coefficients), X.shape[0]))
+    full[:, support] = coefficients
+    if sp.issparse(X):
+        return np.ascontiguousarray((X.T @ full.T).T, dtype=np.float64)
+    weights = np.zeros((len(coefficients), X.shape[1]))
+    height = max(64, _ROWS_SUMMED // max(1, X.shape[1]))
+    for start in range(0, X.shape[0], height):
+        rows = X[start : start + height]
+        weights += full[:, start : start + height] @ (rows if shift is None else rows - shift)
+    return weights
 
 
 def cut_rows(X: Any, train: Array, test: Array, kernel: Any) -> tuple[Any, Any]:
@@ -1070,11 +1100,14 @@ def export_state(estimator: KernelEstimator) -> dict[str, Any]:
     return state
 
 
-def import_state(estimator: KernelEstimator, state: dict[str, Any]) -> None:
-    """The inverse."""
+def import_state(
+    estimator: KernelEstimator, state: dict[str, Any], kind: type[Formulation] | None = None
+) -> None:
+    """The inverse; `kind` is the formulation of the fit, where an estimator has several."""
     rest = dict(state)
     function = rest.pop("_function", None)
-    names = [field.name for field in fields(estimator._formulation)]
+    kind = kind or estimator._formulation
+    names = [field.name for field in fields(kind)]
     fitted = {name: rest.pop(f"_fitted_{name}", state.get(f"{name}_")) for name in names}
     weights, n_support = rest.pop("_weights", None), rest.pop("_n_support", None)
     scheme, solved = rest.pop("_scheme", "ovo"), rest.pop("_last_solutions", None)
@@ -1087,7 +1120,7 @@ def import_state(estimator: KernelEstimator, state: dict[str, Any]) -> None:
     if function is not None:
         formulation = None
         if all(value is not None for value in fitted.values()):
-            formulation = estimator._formulation(**fitted)
+            formulation = kind(**fitted)
         estimator._machines_ = FittedMachines(
             function, formulation, weights, n_support, scheme, solved
         )

@@ -69,10 +69,11 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     random_state : int, RandomState or None, default=None
         Shuffles the rows of the folds of ``probability=True``, always in the same way if None;
         nothing else is random.
-    solver : {"auto", "working_set", "interior_point"}, default="auto"
+    solver : {"auto", "working_set", "interior_point", "coordinate_descent"}, default="auto"
         ``"working_set"`` is decomposition, for any kernel. ``"interior_point"`` is for the linear
-        kernel with up to some thousand features, and takes about 20 iterations whatever C is.
-        ``"auto"`` takes the latter where it applies.
+        kernel with up to some thousand features, and takes about 20 iterations whatever C is;
+        ``"coordinate_descent"`` is for the linear kernel with more of them, text above all.
+        ``"auto"`` takes these where they apply.
     multiclass : {"ovo", "ovr"}, default="ovo"
         One machine per pair of classes (as in scikit-learn), or one per class against the rest.
     warm_start : bool, default=False

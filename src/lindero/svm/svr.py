@@ -57,8 +57,9 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         Show a progress bar on fits that take longer than a second.
     max_iter : int, default=-1
         Limit on the iterations of the solver; -1 is none.
-    solver : {"auto", "working_set", "interior_point"}, default="auto"
-        As in :class:`SVC`: interior points for the linear kernel with few features.
+    solver : {"auto", "working_set", "interior_point", "coordinate_descent"}, default="auto"
+        As in :class:`SVC`: interior points for the linear kernel with few features, coordinate
+        descent with many.
     warm_start : bool, default=False
         Go on from the last fit where that had as many rows.
     time_limit : float or None, default=None

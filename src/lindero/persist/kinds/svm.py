@@ -12,9 +12,11 @@ from lindero.kernels.operator import NAMED_KERNELS, KernelFunction
 from lindero.models.kernel_machine import LARGEST_COEFFICIENT
 from lindero.persist.fields import LABELS, MOST, Fields
 from lindero.persist.registry import Kind, estimator_state, of_lindero
-from lindero.problems.formulation import Task
+from lindero.problems.formulation import Formulation, Task
 from lindero.solvers.solution import Certificate, Status
 from lindero.svm.fitting import export_state, import_state
+from lindero.svm.linear_svc import MARGINS
+from lindero.svm.linear_svr import TUBES
 from lindero.validation import require_computable
 
 #: Largest power of a polynomial kernel: it is computed by repeated squaring.
@@ -167,11 +169,55 @@ def check_classifier(given: Fields) -> None:
     given.where_given(("n_iter_",), given.array, "int32", n_machines)
     given.where_given(("_probA", "_probB"), given.array, "float64", n_machines, finite=True)
     given.require("_probB", ("_probA" in given) == ("_probB" in given), "must come with _probA")
-    if "_last_solutions" in given and given.any("_last_solutions") is not None:
-        for pair in given.items("_last_solutions", list, n_machines, tuple):
-            names = [type(part).__name__ for part in pair]
-            sound = names == ["Task", "Solution"] and len(pair[0].rows) == len(pair[1].a)
-            given.require("_last_solutions", sound, "must be tasks with their solutions")
+    check_last_solutions(given, n_machines)
+
+
+def check_last_solutions(given: Fields, n_machines: int) -> None:
+    """Where a warm start goes on from."""
+    if "_last_solutions" not in given or given.any("_last_solutions") is None:
+        return
+    for pair in given.items("_last_solutions", list, n_machines, tuple):
+        names = [type(part).__name__ for part in pair]
+        sound = names == ["Task", "Solution"] and len(pair[0].rows) == len(pair[1].a)
+        given.require("_last_solutions", sound, "must be tasks with their solutions")
+
+
+def check_linear(given: Fields, n_machines: int) -> None:
+    """Linear machines that keep weights, and coefficients of rows that they do not keep."""
+    width = check_width(given)
+    check_fit(given)
+    function: KernelFunction = given.instance("_function", "KernelFunction")
+    given.require("_function", function.name == "linear", "must be the linear kernel")
+    n_rows, n_columns = given.items("shape_fit_", tuple, 2, int)
+    given.require("shape_fit_", n_rows >= 0 and n_columns == width, "must be rows and features")
+    given.array("support_", "int32", "vectors", least=0, below=max(n_rows, 1))
+    parts = ("bounded_support_", "free_support_")
+    given.where_given(parts, given.array, "int32", None, least=0, below=max(n_rows, 1))
+    for name, shape in (("dual_coef_", (n_machines, "vectors")), ("_weights", (n_machines, width))):
+        _require_moderate(given, name, given.array(name, "float64", *shape, finite=True))
+    given.array("intercept_", "float64", n_machines, finite=True)
+
+
+def check_linear_classifier(given: Fields) -> None:
+    n_classes = check_classes(given)
+    n_machines = 1 if n_classes == 2 else n_classes
+    check_linear(given, n_machines)
+    given.text("_scheme", ("ovr",))
+    given.text("_loss", tuple(MARGINS))
+    of_classes = given.array("_n_support", ("int32", "int64"), n_classes, least=0)
+    total = int(of_classes.sum(dtype=np.float64))
+    given.require("_n_support", total == given.size("vectors"), "must add up to all rows used")
+    given.array("class_weight_", "float64", n_classes, finite=True)
+    given.array("n_iter_", "int32", n_machines)
+    check_last_solutions(given, n_machines)
+
+
+def check_linear_value(given: Fields) -> None:
+    check_linear(given, 1)
+    given.text("_loss", tuple(TUBES))
+    given.integer("n_iter_")
+    if "_last_solution" in given:
+        given.optional("_last_solution", given.instance, "Solution")
 
 
 # -- one machine ----------------------------------------------------------------------------------
@@ -207,7 +253,7 @@ def check_ranking(given: Fields) -> None:
 # -- searches -------------------------------------------------------------------------------------
 
 
-def check_search(given: Fields) -> None:
+def check_search(given: Fields, *kinds: str) -> None:
     width = check_width(given)
     n_splits = given.integer("n_splits_", least=1)
     given.array("Cs_", "float64", "Cs")
@@ -222,7 +268,7 @@ def check_search(given: Fields) -> None:
     given.where_given(("epsilon_", "_deviation"), given.number, finite=True)
     check_scales(given, width)
     if given.owner.refit or "best_estimator_" in given:
-        best = given.instance("best_estimator_", "SVC", "SVR")
+        best = given.instance("best_estimator_", *(kinds or ("SVC", "SVR")))
         fitted = getattr(best, "n_features_in_", None) == width
         given.require("best_estimator_", fitted, "must be fitted to the same features")
         given.any("n_iter_")
@@ -266,11 +312,39 @@ def check_class_search(given: Fields) -> None:
         given.require("best_estimator_", same, "must know the same classes")
 
 
+def check_linear_search(given: Fields) -> None:
+    check_search(given, "LinearSVC")
+    n_classes = check_classes(given)
+    if "best_estimator_" in given:
+        same = len(given.any("best_estimator_").classes_) == n_classes
+        given.require("best_estimator_", same, "must know the same classes")
+
+
 def check_value_search(given: Fields) -> None:
     check_search(given)
     given.where_given(("best_estimator_",), given.instance, "SVR")
 
 
+#: The formulation of each loss.
+_LOSSES: dict[str, type[Formulation]] = {**MARGINS, **TUBES}
+
+
+def _linear_state(machine: Any) -> dict[str, Any]:
+    """With the loss of the fit, which need not be that of the parameter any more."""
+    state = export_state(machine)
+    if "_function" in state:
+        kind = type(machine._machines_.formulation)
+        state["_loss"] = next(loss for loss, known in _LOSSES.items() if known is kind)
+    return state
+
+
+def _adopt_linear(machine: Any, state: dict[str, Any]) -> None:
+    rest = dict(state)
+    loss = rest.pop("_loss", None)
+    import_state(machine, rest, None if loss is None else _LOSSES[loss])
+
+
+_of_linear = partial(of_lindero, state=_linear_state, adopt=_adopt_linear)
 _of_kernel = partial(of_lindero, state=export_state, adopt=import_state)
 _of_search = partial(of_lindero, state=_search_state, adopt=_adopt_search)
 
@@ -286,6 +360,9 @@ KINDS: tuple[Kind, ...] = (
     _of_kernel("svm.NuSVR", "nu_svr", check_single),
     _of_kernel("svm.OneClassSVM", "one_class", check_one_class),
     of_lindero("svm.RankSVM", "rank_svm", check_ranking),
+    _of_linear("svm.LinearSVC", "linear_svc", check_linear_classifier),
+    _of_linear("svm.LinearSVR", "linear_svr", check_linear_value),
+    _of_search("svm.LinearSVCCV", "search.linear_svc_cv", check_linear_search),
     _of_search("svm.SVCCV", "search.svc_cv", check_class_search),
     _of_search("svm.SVRCV", "search.svr_cv", check_value_search),
 )

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from lindero.problems.formulation import Formulation
 from lindero.problems.margin import Margin
 from lindero.runtime.arrays import Array
 from lindero.svm.fitting import BREAK_TIES, cut_rows, read_classes
@@ -197,22 +198,37 @@ class SVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return X, y, weights
 
     def _fold(self, template: Any, X: Any, y: Array, weights: Array, split: Split) -> SearchFold:
-        number, train, test = split
-        classes, counts = self.classes_, weights[train]
-        codes = np.searchsorted(classes, y[train])
-        missing = np.bincount(codes, minlength=len(classes)) == 0
-        if missing.any():
-            raise ValueError(
-                f"Fold {number} of cv has no training row of class "
-                f"{classes[int(np.argmax(missing))]!s}. Use fewer folds, or a splitter that keeps "
-                "the shares of the classes (sklearn.model_selection.StratifiedKFold), or leave "
-                "classes of very few rows out."
-            )
-        where = f"In the training rows of fold {number} of cv, sample_weight"
-        require_every_class(where, counts, codes, classes)
-        factors, weights = weigh_classes(self.class_weight, classes, codes, y[train], counts)
-        return SearchFold(
-            template, Margin(1.0), train, test, *cut_rows(X, train, test, self.kernel),
-            counts, weights, codes, len(classes), self.multiclass,
-            {"classes_": classes, "class_weight_": factors},
-        )  # fmt: skip
+        margin, scheme = Margin(1.0), self.multiclass
+        return make_class_fold(self, template, margin, scheme, X, y, weights, split)
+
+
+def make_class_fold(
+    search: Any,
+    template: Any,
+    formulation: Formulation,
+    scheme: str,
+    X: Any,
+    y: Array,
+    weights: Array,
+    split: Split,
+) -> SearchFold:
+    """A fold of a search over classifiers, with all classes among its training rows."""
+    number, train, test = split
+    classes, counts = search.classes_, weights[train]
+    codes = np.searchsorted(classes, y[train])
+    missing = np.bincount(codes, minlength=len(classes)) == 0
+    if missing.any():
+        raise ValueError(
+            f"Fold {number} of cv has no training row of class "
+            f"{classes[int(np.argmax(missing))]!s}. Use fewer folds, or a splitter that keeps "
+            "the shares of the classes (sklearn.model_selection.StratifiedKFold), or leave "
+            "classes of very few rows out."
+        )
+    where = f"In the training rows of fold {number} of cv, sample_weight"
+    require_every_class(where, counts, codes, classes)
+    factors, weights = weigh_classes(search.class_weight, classes, codes, y[train], counts)
+    return SearchFold(
+        template, formulation, train, test, *cut_rows(X, train, test, search.kernel),
+        counts, weights, codes, len(classes), scheme,
+        {"classes_": classes, "class_weight_": factors},
+    )  # fmt: skip

@@ -1,0 +1,379 @@
+"""Dual coordinate descent on linear machines of many features: rows are visited, w is kept.
+
+A linear `DualQP` with δ = 0 has one variable z_i for each sample (two of a regression are the two
+sides of one), and w = Σ z_i x_i. With lower ≤ z ≤ upper, slopes q⁺ ≥ q⁻ of z above and below zero
+and ridges d ≥ 0 (squared losses have them) it reads
+
+    min_z  ½‖w‖² + ½ Σ d_i z_i² + Σ (q⁺_i max(0, z_i) + q⁻_i min(0, z_i))     s.t.  Σz = 0
+
+The method of multipliers keeps the sum by a bias β and a proximal term σ:
+
+    min_z  … + β Σz + ½ σ (Σz)²,      then   β ← β + σ Σz,      b = β + σ Σz on the way
+
+With g = w·x_i + b + d_i z_i the best single step goes to where g + q + h (z' − z) = 0, h = ‖x_i‖² +
+σ + d_i, or to the kink at zero, or to a bound. It costs one pass over the entries of x_i, and one
+more where z_i moves. β moves as soon as what the sum is off (σ |Σz|, in units of g) is what holds
+the others up: then it, too, converges with them.
+
+Rows that have been at a bound (or at the kink) by more than the worst violation of the epoch before
+are left out until the others are done. Each epoch visits the others in a random order of its own,
+from a fixed seed, and asks for the next row's entries before it works on the current one.
+
+On free variables F the problem is a linear system, and where many are free, coordinates are slow
+to solve it. So now and then conjugate gradients do, on
+
+    (X_F X_Fᵀ + D_F + σ 1 1ᵀ) p = −g_F
+
+The step to clip(z + p), or to the first bound on the way to z + p if that gains more, is then taken
+as far as the objective falls; it is a convex problem, so all of that line is feasible. Both parts
+see rows as they are given, in float32 or float64, without a copy; w and all sums are in float64.
+
+In the end Σz = 0 is repaired, w and f = X w are computed anew, and the problem judges that point.
+A point that it does not accept is where the next round begins, with a smaller goal.
+
+C.-J. Hsieh et al., "A dual coordinate descent method for large-scale linear SVM", ICML 2008;
+J. J. Moré and G. Toraldo, "On the solution of large quadratic programming problems with bound
+constraints", SIAM Journal on Optimization 1(1), 1991.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from lindero.errors import SolverError
+from lindero.kernels.operator import KernelOperator, ProductKernel
+from lindero.kernels.products import SparseProducts
+from lindero.kernels.special import RidgedKernel
+from lindero.problems.dual_qp import ROUNDING, DualQP
+from lindero.runtime.arrays import Array
+from lindero.solvers.row_loops import add_rows, descend, put_products, put_squares
+from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
+
+#: Entries of rows visited between two looks at the clock.
+_ENTRIES_AT_ONCE = 20_000_000
+
+#: Epochs before the first conjugate gradients, and between them.
+_FIRST_EPOCHS, _EPOCHS_BETWEEN = 25, 8
+
+#: Steps of conjugate gradients, and the share of the squared residual at which they end.
+_CG_STEPS, _CG_SHARE = 15, 1e-2
+
+#: Epochs after which a problem is left to others.
+_MOST_EPOCHS = 3_000
+
+#: Rounds without half the gap after which rounding is what is left of it.
+_IDLE_ROUNDS = 6
+
+#: How many times its first value the proximal term may have.
+_MOST_PROXIMAL = 1e8
+
+#: What descent keeps of a row, in the columns of one array, which is one cache line.
+_LOWER, _UPPER, _BELOW, _ABOVE, _RIDGE, _SQUARE, _Z, _WIDTH = 0, 1, 2, 3, 4, 5, 6, 8
+
+#: Where it stands between calls: numbers and counts.
+_BIAS, _SUM, _PROXIMAL, _WORST, _LEFT_OUT, _LAST_SUM = range(6)
+_ACTIVE, _RANDOM, _EPOCHS = range(3)
+
+
+class LinearDescentSolver(Solver):
+    """Solves a linear `DualQP` with δ = 0, of at most one variable of each sign a sample."""
+
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
+        begun = time.perf_counter()
+        descent = _Descent(problem, self.tol, start)
+        status = descent.run(limits, number, begun)
+        a, f = descent.best_a, descent.best_f
+        seconds = time.perf_counter() - begun
+        statistics = {"conjugate_gradients": descent.n_faces}
+        return Solution(
+            a, f, problem.bias(a, f), status, descent.n_epochs, seconds, statistics=statistics
+        )
+
+
+@dataclass(frozen=True)
+class LinearRows:
+    """Rows as loops read them: entry k of row i is data[starts_i + k], its column indices[starts_i
+    + k], or k itself where there are no indices. `squares` are the ‖x_i‖²."""
+
+    data: Array
+    indices: Array
+    starts: Array
+    stops: Array
+    n_features: int
+    squares: Array
+
+    @classmethod
+    def of(cls, kernel: KernelOperator) -> Self:
+        if isinstance(kernel, RidgedKernel):
+            kernel = kernel.base
+        if not (isinstance(kernel, ProductKernel) and kernel.function.name == "linear"):
+            raise SolverError("Coordinate descent needs a linear kernel over features.")
+        products = kernel.products
+        width = products.n_features
+        data: Any = products.source
+        if isinstance(products, SparseProducts):
+            pointers = data.indptr.astype(np.int64, copy=False)
+            # The loops take rows without indices for dense ones.
+            indices: Array = data.indices if len(data.indices) else np.zeros(1, dtype=np.int32)
+            data = data.data if len(data.indices) else np.zeros(1)
+            indices = indices.astype(np.int32, copy=False)
+            starts, stops = pointers[:-1], pointers[1:]
+        else:
+            rows = np.arange(products.n_samples) if products.rows is None else products.rows
+            data, indices = np.ascontiguousarray(data).ravel(), np.empty(0, dtype=np.int32)
+            starts = rows.astype(np.int64) * width
+            stops = starts + width
+        if data.dtype not in (np.float32, np.float64):
+            data = data.astype(np.float64)
+        if products.dtype == np.float64 and getattr(products, "shift", None) is None:
+            squares = products.squares  # which the kernel knows already
+        else:
+            squares = np.empty(len(starts))
+            put_squares(data, starts, stops, squares)
+        return cls(data, indices, starts, stops, width, squares)
+
+    def times(self, w: Array, rows: Array) -> Array:
+        """x_i·w of these rows."""
+        out = np.empty(len(rows))
+        put_products(self.data, self.indices, self.starts, self.stops, rows, w, out)
+        return out
+
+    def sum(self, c: Array, rows: Array, out: Array) -> Array:
+        """out = Σ c_i x_i over these rows, into memory that is at hand: fresh pages cost as much as
+        the sum."""
+        out[:] = 0.0
+        add_rows(self.data, self.indices, self.starts, self.stops, rows, c, out)
+        return out
+
+
+class _Descent:
+    """The iterate, and the best judged point found on the way."""
+
+    def __init__(self, problem: DualQP, tol: float, start: Start) -> None:
+        if problem.group_sizes is not None or not problem.starts_at_zero:
+            raise SolverError("Coordinate descent needs delta = 0.")
+        self.problem, self.tol = problem, tol
+        self.rows = LinearRows.of(problem.kernel)
+        n = problem.kernel.n_samples
+        self.all = np.arange(n, dtype=np.int32)
+        self.ridge = np.zeros(n)
+        if isinstance(problem.kernel, RidgedKernel):
+            self.ridge = problem.kernel.ridge
+        self.P = self._state_rows()
+        self.order = self.all.copy()
+        proximal = float(self.rows.squares.mean()) or 1.0
+        self.numbers = np.array([0.0, 0.0, proximal, np.inf, np.inf, np.inf])
+        self.counts = np.array([n, 1, 0], dtype=np.int64)
+        self.most_proximal = _MOST_PROXIMAL * proximal
+        self.n_faces = 0
+        self.best_a = problem.start(start.a if start is not None else None)
+        self.best_f, self.best_gap = np.zeros(n), np.inf
+        self.w, self.spare = np.zeros((2, self.rows.n_features))
+        if start is None or not self.best_a.any():
+            self.numbers[_BIAS] = best_bias(problem, self.best_f)
+        else:
+            self._judge(self.best_a)
+            self.numbers[_BIAS] = problem.bias(self.best_a, self.best_f)
+
+    @property
+    def n_epochs(self) -> int:
+        return int(self.counts[_EPOCHS])
+
+    def _state_rows(self) -> Array:
+        """The terms of each sample, from those of its one or two variables."""
+        problem, n = self.problem, self.problem.kernel.n_samples
+        P = np.zeros((n, _WIDTH))
+        P[:, _BELOW], P[:, _ABOVE] = -np.inf, np.inf
+        samples = self.all if problem.sample_of is None else problem.sample_of
+        for positive in (True, False):
+            chosen = np.flatnonzero((problem.s > 0) == positive)
+            owners = samples[chosen]
+            if len(owners) and np.bincount(owners).max() > 1:
+                raise SolverError("Coordinate descent takes one variable of each sign a sample.")
+            if positive:
+                P[owners, _UPPER], P[owners, _ABOVE] = problem.u[chosen], problem.q[chosen]
+            else:
+                P[owners, _LOWER], P[owners, _BELOW] = -problem.u[chosen], problem.q[chosen]
+        if (P[:, _ABOVE] < P[:, _BELOW]).any():
+            raise SolverError("Coordinate descent needs p of a sample's variables to sum to ≥ 0.")
+        P[:, _RIDGE], P[:, _SQUARE] = self.ridge, self.rows.squares
+        return P
+
+    def _coefficients(self) -> Array:
+        """The variables of the problem."""
+        z, sample_of = self.P[:, _Z], self.problem.sample_of
+        return np.asarray(
+            np.maximum(0.0, self.problem.s * (z if sample_of is None else z[sample_of]))
+        )
+
+    def run(self, limits: Limits, number: int, begun: float) -> Status:
+        """Epochs and faces until the judged gap is within tol, or a limit is reached."""
+        if self.best_gap <= self.tol:
+            return Status.OPTIMAL
+        goal, idle, until_face = 0.5 * self.tol, 0, _FIRST_EPOCHS
+        entries = float((self.rows.stops - self.rows.starts).sum()) or 1.0
+        at_once = max(1, int(_ENTRIES_AT_ONCE / entries))
+        try:
+            while True:
+                seconds = time.perf_counter() - begun
+                # The worst violation is infinite until rows have been seen.
+                gap = min(self.best_gap, max(2 * self.tol, 2.0 * self.numbers[_WORST]))
+                reason = limits.check(Progress(self.n_epochs, gap, self.tol, seconds, number))
+                if reason is not None or self.n_epochs >= _MOST_EPOCHS:
+                    self._finish()
+                    found = Status.OPTIMAL if self.best_gap <= self.tol else reason
+                    return found or Status.STALLED
+                n_epochs = limits.steps_left(self.n_epochs, min(at_once, until_face))
+                before = self.n_epochs
+                done = self._descend(goal, n_epochs)
+                until_face -= self.n_epochs - before
+                if done:
+                    before_gap = self.best_gap
+                    gap = self._finish()
+                    if self.best_gap <= self.tol:
+                        return Status.OPTIMAL
+                    idle = 0 if self.best_gap <= 0.5 * before_gap else idle + 1
+                    if idle == _IDLE_ROUNDS:
+                        return Status.PRECISION
+                    goal *= max(0.1, min(0.5, 0.5 * self.tol / gap))
+                elif until_face <= 0:
+                    until_face = _EPOCHS_BETWEEN
+                    self._solve_face()
+        except KeyboardInterrupt:
+            limits.interrupt()
+            self._finish()
+            return Status.INTERRUPTED
+
+    def _descend(self, goal: float, n_epochs: int) -> bool:
+        rows = self.rows
+        return bool(
+            descend(
+                rows.data, rows.indices, rows.starts, rows.stops, self.P, self.w, self.order,
+                self.numbers, self.counts, goal, self.most_proximal, n_epochs,
+            )
+        )  # fmt: skip
+
+    def _finish(self) -> float:
+        """Repair the sum, and have the problem judge that point, which is the next one to go on
+        from; its gap."""
+        a = self.problem.nearest_feasible(self._fill_room(self._coefficients()))
+        assert a is not None  # zero is feasible
+        return self._judge(self.problem.snap(a))
+
+    def _fill_room(self, a: Array) -> Array:
+        """`a` with all free variables at their bounds where, but for rounding of the sum, these are
+        what it asks for: moving all others a little instead would set thousands free."""
+        problem = self.problem
+        excess = float(problem.s @ a)
+        falls = problem.s * excess > 0
+        inside = (a > 0.0) & (a < problem.u)
+        room = np.where(falls, a, problem.u - a)[inside]
+        short = abs(excess) - float(room.sum())
+        if 0.0 < short <= ROUNDING * float(a.sum()):
+            a[inside] = np.where(falls, 0.0, problem.u)[inside]
+        return a
+
+    def _judge(self, a: Array) -> float:
+        problem, rows = self.problem, self.rows
+        z = problem.at_samples(problem.s * a)
+        self.P[:, _Z] = z
+        rows.sum(z, self.all, self.w)
+        f = rows.times(self.w, self.all) + self.ridge * z
+        moved = float(z.sum()) - self.numbers[_SUM]
+        self.numbers[_BIAS] += self.numbers[_PROXIMAL] * moved
+        self.numbers[_SUM] += moved
+        gap = problem.judge(a, f).kkt_gap
+        if gap < self.best_gap or not np.isfinite(self.best_gap):
+            self.best_a, self.best_f, self.best_gap = a, f, gap
+        return gap
+
+    def _solve_face(self) -> None:
+        """A step towards the optimum over the free variables, with all others as they are."""
+        P, rows, proximal = self.P, self.rows, self.numbers[_PROXIMAL]
+        z = P[:, _Z]
+        inside = (z > P[:, _LOWER]) & (z < P[:, _UPPER])
+        inside &= (z != 0.0) | (P[:, _ABOVE] == P[:, _BELOW])
+        free = self.all[inside]
+        if len(free) < 2:
+            return
+        self.n_faces += 1
+        z, ridge = z[free], self.ridge[free]
+        slopes = np.where(z > 0, P[free, _ABOVE], P[free, _BELOW])
+        g = rows.times(self.w, free) + self.numbers[_BIAS] + ridge * z + slopes
+
+        def curve(p: Array) -> Array:
+            """What a move by p adds to g."""
+            w = rows.sum(p, free, self.spare)
+            added: Array = rows.times(w, free) + ridge * p + proximal * float(p.sum())
+            return added
+
+        target = z + conjugate_gradients(curve, -g)
+        kink = P[free, _ABOVE] != P[free, _BELOW]
+        least = np.where(kink & (z > 0), 0.0, P[free, _LOWER])
+        most = np.where(kink & (z < 0), 0.0, P[free, _UPPER])
+        moves = [np.clip(target, least, most) - z]
+        if not np.array_equal(z + moves[0], target):
+            # Many at once may spoil what the system had balanced: perhaps only to the first bound.
+            moves.append(move_to_first_bound(z, target, least, most))
+        best = 0.0
+        for move in moves:
+            downhill, bend = -float(g @ move), float(move @ curve(move))
+            share = min(1.0, downhill / bend) if bend > 0.0 else 1.0
+            gain = share * downhill - 0.5 * share * share * bend
+            if gain > best:
+                best, chosen = gain, share * move
+        if best == 0.0:
+            return
+        P[free, _Z] = np.clip(z + chosen, least, most)
+        self.w += rows.sum(chosen, free, self.spare)
+        moved = float(chosen.sum())
+        self.numbers[_SUM] += moved
+        self.numbers[_BIAS] += proximal * moved
+        self.numbers[_LEFT_OUT] = np.inf
+
+
+def best_bias(problem: DualQP, f: Array) -> float:
+    """The bias of least loss for f = K z: a weighted median of the −q_i − f_i. Squared losses have
+    no bound; there the rows count by what a unit of error costs."""
+    weights = np.where(np.isinf(problem.u), 1.0, problem.u)
+    bends = -problem.scores(f)
+    order = np.argsort(bends, kind="stable")
+    slopes = np.cumsum(weights[order]) - float(weights[problem.s > 0].sum())
+    slack = 1e-12 * float(weights.sum())
+    first = min(int(np.searchsorted(slopes, -slack)), len(order) - 1)
+    last = min(int(np.searchsorted(slopes, slack, side="right")), len(order) - 1)
+    return 0.5 * float(bends[order[first]] + bends[order[last]])
+
+
+def move_to_first_bound(z: Array, target: Array, least: Array, most: Array) -> Array:
+    """As far from z towards the target as all stay within their bounds; the first is put there."""
+    move = target - z
+    room = np.where(move > 0.0, most - z, z - least)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lengths = np.where(move == 0.0, np.inf, room / np.abs(move))
+    first = int(np.argmin(lengths))
+    move = min(1.0, float(lengths[first])) * move
+    move[first] = (most if target[first] > z[first] else least)[first] - z[first]
+    return np.asarray(move)
+
+
+def conjugate_gradients(times: Any, r: Array) -> Array:
+    """Some steps towards the solution of A p = r."""
+    p, residual, direction = np.zeros_like(r), r.copy(), r.copy()
+    size = first = float(r @ r)
+    for _ in range(_CG_STEPS):
+        image = times(direction)
+        bend = float(direction @ image)
+        if not bend > 0.0:
+            break
+        p += (size / bend) * direction
+        residual -= (size / bend) * image
+        before, size = size, float(residual @ residual)
+        if size <= _CG_SHARE * first:
+            break
+        direction = residual + (size / before) * direction
+    return p

@@ -1,0 +1,177 @@
+"""The loops of coordinate descent over rows that keep w = Σ z_i x_i (see `linear_descent`).
+
+One code for dense and sparse rows: entry k of row i is data[k], starts_i ≤ k < stops_i, its column
+indices[k], or k − starts_i where there are no indices at all. Columns are unsigned for the loops:
+that no index is negative, or too large, has been checked where the table was read. What is done
+with the entries of a sparse row stands in the loops themselves: calling a function for each row
+costs as much as the row. Sums are taken in order: loads of w from all over memory are faster one by
+one than gathered.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lindero.runtime.compilation import EXACT, FAST, compiled
+from lindero.runtime.prefetch import prefetch
+
+
+@compiled(FAST, error_model="numpy")
+def multiply_dense(data, start, w):  # type: ignore[no-untyped-def]
+    """x·w of a dense row, whose sums may be taken side by side."""
+    total = 0.0
+    for k in range(w.size):
+        total += data[start + k] * w[k]
+    return total
+
+
+@compiled(EXACT, error_model="numpy")
+def add_dense(data, start, c, w):  # type: ignore[no-untyped-def]
+    """w += c x of a dense row."""
+    for k in range(w.size):
+        w[k] += c * data[start + k]
+
+
+@compiled(EXACT)
+def put_squares(data, starts, stops, out):  # type: ignore[no-untyped-def]
+    """out_i = ‖x_i‖²."""
+    for i in range(out.size):
+        total = 0.0
+        for k in range(starts[i], stops[i]):
+            value = np.float64(data[k])
+            total += value * value
+        out[i] = total
+
+
+@compiled(EXACT)
+def put_products(data, indices, starts, stops, rows, w, out):  # type: ignore[no-untyped-def]
+    """out_r = x_{rows_r}·w."""
+    for r in range(rows.size):
+        start, stop = starts[rows[r]], stops[rows[r]]
+        total = 0.0
+        if indices.size == 0:
+            total = multiply_dense(data, start, w)
+        else:
+            for k in range(start, stop):
+                total += data[k] * w[np.uint32(indices[k])]
+        out[r] = total
+
+
+@compiled(EXACT)
+def add_rows(data, indices, starts, stops, rows, c, w):  # type: ignore[no-untyped-def]
+    """w += Σ c_r x_{rows_r}."""
+    for r in range(rows.size):
+        start, stop, factor = starts[rows[r]], stops[rows[r]], c[r]
+        if factor == 0.0:
+            continue
+        if indices.size == 0:
+            add_dense(data, start, factor, w)
+        else:
+            for k in range(start, stop):
+                w[np.uint32(indices[k])] += factor * data[k]
+
+
+@compiled(EXACT)
+def shuffle_rows(order, n_active, random):  # type: ignore[no-untyped-def]
+    """Put the first rows into random order; the state of the generator after it."""
+    for k in range(n_active):
+        random = (random * 1103515245 + 12345) & 0x7FFFFFFF
+        other = k + ((random * (n_active - k)) >> 31)
+        order[k], order[other] = order[other], order[k]
+    return random
+
+
+@compiled(EXACT, error_model="numpy")
+def best_coordinate(z, g, curvature, lower, upper, below, above):  # type: ignore[no-untyped-def]
+    """Where g (z' − z) + ½ curvature (z' − z)² + the slopes of z' is least within the bounds."""
+    target = z - (g + above) / curvature
+    if target > 0.0:
+        return min(target, upper)
+    target = z - (g + below) / curvature
+    if target < 0.0:
+        return max(target, lower)
+    return 0.0
+
+
+@compiled(EXACT, error_model="numpy")
+def descend(  # type: ignore[no-untyped-def]
+    data, indices, starts, stops, P, w, order, numbers, counts, goal, most_proximal, n_epochs
+):
+    """Epochs over the rows that are not left out; whether all rows are within the goal."""
+    bias, total, proximal = numbers[0], numbers[1], numbers[2]
+    worst, left_out, last_sum = numbers[3], numbers[4], numbers[5]
+    n_active = counts[0]
+    done, dense = False, indices.size == 0
+    data_line, index_line = 64 // data.itemsize, 64 // indices.itemsize  # of 64 bytes
+    for _ in range(n_epochs):
+        counts[1] = shuffle_rows(order, n_active, counts[1])
+        worst, n_kept = 0.0, 0
+        for at in range(n_active):
+            i = order[at]
+            if at + 1 < n_active:
+                following = order[at + 1]
+                first, last = starts[following], stops[following]
+                prefetch(P, following * 8)
+                for k in range(first, last, data_line):
+                    prefetch(data, k)
+                if not dense:
+                    for k in range(first, last, index_line):
+                        prefetch(indices, k)
+            row, start, stop = P[i], starts[i], stops[i]
+            lower, upper, below, above = row[0], row[1], row[2], row[3]
+            z = row[6]
+            g = bias + row[4] * z
+            if dense:
+                g += multiply_dense(data, start, w)
+            else:
+                for k in range(start, stop):
+                    g += data[k] * w[np.uint32(indices[k])]
+            up = g + (above if z >= 0.0 else below)
+            down = g + (above if z > 0.0 else below)
+            can_rise, can_fall = z < upper, z > lower
+            if (up > left_out or not can_rise) and (down < -left_out or not can_fall):
+                continue
+            order[at] = order[n_kept]
+            order[n_kept] = i
+            n_kept += 1
+            violation = 0.0
+            if can_rise and -up > violation:
+                violation = -up
+            if can_fall and down > violation:
+                violation = down
+            if violation > 0.0:
+                worst = max(worst, violation)
+                curvature = row[5] + proximal + row[4]
+                target = best_coordinate(z, g, curvature, lower, upper, below, above)
+                if target != z:
+                    move = target - z
+                    row[6] = target
+                    total += move
+                    bias += proximal * move
+                    if dense:
+                        add_dense(data, start, move, w)
+                    else:
+                        for k in range(start, stop):
+                            w[np.uint32(indices[k])] += move * data[k]
+        n_active = n_kept
+        counts[2] += 1
+        off = proximal * abs(total)
+        left_out = worst if worst > 0.0 else np.inf
+        if worst <= goal and off <= goal:
+            if n_active == order.size:
+                done = True
+                break
+            n_active, left_out = order.size, np.inf
+        elif worst <= 2.0 * off:
+            bias += off if total > 0.0 else -off
+            left_out = max(worst, 2.0 * off)
+            if worst <= 0.1 * off and abs(total) > 0.7 * last_sum:
+                # β is far from its end: the next steps are twice as long.
+                larger = min(2.0 * proximal, most_proximal)
+                bias += (larger - proximal) * total
+                proximal = larger
+            last_sum = abs(total)
+    numbers[0], numbers[1], numbers[2] = bias, total, proximal
+    numbers[3], numbers[4], numbers[5] = worst, left_out, last_sum
+    counts[0] = n_active
+    return done
