@@ -22,6 +22,11 @@ OWN_INPUT = {
     "scale": ["scale", "flowers.csv", "-o", "X"],
     "predict": ["predict", "model.lin", "flowers.csv", "-o", "X"],
     "convert": ["convert", "flowers.csv", "X"],
+    "update": ["update", "model.lin", "flowers.csv", "-o", "X"],
+    "update --forget": ["update", "model.lin", "--forget", "flowers.csv", "-o", "X"],
+    "explain": ["explain", "model.lin", "flowers.csv", "-o", "X"],
+    "info --card": ["info", "model.lin", "--card", "--data", "flowers.csv", "-o", "X"],
+    "scale --like": ["scale", "other.csv", "--like", "flowers.csv", "-o", "X"],
     "compare": ["compare", "flowers.csv", "-m", "naive-bayes", "--report", "X"],
     "stream": ["stream", "flowers.csv", "-m", "naive-bayes", "-o", "X"],
     "stream --report": ["stream", "flowers.csv", "-m", "naive-bayes", "--report", "X"],
@@ -38,6 +43,7 @@ def make_names(folder):
 @pytest.mark.parametrize("force", [[], ["--force"]])
 @pytest.mark.parametrize("name", OWN_INPUT)
 def test_no_command_writes_over_its_input(here, flowers, name, force):
+    here.write("model.lin", "")
     before = here.read(flowers)
     for path in make_names(here.folder):
         arguments = [path if word == "X" else word for word in OWN_INPUT[name]]
@@ -53,6 +59,11 @@ def test_no_command_writes_over_its_input(here, flowers, name, force):
         ["predict", "model.lin", "flowers.csv", "-o", "model.lin", "--force"],
         ["scale", "flowers.csv", "--like", "model.lin", "-o", "model.lin", "--force"],
         ["convert", "model.lin", "model.lin", "--force"],
+        ["update", "model.lin", "flowers.csv", "-o", "model.lin", "--force"],
+        ["explain", "model.lin", "flowers.csv", "-o", "model.lin", "--force"],
+        ["info", "model.lin", "--card", "-o", "model.lin", "--force"],
+        ["stream", "flowers.csv", "--resume", "model.lin", "-o", "model.lin", "--force"],
+        ["stream", "flowers.csv", "--resume", "model.lin", "--report", "model.lin", "--force"],
     ],
 )
 def test_models_are_inputs_too(here, model, arguments):
@@ -91,6 +102,39 @@ def test_files_that_exist_are_replaced_only_by_force(here, model, arguments):
     assert here.read(old) == "precious"
     assert here.run(*arguments, "--force").exit_code == 0
     assert (here.folder / old).read_bytes() != b"precious"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "flowers.csv", "--tune", "-o", "old"],
+        ["update", "model.lin", "flowers.csv", "-o", "old"],
+        ["update", "model.lin", "--forget", "flowers.csv", "-o", "old"],
+        ["explain", "model.lin", "flowers.csv", "-o", "old"],
+        ["info", "model.lin", "--card", "-o", "old"],
+        ["stream", "flowers.csv", "-o", "old"],
+        ["stream", "flowers.csv", "--save-every", "20", "--report", "old"],
+        ["convert", "model.lin", "old"],
+        ["data", "fetch", "heart", "-o", "old"],
+    ],
+)
+def test_no_other_command_replaces_a_file_unasked(here, flowers, arguments):
+    """Before anything is read."""
+    here.write("model.lin", "")
+    here.write("old", "precious")
+    result = here.run(*arguments)
+    assert result.exit_code == 2
+    assert "'old' exists already. Use --force to replace it, or -" in result.stderr
+    assert here.read("old") == "precious"
+
+
+@pytest.mark.parametrize("option", ["-o", "--report"])
+def test_a_stream_does_not_write_over_its_answers(here, flowers, option):
+    (here.folder / "snapshots").mkdir()
+    path = "./snapshots/answers.csv"
+    result = here.run("stream", flowers, "--save-every", "20", option, path, "--force")
+    assert result.exit_code == 2
+    assert "written twice" in result.stderr
 
 
 def test_a_stream_does_not_write_two_things_to_one_file(here, flowers):

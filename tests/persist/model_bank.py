@@ -91,7 +91,9 @@ def _batch(name: str, kind: Any, X: Any, *target: Any, **params: Any) -> Case:
 def _stream(name: str, kind: Any, X: Any, y: np.ndarray, first: int = 6, **params: Any) -> Case:
     """A machine that has learned and forgotten, and goes on doing so."""
     if first > len(y) - 10:
-        X, y = np.vstack([X, X + 0.1, X - 0.1]), np.tile(y, 3)
+        stacked = [X, 1.1 * X, 0.9 * X] if sp.issparse(X) else [X, X + 0.1, X - 0.1]
+        X = sp.csr_array(sp.vstack(stacked)) if sp.issparse(X) else np.vstack(stacked)
+        y = np.tile(y, 3)
 
     def go_on(machine: Any, start: int, stop: int) -> Any:
         for i in range(start, stop):
@@ -191,6 +193,86 @@ def _wrapped() -> list[Case]:
     ]  # fmt: skip
 
 
+def _guest(name: str, params: dict[str, Any], y: Any = WORDS) -> Any:
+    """A machine of scikit-learn behind a table's encoder, as `lindero train` saves it."""
+    from lindero.evaluation import find_machine, make_machine
+
+    task = "regression" if y is VALUES else "classification"
+    spec = find_machine(name, task)
+    return make_machine(spec, params, random_state=0).fit(TABLE, y)
+
+
+def _guests() -> list[Case]:
+    """scikit-learn's machines, bare and behind encoders, and what is put around them."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.ensemble import (
+        HistGradientBoostingClassifier,
+        HistGradientBoostingRegressor,
+        RandomForestClassifier,
+        RandomForestRegressor,
+    )
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+
+    few: dict[str, Any] = {"n_estimators": 2, "max_depth": 3, "random_state": 0}
+    steps: dict[str, Any] = {"max_iter": 2, "min_samples_leaf": 2, "random_state": 0}
+    bare = [
+        _batch("LogisticRegression", LogisticRegression, X, Y2),
+        _batch("LogisticRegression of three", LogisticRegression, X, WORDS),
+        _batch("Ridge", Ridge, X, VALUES),
+        _batch("RandomForestClassifier", RandomForestClassifier, X, WORDS, **few),
+        _batch("RandomForestRegressor", RandomForestRegressor, X, VALUES, **few),
+        _batch("HistGradientBoosting", HistGradientBoostingClassifier, X, Y2, **steps),
+        _batch("HistGradientBoosting of three", HistGradientBoostingClassifier, X, WORDS, **steps),
+        _batch("HistGradientBoostingRegressor", HistGradientBoostingRegressor, X, VALUES, **steps),
+    ]
+    behind = [
+        Case(
+            "logistic regression of a table", lambda: _guest("logistic-regression", {}), NEW_TABLE
+        ),
+        Case("ridge of a table", lambda: _guest("ridge", {}, VALUES), NEW_TABLE),
+        Case("forest of a table", lambda: _guest("random-forest", few), NEW_TABLE),
+        Case("boosting of a table", lambda: _guest("gradient-boosting", steps), NEW_TABLE),
+    ]
+
+    def by_columns(machine: Any) -> Any:
+        numbers = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+        coded = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+        parts = [
+            ("numbers", numbers, [0, 1]),
+            ("texts", OneHotEncoder(handle_unknown="ignore", sparse_output=False), [2]),
+            ("coded", coded, [3]),
+            ("left", "drop", [4]),
+        ]
+        return make_pipeline(ColumnTransformer(parts, remainder="passthrough"), machine)
+
+    mixed = np.array(
+        [
+            [np.nan if x[0] > 1 else x[0], x[1], *"ab"[k % 2], k % 3, "no", x[2]]
+            for k, x in enumerate(X)
+        ],
+        dtype=object,
+    )
+    asked = np.array([[0.5, np.nan, "a", 2, "no", 0.1], [1, 2, "c", 9, "", -3.0]], dtype=object)
+    inside = [
+        Case("pipeline by columns", lambda: by_columns(svm.SVC()).fit(mixed, Y2), asked),
+        Case("forest by columns", lambda: by_columns(
+            RandomForestClassifier(**few)).fit(mixed, WORDS), asked),
+        Case("calibrated by columns", lambda: svm.calibrate(
+            by_columns(svm.SVC()), cv=2).fit(mixed, Y2), asked),
+        Case("decisions of a logistic regression", lambda: _decided(
+            Y2, threshold=0.3, cv=2, machine=_guest("logistic-regression", {})), NEW_TABLE),
+        Case("decisions of a forest", lambda: _decided(
+            WORDS, costs={("yes", "no"): 5.0}, cv=2, machine=_guest("random-forest", few)
+        ), NEW_TABLE),
+        Case("decisions of boosting", lambda: _decided(
+            WORDS, cv=2, machine=_guest("gradient-boosting", steps)), NEW_TABLE),
+    ]  # fmt: skip
+    return [*bare, *behind, *inside]
+
+
 def _batches() -> list[Case]:
     """Machines fitted to all samples at once."""
     sparse = sp.csr_array(np.where(np.abs(X) > 0.3, X, 0.0))
@@ -273,6 +355,7 @@ def _streams() -> list[Case]:
         _stream("IncrementalSVC", svm.IncrementalSVC, X, Y2, gamma=0.5),
         _stream("IncrementalSVC window", svm.IncrementalSVC, X, Y2, gamma=0.5, window=8),
         _stream("IncrementalSVC auto", svm.IncrementalSVC, X, Y2, first=30, **AUTO),
+        _stream("IncrementalSVC auto, sparse", svm.IncrementalSVC, sparse, Y2, first=30, **AUTO),
         _stream("IncrementalSVC sparse", svm.IncrementalSVC, sparse, Y2, kernel="linear"),
         _stream("IncrementalSVC hard", svm.IncrementalSVC, X, Y2, C=np.inf, gamma=0.5),
         _stream("IncrementalSVR", svm.IncrementalSVR, X, VALUES, gamma=0.5),
@@ -328,4 +411,4 @@ def cases() -> list[Case]:
         if hasattr(getattr(module, name), "get_params")
     ]
     piped = Case("pipeline", _piped, NEW_TABLE)
-    return [*_batches(), *_streams(), *_networks(), piped, *_wrapped(), *unfitted]
+    return [*_batches(), *_streams(), *_networks(), piped, *_wrapped(), *_guests(), *unfitted]

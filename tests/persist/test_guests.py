@@ -159,6 +159,33 @@ def test_columns_that_a_file_claims_cost_nothing(machine):
         found.predict(X)
 
 
+HUGE = 1.7e308
+
+
+@pytest.mark.parametrize(
+    ("machine", "field"),
+    [
+        (LogisticRegression(), "coef_"), (Ridge(), "coef_"),
+        (RandomForestClassifier(2), "values"), (RandomForestRegressor(2), "values"),
+        (HistGradientBoostingClassifier(max_iter=2), "value"),
+        (HistGradientBoostingRegressor(max_iter=2), "value"),
+    ],
+    ids=lambda given: type(given).__name__,
+)  # fmt: skip
+def test_numbers_whose_sums_are_infinite_are_refused(machine, field):
+    with pytest.raises(ModelFileError, match=r"smaller numbers|below"):
+        forge(machine.fit(X, THREE), field, slice(None), HUGE)
+
+
+def test_threads_that_a_file_claims_are_bounded(capsys):
+    kind = kind_of(machine := RandomForestClassifier(2).fit(X, THREE))
+    many = {"n_estimators": 10**6, "n_jobs": 10**6}
+    with pytest.raises(ModelFileError, match="n_jobs"):
+        kind.make_with(many, kind.state(machine))
+    kind.make_with({"verbose": 3}, kind.state(machine))
+    assert capsys.readouterr().out == ""
+
+
 def test_classes_whose_square_would_fill_memory_are_refused():
     kind = kind_of(machine := HistGradientBoostingClassifier(max_iter=1).fit(X, THREE))
     state = kind.state(machine)

@@ -127,11 +127,12 @@ def command(
     )
 
     output: Output = ctx.ensure_object(Output)
+    own = [] if save_every is None else [str(Path(snapshots, ANSWERS))]
     if save_every is not None:
-        refuse_inputs([str(Path(snapshots, ANSWERS))], [data.path])
+        refuse_inputs(own, [data.path])
         if not _is_own_folder(snapshots, resume):
             require_unused(snapshots)
-    require_writable(output, [path, report], [data.path, *_list_snapshots(resume)])
+    require_writable(output, [path, report], [data.path, *_list_snapshots(resume)], own=own)
     dataset = data.load()
     options.describe_data(output, dataset)
     priced = parse_costs(costs, dataset) if costs else None

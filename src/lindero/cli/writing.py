@@ -40,21 +40,25 @@ def require_writable(
     paths: Iterable[str | None],
     inputs: Iterable[str | None] = (),
     option: str = "-o",
+    own: Iterable[str] = (),
 ) -> None:
     """Refuse paths that must not or cannot be written to, before any work is done.
 
-    None is no path. "-" among the inputs is standard input. `option` is what names another path.
+    None is no path. "-" among the inputs is standard input. `option` is what names another path;
+    `own` are files that the command writes under names of its own, which may exist.
     """
     wanted = [path for path in paths if path]
     refuse_inputs(wanted, inputs)
-    for place, path in enumerate(wanted):
-        if any(os.path.realpath(path) == os.path.realpath(other) for other in wanted[:place]):
+    taken = {os.path.realpath(path) for path in own}
+    for path in wanted:
+        if os.path.realpath(path) in taken:
             raise click.UsageError(f"{path!r} would be written twice. Choose two files.")
         if os.path.isfile(path) and not output.force:
             raise click.UsageError(
                 f"{path!r} exists already. Use --force to replace it, or {option} to choose "
                 "another file."
             )
+        taken.add(os.path.realpath(path))
     for path in wanted:
         folder = Path(os.path.realpath(path)).parent
         if not folder.is_dir():

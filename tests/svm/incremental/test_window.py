@@ -6,10 +6,11 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from tests.svm.incremental.life import assert_unchanged, state_of
-from tests.svm.incremental.test_forgotten import everything
+from tests.svm.incremental.test_forgotten import everything, require_gone, require_held
 from tests.svm.incremental.test_interruption import PLACES, interrupting
 
 from lindero.errors import NotSeparableError
@@ -246,6 +247,40 @@ def test_what_all_windows_dropped_is_gone(tmp_path):
     for row in gone[::10]:
         for place in found:
             assert X[row].tobytes() not in found[place], (row, place)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("machine", MACHINES)
+def test_no_number_of_a_row_outlives_it(machine, sparse, tmp_path):
+    """Of the row that was the origin of all others, of one forgotten, of those all dropped."""
+    path = tmp_path / "model.lin"
+    X, y = stream(machine, 150)
+    X += 3.0
+    table = sp.csr_array(X) if sparse else X
+    model = machine(window="auto", max_window=75, gamma=0.5)
+    model.partial_fit(table[:1], y[:1]).partial_fit(table[1:60], y[1:60])
+    exact = [] if machine is IncrementalSVC else list(y[[0, 50]])
+    require_held(model, [*X[0], *X[50], *exact], path)
+    model.forget([0, 50])
+    require_gone(model, [*X[0], *X[50], *exact], path)
+    model.partial_fit(table[60:], y[60:])
+    gone = np.setdiff1d(np.arange(150), model.stored_ids_)
+    assert len(gone) > 50
+    numbers = X[gone] if machine is IncrementalSVC else np.column_stack([X[gone], y[gone]])
+    require_gone(model, numbers.ravel(), path)
+    require_held(model, X[model.stored_ids_].ravel(), path)
+
+
+@pytest.mark.parametrize("window", [30, "auto"])
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_first_row_that_all_windows_dropped(machine, window, tmp_path):
+    X, y = stream(machine, 120)
+    X += 3.0
+    model = machine(window=window, max_window=75, gamma=0.5).partial_fit(X[:1], y[:1])
+    model.partial_fit(X[1:], y[1:])
+    held = model.stored_ids_ if window == "auto" else model.ids_
+    assert 0 not in held
+    require_gone(model, X[0], tmp_path / "model.lin")
 
 
 def test_a_short_window_that_would_lose_a_class_is_filled_up():

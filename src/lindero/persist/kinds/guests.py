@@ -19,12 +19,15 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from lindero.persist.fields import Fields
-from lindero.persist.kinds.svm import check_classes, check_width
+from lindero.persist.kinds.svm import check_classes, check_width, require_moderate
 from lindero.persist.registry import EstimatorKind, Kind
 from lindero.runtime.arrays import Array
 
 #: Classes of gradient boosting: fitting a blank machine takes their square in memory.
 _MOST_CLASSES = 1000
+
+#: Threads that a forest starts to predict with, as far as a file may say.
+_MOST_THREADS = 1024
 
 #: Columns of nodes as files have them, and as scikit-learn's forests and boosted trees do.
 _OF_FORESTS = {
@@ -66,7 +69,8 @@ def _logistic_state(model: Any) -> dict[str, Any]:
 def _check_logistic(given: Fields) -> None:
     n_classes, width = check_classes(given), check_width(given)
     n_sums = 1 if n_classes == 2 else n_classes
-    given.array("coef_", "float64", n_sums, width, finite=True)
+    weights = given.array("coef_", "float64", n_sums, width, finite=True)
+    require_moderate(given, "coef_", weights)
     given.array("intercept_", "float64", n_sums, finite=True)
     given.array("n_iter_", ("int32", "int64"), None, least=0)
 
@@ -79,7 +83,8 @@ def _ridge_state(model: Any) -> dict[str, Any]:
 
 
 def _check_ridge(given: Fields) -> None:
-    given.array("coef_", "float64", check_width(given), finite=True)
+    weights = given.array("coef_", "float64", check_width(given), finite=True)
+    require_moderate(given, "coef_", weights)
     given.number("intercept_", finite=True)
 
 
@@ -175,8 +180,22 @@ def _check_forest(given: Fields) -> None:
     n_values = check_classes(given, least=1) if is_classifier else 1
     _check_sorted(given)
     sizes = _check_nodes(given, _OF_FORESTS, width)
-    least = 0.0 if is_classifier else None
-    given.array("values", "float64", int(sizes.sum()), n_values, finite=True, least=least)
+    least, below = (0.0, 1.0 + 1e-6) if is_classifier else (None, None)
+    values = given.array(
+        "values", "float64", int(sizes.sum()), n_values, finite=True, least=least, below=below
+    )
+    _require_finite_sums(given, "values", np.abs(values).max(axis=1), sizes)
+    n_jobs = getattr(given.owner, "n_jobs", None)
+    few = n_jobs is None or n_jobs <= _MOST_THREADS
+    given.require("n_jobs", few, f"must be {_MOST_THREADS} at most")
+
+
+def _require_finite_sums(given: Fields, name: str, magnitudes: Array, sizes: Array) -> None:
+    """Refuse trees whose answers add up to infinity."""
+    starts = np.cumsum(sizes) - sizes
+    with np.errstate(over="ignore"):
+        total = np.maximum.reduceat(magnitudes, starts).sum()
+    given.require(name, bool(np.isfinite(total)), "must hold smaller numbers")
 
 
 def _check_sorted(given: Fields) -> None:
@@ -192,7 +211,8 @@ def _adopt_forest(forest: Any, values: dict[str, Any]) -> None:
         return
     blank = _fit_blank(
         forest, values, n_estimators=1, warm_start=False, oob_score=False, n_jobs=None,
-        monotonic_cst=None, bootstrap=False, max_samples=None, max_features=1.0, class_weight=None,
+        verbose=0, monotonic_cst=None, bootstrap=False, max_samples=None, max_features=1.0,
+        class_weight=None,
     )  # fmt: skip
     model = blank.estimators_[0]
     width = values["n_features_in_"]
@@ -259,7 +279,9 @@ def _check_boosting(given: Fields) -> None:
     sizes = _check_nodes(given, _OF_BOOSTING, width)
     given.require("sizes", len(sizes) % n_each == 0, "must be one tree for each class")
     given.array("start", "float64", n_each, finite=True)
-    given.require("value", bool(np.isfinite(given.any("value")).all()), "must be finite")
+    value = given.any("value")
+    given.require("value", bool(np.isfinite(value).all()), "must be finite")
+    _require_finite_sums(given, "value", np.abs(value), sizes)
 
 
 def _adopt_boosting(model: Any, values: dict[str, Any]) -> None:

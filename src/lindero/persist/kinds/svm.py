@@ -137,14 +137,14 @@ def check_machines(given: Fields, n_rows_of_coefficients: int, n_machines: int) 
     coefficients = given.rows("dual_coef_", n_rows_of_coefficients, "vectors")
     given.require("dual_coef_", sp.issparse(coefficients) == sparse, "is not as the vectors are")
     held = coefficients.data if sparse else coefficients
-    _require_moderate(given, "dual_coef_", held)
+    require_moderate(given, "dual_coef_", held)
     given.array("intercept_", "float64", n_machines, finite=True)
     if function.name == "linear":
         weights = given.array("_weights", "float64", n_machines, width, finite=True)
-        _require_moderate(given, "_weights", weights)
+        require_moderate(given, "_weights", weights)
 
 
-def _require_moderate(given: Fields, name: str, values: Any) -> None:
+def require_moderate(given: Fields, name: str, values: Any) -> None:
     """Refuse coefficients that times kernel values overflow."""
     largest = float(np.abs(values).max(initial=0.0))
     given.require(name, largest <= LARGEST_COEFFICIENT, "must hold smaller numbers")
@@ -243,11 +243,11 @@ def check_ranking(given: Fields) -> None:
     given.integer("n_iter_")
     function: KernelFunction = given.instance("_function", "KernelFunction")
     if function.name == "linear":
-        _require_moderate(given, "coef_", given.array("coef_", "float64", width, finite=True))
+        require_moderate(given, "coef_", given.array("coef_", "float64", width, finite=True))
     else:
         check_vectors(given, width, 1)
         coefficients = given.array("dual_coef_", "float64", 1, "vectors", finite=True)
-        _require_moderate(given, "dual_coef_", coefficients)
+        require_moderate(given, "dual_coef_", coefficients)
 
 
 # -- searches -------------------------------------------------------------------------------------
