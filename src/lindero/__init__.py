@@ -28,13 +28,15 @@ if TYPE_CHECKING:
     from lindero.svm import IncrementalSVR as IncrementalSVR
     from lindero.svm import NuSVC as NuSVC
     from lindero.svm import NuSVR as NuSVR
+    from lindero.svm import NystromSVC as NystromSVC
+    from lindero.svm import NystromSVR as NystromSVR
     from lindero.svm import OneClassSVM as OneClassSVM
     from lindero.svm import RankSVM as RankSVM
 
 _BAYES = "AODE KDB NaiveBayes NetworkClassifier StructuralTM TAN TMClustering"
 _SVM = (
     "AdaptiveSVC AdaptiveSVR CostSensitiveSVC IncrementalOneClassSVM IncrementalSVC IncrementalSVR "
-    "NuSVC NuSVR OneClassSVM RankSVM SVC SVCCV SVR SVRCV"
+    "NuSVC NuSVR NystromSVC NystromSVR OneClassSVM RankSVM SVC SVCCV SVR SVRCV"
 )
 _HOMES = {**dict.fromkeys(_BAYES.split(), ".bayes"), **dict.fromkeys(_SVM.split(), ".svm")}
 __all__ = [*_HOMES, "__version__"]

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import blas
 
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT, FAST, compiled
@@ -77,14 +78,14 @@ class DenseProducts:
         if self.whole is not None and self.whole._ready is not None:
             return np.asarray(self.whole._ready[self.rows])
         X = self.source
-        as_given = self.rows is None and self.shift is None and X.dtype == self.dtype
-        if as_given and X.flags.c_contiguous:
+        unchanged = self.rows is None and self.shift is None and X.dtype == self.dtype
+        if unchanged and isinstance(X, np.ndarray) and X.flags.c_contiguous:
             return X
         size = self.n_samples * self.n_features * self.dtype.itemsize
         # Few bytes a number are to stay few; only sums from scratch would need more of many rows.
         swells = self.dtype.itemsize > 4 * X.dtype.itemsize and size > SWELLING_LIMIT_BYTES
         fits = size <= COPY_LIMIT_BYTES and not swells
-        return self._convert(X if self.rows is None else X[self.rows]) if fits else None
+        return self._convert(self.given()) if fits else None
 
     def _convert(self, rows: Any) -> Array:
         if sp.issparse(rows):
@@ -157,11 +158,12 @@ class DenseProducts:
 
     def add_weighted_gram(self, weights: Array, start: int, stop: int, out: Array) -> None:
         """out += Σ weights_i x̃_i x̃_iᵀ over these rows, x̃ = (x, 1); the lower triangle counts."""
-        rows = self.tile(start, stop)
-        weighted = rows * weights[:, None]
-        out[:-1, :-1] += rows.T @ weighted
-        out[-1, :-1] += weighted.sum(axis=0)
-        out[-1, -1] += weights.sum()
+        roots = np.sqrt(weights)
+        weighted = np.empty((stop - start, self.n_features + 1))
+        np.multiply(self.tile(start, stop), roots[:, None], out=weighted[:, :-1])
+        weighted[:, -1] = roots
+        # Half the work of a general product; to BLAS, the lower triangle is an upper one.
+        blas.dsyrk(1.0, weighted.T, beta=1.0, c=out.T, overwrite_c=1, lower=0)
 
     def subset(self, rows: Array) -> DenseProducts:
         inner = rows if self.rows is None else self.rows[rows]

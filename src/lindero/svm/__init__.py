@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from lindero.svm.incremental.svr import IncrementalSVR as IncrementalSVR
     from lindero.svm.nu_svc import NuSVC as NuSVC
     from lindero.svm.nu_svr import NuSVR as NuSVR
+    from lindero.svm.nystrom_svc import NystromSVC as NystromSVC
+    from lindero.svm.nystrom_svr import NystromSVR as NystromSVR
     from lindero.svm.one_class import OneClassSVM as OneClassSVM
     from lindero.svm.rank_svm import RankSVM as RankSVM
     from lindero.svm.search.svc_cv import SVCCV as SVCCV
@@ -34,6 +36,8 @@ _HOMES = {
     "IncrementalSVR": ".incremental.svr",
     "NuSVC": ".nu_svc",
     "NuSVR": ".nu_svr",
+    "NystromSVC": ".nystrom_svc",
+    "NystromSVR": ".nystrom_svr",
     "OneClassSVM": ".one_class",
     "RankSVM": ".rank_svm",
     "SVC": ".svc",
