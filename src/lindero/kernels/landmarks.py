@@ -41,66 +41,106 @@ _HALVINGS = 60
 
 
 def choose_landmarks(
-    X: Any, rows: Array, function: KernelFunction, n: int, method: str, random: np.random.Generator
+    X: Any,
+    weights: Array,
+    function: KernelFunction,
+    n: int,
+    method: str,
+    random: np.random.Generator,
 ) -> Any:
-    """`n` landmarks, or all rows where there are no more: of these rows of X, or near them."""
-    if n >= len(rows):
-        return X[rows]
+    """`n` landmarks of the rows of positive weight, or near them; all that differ where there are
+    no more. A row of weight two is drawn as two rows are."""
+    candidates, weights = _take_candidates(X, weights, n, random)
+    n_candidates = candidates.shape[0]
+    if n >= n_candidates:
+        return candidates
     if method == "random":
-        return X[np.sort(random.choice(rows, n, replace=False))]
-    n_candidates = min(len(rows), max(_LEAST_CANDIDATES, _PER_LANDMARK * n))
-    candidates = X[np.sort(random.choice(rows, n_candidates, replace=False))]
+        return candidates[_draw_by(weights, n, random)]
     if method == "leverage":
-        scores = leverage_scores(candidates, function, n, random)
+        scores = leverage_scores(candidates, weights, function, n, random)
         return candidates[_draw_by(scores, n, random)]
-    chosen = draw_apart(candidates, function, n, random)
+    chosen = draw_apart(candidates, weights, function, n, random)
     if function.name != "rbf" or sp.issparse(X):
         return candidates[chosen]
-    return move_to_means(np.asarray(candidates, dtype=np.float64), chosen)
+    return move_to_means(np.asarray(candidates, dtype=np.float64), weights, chosen)
 
 
-def draw_apart(X: Any, function: KernelFunction, n: int, random: np.random.Generator) -> Array:
-    """Numbers of `n` rows, each drawn by its squared distance from those before."""
+def _take_candidates(
+    X: Any, weights: Array, n: int, random: np.random.Generator
+) -> tuple[Any, Array]:
+    """A random part of many rows, drawn by weight; of few rows all that differ, in an order that
+    does not depend on theirs, with the weights of their copies summed."""
+    rows = np.flatnonzero(weights > 0)
+    most = max(_LEAST_CANDIDATES, _PER_LANDMARK * n)
+    if len(rows) > most:
+        kept = rows[_draw_by(weights[rows], most, random)]
+        return X[kept], np.ones(most)
+    if X.ndim != 2:  # objects, of which nobody knows whether they are the same
+        return X[rows], weights[rows]
+    keys: dict[bytes, int] = {}
+    group = np.empty(len(rows), dtype=np.intp)
+    for place, row in enumerate(rows):
+        group[place] = keys.setdefault(_make_key(X, row), len(keys))
+    first = rows[np.unique(group, return_index=True)[1]]
+    order = np.array([number for _, number in sorted(keys.items())], dtype=np.intp)
+    return X[first[order]], np.bincount(group, weights=weights[rows])[order]
+
+
+def _make_key(X: Any, row: int) -> bytes:
+    """What rows of the same numbers have in common."""
+    if not sp.issparse(X):
+        return (np.asarray(X[row], dtype=np.float64) + 0.0).tobytes()  # −0 is 0
+    entries = slice(X.indptr[row], X.indptr[row + 1])
+    held = X.data[entries] != 0
+    columns = X.indices[entries][held].astype(np.int64)
+    return bytes(columns.tobytes() + X.data[entries][held].astype(np.float64).tobytes())
+
+
+def draw_apart(
+    X: Any, weights: Array, function: KernelFunction, n: int, random: np.random.Generator
+) -> Array:
+    """Numbers of `n` rows, each drawn by its squared distance from those before, and its weight."""
     kernel = kernel_operator(X, function)
     own, everything = kernel.diagonal(), kernel.probe(np.arange(kernel.n_samples))
     chosen = np.empty(n, dtype=np.intp)
-    distances = np.full(len(own), np.inf)
-    free = np.ones(len(own), dtype=bool)
+    distances = np.ones(len(own))
+    left = weights / weights.max()
     for k in range(n):
-        weights = np.where(free, distances if k else 1.0, 0.0)
-        total = weights.sum()
-        if not total > 0.0:  # those left are copies of others
-            weights, total = free.astype(np.float64), float(free.sum())
-        chosen[k] = random.choice(len(own), p=weights / total)
-        free[chosen[k]] = False
+        chances = left * distances
+        if not chances.sum() > 0.0:  # those left are the same to the kernel
+            chances = left
+        chosen[k] = random.choice(len(own), p=chances / chances.sum())
+        left[chosen[k]] = 0.0
         values = kernel.cross(kernel.probe(chosen[k : k + 1]), everything)[0]
         apart = np.maximum(0.0, own - 2.0 * values + own[chosen[k]])
-        np.minimum(distances, apart, out=distances)
+        distances = np.minimum(distances, apart) if k else apart
     return chosen
 
 
-def move_to_means(X: Array, chosen: Array) -> Array:
+def move_to_means(X: Array, weights: Array, chosen: Array) -> Array:
     """Lloyd's steps from these rows. A landmark that no row is nearest to stays."""
+    X = X - (origin := X.mean(axis=0))
     centres = X[chosen]
     for _ in range(_LLOYD_STEPS):
         products = X @ centres.T
         nearest = np.argmin(np.einsum("ij,ij->i", centres, centres) - 2.0 * products, axis=1)
-        counts = np.bincount(nearest, minlength=len(centres))
+        sizes = np.bincount(nearest, weights=weights, minlength=len(centres))
         members = sp.csr_array(
-            (np.ones(len(X)), nearest, np.arange(len(X) + 1)), shape=(len(X), len(centres))
+            (weights, nearest, np.arange(len(X) + 1)), shape=(len(X), len(centres))
         )
-        sums = members.T @ X
-        held = counts > 0
-        centres[held] = sums[held] / counts[held, None]
-    return centres
+        held = sizes > 0
+        centres[held] = (members.T @ X)[held] / sizes[held, None]
+    return centres + origin
 
 
-def leverage_scores(X: Any, function: KernelFunction, n: int, random: np.random.Generator) -> Array:
+def leverage_scores(
+    X: Any, weights: Array, function: KernelFunction, n: int, random: np.random.Generator
+) -> Array:
     """Ridge leverage scores that sum to `n`, from features of as many landmarks at random."""
-    some = X[np.sort(random.choice(X.shape[0], n, replace=False))]
-    features = NystromMap(some, function)
-    B = features.compute(X)
-    own = kernel_operator(X, function).diagonal()
+    features = NystromMap(X[_draw_by(weights, n, random)], function)
+    roots = np.sqrt(weights / weights.max())
+    B = features.compute(X) * roots[:, None]
+    own = kernel_operator(X, function).diagonal() * roots**2
     rest = np.maximum(0.0, own - np.einsum("ij,ij->i", B, B))
     values, vectors = np.linalg.eigh(B.T @ B)
     turned = (B @ vectors) ** 2

@@ -69,7 +69,7 @@ def approximate(estimator: KernelEstimator, training: TrainingSet, begun: float)
     if n == "auto":
         n, estimator.losses_ = _find_number(estimator, training, rows, random)
     landmarks = choose_landmarks(
-        training.X, rows, training.function, n, estimator.landmarks, random
+        training.X, training.weights, training.function, n, estimator.landmarks, random
     )
     features = NystromMap(landmarks, training.function)
     if features.negative > _INDEFINITE:
@@ -229,15 +229,14 @@ def _try_number(
 ) -> Array | None:
     """The loss of each row of the rest, of all machines in one, from a fit to a part with so many
     landmarks; None if that was stopped."""
-    rows = np.arange(len(part.bounds))
-    landmarks = choose_landmarks(part.X, rows, part.function, n, estimator.landmarks, random)
+    landmarks = choose_landmarks(
+        part.X, part.weights, part.function, n, estimator.landmarks, random
+    )
     features = NystromMap(landmarks, part.function)
     part = see_through(part, features, estimator.cache_size)
     tol = estimator.tol * part.formulation.unit
     limits = estimator._limits(estimator.callback, len(part.tasks))
-    [solved] = fit_machines(
-        [part], part.choose_solver("auto"), tol, estimator.cache_size, limits
-    )
+    [solved] = fit_machines([part], part.choose_solver("auto"), tol, estimator.cache_size, limits)
     if limits.interrupted:
         raise KeyboardInterrupt("Fitting was interrupted before the number of landmarks was found.")
     if limits.stopped or limits.expired:

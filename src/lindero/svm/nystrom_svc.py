@@ -207,9 +207,7 @@ class NystromSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             with np.errstate(over="ignore"):
                 weights = weights * factors[codes]
         margin, n_classes = CostMargin(self.C, margins), len(self.classes_)
-        training = TrainingSet.of(
-            margin, X, function, weights, codes, n_classes, self.multiclass
-        )
+        training = TrainingSet.of(margin, X, function, weights, codes, n_classes, self.multiclass)
         return nystrom.approximate(self, training, begun)
 
     def _options(self) -> MachineOptions:
