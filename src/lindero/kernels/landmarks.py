@@ -10,12 +10,15 @@ they move each landmark to the mean of the rows nearest to it, and no kernel ask
 rows (Zhang, Tsang and Kwok 2008).
 
 **Ridge leverage scores** ℓ_i(λ) = (K (K + λI)^{−1})_ii say how much of row i the others leave
-unexplained (Musco and Musco 2017). With features b_i of the candidates from landmarks at random, and
-K ≈ BBᵀ + diag(k_ii − ‖b_i‖²),
+unexplained (Musco and Musco 2017). With features b_i of the candidates from landmarks at random,
+and K ≈ BBᵀ + diag(k_ii − ‖b_i‖²),
 
     ℓ_i(λ) ≈ (k_ii − ‖b_i‖²)/λ + b_iᵀ (BᵀB + λI)^{−1} b_i,  at most 1
 
 and λ is such that they sum to m. Rows are drawn by their scores, none twice.
+
+On what data k-means++ and the scores miss less than rows at random, and what that is worth, is
+measured in ``docs/scaling.md``. Weights count rows here as everywhere.
 """
 
 from __future__ import annotations

@@ -33,11 +33,11 @@ NYSTROM_CONSTRAINTS: dict[str, list[Any]] = {
 class NystromSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """Support vector classification for up to millions of rows, on a kernel seen through landmarks.
 
-    A few landmarks stand for the rows: the kernel is projected on them, and the machine is linear in
-    the features that remain. It is then solved to optimality, as :class:`SVC` is, in time that grows
-    with the number of rows and not with its square. The certificate says how near the optimum is,
-    and what the landmarks may have cost beside it, so that it is known which of the two limits. With
-    as many landmarks as rows this is :class:`SVC`.
+    A few landmarks stand for the rows: the kernel is projected on them, and the machine is linear
+    in the features that remain. It is then solved to optimality, as :class:`SVC` is, in time that
+    grows with the number of rows and not with its square. The certificate says how near the optimum
+    is, and what the landmarks may have cost beside it, so that it is known which of the two limits.
+    With as many landmarks as rows this is :class:`SVC`.
 
     Parameters
     ----------
