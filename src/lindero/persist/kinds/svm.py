@@ -49,6 +49,16 @@ def check_kernel_gap(given: Fields) -> None:
         given.number(name, least=0.0)
 
 
+def check_costs(given: Fields) -> None:
+    given.number("cost_positive", finite=True)
+    given.number("cost_negative", finite=True)
+    given.any("positive_class")
+
+
+def _costs_state(costs: Any) -> dict[str, Any]:
+    return dict(costs._asdict())
+
+
 def _task_state(task: Task) -> dict[str, Any]:
     return {"rows": task.rows, "signs": task.targets, "in_order": task.in_order}
 
@@ -319,6 +329,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("KernelFunction", "lindero.kernels.operator:KernelFunction", check_kernel_function),
     Kind("Certificate", "lindero.solvers.solution:Certificate", check_certificate),
     Kind("KernelGap", "lindero.kernels.nystrom:KernelGap", check_kernel_gap),
+    Kind("Costs", "lindero.svm.costs:MisclassificationCosts", check_costs, _costs_state),
     Kind("Solution", "lindero.solvers.solution:Solution", check_solution),
     Kind("BinaryTask", "lindero.problems.formulation:Task", check_task, _task_state, _task),
     _of_kernel("svm.SVC", "svc", check_classifier),
