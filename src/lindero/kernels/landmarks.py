@@ -82,7 +82,7 @@ def _take_candidates(
         return X[rows], weights[rows]
     keys: dict[bytes, int] = {}
     group = np.empty(len(rows), dtype=np.intp)
-    for place, row in enumerate(rows):
+    for place, row in enumerate(rows.tolist()):
         group[place] = keys.setdefault(_make_key(X, row), len(keys))
     first = rows[np.unique(group, return_index=True)[1]]
     order = np.array([number for _, number in sorted(keys.items())], dtype=np.intp)
@@ -133,7 +133,7 @@ def move_to_means(X: Array, weights: Array, chosen: Array) -> Array:
         )
         held = sizes > 0
         centres[held] = (members.T @ X)[held] / sizes[held, None]
-    return centres + origin
+    return np.asarray(centres + origin)
 
 
 def leverage_scores(

@@ -199,9 +199,7 @@ def check_classifier(
 # -- one machine ----------------------------------------------------------------------------------
 
 
-def check_single(
-    given: Fields, check: Callable[[Fields, int, int], None] = check_machines
-) -> None:
+def check_single(given: Fields, check: Callable[[Fields, int, int], None] = check_machines) -> None:
     check(given, 1, 1)
     given.where_given(("epsilon_",), given.number, finite=True)
     given.where_given(("n_iter_",), given.integer)
