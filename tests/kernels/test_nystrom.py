@@ -183,3 +183,16 @@ def test_k_means_misses_less_than_rows_at_random():
         return 1 - (NystromMap(landmarks, RBF).compute(clouds) ** 2).mean() * 20
 
     assert missing("kmeans++") < missing("random")
+
+
+@pytest.mark.parametrize("weight", [1.0, 1e6])
+def test_gram_matrices_of_single_precision_are_as_exact_as_they_must_be(monkeypatch, weight):
+    monkeypatch.setattr("lindero.kernels.products.COPY_LIMIT_BYTES", 0)
+    rows = NystromMap(X[:8], RBF).compute(X).astype(np.float32)
+    whole, out = np.column_stack([rows.astype(np.float64), ONES]), np.zeros((9, 9))
+    weights = weight * np.linspace(0.1, 2.0, 90)
+    DenseProducts(rows, np.float64).add_weighted_gram(weights, 0, 90, out)
+    expected = whole.T @ (whole * weights[:, None])
+    off = np.abs(np.tril(out) - np.tril(expected)).max() / expected.max()
+    assert off < 1e-6 if weight == 1.0 else off < 1e-14
+    assert (off > 1e-9) == (weight == 1.0)

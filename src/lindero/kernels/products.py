@@ -36,6 +36,9 @@ DENSE_PROBE_FEATURES = 4096
 #: out first, where they are most of all.
 _MOST_COLUMNS = 2**21
 
+#: Largest trace of a weighted Gram matrix that is summed in float32: rounding is 1/16 at the most.
+_MOST_SINGLE_SUM = 2.0**20
+
 #: Numbers converted at once where only their squares are wanted.
 _TILE_NUMBERS = 2**20
 
@@ -158,12 +161,27 @@ class DenseProducts:
 
     def add_weighted_gram(self, weights: Array, start: int, stop: int, out: Array) -> None:
         """out += Σ weights_i x̃_i x̃_iᵀ over these rows, x̃ = (x, 1); the lower triangle counts."""
-        roots = np.sqrt(weights)
-        weighted = np.empty((stop - start, self.n_features + 1))
-        np.multiply(self.tile(start, stop), roots[:, None], out=weighted[:, :-1])
+        roots, single = np.sqrt(weights), self._suffices_single(weights, start, stop)
+        weighted = np.empty(
+            (stop - start, self.n_features + 1), np.float32 if single else np.float64
+        )
+        rows = self._gather(slice(start, stop)) if single else self.tile(start, stop)
         weighted[:, -1] = roots
+        np.multiply(rows, weighted[:, -1:], out=weighted[:, :-1])
         # Half the work of a general product; to BLAS, the lower triangle is an upper one.
-        blas.dsyrk(1.0, weighted.T, beta=1.0, c=out.T, overwrite_c=1, lower=0)
+        if single:
+            out += blas.ssyrk(1.0, weighted.T, lower=0).T
+        else:
+            blas.dsyrk(1.0, weighted.T, beta=1.0, c=out.T, overwrite_c=1, lower=0)
+
+    def _suffices_single(self, weights: Array, start: int, stop: int) -> bool:
+        """Whether single precision will do for Σ weights_i x̃_i x̃_iᵀ over these rows, to which an
+        identity is added: where they are kept in it, and the sum over all rows is not so large that
+        its rounding reached the size of the identity."""
+        if self.shift is not None or self.source.dtype != np.float32 or self._ready is not None:
+            return False
+        size = float(weights @ self.squares[start:stop] + weights.sum())
+        return size * self.n_samples <= _MOST_SINGLE_SUM * (stop - start)
 
     def subset(self, rows: Array) -> DenseProducts:
         inner = rows if self.rows is None else self.rows[rows]
