@@ -95,7 +95,9 @@ def restate(self: KernelEstimator, training: TrainingSet) -> TrainingSet:
         return see_through(training, features, self.cache_size)
 
 
-def finish(self: KernelEstimator, functions: Functions, training: TrainingSet, _: Solved) -> None:
+def finish(
+    self: KernelEstimator, functions: Functions, training: TrainingSet, solved: Solved
+) -> None:
     """Turn each function of the rows into one of the landmarks, and measure what these miss."""
     features = NystromMap(self.landmarks_, training.function)
     weights = _weigh_landmarks(training, functions)
