@@ -31,13 +31,16 @@ if TYPE_CHECKING:
     from lindero.svm import LinearSVR as LinearSVR
     from lindero.svm import NuSVC as NuSVC
     from lindero.svm import NuSVR as NuSVR
+    from lindero.svm import NystromSVC as NystromSVC
+    from lindero.svm import NystromSVR as NystromSVR
     from lindero.svm import OneClassSVM as OneClassSVM
     from lindero.svm import RankSVM as RankSVM
 
 _BAYES = "AODE KDB NaiveBayes NetworkClassifier StructuralTM TAN TMClustering"
 _SVM = (
     "AdaptiveSVC AdaptiveSVR CostSensitiveSVC IncrementalOneClassSVM IncrementalSVC IncrementalSVR "
-    "LinearSVC LinearSVCCV LinearSVR NuSVC NuSVR OneClassSVM RankSVM SVC SVCCV SVR SVRCV"
+    "LinearSVC LinearSVCCV LinearSVR NuSVC NuSVR NystromSVC NystromSVR OneClassSVM RankSVM SVC "
+    "SVCCV SVR SVRCV"
 )
 _HOMES = {**dict.fromkeys(_BAYES.split(), ".bayes"), **dict.fromkeys(_SVM.split(), ".svm")}
 __all__ = [*_HOMES, "__version__"]

@@ -205,6 +205,11 @@ _ALL = (
         takes_times=True, grid=_COUPLED, strategy=Strategy.COUPLING, simplicity=4,
         advantage=_FOLLOWS,
     ),
+    _svm(
+        "nystrom-svc", "NystromSVC", CLASSIFICATION,
+        "Support vector classification of up to millions of rows, through landmarks.",
+        grid=_KERNEL, inner_grid={"C": (0.1, 1.0, 10.0, 100.0)}, advantage=_CURVED,
+    ),
     _svm("svc-cv", "SVCCV", CLASSIFICATION, "SVC that chooses C and gamma itself."),
     _svm(
         "linear-svc", "LinearSVC", CLASSIFICATION, "Many rows or columns, text above all.",
@@ -236,6 +241,12 @@ _ALL = (
         "adaptive-svr", "AdaptiveSVR", REGRESSION, "Regression that moves as time goes by.",
         takes_times=True, grid=_COUPLED, strategy=Strategy.COUPLING, inner_grid=_INNER_COUPLED,
         simplicity=4, advantage=_FOLLOWS,
+    ),
+    _svm(
+        "nystrom-svr", "NystromSVR", REGRESSION,
+        "Support vector regression of up to millions of rows, through landmarks.",
+        grid=_TUBE, inner_grid={"C": (0.1, 1.0, 10.0, 100.0), "epsilon": _INNER_EPSILON},
+        advantage=_CURVED,
     ),
     _svm("svr-cv", "SVRCV", REGRESSION, "SVR that chooses C and gamma itself."),
     _svm(

@@ -367,12 +367,11 @@ class ProductKernel(KernelOperator):
         return float(ROUNDING_UNITS * max(1, function.degree) * inner**function.degree)
 
     def extended_sums(self, z: Array) -> tuple[Array, float] | None:
-        rows, function = self.products.given(), self.function
-        support = np.flatnonzero(z)
-        work = float(self.n_samples) * max(1, len(support)) * rows.shape[1]
+        function, support = self.function, np.flatnonzero(z)
+        work = float(self.n_samples) * max(1, len(support)) * self.products.n_features
         if work > EXTENDED_WORK or function.name == "sigmoid" or EXTENDED_UNITS >= ROUNDING_UNITS:
             return None
-        X = dense(rows).astype(np.longdouble)
+        X = dense(self.products.given()).astype(np.longdouble)
         shift = getattr(self.products, "shift", None)
         if shift is not None:
             X -= shift

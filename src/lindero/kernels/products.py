@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import blas
 
 from lindero.runtime.arrays import Array
 from lindero.runtime.compilation import EXACT, FAST, compiled
@@ -34,6 +35,9 @@ DENSE_PROBE_FEATURES = 4096
 #: SciPy's products take memory for every column. Above this many, those without an entry are left
 #: out first, where they are most of all.
 _MOST_COLUMNS = 2**21
+
+#: Largest trace of a weighted Gram matrix that is summed in float32: rounding is 1/16 at the most.
+_MOST_SINGLE_SUM = 2.0**20
 
 #: Numbers converted at once where only their squares are wanted.
 _TILE_NUMBERS = 2**20
@@ -77,14 +81,14 @@ class DenseProducts:
         if self.whole is not None and self.whole._ready is not None:
             return np.asarray(self.whole._ready[self.rows])
         X = self.source
-        as_given = self.rows is None and self.shift is None and X.dtype == self.dtype
-        if as_given and X.flags.c_contiguous:
+        unchanged = self.rows is None and self.shift is None and X.dtype == self.dtype
+        if unchanged and isinstance(X, np.ndarray) and X.flags.c_contiguous:
             return X
         size = self.n_samples * self.n_features * self.dtype.itemsize
         # Few bytes a number are to stay few; only sums from scratch would need more of many rows.
         swells = self.dtype.itemsize > 4 * X.dtype.itemsize and size > SWELLING_LIMIT_BYTES
         fits = size <= COPY_LIMIT_BYTES and not swells
-        return self._convert(X if self.rows is None else X[self.rows]) if fits else None
+        return self._convert(self.given()) if fits else None
 
     def _convert(self, rows: Any) -> Array:
         if sp.issparse(rows):
@@ -157,11 +161,27 @@ class DenseProducts:
 
     def add_weighted_gram(self, weights: Array, start: int, stop: int, out: Array) -> None:
         """out += Σ weights_i x̃_i x̃_iᵀ over these rows, x̃ = (x, 1); the lower triangle counts."""
-        rows = self.tile(start, stop)
-        weighted = rows * weights[:, None]
-        out[:-1, :-1] += rows.T @ weighted
-        out[-1, :-1] += weighted.sum(axis=0)
-        out[-1, -1] += weights.sum()
+        roots, single = np.sqrt(weights), self._suffices_single(weights, start, stop)
+        weighted = np.empty(
+            (stop - start, self.n_features + 1), np.float32 if single else np.float64
+        )
+        rows = self._gather(slice(start, stop)) if single else self.tile(start, stop)
+        weighted[:, -1] = roots
+        np.multiply(rows, weighted[:, -1:], out=weighted[:, :-1])
+        # Half the work of a general product; to BLAS, the lower triangle is an upper one.
+        if single:
+            out += blas.ssyrk(1.0, weighted.T, lower=0).T
+        else:
+            blas.dsyrk(1.0, weighted.T, beta=1.0, c=out.T, overwrite_c=1, lower=0)
+
+    def _suffices_single(self, weights: Array, start: int, stop: int) -> bool:
+        """Whether single precision will do for Σ weights_i x̃_i x̃_iᵀ over these rows, to which an
+        identity is added: where they are kept in it, and the sum over all rows is not so large that
+        its rounding reached the size of the identity."""
+        if self.shift is not None or self.source.dtype != np.float32 or self._ready is not None:
+            return False
+        size = float(weights @ self.squares[start:stop] + weights.sum())
+        return size * self.n_samples <= _MOST_SINGLE_SUM * (stop - start)
 
     def subset(self, rows: Array) -> DenseProducts:
         inner = rows if self.rows is None else self.rows[rows]

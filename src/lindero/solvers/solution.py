@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from lindero.kernels.nystrom import KernelGap
 from lindero.problems.dual_qp import DualQP, Judgement
 from lindero.runtime.arrays import Array
 
@@ -222,6 +223,9 @@ class Certificate:
         One per problem, empty when there is only one.
     accuracy : float
         What rounding of kernel values may add to `kkt_gap`, at the most.
+    kernel_gap : KernelGap or None
+        Where landmarks stand for the kernel, what that does; all else is said of the kernel seen
+        through them.
     """
 
     kkt_gap: float
@@ -233,6 +237,7 @@ class Certificate:
     status: str
     parts: tuple[Certificate, ...] = field(default=(), repr=False)
     accuracy: float = 0.0
+    kernel_gap: KernelGap | None = None
 
     @property
     def duality_gap(self) -> float:
@@ -246,6 +251,8 @@ class Certificate:
             f"duality gap  {self.duality_gap:.3g}",
             f"steps        {self.n_iter} in {self.seconds:.3g} s",
         ]
+        if self.kernel_gap is not None:
+            lines += self.kernel_gap.describe(self.duality_gap)
         if self.parts:
             lines.append(f"problems     {len(self.parts)}, one certificate each in parts")
         return "\n".join(lines)

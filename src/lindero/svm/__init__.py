@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from lindero.svm.linear_svr import LinearSVR as LinearSVR
     from lindero.svm.nu_svc import NuSVC as NuSVC
     from lindero.svm.nu_svr import NuSVR as NuSVR
+    from lindero.svm.nystrom_svc import NystromSVC as NystromSVC
+    from lindero.svm.nystrom_svr import NystromSVR as NystromSVR
     from lindero.svm.one_class import OneClassSVM as OneClassSVM
     from lindero.svm.rank_svm import RankSVM as RankSVM
     from lindero.svm.search.linear_svc_cv import LinearSVCCV as LinearSVCCV
@@ -40,6 +42,8 @@ _HOMES = {
     "LinearSVR": ".linear_svr",
     "NuSVC": ".nu_svc",
     "NuSVR": ".nu_svr",
+    "NystromSVC": ".nystrom_svc",
+    "NystromSVR": ".nystrom_svr",
     "OneClassSVM": ".one_class",
     "RankSVM": ".rank_svm",
     "SVC": ".svc",

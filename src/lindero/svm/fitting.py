@@ -26,7 +26,13 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from lindero.errors import NotSeparableError, warn_user
-from lindero.kernels.operator import KernelFunction, KernelOperator, kernel_operator, origin
+from lindero.kernels.operator import (
+    KernelFunction,
+    KernelOperator,
+    ProductKernel,
+    kernel_operator,
+    origin,
+)
 from lindero.models.kernel_machine import (
     LARGEST_COEFFICIENT,
     KernelMachine,
@@ -38,7 +44,7 @@ from lindero.problems.dual_qp import DualQP, Judgement
 from lindero.problems.formulation import Formulation, KernelExpansion, Task
 from lindero.runtime.arrays import Array, dense
 from lindero.runtime.threads import TileThreads, single_threaded_blas
-from lindero.solvers.choose import SMALL_FIT_ROWS, choose_solver
+from lindero.solvers.choose import MOST_FEATURES, SMALL_FIT_ROWS, choose_solver
 from lindero.solvers.leave_one_out import solve_without_each
 from lindero.solvers.solution import Callback, Certificate, Limits, Solution, Solver, Status
 from lindero.solvers.wrappers import ScaledSolver, not_separable_message
@@ -108,7 +114,8 @@ def read_classes(
 class TrainingSet:
     """The rows of a fit and its tasks, as a formulation sees them: `bounds` are those of the dual
     variables of each row, `codes` the classes of rows (None without classes), `shift` the origin of
-    a linear kernel."""
+    a linear kernel. `features` is a linear kernel over all rows that stands for `function`, where
+    one does."""
 
     formulation: Formulation
     X: Any
@@ -120,6 +127,7 @@ class TrainingSet:
     n_classes: int
     scheme: str
     shift: Array | None
+    features: ProductKernel | None = None
 
     @classmethod
     def of(
@@ -152,14 +160,22 @@ class TrainingSet:
         """A constructor of solvers for tasks of `n_rows`, the most that one has unless given."""
         if self.formulation.scale_free:
             return ScaledSolver
+        n_rows = n_rows or max(len(task.rows) for task in self.tasks)
+        formulation, function = self.formulation, self.function
         n_features = self.X.shape[1] if self.X.ndim == 2 else 1
-        shape = (n_rows or max(len(task.rows) for task in self.tasks), n_features)
-        formulation = self.formulation
-        return choose_solver(name, self.function, shape, formulation.hard, formulation.squared)
+        if self.features is not None:
+            n_features, function = self.features.products.n_features, self.features.function
+            if MOST_FEATURES < n_features < n_rows:
+                name = "interior_point"  # rows of so wide a linear kernel cost more
+        shape = (n_rows, n_features)
+        return choose_solver(name, function, shape, formulation.hard, formulation.squared)
 
     def kernels(self) -> Callable[[Task], KernelOperator]:
         """A function that gives the kernel over the rows of a task."""
-        kernel, n_rows = kernel_operator(self.X, self.function, shift=self.shift), len(self.bounds)
+        kernel: KernelOperator | None = self.features
+        if kernel is None:
+            kernel = kernel_operator(self.X, self.function, shift=self.shift)
+        n_rows = len(self.bounds)
 
         def over(task: Task) -> KernelOperator:
             whole = len(task.rows) == n_rows and task.in_order
@@ -439,6 +455,10 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """The problem of a part of the rows, changed where it has no solution."""
         return training
 
+    def _approximate(self, training: TrainingSet) -> TrainingSet:
+        """The rows of a fit, given once more, as they were seen in it."""
+        return training
+
     def _find_widths(self, weights: Array) -> Iterable[float]:
         """What ν-machines found besides their functions (see `KernelExpansion`)."""
         return np.zeros(len(self.intercept_))
@@ -489,7 +509,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         n_unfinished = sum(solution.status is not Status.OPTIMAL for _, solution in solved)
         if n_unfinished and not limits.interrupted:
             self._warn_unfinished(training, n_unfinished)
-        warn_if_indefinite(training.function, training.X, self.support_)
+        if training.features is None:
+            warn_if_indefinite(training.function, training.X, self.support_)
         self._finish(functions, training, solved)
         if options.probability not in (False, "deprecated"):
             self._fit_curves(training, limits)
@@ -708,6 +729,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         training = TrainingSet.of(
             formulation, X, machines.function, weights, targets, n_classes, scheme
         )
+        training = self._approximate(training)
         joined, tasks = dense(self.dual_coef_), training.tasks
         if len(tasks) == 1:
             coefficients = np.zeros(X.shape[0])
@@ -946,11 +968,11 @@ def adopt_solutions(estimator: KernelEstimator, training: TrainingSet, solved: S
             "small for this model. Scale the features first (sklearn.preprocessing.StandardScaler)."
         )
     intercepts = np.array([function.intercept for function in functions])
-    precomputed = training.function.name == "precomputed"
+    needless = training.function.name == "precomputed" or training.features is not None
     if not estimator._keeps_vectors:
         weights = sum_rows(X, support, joined, training.shift)
         machines = replace(machines, weights=weights)
-    keeps = estimator._keeps_vectors and not precomputed
+    keeps = estimator._keeps_vectors and not needless
     vectors = X[support] if keeps else X[:0]
     adopt_machines(
         estimator, machines, vectors, support, joined, intercepts, X.shape, training.shift

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -39,6 +40,25 @@ def check_certificate(given: Fields) -> None:
     given.text("status")
     given.items("parts", tuple, None, Certificate)
     given.where_given(("accuracy",), given.number)
+    if "kernel_gap" in given:
+        given.optional("kernel_gap", given.instance, "KernelGap")
+
+
+def check_kernel_gap(given: Fields) -> None:
+    given.integer("n_landmarks")
+    given.integer("rank")
+    for name in ("missing", "negative", "shift", "objective", "objective_error"):
+        given.number(name, least=0.0)
+
+
+def check_costs(given: Fields) -> None:
+    given.number("cost_positive", finite=True)
+    given.number("cost_negative", finite=True)
+    given.any("positive_class")
+
+
+def _costs_state(costs: Any) -> dict[str, Any]:
+    return dict(costs._asdict())
 
 
 def _task_state(task: Task) -> dict[str, Any]:
@@ -153,14 +173,16 @@ def require_moderate(given: Fields, name: str, values: Any) -> None:
 # -- classifiers ----------------------------------------------------------------------------------
 
 
-def check_classifier(given: Fields) -> None:
+def check_classifier(
+    given: Fields, check: Callable[[Fields, int, int], None] = check_machines
+) -> None:
     n_classes = check_classes(given)
     scheme = given.text("_scheme", ("ovo", "ovr"))
     paired = scheme == "ovo" and n_classes > 2
     n_machines = 1 if n_classes == 2 else n_classes
     if paired:
         n_machines = n_classes * (n_classes - 1) // 2
-    check_machines(given, n_classes - 1 if paired else n_machines, n_machines)
+    check(given, n_classes - 1 if paired else n_machines, n_machines)
     of_classes = given.array("_n_support", ("int32", "int64"), n_classes, least=0)
     total = int(of_classes.sum(dtype=np.float64))
     given.require("_n_support", total == given.size("vectors"), "must add up to all vectors")
@@ -194,7 +216,7 @@ def check_linear(given: Fields, n_machines: int) -> None:
     parts = ("bounded_support_", "free_support_")
     given.where_given(parts, given.array, "int32", None, least=0, below=max(n_rows, 1))
     for name, shape in (("dual_coef_", (n_machines, "vectors")), ("_weights", (n_machines, width))):
-        _require_moderate(given, name, given.array(name, "float64", *shape, finite=True))
+        require_moderate(given, name, given.array(name, "float64", *shape, finite=True))
     given.array("intercept_", "float64", n_machines, finite=True)
 
 
@@ -223,12 +245,39 @@ def check_linear_value(given: Fields) -> None:
 # -- one machine ----------------------------------------------------------------------------------
 
 
-def check_single(given: Fields) -> None:
-    check_machines(given, 1, 1)
+def check_single(given: Fields, check: Callable[[Fields, int, int], None] = check_machines) -> None:
+    check(given, 1, 1)
     given.where_given(("epsilon_",), given.number, finite=True)
     given.where_given(("n_iter_",), given.integer)
     if "_last_solution" in given:
         given.optional("_last_solution", given.instance, "Solution")
+
+
+def check_landmarks(given: Fields, n_rows_of_coefficients: int, n_machines: int) -> None:
+    """Machines over the same landmarks."""
+    width = check_width(given)
+    check_fit(given)
+    n_rows, n_columns = given.items("shape_fit_", tuple, 2, int)
+    given.require("shape_fit_", n_rows >= 0 and n_columns == width, "must be rows and features")
+    function: KernelFunction = given.instance("_function", "KernelFunction")
+    known = function.name in ("rbf", "poly", "sigmoid")
+    given.require("_function", known, "must be a kernel that landmarks are for")
+    landmarks = given.rows("landmarks_", given.integer("n_components_", least=1), width)
+    check_computable(given, "landmarks_", landmarks)
+    given.array("support_", "int32", "vectors", least=0, below=max(n_rows, 1))
+    parts = ("bounded_support_", "free_support_")
+    given.where_given(parts, given.array, "int32", None, least=0, below=max(n_rows, 1))
+    for name, shape in (
+        ("dual_coef_", (n_rows_of_coefficients, "vectors")),
+        ("landmark_coef_", (n_machines, landmarks.shape[0])),
+    ):
+        require_moderate(given, name, given.array(name, "float64", *shape, finite=True))
+    given.array("intercept_", "float64", n_machines, finite=True)
+    given.where_given(("_fitted_margins",), given.array, "float64", 2, least=0.0, finite=True)
+    if "losses_" in given:
+        losses = given.mapping("losses_")
+        sound = all(type(n) is int and type(loss) is float for n, loss in losses.items())
+        given.require("losses_", sound, "must be a loss for each number of landmarks")
 
 
 def check_one_class(given: Fields) -> None:
@@ -351,6 +400,8 @@ _of_search = partial(of_lindero, state=_search_state, adopt=_adopt_search)
 KINDS: tuple[Kind, ...] = (
     Kind("KernelFunction", "lindero.kernels.operator:KernelFunction", check_kernel_function),
     Kind("Certificate", "lindero.solvers.solution:Certificate", check_certificate),
+    Kind("KernelGap", "lindero.kernels.nystrom:KernelGap", check_kernel_gap),
+    Kind("Costs", "lindero.svm.costs:MisclassificationCosts", check_costs, _costs_state),
     Kind("Solution", "lindero.solvers.solution:Solution", check_solution),
     Kind("BinaryTask", "lindero.problems.formulation:Task", check_task, _task_state, _task),
     _of_kernel("svm.SVC", "svc", check_classifier),
@@ -359,6 +410,8 @@ KINDS: tuple[Kind, ...] = (
     _of_kernel("svm.SVR", "svr", check_single),
     _of_kernel("svm.NuSVR", "nu_svr", check_single),
     _of_kernel("svm.OneClassSVM", "one_class", check_one_class),
+    _of_kernel("svm.NystromSVC", "nystrom_svc", partial(check_classifier, check=check_landmarks)),
+    _of_kernel("svm.NystromSVR", "nystrom_svr", partial(check_single, check=check_landmarks)),
     of_lindero("svm.RankSVM", "rank_svm", check_ranking),
     _of_linear("svm.LinearSVC", "linear_svc", check_linear_classifier),
     _of_linear("svm.LinearSVR", "linear_svr", check_linear_value),
