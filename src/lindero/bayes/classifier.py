@@ -584,3 +584,32 @@ def require_estimable(classifier: BayesClassifier, attributes: Attributes, n_cla
     """Refuse, with a ValueError, parameters under which kept counts cannot be estimated from."""
     choose_prior(classifier.class_prior, classifier.fit_prior, n_classes)
     classifier._make_structure().require_columns(attributes)
+
+
+def prepare_counting(classifier: BayesClassifier, attributes: Attributes) -> Learner:
+    """The learner of a classifier that is to be made of counts of parts of a table; refuses those
+    that need all rows together."""
+    learner = classifier._make_learner()
+    learner.structure.require_columns(attributes)
+    return learner
+
+
+def require_countable(classifier: BayesClassifier) -> None:
+    """Refuse parameters with which counts of parts of a table are not enough."""
+    if (why := classifier._why_all_rows) is not None:
+        raise ValueError(
+            f"{type(classifier).__name__} cannot be fitted to a table in partitions: {why}"
+        )
+
+
+def adopt_counts(classifier: BayesClassifier, learner: Learner, evidence: Evidence) -> None:
+    """Make a classifier the one that what was counted tells."""
+    classifier._adopt_structure(learner.structure, evidence.attributes)
+    classifier._sample = classifier._provisional = None
+    classifier._attributes, classifier._evidence = evidence.attributes, evidence
+    classifier._estimate = learner.estimate(evidence)
+
+
+def find_usual_numeric(classifier: BayesClassifier) -> str:
+    """What is made of numbers where `numeric` does not say."""
+    return classifier._usual_numeric
