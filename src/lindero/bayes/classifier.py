@@ -56,6 +56,7 @@ from lindero.bayes.reading import (
 from lindero.bayes.tables.schema import Table, UserTable
 from lindero.notebook import link_documentation, write_card
 from lindero.runtime.arrays import Array
+from lindero.runtime.partitioned import answering_partitions, fitting_partitions
 from lindero.runtime.threads import one_at_a_time
 from lindero.transaction import changing_aside, fitting_aside, sharing_state
 from lindero.validation import validate_parameters
@@ -170,6 +171,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- learning -----------------------------------------------------------------------------
 
+    @fitting_partitions
     @one_at_a_time
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -178,7 +180,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like or dataframe of shape (n_samples, n_features)
-            Rows of numbers and categories; missing values are NaN, None or the like.
+            Rows of numbers and categories; missing values are NaN, None or the like. A Dask array
+            or dataframe is counted in partitions, if counts are enough (see `lindero.scale.fit`).
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -443,6 +446,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- answers ------------------------------------------------------------------------------
 
+    @answering_partitions
     def predict_joint_log_proba(self, X: Any) -> Array:
         """log P(c, x) of each class, what is missing being summed out.
 
@@ -473,6 +477,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             add_log_densities(numbers, mean, sd, joint)
         return joint
 
+    @answering_partitions
     def predict_log_proba(self, X: Any) -> Array:
         """log P(c | x) of each class.
 
@@ -489,6 +494,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model = sharing_state(self)
         return to_log_posterior(model.predict_joint_log_proba(X), model.class_log_prior_)
 
+    @answering_partitions
     def predict_proba(self, X: Any) -> Array:
         """P(c | x) of each class.
 
@@ -504,6 +510,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model = sharing_state(self)
         return to_posterior(model.predict_joint_log_proba(X), model.class_log_prior_)
 
+    @answering_partitions
     def predict(self, X: Any) -> Array:
         """The most probable class of each row.
 

@@ -141,7 +141,8 @@ def _survey(part: LabelledTable, *, names: Any, categorical: Any, most: int) -> 
 def _plan_columns(model: Any, found: TableSurvey, source: Source) -> Attributes:
     """The schema of the whole table, and what is made of its columns."""
     assert found.columns is not None
-    table = UserTable(found.columns, source.names, found.n_rows)
+    columns: Any = found.columns  # which have no rows to read, but all that a schema asks for
+    table = UserTable(columns, source.names, found.n_rows)
     schema = Schema.learn(table, model.categorical_features)
     if model.categorical_features is None:
         given = model.numeric if isinstance(model.numeric, Mapping) else {}
@@ -216,9 +217,7 @@ def fit_counts(model: Any, source: Source, runner: Runner) -> None:
     gaussian = find_usual_numeric(model) if isinstance(model.numeric, Mapping) else model.numeric
     cuts = isinstance(model.numeric, Mapping) or gaussian != GAUSSIAN
     most = max(_FEW_ROWS, _SAMPLED_NUMBERS // source.n_columns) if cuts else _FEW_ROWS
-    first = partial(
-        _survey, names=source.names, categorical=model.categorical_features, most=most
-    )
+    first = partial(_survey, names=source.names, categorical=model.categorical_features, most=most)
     found: TableSurvey = runner.reduce(read_labelled_part, first, _merge_surveys)
     if found.columns is None:
         raise ValueError("X has no rows with a positive weight: there is nothing to learn from.")

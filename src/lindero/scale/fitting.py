@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-import pyarrow as pa
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from lindero.bayes.classifier import BayesClassifier
 from lindero.runtime.arrays import Array
+from lindero.runtime.partitioned import is_dask
 from lindero.scale.counted import fit_counts
 from lindero.scale.linear import MACHINES, fit_linear
-from lindero.scale.partitions import Rows, Source, is_dask, open_source, read_matrix
+from lindero.scale.partitions import Rows, Source, open_source, read_matrix
 from lindero.scale.runner import choose_runner
 from lindero.scale.targets import read_labels, read_numbers, read_weights
 from lindero.transaction import fitting_aside
@@ -79,7 +80,7 @@ def fit(
     >>> import pandas as pd
     >>> from lindero import scale
     >>> from lindero.bayes import NaiveBayes
-    >>> table = pd.DataFrame({"sky": ["sun", "sun", "rain", "rain"], "go": ["out", "out"] + ["in"] * 2})
+    >>> table = pd.DataFrame({"sky": ["sun", "sun", "rain"], "go": ["out", "out", "in"]})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "part-0.parquet")
     ...     table.to_parquet(path, row_group_size=2)
@@ -161,13 +162,26 @@ def _answer_block(estimator: Any, X: Any, label: str, method: str, source: Sourc
 
 
 def _open_new(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Source:
+    """Rows for a fitted estimator: by the names of its columns, if it knows them."""
     names = getattr(estimator, "feature_names_in_", None)
-    wanted = None if names is None or is_dask(X) else [str(name) for name in names]
+    wanted = None if names is None else [str(name) for name in names]
+    if wanted is not None and is_dask(X):
+        wanted = None
+        if hasattr(X, "columns"):
+            more = [name for name in (y, sample_weight) if isinstance(name, str)]
+            missing = [name for name in (*names, *more) if name not in X.columns]
+            if missing:
+                raise ValueError(
+                    f"X has no column {missing[0]!r}: the feature names should match those that "
+                    "were passed during fit."
+                )
+            X = X[[*names, *more]]
     source = open_source(X, y, sample_weight, wanted)
     n_columns = getattr(estimator, "n_features_in_", source.n_columns)
     if source.n_columns != n_columns:
         raise ValueError(
-            f"X has {source.n_columns} columns, but {n_columns} were given to fit: pass the same."
+            f"X has {source.n_columns} features, but {n_columns} were given to fit: pass the same "
+            "columns."
         )
     return source
 
@@ -178,16 +192,19 @@ def _answer(estimator: Any, rows: Rows, label: str, method: str, source: Source)
     if not rows.n_rows:
         shape, dtype = _find_answer(estimator, source, method)
         return np.empty((0, *shape), dtype)
-    if isinstance(estimator, BayesClassifier):
-        return np.asarray(call(rows.X))
     X: Any = rows.X
-    if isinstance(X, pa.Table) or type(estimator) in MACHINES:
-        X = read_matrix(rows, label, source.names, source.n_columns)
-        if source.names is not None and hasattr(estimator, "feature_names_in_"):
-            import pandas as pd
-
-            X = pd.DataFrame(X, columns=list(source.names), copy=False)
-    return np.asarray(call(X))
+    try:
+        if isinstance(estimator, BayesClassifier):
+            return np.asarray(call(X))
+        if isinstance(estimator, MACHINES) or not hasattr(X, "iloc"):
+            X = read_matrix(rows, label, source.names, source.n_columns)
+        with warnings.catch_warnings():
+            # Columns were taken by their names.
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            return np.asarray(call(X))
+    except ValueError as error:
+        said = str(error)
+        raise ValueError(said if said.startswith(label) else f"{label}: {said}") from None
 
 
 def _find_answer(estimator: Any, source: Source, method: str) -> tuple[tuple[int, ...], Any]:
@@ -195,14 +212,11 @@ def _find_answer(estimator: Any, source: Source, method: str) -> tuple[tuple[int
     if method == "predict":
         known = getattr(estimator, "classes_", None)
         return (), np.dtype(np.float64) if known is None else np.asarray(known).dtype
-    X: Any = np.zeros((1, source.n_columns))
     if isinstance(estimator, BayesClassifier):
         return (len(estimator.classes_),), np.dtype(np.float64)
-    if hasattr(estimator, "feature_names_in_"):
-        import pandas as pd
-
-        X = pd.DataFrame(X, columns=list(estimator.feature_names_in_))
-    answer = np.asarray(getattr(estimator, method)(X))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        answer = np.asarray(getattr(estimator, method)(np.zeros((1, source.n_columns))))
     return answer.shape[1:], answer.dtype
 
 

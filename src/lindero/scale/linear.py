@@ -231,9 +231,7 @@ def fit_linear(model: Any, source: Source, runner: Runner) -> None:
         read_numeric_part, names=source.names, n_columns=source.n_columns, classifies=classifies
     )
     most = choose_sampled(source.n_columns)
-    found: Survey = runner.reduce(
-        read, partial(survey, classifies=classifies, most=most), _merge
-    )
+    found: Survey = runner.reduce(read, partial(survey, classifies=classifies, most=most), _merge)
     _require_rows(found, source)
     model.n_features_in_ = source.n_columns
     if source.names is not None:
@@ -353,9 +351,7 @@ def _adopt(
                 coefficients[j - 1, k] = 1.0
     machines = FittedMachines(LINEAR, None, None, n_support, scheme)
     support = np.arange(n_machines)
-    adopt_machines(
-        model, machines, weights, support, coefficients, intercepts, (0, n_features)
-    )
+    adopt_machines(model, machines, weights, support, coefficients, intercepts, (0, n_features))
     model.free_support_ = model.bounded_support_ = np.empty(0, dtype=np.int32)
     n_iter = np.array([solution.n_passes for solution in solutions], dtype=np.int32)
     model.n_iter_ = n_iter if plan.classes is not None else int(n_iter[0])

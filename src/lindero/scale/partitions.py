@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from lindero.errors import DataError
 from lindero.runtime.arrays import Array
+from lindero.runtime.partitioned import is_dask
 
 _TARGETS = ("class", "target", "label", "y")
 
@@ -67,7 +68,10 @@ class RowGroup:
 
 
 def _unpack(column: pa.ChunkedArray | None) -> Any:
-    return None if column is None else column.to_pandas().to_numpy()
+    if column is None:
+        return None
+    kind = column.type
+    return (column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column).to_numpy()
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,8 @@ class Block:
         import dask
 
         found = dask.compute(self.X, self.y, self.weights, scheduler="synchronous")
-        return join_block(*found, self.label)
+        X, y, weights = found
+        return join_block(X, y, weights, self.label)
 
 
 def join_block(X: Any, y: Any, weights: Any, label: str) -> Rows:
@@ -122,13 +127,6 @@ class Source:
     @property
     def n_partitions(self) -> int:
         return len(self.partitions)
-
-
-def is_dask(thing: Any) -> bool:
-    """Whether something is one of Dask's collections; Dask is not imported to know."""
-    return type(thing).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(
-        thing, "__dask_graph__"
-    )
 
 
 def open_source(
@@ -207,7 +205,7 @@ def _open_parquet(
 def find_target(path: Any) -> str:
     """The column to predict: one called class, target, label or y, or else the last."""
     with pq.ParquetFile(find_files(path)[0]) as file:
-        names = file.schema_arrow.names
+        names: list[str] = file.schema_arrow.names
     return next((name for name in names if name.lower() in _TARGETS), names[-1])
 
 

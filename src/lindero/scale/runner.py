@@ -140,7 +140,9 @@ class ClusterRunner:
             None if one is None else self.client.compute(one, retries=_RETRIES)
             for one in (part.X, part.y, part.weights)
         ]
-        return self.client.submit(_join_and_prepare, prepare, number, part.label, *found, **_OPTIONS)
+        return self.client.submit(
+            _join_and_prepare, prepare, number, part.label, *found, **_OPTIONS
+        )
 
     def reduce(self, prepare: Prepare, work: Work, merge: Merge) -> Any:
         """What `work` makes of all partitions, merged in their order."""
@@ -155,7 +157,9 @@ class ClusterRunner:
             results.append(one)
         while len(results) > 1:
             results = [
-                self.client.submit(_merge_all, merge, results[at : at + _MERGED_AT_ONCE], **_OPTIONS)
+                self.client.submit(
+                    _merge_all, merge, results[at : at + _MERGED_AT_ONCE], **_OPTIONS
+                )
                 for at in range(0, len(results), _MERGED_AT_ONCE)
             ]
         return results[0].result()

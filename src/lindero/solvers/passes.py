@@ -4,15 +4,15 @@ A pass gives all parts of the rows a few numbers and gets back sums: a matrix of
 and two vectors, never the rows. Interior points would take three passes an iteration and keep four
 numbers for each row. Here a row has no state: all it needs is θ = (w, b) and a width μ.
 
-**Far from the optimum** the hinge u max(0, −r) of each variable, r = s x̃·θ + p, is rounded off where
-|r| < μ, which is the dual problem with μ Σ a²/u added but for constants:
+**Far from the optimum** the hinge u max(0, −r) of each variable, r = s x̃·θ + p, is rounded off
+where |r| < μ, which is the dual problem with μ Σ a²/u added but for constants:
 
-    a_i = u_i · clip(½ − r_i / 2μ, 0, 1)        Hθ = Σ a_i s_i x̃_i        σ_i = u_i/2μ where |r_i| < μ
+    a_i = u_i · clip(½ − r_i / 2μ, 0, 1)      Hθ = Σ a_i s_i x̃_i      σ_i = u_i/2μ where |r_i| < μ
 
-Newton's step solves (H + Σ σ_i x̃_i x̃_iᵀ) Δ = Σ a_i s_i x̃_i − Hθ. With many rows within μ the sums are
-as smooth as their density, and a step or two are enough. A step that goes too far (the slope along
-it has turned by more than half of what it was) is shortened; then μ shrinks. The steps begin at
-machines of two halves of a small sample, whose difference says how wide μ has to be.
+Newton's step solves (H + Σ σ_i x̃_i x̃_iᵀ) Δ = Σ a_i s_i x̃_i − Hθ. With many rows within μ the sums
+are as smooth as their density, and a step or two are enough. A step that goes too far (the slope
+along it has turned by more than half of what it was) is shortened; then μ shrinks. The steps begin
+at machines of two halves of a small sample, whose difference says how wide μ has to be.
 
 **Near it** few rows are undecided. All r are known to about ρ = (ΔᵀGΔ / Σσ)^½, the length of the
 next step in the rows that count, so that rows with |r| well above ρ are on the side where they
@@ -140,7 +140,7 @@ def _reach(problem: DualQP, theta: Array) -> tuple[Array, Array]:
 
 def _nearest(problem: DualQP, r: Array) -> Array:
     """The least |r| of each sample's variables."""
-    return np.abs(r).reshape(-1, problem.kernel.n_samples).min(axis=0)
+    return np.asarray(np.abs(r).reshape(-1, problem.kernel.n_samples).min(axis=0))
 
 
 @dataclass(frozen=True)

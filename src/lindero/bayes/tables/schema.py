@@ -55,7 +55,7 @@ from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
 from lindero.validation import require_numeric_columns
 
-Part = MatrixColumns | ListedColumn | SummedColumn
+Part = MatrixColumns | ListedColumn
 
 CATEGORY = "category"
 NUMBER = "number"
