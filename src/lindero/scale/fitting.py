@@ -163,9 +163,9 @@ def _answer_block(estimator: Any, X: Any, label: str, method: str, source: Sourc
 
 def _open_new(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Source:
     """Rows for a fitted estimator: by the names of its columns, if it knows them."""
-    names = getattr(estimator, "feature_names_in_", None)
-    wanted = None if names is None else [str(name) for name in names]
-    if wanted is not None and is_dask(X):
+    names = list(getattr(estimator, "feature_names_in_", ()))
+    wanted = [str(name) for name in names] or None
+    if names and is_dask(X):
         wanted = None
         if hasattr(X, "columns"):
             more = [name for name in (y, sample_weight) if isinstance(name, str)]
@@ -254,16 +254,15 @@ def score(
     source = _open_new(estimator, X, y, sample_weight)
     runner = choose_runner(source, client)
     numeric = is_regressor(estimator)
-    work = partial(_sum_up, estimator=estimator, numeric=numeric)
-    sums = runner.reduce(partial(_predict_part, estimator=estimator, source=replace(source, partitions=()),
-                                 numeric=numeric), work, _add)  # fmt: skip
-    if not sums[0] > 0:
+    work = partial(_sum_up, numeric=numeric)
+    known = replace(source, partitions=())
+    read = partial(_predict_part, estimator=estimator, source=known, numeric=numeric)
+    weight, _, right, spread = runner.reduce(read, work, _merge_sums)
+    if not weight > 0:
         raise ValueError("X has no rows with a positive weight.")
     if not numeric:
-        return float(sums[1] / sums[0])
-    weight, squares, total, total_squares = sums
-    spread = total_squares - total * total / weight
-    return float(1.0 - squares / spread) if spread > 0 else float(squares == 0)
+        return float(right / weight)
+    return float(1.0 - right / spread) if spread > 0 else float(right == 0)
 
 
 def _predict_part(
@@ -277,13 +276,24 @@ def _predict_part(
     return y, _answer(estimator, rows, label, "predict", source), weights
 
 
-def _sum_up(found: tuple[Array, Array, Array], *, estimator: Any, numeric: bool) -> Array:
+def _sum_up(found: tuple[Array, Array, Array], *, numeric: bool) -> Array:
+    """Weight, and then the weight of right predictions; of a regression the mean of the targets,
+    the sum of squared errors, and that of the squared distances from the mean."""
     y, predicted, weights = found
+    weight = float(weights.sum())
+    if not weight > 0:
+        return np.zeros(4)
     if not numeric:
-        return np.array([weights.sum(), weights @ (y == predicted) if len(y) else 0.0])
-    away = y - predicted
-    return np.array([weights.sum(), weights @ away**2, weights @ y, weights @ y**2])
+        return np.array([weight, 0.0, float(weights @ (y == predicted)), 0.0])
+    mean = float(weights @ y) / weight
+    errors, spread = float(weights @ (y - predicted) ** 2), float(weights @ (y - mean) ** 2)
+    return np.array([weight, mean, errors, spread])
 
 
-def _add(one: Array, other: Array) -> Array:
-    return one + other
+def _merge_sums(one: Array, other: Array) -> Array:
+    weight = one[0] + other[0]
+    if not weight > 0:
+        return one
+    step, share = other[1] - one[1], other[0] / weight
+    between = step * step * one[0] * share
+    return np.array([weight, one[1] + step * share, one[2] + other[2], one[3] + other[3] + between])

@@ -315,8 +315,8 @@ def _cut_like(part: Any, name: str, X: Any, blocks: list[Any]) -> list[Any] | No
         return None
     if not is_dask(part):
         raise TypeError(
-            f"X is a Dask {type(X).__name__}, but {name} is a {type(part).__name__}: make it one of "
-            "Dask's too (dask.array.from_array), or name a column of X."
+            f"X is a Dask {type(X).__name__}, but {name} is a {type(part).__name__}: make it one "
+            "of Dask's too (dask.array.from_array), or name a column of X."
         )
     if hasattr(part, "chunks") and hasattr(X, "chunks"):
         sizes, wanted = part.chunks[0], X.chunks[0]
