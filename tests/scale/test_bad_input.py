@@ -8,6 +8,9 @@ import pytest
 
 from lindero import scale
 from lindero.bayes import TAN, NaiveBayes, StructuralTM
+from lindero.bayes.tables import summed_columns
+from lindero.bayes.tables.column_readers import ListedColumn, MatrixColumns
+from lindero.bayes.tables.summed_columns import SummedColumn
 from lindero.errors import DataError
 from lindero.svm import SVC, SVR, NuSVC
 from tests.scale.tables import clouds, mixed_table, write_parts
@@ -92,11 +95,41 @@ def test_empty_partitions_only():
 
 
 def test_text_in_one_partition_and_numbers_in_another():
-    frames = [pd.DataFrame({"x": [1.0, 2.0], "y": [0, 1]}), pd.DataFrame({"x": ["a"], "y": [0]})]
-    frame = dd.from_map(lambda k: frames[k].astype({"x": object}), [0, 1],
-                        meta=frames[1].astype({"x": object}))  # fmt: skip
+    parts = [
+        SummedColumn.of(ListedColumn.of(values, "x"), 0, "x", False) for values in ([1.5], ["a"])
+    ]
     with pytest.raises(ValueError, match="'x' holds numbers in one partition, and text in another"):
-        NaiveBayes().fit(frame[["x"]], frame.y)
+        parts[0].merge(parts[1])
+
+
+def test_too_many_values_of_a_category(monkeypatch):
+    monkeypatch.setattr(summed_columns, "MOST_VALUES", 3)
+    one, two = (
+        SummedColumn.of(ListedColumn.of(list(text), "x"), 0, "x", False) for text in ("ab", "cd")
+    )
+    with pytest.raises(ValueError, match="'x' has more than 3 different values"):
+        one.merge(two)
+
+
+def test_numbers_of_rows_are_known_over_partitions():
+    def sum_up(*parts, name="id"):
+        columns = [
+            SummedColumn.of(MatrixColumns(np.array(part)[:, None], [name]), 0, name, False)
+            for part in parts
+        ]
+        total = columns[0]
+        for column in columns[1:]:
+            total = total.merge(column)
+        return total.numbers_rows(name)
+
+    numbers = np.random.default_rng(0).permutation(100)
+    assert sum_up(numbers[:60], numbers[60:])
+    assert sum_up(numbers[:60], numbers[60:], name="height")  # without gaps
+    assert not sum_up(3 * numbers[:60], 3 * numbers[60:], name="height")
+    assert sum_up(3 * numbers[:60], 3 * numbers[60:])
+    assert not sum_up(numbers[:60], numbers[50:])
+    assert not sum_up(numbers[:60], numbers[60:], name="year")
+    assert not sum_up([1, 1, 2], [3])
 
 
 def test_parts_that_do_not_fit_together():
@@ -110,7 +143,7 @@ def test_parts_that_do_not_fit_together():
         SVC(**LINEAR).fit(dX, dy.rechunk(70)).coef_, SVC(**LINEAR).fit(dX, dy).coef_
     )
     unknown = dX[dX[:, 0] > 2.0]
-    with pytest.raises(ValueError, match="Partition 0 of X has .* rows, but that of y"):
+    with pytest.raises(ValueError, match=r"Partition 0 of X has .* rows, but that of y"):
         SVC(**LINEAR).fit(unknown, dy)
     with pytest.raises(ValueError, match="y has 5 partitions, but X has 3"):
         SVC(**LINEAR).fit(unknown, da.from_array(y, chunks=60))

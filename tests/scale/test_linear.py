@@ -66,7 +66,11 @@ def test_several_classes_and_their_files(multiclass, tmp_path):
     dX, dy = in_blocks(X, y, chunks=200)
     model.fit(dX, dy)
     np.testing.assert_allclose(model.coef_, whole.coef_, atol=1e-4)
-    assert (model.predict(X) == whole.predict(X)).mean() > 0.998
+    if multiclass == "ovo":
+        assert (model.predict(X) == whole.predict(X)).mean() > 0.998
+    else:  # a class in the middle has weights of nothing, and ties
+        expected = whole.decision_function(X)
+        np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-3)
     assert model.decision_function(dX).compute().shape == (900, 4)
     np.testing.assert_array_equal(model.predict(dX).compute(), model.predict(X))
     save(model, tmp_path / "model.lin")

@@ -56,7 +56,11 @@ from lindero.bayes.reading import (
 from lindero.bayes.tables.schema import Table, UserTable
 from lindero.notebook import link_documentation, write_card
 from lindero.runtime.arrays import Array
-from lindero.runtime.partitioned import answering_partitions, fitting_partitions
+from lindero.runtime.partitioned import (
+    answering_partitions,
+    fitting_partitions,
+    scoring_partitions,
+)
 from lindero.runtime.threads import one_at_a_time
 from lindero.transaction import changing_aside, fitting_aside, sharing_state
 from lindero.validation import validate_parameters
@@ -526,6 +530,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model = sharing_state(self)
         codes = find_most_probable(model.predict_joint_log_proba(X), model.class_log_prior_)
         return model.classes_[codes]
+
+    score = scoring_partitions(ClassifierMixin.score)
 
     def explain(self, X: Any, of: Any = None, against: Any = None) -> Explanation:
         """Take the log-odds of two classes apart, column by column.

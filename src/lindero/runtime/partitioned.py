@@ -45,3 +45,16 @@ def answering_partitions(method: Method) -> Method:
         return method(self, X)
 
     return cast(Method, answer_either)
+
+
+def scoring_partitions(score: Method) -> Method:
+    """A `score` that takes tables in partitions too."""
+
+    @wraps(score)
+    def score_either(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        if is_dask(X):
+            scale = import_module("lindero.scale")
+            return scale.score(self, X, y, sample_weight=sample_weight)
+        return score(self, X, y, sample_weight=sample_weight)
+
+    return cast(Method, score_either)

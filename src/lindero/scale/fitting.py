@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -150,15 +151,23 @@ def predict(estimator: Any, X: Any, *, method: str = "predict") -> Any:
     # What one row would give tells shape and type of the blocks.
     shape, dtype = _find_answer(estimator, source, method)
     lengths = source.lengths or (float("nan"),) * source.n_partitions
-    known, blocks = replace(source, partitions=()), []
+    sent, known, blocks = _leave_callback(estimator), replace(source, partitions=()), []
     for part, length in zip(source.partitions, lengths, strict=True):
-        block = delayed(_answer_block)(estimator, part.X, part.label, method, known)
+        block = delayed(_answer_block)(sent, part.X, part.label, method, known)
         blocks.append(da.from_delayed(block, (length, *shape), dtype=dtype))
     return da.concatenate(blocks)
 
 
 def _answer_block(estimator: Any, X: Any, label: str, method: str, source: Source) -> Array:
     return _answer(estimator, Rows(X, None, None), label, method, source)
+
+
+def _leave_callback(estimator: Any) -> Any:
+    """The estimator as workers get it: what a callback holds may not be one to send."""
+    sent = copy.copy(estimator)
+    if getattr(sent, "callback", None) is not None:
+        sent.callback = None
+    return sent
 
 
 def _open_new(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Source:
@@ -256,7 +265,8 @@ def score(
     numeric = is_regressor(estimator)
     work = partial(_sum_up, numeric=numeric)
     known = replace(source, partitions=())
-    read = partial(_predict_part, estimator=estimator, source=known, numeric=numeric)
+    sent = _leave_callback(estimator)
+    read = partial(_predict_part, estimator=sent, source=known, numeric=numeric)
     weight, _, right, spread = runner.reduce(read, work, _merge_sums)
     if not weight > 0:
         raise ValueError("X has no rows with a positive weight.")

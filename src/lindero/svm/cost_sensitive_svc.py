@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from lindero.problems.margin import CostMargin
 from lindero.runtime.arrays import Array
-from lindero.runtime.partitioned import fitting_partitions
+from lindero.runtime.partitioned import fitting_partitions, scoring_partitions
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback, Certificate
 from lindero.svm import fitting
@@ -245,6 +245,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         return MachineOptions(self.solver)
 
     decision_function = fitting.decision_function
+    score = scoring_partitions(ClassifierMixin.score)
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")
 
