@@ -201,17 +201,18 @@ class AskSlope:
 class Fetched:
     """Rows that were fetched: the part that each is from, whether each of its variables seemed to
     be at its upper bound, and how near or how wrong it was (least first). `fixed` is Σ z_i x̃_i over
-    the rows that are decided."""
+    the rows that are decided. Merged ones have no more than twice `most` rows, unless it is 0."""
 
     parts: Array
     rows: PartRows
     full: Array
     order: Array
     fixed: Array
+    most: int = 0
 
     @classmethod
-    def of(cls, rows: PartRows, full: Array, order: Array, fixed: Array) -> Fetched:
-        return cls(np.full(len(rows.numbers), rows.part), rows, full, order, fixed)
+    def of(cls, rows: PartRows, full: Array, order: Array, fixed: Array, most: int = 0) -> Fetched:
+        return cls(np.full(len(rows.numbers), rows.part), rows, full, order, fixed, most)
 
     def merge(self, other: Fetched) -> Fetched:
         """Both; rows that are in one of them are not among the decided ones of the other."""
@@ -224,13 +225,21 @@ class Fetched:
             targets=np.concatenate([one.targets, two.targets]),
             bounds=np.concatenate([one.bounds, two.bounds]),
         )
-        return Fetched(
+        merged = Fetched(
             np.concatenate([self.parts, other.parts]),
             joined,
             np.concatenate([self.full, other.full], axis=1),
             np.concatenate([self.order, other.order]),
             self.fixed + other.fixed,
+            self.most,
         )
+        return merged.cut(self.most) if 0 < 2 * self.most < len(merged.parts) else merged
+
+    def empty(self) -> Fetched:
+        """Without any row."""
+        none = slice(0, 0)
+        rows, full = self.rows.take(none), self.full[:, none]
+        return replace(self, parts=self.parts[none], rows=rows, full=full, order=self.order[none])
 
     def cut(self, most: int) -> Fetched:
         """The first `most` of the rows; the others are decided."""
@@ -239,14 +248,19 @@ class Fetched:
         order = np.argsort(self.order, kind="stable")
         rest, kept = order[most:], order[:most]
         fixed = self.fixed + _weigh_decided(self.rows.take(rest), self.full[:, rest])
-        return Fetched(
-            self.parts[kept], self.rows.take(kept), self.full[:, kept], self.order[kept], fixed
+        return replace(
+            self,
+            parts=self.parts[kept],
+            rows=self.rows.take(kept),
+            full=self.full[:, kept],
+            order=self.order[kept],
+            fixed=fixed,
         )
 
     def add(self, more: Fetched) -> Fetched:
         """With rows that were among the decided ones."""
         fixed = self.fixed - _weigh_decided(more.rows, more.full)
-        return replace(self.merge(replace(more, fixed=np.zeros_like(fixed))), fixed=fixed)
+        return replace(replace(self, most=0).merge(more), fixed=fixed)
 
 
 def _weigh_decided(rows: PartRows, full: Array) -> Array:
@@ -274,43 +288,42 @@ class AskNear:
             near = distance <= self.width
             full = (r <= 0).reshape(-1, len(near))
             fixed = _weigh_decided(block.take(~near), full[:, ~near])
-            one = Fetched.of(block.take(near), full[:, near], distance[near], fixed)
-            total = one if total is None else _merge_near(total, one, self.most)
+            one = Fetched.of(block.take(near), full[:, near], distance[near], fixed, self.most)
+            total = one if total is None else total.merge(one)
         if total is None:
             full = np.empty((rows.formulation.per_sample, 0), dtype=bool)
-            return Fetched.of(rows, full, np.empty(0), np.zeros(len(self.theta)))
+            return Fetched.of(rows, full, np.empty(0), np.zeros(len(self.theta)), self.most)
         return total.cut(self.most)
-
-
-def _merge_near(one: Fetched, other: Fetched, most: int) -> Fetched:
-    merged = one.merge(other)
-    return merged.cut(most) if len(merged.parts) > 2 * most else merged
 
 
 @dataclass(frozen=True)
 class Judged:
     """What the decided rows say of a point; how many of them were decided wrongly, by how much at
-    most, and the worst of these."""
+    most, and these, unless there are more than `most`."""
 
     judgement: PartialJudgement
     n_wrong: int
     worst: float
     wrong: Fetched
+    most: int
 
     def merge(self, other: Judged) -> Judged:
+        n_wrong = self.n_wrong + other.n_wrong
+        wrong = self.wrong.merge(other.wrong) if n_wrong <= self.most else self.wrong.empty()
         return Judged(
             self.judgement.merge(other.judgement),
-            self.n_wrong + other.n_wrong,
+            n_wrong,
             max(self.worst, other.worst),
-            self.wrong.merge(other.wrong),
+            wrong,
+            self.most,
         )
 
 
 @dataclass(frozen=True)
 class AskJudgement:
     """A judgement of θ by all rows but those fetched (`parts` and `places`): they were decided at
-    `decided_at`, and those that are wrong by more than `tolerance` are fetched, up to `most` of a
-    part."""
+    `decided_at`, and those that are wrong by more than `tolerance` are fetched, if they are no more
+    than `most`."""
 
     theta: Array
     decided_at: Array
@@ -332,7 +345,8 @@ class AskJudgement:
             full = np.empty((rows.formulation.per_sample, 0), dtype=bool)
             fixed = np.zeros(len(self.theta))
             none = Fetched.of(rows.take(slice(0, 0)), full, np.empty(0), fixed)
-            return Judged(PartialJudgement.of_nothing(len(fixed) - 1), 0, 0.0, none)
+            nothing = PartialJudgement.of_nothing(len(fixed) - 1)
+            return Judged(nothing, 0, 0.0, none, self.most)
         return total
 
     def _judge(self, block: PartRows) -> Judged:
@@ -345,12 +359,13 @@ class AskJudgement:
         off = np.where(full, r, -r).reshape(-1, len(f)).max(axis=0)
         wrong = np.flatnonzero(off > self.tolerance)
         n_wrong = len(wrong)
-        wrong = wrong[np.argsort(-off[wrong], kind="stable")[: self.most]]
+        if n_wrong > self.most:
+            wrong = wrong[:0]
         fixed = np.zeros(len(self.theta))
         fetched = Fetched.of(
             block.take(wrong), full.reshape(-1, len(f))[:, wrong], -off[wrong], fixed
         )
-        return Judged(judgement, n_wrong, float(off.max(initial=0.0)), fetched)
+        return Judged(judgement, n_wrong, float(off.max(initial=0.0)), fetched, self.most)
 
 
 Question = AskSlope | AskNear | AskJudgement
