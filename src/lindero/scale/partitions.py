@@ -60,7 +60,9 @@ class RowGroup:
 
     def load(self) -> Rows:
         wanted = [*self.columns, *(name for name in (self.target, self.weight) if name)]
-        with pq.ParquetFile(self.path) as file:
+        # Arrow keeps what earlier groups took; and reads whole groups ahead unless told not to.
+        pa.default_memory_pool().release_unused()
+        with pq.ParquetFile(self.path, pre_buffer=False) as file:
             table = file.read_row_group(self.group, columns=wanted, use_threads=False)
         y = None if self.target is None else table.column(self.target)
         weights = None if self.weight is None else table.column(self.weight)
