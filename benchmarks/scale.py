@@ -1,174 +1,259 @@
-"""Machines for very many rows beside their peers, objectives beside times.
+"""Tables in partitions: time, memory and objectives beside the same in memory.
 
-    python benchmarks/scale.py --only nystrom            # 1 000 000 rows: some minutes, 3 GB
-    python benchmarks/scale.py --only nystrom --rows 100000
+    python benchmarks/scale.py --only dask --rows 2000000
+    python benchmarks/scale.py --only parquet --rows 20000000
+    python benchmarks/scale.py --only tan --rows 10000000
+    python benchmarks/scale.py --only plan
 
-Each machine runs in a process of its own, which says how much memory it took at the most. Seconds
-are those of a clock and, after a slash, of processors: on a machine that others use, too, the
-latter say more. Objectives are the primal ones, computed for all from weights and bias by one
-function in float64.
+Each part is a function of its own. Times are of the wall and of the processor, since machines are
+shared; memory is the largest resident size, of this process or of the worker that had most.
 """
 
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import resource
+import shutil
+import tempfile
+import threading
 import time
 import warnings
-from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-COLUMNS, LANDMARKS = 54, 500
-HELD_OUT = 20_000
-
-
-def waves(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Classes told apart by a random network of ten of the columns, with noise."""
-    random = np.random.default_rng(seed)
-    inner, outer = random.standard_normal((10, 30)), random.standard_normal(30)
-    X = random.standard_normal((n, COLUMNS))
-    values = np.tanh(0.7 * X[:, :10] @ inner) @ outer
-    return X, (values + random.standard_normal(n) > 0).astype(np.int64)
+PARTITION_ROWS = 200_000
 
 
-def split(n: int) -> tuple[np.ndarray, ...]:
-    """Rows to learn from, and 20 000 that are the same whatever their number."""
-    X, y = waves(HELD_OUT + n)
-    return X[HELD_OUT:], y[HELD_OUT:], X[:HELD_OUT], y[:HELD_OUT]
+def make_rows(n, d, seed):
+    """Two overlapping clouds: about one row in six on the wrong side."""
+    random = np.random.default_rng([7, seed])
+    y = np.where(random.random(n) < 0.5, 1, -1).astype(np.int8)
+    direction = np.random.default_rng(7).normal(size=d)
+    X = random.standard_normal((n, d))
+    X += np.outer(y, direction / np.linalg.norm(direction))
+    return X, y
 
 
-def primal(weights: np.ndarray, bias: float, F: np.ndarray, y: np.ndarray, C: float) -> float:
-    """½‖w‖² + C Σ hinge losses."""
-    losses = np.maximum(0.0, 1.0 - (2 * y - 1) * (F @ weights + bias))
-    return float(0.5 * weights @ weights + C * losses.sum())
+def clock(call):
+    """What a call returns, and its seconds on the wall and of this process."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = call()
+    return result, time.perf_counter() - wall, time.process_time() - cpu
 
 
-def measured(work: Callable[[], Any]) -> tuple[Any, float, float]:
-    """What work returns, seconds of the clock, and of processors."""
-    begun, used = time.perf_counter(), time.process_time()
-    result = work()
-    return result, time.perf_counter() - begun, time.process_time() - used
+def peak_megabytes():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def alone(work: Callable[..., dict[str, Any]], *given: Any) -> dict[str, Any]:
-    """Run in a process of its own; its answer, with the megabytes it took at the most."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(_watched, (work, *given))
+class MemoryWatch:
+    """The largest resident size of some processes while it is open."""
+
+    def __init__(self, pids):
+        import psutil
+
+        self._processes = [psutil.Process(pid) for pid in pids]
+        self._before = [process.memory_info().rss for process in self._processes]
+        self._most = list(self._before)
+        self._done = threading.Event()
+
+    def __enter__(self):
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._done.set()
+        self._thread.join()
+        self.most = max(self._most) / 2**20
+        grown = zip(self._most, self._before, strict=True)
+        self.grown = max(most - before for most, before in grown) / 2**20
+
+    def _watch(self):
+        while not self._done.wait(0.02):
+            for k, process in enumerate(self._processes):
+                self._most[k] = max(self._most[k], process.memory_info().rss)
 
 
-def _watched(work: Callable[..., dict[str, Any]], *given: Any) -> dict[str, Any]:
-    warnings.simplefilter("ignore")
-    found = work(*given)
-    return found | {"MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+def measure_dask(rows):
+    """Two local workers beside the same fit in memory."""
+    import dask.array as da
+    from distributed import Client, LocalCluster, wait
 
-
-def table(title: str, rows: list[dict[str, Any]]) -> None:
-    print(f"\n### {title}\n")
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    print("| " + " | ".join(names) + " |")
-    print("|" + " --- |" * len(names))
-    for row in rows:
-        cells = (row.get(name, "") for name in names)
-        print(
-            "| " + " | ".join(f"{c:.6g}" if isinstance(c, float) else str(c) for c in cells) + " |"
-        )
-
-
-# -- kernels seen through landmarks ---------------------------------------------------------------
-
-
-def fit_nystrom(n: int, C: float, n_landmarks: int, cache_size: float = 2000) -> dict[str, Any]:
-    from lindero.svm import NystromSVC
-
-    X, y, X_test, y_test = split(n)
-    NystromSVC(n_components=20).fit(X[:3000], y[:3000])  # loops are compiled
-    model = NystromSVC(C=C, n_components=n_landmarks, cache_size=cache_size)
-    _, seconds, used = measured(lambda: model.fit(X, y))
-    certificate, gap = model.certificate_, model.certificate_.kernel_gap
-    return {
-        "machine": "NystromSVC", "rows": n, "C": C, "seconds": f"{seconds:.1f} / {used:.1f}",
-        "accuracy": model.score(X_test, y_test), "primal": certificate.primal,
-        "duality gap": certificate.duality_gap, "kernel gap": gap.objective,
-        "trace missing": gap.missing,
-    }  # fmt: skip
-
-
-def fit_exact(n: int, C: float) -> dict[str, Any]:
     from lindero.svm import SVC
 
-    X, y, X_test, y_test = split(n)
-    SVC().fit(X[:3000], y[:3000])
-    model, seconds, used = measured(lambda: SVC(C=C).fit(X, y))
-    return {
-        "machine": "SVC", "rows": n, "C": C, "seconds": f"{seconds:.1f} / {used:.1f}",
-        "accuracy": model.score(X_test, y_test), "primal": model.certificate_.primal,
-    }  # fmt: skip
+    n, d = rows or 2_000_000, 50
+    size = min(PARTITION_ROWS, -(-n // 8))
+    blocks = [make_rows(size, d, 1 + number) for number in range(n // size)]
+    X, y = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    n = len(X)
+    SVC(kernel="linear").fit(X[:5000], y[:5000])
+    whole, wall, cpu = clock(lambda: SVC(kernel="linear").fit(X, y))
+    print(f"SVC(kernel='linear'), {n} rows × {d}, tol 1e-3")
+    print(f"  in memory            {wall:7.2f} s wall {cpu:7.2f} s processor", flush=True)
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        dX = da.map_blocks(
+            _make_block, chunks=((size,) * (n // size), (d,)), dtype=float, d=d, size=size
+        )
+        dy = da.map_blocks(_make_labels, chunks=((size,) * (n // size),), dtype=np.int8,
+                           d=d, size=size)  # fmt: skip
+        dX, dy = client.persist([dX, dy])
+        wait([dX, dy])
+        SVC(kernel="linear").fit(dX[: 2 * size], dy[: 2 * size])  # loads and compiles
+        pids = [worker.pid for worker in cluster.workers.values()]
+        with MemoryWatch(pids) as watch:
+            model, wall2, cpu2 = clock(lambda: SVC(kernel="linear").fit(dX, dy))
+    print(f"  two workers          {wall2:7.2f} s wall {cpu2:7.2f} s processor of the client")
+    print(f"  ratio of wall times  {wall2 / wall:7.2f}   (wanted: at most 1.3)")
+    print(f"  passes {model.n_iter_[0]}; objectives {whole.certificate_.primal:.10g} and "
+          f"{model.certificate_.primal:.10g}, gap {model.certificate_.kkt_gap:.2g}")  # fmt: skip
+    partition = size * d * 8 / 2**20
+    print(f"  worker memory {watch.most:.0f} MB, {watch.grown:.0f} MB more than before the fit; a "
+          f"partition has {partition:.0f} MB")  # fmt: skip
 
 
-def fit_both(n: int, C: float, n_landmarks: int) -> dict[str, Any]:
-    """lindero and scikit-learn with the same landmarks."""
-    from sklearn.kernel_approximation import Nystroem
-    from sklearn.svm import LinearSVC
-
-    from lindero.svm import NystromSVC
-
-    X, y, _, _ = split(n)
-    NystromSVC(n_components=20).fit(X[:3000], y[:3000])
-    ours, _, used = measured(lambda: NystromSVC(C=C, n_components=n_landmarks).fit(X, y))
-    gamma = ours.__lindero_kernel__().gamma
-
-    def theirs() -> tuple[Any, np.ndarray]:
-        features = Nystroem(gamma=gamma, n_components=n_landmarks).fit(ours.landmarks_)
-        F = features.transform(X)
-        return LinearSVC(C=C, loss="hinge", max_iter=10_000).fit(F, y), F
-
-    (model, F), _, other = measured(theirs)
-    objective = primal(model.coef_[0], float(model.intercept_[0]), F, y, C)
-    return {
-        "rows": n, "landmarks": n_landmarks, "C": C, "NystromSVC, processor s": used,
-        "Nystroem + LinearSVC": other, "ratio": other / used,
-        "primal": ours.certificate_.primal, "theirs above it by": objective
-        / ours.certificate_.primal - 1.0,
-    }  # fmt: skip
+def _make_block(block_info=None, d=50, size=1):
+    return make_rows(size, d, 1 + block_info[None]["chunk-location"][0])[0]
 
 
-def compare_landmarks(n: int, n_landmarks: int) -> list[dict[str, Any]]:
-    from lindero.svm import NystromSVC
-
-    X, y, X_test, y_test = split(n)
-    rows = []
-    for name in ("kmeans++", "leverage", "random"):
-        model = NystromSVC(n_components=n_landmarks, landmarks=name)
-        _, _, used = measured(lambda model=model: model.fit(X, y))
-        rows.append({
-            "landmarks": name, "processor s": used,
-            "trace missing": model.certificate_.kernel_gap.missing,
-            "primal": model.certificate_.primal, "accuracy": model.score(X_test, y_test),
-        })  # fmt: skip
-    return rows
+def _make_labels(block_info=None, d=50, size=1):
+    return make_rows(size, d, 1 + block_info[None]["chunk-location"][0])[1]
 
 
-def nystrom(n_rows: int) -> None:
-    """A million rows, exact machines on what they can learn from, and scikit-learn's way."""
-    found = [alone(fit_nystrom, n_rows, C, LANDMARKS) for C in (1.0, 30.0)]
-    found += [alone(fit_exact, n, 1.0) for n in (20_000, 50_000)]
-    table(f"{COLUMNS} columns, {LANDMARKS} landmarks", found)
-    peers = [alone(fit_both, min(n_rows, 50_000), C, 300) for C in (1.0, 30.0, 1000.0)]
-    table("The same landmarks in scikit-learn", peers)
-    table("Which landmarks", compare_landmarks(min(n_rows, 20_000), 200))
+def write_parquet(folder, n, d):
+    """Files of row groups of PARTITION_ROWS rows."""
+    names = [f"x{k}" for k in range(d)]
+    for start in range(0, n, PARTITION_ROWS):
+        size = min(PARTITION_ROWS, n - start)
+        X, y = make_rows(size, d, 1 + start)
+        columns = [*(pa.array(X[:, k]) for k in range(d)), pa.array(y)]
+        table = pa.Table.from_arrays(columns, names=[*names, "y"])
+        path = Path(folder) / f"part-{start:010d}.parquet"
+        pq.write_table(table, path, compression="none", use_dictionary=False)
 
 
-PARTS = {"nystrom": nystrom}
+def measure_parquet(rows):
+    """Row groups of Parquet in threads, one for each thread in memory at a time."""
+    from lindero import scale
+    from lindero.svm import SVC
+
+    n, d = rows or 20_000_000, 50
+    folder = tempfile.mkdtemp(prefix="lindero-scale-")
+    try:
+        write_parquet(folder, n, d)
+        before = peak_megabytes()
+        model, wall, cpu = clock(lambda: scale.fit(SVC(kernel="linear"), folder, "y"))
+        print(f"SVC(kernel='linear') over Parquet, {n} rows × {d} ({n * d * 8 / 2**30:.2f} GiB)")
+        print(f"  {wall:.1f} s wall, {cpu:.1f} s processor, {model.n_iter_[0]} passes and 2 before")
+        print(f"  peak {peak_megabytes():.0f} MB, {before:.0f} MB before the fit; a row group has "
+              f"{PARTITION_ROWS * d * 8 / 2**20:.0f} MB")  # fmt: skip
+        print(f"  {model.certificate_}".replace("\n", "\n  "))
+    finally:
+        shutil.rmtree(folder)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def measure_tan(rows):
+    """TAN over Parquet: a pass for the columns, a pass for the counts."""
+    from lindero import scale
+    from lindero.bayes import TAN
+
+    n, d = rows or 10_000_000, 20
+    folder = tempfile.mkdtemp(prefix="lindero-scale-")
+    try:
+        random = np.random.default_rng(0)
+        for start in range(0, n, PARTITION_ROWS):
+            y = random.integers(0, 2, PARTITION_ROWS)
+            table = {}
+            for k in range(d // 2):
+                table[f"number{k}"] = random.normal(size=len(y)) + 0.3 * y
+                codes = (random.random(len(y)) * 6 + y).astype(int)
+                table[f"word{k}"] = np.array(list("abcdefgh"))[codes]
+            table["y"] = y
+            pq.write_table(pa.table(table), Path(folder) / f"part-{start:010d}.parquet")
+        before = peak_megabytes()
+        scale.fit(TAN(), str(Path(folder) / "part-0000000000.parquet"), "y")  # compiles
+        model, wall, cpu = clock(lambda: scale.fit(TAN(), folder, "y"))
+        print(f"TAN over Parquet, {n} rows × {d}: {wall:.1f} s wall, {cpu:.1f} s processor")
+        print(f"  peak {peak_megabytes():.0f} MB, {before:.0f} MB before (wanted: under 2000); "
+              f"{model.class_count_.sum():.0f} rows counted")  # fmt: skip
+    finally:
+        shutil.rmtree(folder)
+
+
+def measure_plan(rows):
+    """The plan for 10⁹ × 100 rows on 100 nodes at 1/1000: passes and bytes are counted, and the
+    time of one partition's sums is measured."""
+    import pickle
+    from dataclasses import replace
+
+    from lindero.scale import linear
+    from lindero.scale.partitions import Rows, Source
+    from lindero.scale.runner import ThreadRunner
+    from lindero.svm import SVC
+
+    n, d, n_parts = rows or 1_000_000, 100, 100
+    size = n // n_parts
+    sent = []
+
+    class Made:
+        def __init__(self, number):
+            self.label, self.number = f"Partition {number}", number
+
+        def load(self):
+            X, y = make_rows(size, d, 1 + self.number)
+            return Rows(X.astype(np.float32), y, None)
+
+    class CountingRunner(ThreadRunner):
+        def reduce(self, prepare, work, merge):
+            answers = []
+
+            def count(prepared):
+                begun = time.process_time()
+                answer = work(prepared)
+                answers.append((len(pickle.dumps(answer)), time.process_time() - begun))
+                return answer
+
+            result = super().reduce(prepare, count, merge)
+            kind = getattr(work, "keywords", {}).get("questions")
+            name = work.func.__name__ if kind is None else type(kind[0][1]).__name__
+            bytes_up = max(size for size, _ in answers)
+            seconds = sum(seconds for _, seconds in answers)
+            sent.append((name, bytes_up, len(pickle.dumps(work)), seconds))
+            print(f"  {name:14s} {bytes_up:9d} bytes up at most, {sent[-1][2]:9d} down, "
+                  f"{1e9 * seconds / n:7.0f} ns of a core a row", flush=True)  # fmt: skip
+            return result
+
+    source = Source("array", tuple(map(Made, range(n_parts))), (size,) * n_parts, None, d)
+    model = SVC(kernel="linear")
+    print(f"The plan at {n} rows × {d} in {n_parts} partitions, float32")
+    _, wall, cpu = clock(
+        lambda: linear.fit_linear(model, source, CountingRunner(replace(source), 1))
+    )
+    print(f"  {len(sent)} passes, {wall:.1f} s wall, {cpu:.1f} s processor")
+    print(f"  {model.certificate_}".replace("\n", "\n  "))
+
+
+PARTS = {
+    "dask": measure_dask,
+    "parquet": measure_parquet,
+    "tan": measure_tan,
+    "plan": measure_plan,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", choices=PARTS, action="append")
-    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--rows", type=int)
     given = parser.parse_args()
+    warnings.simplefilter("ignore", FutureWarning)
     for name in given.only or PARTS:
         PARTS[name](given.rows)
 

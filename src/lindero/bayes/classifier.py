@@ -56,6 +56,11 @@ from lindero.bayes.reading import (
 from lindero.bayes.tables.schema import Table, UserTable
 from lindero.notebook import link_documentation, write_card
 from lindero.runtime.arrays import Array
+from lindero.runtime.partitioned import (
+    answering_partitions,
+    fitting_partitions,
+    scoring_partitions,
+)
 from lindero.runtime.threads import one_at_a_time
 from lindero.transaction import changing_aside, fitting_aside, sharing_state
 from lindero.validation import validate_parameters
@@ -170,6 +175,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- learning -----------------------------------------------------------------------------
 
+    @fitting_partitions
     @one_at_a_time
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -178,7 +184,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like or dataframe of shape (n_samples, n_features)
-            Rows of numbers and categories; missing values are NaN, None or the like.
+            Rows of numbers and categories; missing values are NaN, None or the like. A Dask array
+            or dataframe is counted in partitions, if counts are enough (see `lindero.scale.fit`).
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -443,6 +450,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- answers ------------------------------------------------------------------------------
 
+    @answering_partitions
     def predict_joint_log_proba(self, X: Any) -> Array:
         """log P(c, x) of each class, what is missing being summed out.
 
@@ -473,6 +481,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             add_log_densities(numbers, mean, sd, joint)
         return joint
 
+    @answering_partitions
     def predict_log_proba(self, X: Any) -> Array:
         """log P(c | x) of each class.
 
@@ -489,6 +498,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model = sharing_state(self)
         return to_log_posterior(model.predict_joint_log_proba(X), model.class_log_prior_)
 
+    @answering_partitions
     def predict_proba(self, X: Any) -> Array:
         """P(c | x) of each class.
 
@@ -504,6 +514,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model = sharing_state(self)
         return to_posterior(model.predict_joint_log_proba(X), model.class_log_prior_)
 
+    @answering_partitions
     def predict(self, X: Any) -> Array:
         """The most probable class of each row.
 
@@ -519,6 +530,8 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model = sharing_state(self)
         codes = find_most_probable(model.predict_joint_log_proba(X), model.class_log_prior_)
         return model.classes_[codes]
+
+    score = scoring_partitions(ClassifierMixin.score)
 
     def explain(self, X: Any, of: Any = None, against: Any = None) -> Explanation:
         """Take the log-odds of two classes apart, column by column.
@@ -584,3 +597,32 @@ def require_estimable(classifier: BayesClassifier, attributes: Attributes, n_cla
     """Refuse, with a ValueError, parameters under which kept counts cannot be estimated from."""
     choose_prior(classifier.class_prior, classifier.fit_prior, n_classes)
     classifier._make_structure().require_columns(attributes)
+
+
+def prepare_counting(classifier: BayesClassifier, attributes: Attributes) -> Learner:
+    """The learner of a classifier that is to be made of counts of parts of a table; refuses those
+    that need all rows together."""
+    learner = classifier._make_learner()
+    learner.structure.require_columns(attributes)
+    return learner
+
+
+def require_countable(classifier: BayesClassifier) -> None:
+    """Refuse parameters with which counts of parts of a table are not enough."""
+    if (why := classifier._why_all_rows) is not None:
+        raise ValueError(
+            f"{type(classifier).__name__} cannot be fitted to a table in partitions: {why}"
+        )
+
+
+def adopt_counts(classifier: BayesClassifier, learner: Learner, evidence: Evidence) -> None:
+    """Make a classifier the one that what was counted tells."""
+    classifier._adopt_structure(learner.structure, evidence.attributes)
+    classifier._sample = classifier._provisional = None
+    classifier._attributes, classifier._evidence = evidence.attributes, evidence
+    classifier._estimate = learner.estimate(evidence)
+
+
+def find_usual_numeric(classifier: BayesClassifier) -> str:
+    """What is made of numbers where `numeric` does not say."""
+    return classifier._usual_numeric

@@ -18,6 +18,7 @@ from lindero.bayes.classifier import DISCRIMINATIVE_CONSTRAINTS, BayesClassifier
 from lindero.bayes.columns.attributes import Attributes
 from lindero.bayes.counts.counting import CodedRows
 from lindero.bayes.counts.counts import (
+    Counts,
     count_pairs,
     find_observed,
     measure_dependence,
@@ -44,11 +45,14 @@ class KDependence(StructureLearner):
             assert isinstance(known, FamilyCounts)
             parents = known.parents
         else:
-            counts = count_pairs(rows, names=attributes.titles)
-            told, weights = measure_relevance(counts), measure_dependence(counts)
-            parents = find_k_parents(told, weights, self.k, find_observed(counts))
-            del counts  # families are counted anew, and may need the memory
+            # Families are counted anew, and may need the memory of the pairs.
+            parents = self.find_arcs(count_pairs(rows, names=attributes.titles))
         return FamilyCounts.count(parents, (True,) * len(parents), rows, attributes.titles)
+
+    def find_arcs(self, pairs: Counts) -> tuple[tuple[int, ...], ...]:
+        """The parents of each attribute that counts of pairs tell."""
+        told, weights = measure_relevance(pairs), measure_dependence(pairs)
+        return find_k_parents(told, weights, self.k, find_observed(pairs))
 
 
 def find_k_parents(

@@ -122,9 +122,10 @@ class Learner:
         if complete:
             families = self.structure.find_families(counts, attributes)
             counts = families.complete(rows, self.alpha)
-        return Evidence(attributes, counts, self._sum_numbers(attributes, sample))
+        return Evidence(attributes, counts, self.sum_numbers(attributes, sample))
 
-    def _sum_numbers(self, attributes: Attributes, sample: Sample) -> Moments:
+    def sum_numbers(self, attributes: Attributes, sample: Sample) -> Moments:
+        """The moments of the Gaussian columns."""
         if not attributes.gaussian:
             nothing = np.zeros((0, self.n_classes))
             return Moments(nothing, nothing, nothing, np.zeros(0))

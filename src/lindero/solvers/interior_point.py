@@ -1,13 +1,13 @@
 """Mehrotra's predictor–corrector method on the primal of a linear machine.
 
-A `DualQP` with a linear kernel and δ = 0 is the dual of
+A `DualQP` with a linear kernel is the dual of
 
-    min_{θ,ξ}  ½ θᵀHθ + Σ u_i ξ_i     s.t.  s_i x̃_i·θ + ξ_i ≥ −p_i,   ξ ≥ 0
+    min_{θ,ξ}  ½ θᵀHθ + δ b + Σ u_i ξ_i     s.t.  s_i x̃_i·θ + ξ_i ≥ −p_i,   ξ ≥ 0
 
 With slack t ≥ 0 of the constraint, multipliers a of the constraint and β = u − a of ξ ≥ 0, the
 conditions for an optimum, relaxed by μ, are
 
-    Hθ = Σ a_i s_i x̃_i        s_i x̃_i·θ + ξ_i − t_i = −p_i        a_i t_i = μ      β_i ξ_i = μ
+    Hθ = Σ a_i s_i x̃_i − δ e_b    s_i x̃_i·θ + ξ_i − t_i = −p_i    a_i t_i = μ    β_i ξ_i = μ
 
 Eliminating everything but θ from Newton's equations leaves (H + Σ σ_i x̃_i x̃_iᵀ) Δθ = r with
 σ_i = 1/(ξ_i/β_i + t_i/a_i): a small system, whatever n. Each iteration solves it twice: straight
@@ -22,6 +22,7 @@ is small, coefficients whose residual r_i = t_i − ξ_i says on which side they
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -55,21 +56,40 @@ _BLOCK_ELEMENTS = 2**17
 _PARTIAL_SUMS = 4
 
 
+@dataclass(frozen=True)
 class InteriorPointSolver(Solver):
-    """Solves a linear `DualQP` with δ = 0 and finite u to a KKT gap of `tol`."""
+    """Solves a linear `DualQP` with one sum δ, strictly within what its variables can sum to, and
+    finite u to a KKT gap of `tol`. A `pull` W is what rows outside of the problem, that are not to
+    change, add to w: then f is X w of both, and so are v and the gap."""
+
+    pull: Array | None = None
+
+    def solve(
+        self,
+        problem: DualQP,
+        start: Start = None,
+        limits: Limits | None = None,
+        number: int = 0,
+    ) -> Solution:
+        if self.pull is None:
+            return super().solve(problem, start, limits, number)
+        # In the units of the pull.
+        return self._solve(problem.within_reach(), start, limits or Limits(), number)
 
     def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         begun = time.perf_counter()
         kernel = problem.kernel
         if not (isinstance(kernel, ProductKernel) and kernel.function.name == "linear"):
             raise SolverError("The interior-point solver needs a linear kernel over features.")
-        if not problem.has_interior:
-            raise SolverError("The interior-point solver needs delta = 0 and finite positive u.")
+        u = problem.u
+        bounded = u.min(initial=1.0) > 0 and u.max(initial=0.0) < np.inf
+        if problem.group_sizes is not None or not bounded:
+            raise SolverError("The interior-point solver needs one sum and finite positive u.")
         small = kernel.n_samples * kernel.products.n_features <= SMALL_DATA
         with TileThreads(1 if small else self.n_threads) as threads:
             products = kernel.astype(np.float64).products
             system = SmallNewtonSystem(products) if small else DenseNewtonSystem(products, threads)
-            path = _PrimalPath(problem, system, self.tol, start)
+            path = _PrimalPath(problem, system, self.tol, start, self.pull)
             status = path.run(limits, number, begun)
         a, f, seconds = path.best_a, path.best_f, time.perf_counter() - begun
         # An iterate at the end of its path is too near the boundary to start another.
@@ -82,10 +102,18 @@ class _PrimalPath:
     multiply are kept in pairs, M = (a, β) and S = (t, ξ), each 2 × n."""
 
     def __init__(
-        self, problem: DualQP, system: NewtonSystem, tol: float, start: Solution | None
+        self,
+        problem: DualQP,
+        system: NewtonSystem,
+        tol: float,
+        start: Solution | None,
+        pull: Array | None = None,
     ) -> None:
         self.problem = problem
         self.system = system
+        self.pull = np.zeros(system.n_parameters)
+        if pull is not None:
+            self.pull[:-1] = pull
         self.tol = tol
         self.n_iter = 0
         n = problem.n_variables
@@ -142,7 +170,8 @@ class _PrimalPath:
     def _step(self) -> float:
         """Predictor, corrector, move; the length of the move."""
         problem, system, M, S = self.problem, self.system, self.M, self.S
-        dual_residual = self._adjoint(M[0]) - system.penalty(self.theta)
+        dual_residual = self._adjoint(M[0]) + self.pull - system.penalty(self.theta)
+        dual_residual[-1] -= problem.delta  # of the bias, the last parameter
         primal_residual = S[0] - S[1] - problem.p - self.reach
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = S / M
@@ -203,7 +232,7 @@ class _PrimalPath:
         a = problem.nearest_feasible(near)
         if a is None:
             return
-        weights = self.system.adjoint(problem.at_samples(problem.s * a))
+        weights = self.system.adjoint(problem.at_samples(problem.s * a)) + self.pull
         weights[-1] = 0.0
         f = self.system.forward(weights)
         gap = problem.judge(a, f).kkt_gap
@@ -286,10 +315,10 @@ class DenseNewtonSystem:
 
         self.threads.map(work, enumerate(shares))
         penalty = np.append(np.ones(self.n_features), 0.0)
-        self._factor = _scaled_cholesky(partial.sum(axis=0), penalty)
+        self._factor = scaled_cholesky(partial.sum(axis=0), penalty)
 
     def solve(self, r: Array) -> Array:
-        return _scaled_solve(self._factor, r)
+        return scaled_solve(self._factor, r)
 
 
 class SmallNewtonSystem:
@@ -313,13 +342,13 @@ class SmallNewtonSystem:
 
     def factor(self, weights: Array) -> None:
         matrix = self._A.T @ (self._A * weights[:, None])
-        self._factor = _scaled_cholesky(matrix, self._unit)
+        self._factor = scaled_cholesky(matrix, self._unit)
 
     def solve(self, r: Array) -> Array:
-        return _scaled_solve(self._factor, r)
+        return scaled_solve(self._factor, r)
 
 
-def _scaled_cholesky(matrix: Array, penalty: Array) -> tuple[Array, Array]:
+def scaled_cholesky(matrix: Array, penalty: Array) -> tuple[Array, Array]:
     """Cholesky factor of matrix + diag(penalty), brought to unit diagonal first: features of very
     different scale would otherwise cost digits. Where rounding made it singular it gets the least
     ridge that helps. Only the lower triangle of `matrix` is read."""
@@ -341,7 +370,7 @@ def _scaled_cholesky(matrix: Array, penalty: Array) -> tuple[Array, Array]:
         matrix.flat[:: len(matrix) + 1] += ridge
 
 
-def _scaled_solve(factor: tuple[Array, Array], r: Array) -> Array:
+def scaled_solve(factor: tuple[Array, Array], r: Array) -> Array:
     triangle, scaling = factor
     solution, _ = lapack.dpotrs(triangle, scaling * r, lower=1)
     return np.asarray(scaling * solution)

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from lindero.problems.margin import CostMargin
 from lindero.runtime.arrays import Array
+from lindero.runtime.partitioned import fitting_partitions, scoring_partitions
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback, Certificate
 from lindero.svm import fitting
@@ -192,6 +193,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     ) -> None:
         keep_parameters(self, locals())
 
+    @fitting_partitions
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, sample_cost: Any = None
@@ -244,6 +246,7 @@ class CostSensitiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         return MachineOptions(self.solver)
 
     decision_function = fitting.decision_function
+    score = scoring_partitions(ClassifierMixin.score)
     predict_proba = RefusedMethod("predict_proba")
     predict_log_proba = RefusedMethod("predict_log_proba")
 

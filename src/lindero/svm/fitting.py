@@ -43,6 +43,7 @@ from lindero.notebook import link_documentation, write_card
 from lindero.problems.dual_qp import DualQP, Judgement
 from lindero.problems.formulation import Formulation, KernelExpansion, Task
 from lindero.runtime.arrays import Array, dense
+from lindero.runtime.partitioned import answering_partitions, fitting_partitions
 from lindero.runtime.threads import TileThreads, single_threaded_blas
 from lindero.solvers.choose import MOST_FEATURES, SMALL_FIT_ROWS, choose_solver
 from lindero.solvers.leave_one_out import solve_without_each
@@ -463,6 +464,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """What ν-machines found besides their functions (see `KernelExpansion`)."""
         return np.zeros(len(self.intercept_))
 
+    @fitting_partitions
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to the training data.
@@ -470,7 +472,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows; the kernel matrix of shape (n_samples, n_samples) if precomputed.
+            Training rows; the kernel matrix of shape (n_samples, n_samples) if precomputed. `SVC`
+            and `SVR` with ``kernel="linear"`` take Dask arrays and dataframes too, and then y and
+            weights of Dask's (see `lindero.scale.fit`).
         y : array-like of shape (n_samples,)
             Class labels, or targets of a regression.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -619,6 +623,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         )
         return machine.decision_values(X)
 
+    @answering_partitions
     def predict(self, X: Any) -> Array:
         """The class of each row, or the value of the regression there.
 
@@ -757,7 +762,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         if n_fitted == 0:
             raise ValueError(
                 f"This {type(self).__name__} was read from a model file, which does not say what "
-                "it was trained with: it can predict, but not be judged."
+                "it was trained with, or fitted to partitions, whose certificate_ is all there is: "
+                "it can predict, but not be judged."
             )
         if X.shape[0] != n_fitted or (targets is not None and len(targets) != n_fitted):
             raise ValueError(
@@ -792,6 +798,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 # -- methods that only some estimators have --------------------------------------------------------
 
 
+@answering_partitions
 def decision_function(self: KernelEstimator, X: Any) -> Array:
     """Signed distance-like values: how far each row is on a class's side.
 

@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.problems.margin import Margin
+from lindero.runtime.partitioned import scoring_partitions
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
 from lindero.svm import fitting
@@ -208,6 +209,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
     decision_function = fitting.decision_function
     leave_one_out = fitting.leave_one_out
+    score = scoring_partitions(ClassifierMixin.score)
     predict_proba = fitting.predict_proba
     predict_log_proba = fitting.predict_log_proba
     probA_, probB_ = fitting.prob_a, fitting.prob_b  # noqa: N815

@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.problems.tube import Tube
+from lindero.runtime.partitioned import scoring_partitions
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
 from lindero.svm import fitting
@@ -162,3 +163,4 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         return MachineOptions(self.solver)
 
     leave_one_out = fitting.leave_one_out
+    score = scoring_partitions(RegressorMixin.score)

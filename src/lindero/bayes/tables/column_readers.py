@@ -90,6 +90,10 @@ class ListedColumn:
         """Whether nothing tells yet what the column holds."""
         return not self.values
 
+    def count_values(self) -> Array:
+        """How many rows have each value."""
+        return np.bincount(self.places[self.places >= 0], minlength=len(self.values))
+
     def first_value(self, _: int) -> tuple[int, Any]:
         """The first row that has a value, and the value."""
         row = int(np.argmax(self.places >= 0))

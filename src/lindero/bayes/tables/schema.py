@@ -39,6 +39,7 @@ from sklearn.utils import check_array
 
 from lindero.bayes.tables.column_readers import ListedColumn, MatrixColumns, require_finite
 from lindero.bayes.tables.refusals import refuse_other_kind, refuse_unseen_value
+from lindero.bayes.tables.summed_columns import SummedColumn
 from lindero.bayes.tables.wide_columns import (
     FEW_VALUES,
     FEWEST_ROWS,
@@ -339,6 +340,8 @@ class Schema:
                 continue
             if isinstance(part, MatrixColumns):
                 why = "names" if _numbers_rows(part, place, column.name) else ""
+            elif isinstance(part, SummedColumn) and part.value_kind == "number":
+                why = "names" if part.numbers_rows(column.name) else ""
             elif part.value_kind == "text" and not part.declared and column.values:
                 why, columns[at] = _pool(column, part, table.n_rows, least)
             else:
@@ -534,14 +537,15 @@ def _numbers_rows(part: MatrixColumns, place: int, name: str | None) -> bool:
     return (counts or is_name_of_ids(name)) and len(np.unique(values)) == len(values)
 
 
-def _pool(column: Column, part: ListedColumn, n_rows: int, least: int | None) -> tuple[str, Column]:
+def _pool(
+    column: Column, part: ListedColumn | SummedColumn, n_rows: int, least: int | None
+) -> tuple[str, Column]:
     """Why a column of text is left out, if it is, and the column with its rare values pooled."""
     if names_rows(len(part.values), n_rows, part.values):
         return "names", column
     if len(part.values) > FEW_VALUES and is_text(part.values):
         return "texts", column
-    found = np.bincount(part.places[part.places >= 0], minlength=len(part.values))
-    count_of = dict(zip(part.values, found.tolist(), strict=True))
+    count_of = dict(zip(part.values, part.count_values().tolist(), strict=True))
     rare = find_rare(np.array([count_of[v] for v in column.values]), n_rows, least)
     kept = [value for value, few in zip(column.values, rare, strict=True) if not few]
     if rare.sum() < 2:

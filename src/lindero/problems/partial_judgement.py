@@ -1,0 +1,88 @@
+"""The judgement of a point of a `DualQP` whose rows are seen part by part.
+
+For a linear kernel, f = K z is X w with w = Xᵀ z, so that a part of the rows can be judged by w and
+the bias alone. What parts say adds up: the extremes of v among the variables that can rise and
+among those that can fall, the losses Σ u max(0, −r), the linear term pᵀa, the sum sᵀa, and Xᵀ z.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lindero.problems.dual_qp import DualQP, Judgement, gap_between, primal_value
+from lindero.runtime.arrays import Array
+
+#: Products of numbers are known to this.
+_EPSILON = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class PartialJudgement:
+    """What some rows say of a point; the weights are Σ z_i x_i over them."""
+
+    least: float
+    most: float
+    losses: float
+    linear: float
+    balance: float
+    outside: float
+    size: float
+    weights: Array
+    largest_norm: float
+
+    @classmethod
+    def of(cls, problem: DualQP, a: Array, f: Array, bias: float) -> PartialJudgement:
+        """Of dual variables `a` of the rows of a problem with a linear kernel, where f = X w."""
+        v, s, u = problem.scores(f), problem.s, problem.u
+        rises = np.where(s > 0, a < u, a > 0)
+        falls = np.where(s > 0, a > 0, a < u)
+        products = problem.kernel.astype(np.float64).products  # type: ignore[attr-defined]
+        weights, z = np.zeros(products.n_features), problem.at_samples(s * a)
+        products.transposed_times(z, 0, len(z), out=weights)
+        broken = not np.isfinite(v).all()
+        return cls(
+            least=-np.inf if broken else float(v[rises].min(initial=np.inf)),
+            most=np.inf if broken else float(v[falls].max(initial=-np.inf)),
+            losses=float(primal_value(0.0, v, s, problem.p, u, 0.0, bias)),
+            linear=float(problem.p @ a),
+            balance=float(s @ a),
+            outside=float(max((-a).max(initial=0.0), (a - u).max(initial=0.0))),
+            size=float(a.sum()),
+            weights=weights,
+            largest_norm=float(np.sqrt(products.squares.max(initial=0.0))),
+        )
+
+    @classmethod
+    def of_nothing(cls, n_features: int) -> PartialJudgement:
+        """Of no rows at all."""
+        return cls(np.inf, -np.inf, 0.0, 0.0, 0.0, 0.0, 0.0, np.zeros(n_features), 0.0)
+
+    def merge(self, other: PartialJudgement) -> PartialJudgement:
+        """Of the rows of both."""
+        return PartialJudgement(
+            min(self.least, other.least),
+            max(self.most, other.most),
+            self.losses + other.losses,
+            self.linear + other.linear,
+            self.balance + other.balance,
+            max(self.outside, other.outside),
+            self.size + other.size,
+            self.weights + other.weights,
+            max(self.largest_norm, other.largest_norm),
+        )
+
+    def finish(self, w: Array) -> Judgement:
+        """The judgement of all rows, whose f was X w. The w that their dual variables make may
+        differ by rounding, and so may every v: that is the accuracy."""
+        quadratic = float(self.weights @ self.weights)
+        apart = float(np.linalg.norm(self.weights - w))
+        rounding = _EPSILON * len(w) * float(np.linalg.norm(w))
+        return Judgement(
+            kkt_gap=float(gap_between(self.least, self.most)),
+            primal=0.5 * float(w @ w) + self.losses,
+            dual=-0.5 * quadratic - self.linear,
+            infeasibility=max(self.outside, abs(self.balance)),
+            accuracy=2.0 * self.largest_norm * (apart + rounding),
+        )

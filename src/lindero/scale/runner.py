@@ -1,0 +1,207 @@
+"""Who works on partitions: threads of this process, or the workers of a cluster.
+
+A pass maps a function over all partitions and merges the results two by two, along a tree. Nothing
+that a pass needs is left behind on a worker: what a function gets besides its partition is in its
+arguments. So a worker that dies takes only copies with it, and Dask has another one do its part.
+
+Without a cluster each thread holds one partition at a time, read anew in each pass. On a cluster
+partitions stay with the workers between passes where all of them fit into a share of their memory.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any
+
+from lindero.runtime.threads import available_threads, single_threaded_blas
+from lindero.scale.partitions import Block, Rows, Source, join_block
+
+#: Share of the memory of all workers that partitions may take.
+_SHARE_OF_MEMORY = 0.4
+
+#: Results that are merged by one task.
+_MERGED_AT_ONCE = 8
+
+#: How often a task is tried again where the network or a disk has failed.
+_RETRIES = 2
+_OPTIONS = {"pure": False, "retries": _RETRIES}
+
+#: What is made of the rows of a partition once they are loaded: its number and label are given.
+Prepare = Callable[[int, str, Rows], Any]
+
+#: What a pass asks of that.
+Work = Callable[[Any], Any]
+Merge = Callable[[Any, Any], Any]
+
+
+class ThreadRunner:
+    """Partitions in threads of this process, one for each at a time."""
+
+    def __init__(self, source: Source, n_threads: int | None = None) -> None:
+        self.source = source
+        self.n_threads = min(n_threads or available_threads(), max(1, source.n_partitions))
+        self.n_passes = 0
+
+    def keep(self, n_bytes: float, prepare: Prepare) -> None:
+        """Partitions are read anew in each pass."""
+
+    def reduce(self, prepare: Prepare, work: Work, merge: Merge) -> Any:
+        """What `work` makes of all partitions, merged in their order two by two, so that the result
+        does not depend on which thread was first."""
+        self.n_passes += 1
+        partitions = self.source.partitions
+        tree = _MergeTree(merge)
+        with single_threaded_blas:
+            if self.n_threads == 1:
+                for number, part in enumerate(partitions):
+                    tree.add(number, _do_one(prepare, work, number, part))
+                return tree.finish()
+            with ThreadPoolExecutor(self.n_threads, thread_name_prefix="lindero") as pool:
+                waiting: dict[Future[Any], int] = {}
+                todo = iter(enumerate(partitions))
+                try:
+                    while True:
+                        for number, part in todo:
+                            waiting[pool.submit(_do_one, prepare, work, number, part)] = number
+                            if len(waiting) >= self.n_threads:
+                                break
+                        if not waiting:
+                            return tree.finish()
+                        for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                            tree.add(waiting.pop(future), future.result())
+                finally:
+                    for future in waiting:
+                        future.cancel()
+
+
+def _do_one(prepare: Prepare, work: Work, number: int, part: Any) -> Any:
+    with single_threaded_blas:
+        return work(prepare(number, part.label, part.load()))
+
+
+class _MergeTree:
+    """Merges the results of partitions pairwise, in an order that only their numbers decide."""
+
+    def __init__(self, merge: Merge) -> None:
+        self._merge = merge
+        self._early: dict[int, Any] = {}
+        self._next = 0
+        self._stack: list[tuple[int, Any]] = []
+
+    def add(self, number: int, result: Any) -> None:
+        self._early[number] = result
+        while self._next in self._early:
+            height, value = 0, self._early.pop(self._next)
+            while self._stack and self._stack[-1][0] == height:
+                value = self._merge(self._stack.pop()[1], value)
+                height += 1
+            self._stack.append((height, value))
+            self._next += 1
+
+    def finish(self) -> Any:
+        _, value = self._stack.pop()
+        while self._stack:
+            value = self._merge(self._stack.pop()[1], value)
+        return value
+
+
+class ClusterRunner:
+    """Partitions on the workers of a Dask cluster."""
+
+    def __init__(self, source: Source, client: Any) -> None:
+        if client.status != "running":
+            raise ValueError(
+                f"The Dask client is {client.status}: make a new one (dask.distributed.Client), or "
+                "close none before the fit has ended."
+            )
+        self.source = source
+        self.client = client
+        self.n_passes = 0
+        self._kept: list[Any] | None = None
+
+    def keep(self, n_bytes: float, prepare: Prepare) -> None:
+        """Have workers keep what is prepared of their partitions, where all of it takes no more
+        than a share of their memory."""
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        memory = sum(worker.get("memory_limit") or 0 for worker in workers)
+        if n_bytes <= _SHARE_OF_MEMORY * memory:
+            self._kept = [
+                self._prepare(prepare, number, part)
+                for number, part in enumerate(self.source.partitions)
+            ]
+
+    def _prepare(self, prepare: Prepare, number: int, part: Any) -> Any:
+        """A future of what is prepared of a partition."""
+        if not isinstance(part, Block):
+            return self.client.submit(_load_and_prepare, prepare, number, part, **_OPTIONS)
+        found = [
+            None if one is None else self.client.compute(one, retries=_RETRIES)
+            for one in (part.X, part.y, part.weights)
+        ]
+        return self.client.submit(
+            _join_and_prepare, prepare, number, part.label, *found, **_OPTIONS
+        )
+
+    def reduce(self, prepare: Prepare, work: Work, merge: Merge) -> Any:
+        """What `work` makes of all partitions, merged in their order."""
+        self.n_passes += 1
+        results = []
+        for number, part in enumerate(self.source.partitions):
+            if self._kept is None and not isinstance(part, Block):
+                one = self.client.submit(_do_one, prepare, work, number, part, **_OPTIONS)
+            else:
+                kept = self._kept[number] if self._kept else self._prepare(prepare, number, part)
+                one = self.client.submit(_work_alone, work, kept, **_OPTIONS)
+            results.append(one)
+        while len(results) > 1:
+            results = [
+                self.client.submit(
+                    _merge_all, merge, results[at : at + _MERGED_AT_ONCE], **_OPTIONS
+                )
+                for at in range(0, len(results), _MERGED_AT_ONCE)
+            ]
+        return results[0].result()
+
+
+def _load_and_prepare(prepare: Prepare, number: int, part: Any) -> Any:
+    return prepare(number, part.label, part.load())
+
+
+def _join_and_prepare(
+    prepare: Prepare, number: int, label: str, X: Any, y: Any, weights: Any
+) -> Any:
+    return prepare(number, label, join_block(X, y, weights, label))
+
+
+def _work_alone(work: Work, prepared: Any) -> Any:
+    with single_threaded_blas:
+        return work(prepared)
+
+
+def _merge_all(merge: Merge, results: list[Any]) -> Any:
+    tree = _MergeTree(merge)
+    for number, result in enumerate(results):
+        tree.add(number, result)
+    return tree.finish()
+
+
+Runner = ThreadRunner | ClusterRunner
+
+
+def find_client() -> Any:
+    """The active client of Dask, None where there is none. Dask is not imported to know."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        return distributed.get_client()
+    except ValueError:
+        return None
+
+
+def choose_runner(source: Source, client: Any = None) -> Runner:
+    """The cluster of a client, or of the active one; else threads."""
+    client = client or find_client()
+    return ThreadRunner(source) if client is None else ClusterRunner(source, client)

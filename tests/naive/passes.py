@@ -1,0 +1,18 @@
+"""Slow twin of `lindero.solvers.passes`: the rounded problem by its formulas, row after row."""
+
+import numpy as np
+
+
+def rounded_sums(X, s, p, u, theta, mu):
+    """Gradient and curvature without the penalty, and Σσ."""
+    size = len(theta)
+    gradient, matrix, weight = np.zeros(size), np.zeros((size, size)), 0.0
+    for i in range(len(X)):
+        x = np.append(X[i], 1.0)
+        r = s[i] * (x @ theta) + p[i]
+        a = u[i] * min(1.0, max(0.0, 0.5 - r / (2 * mu)))
+        sigma = u[i] / (2 * mu) if abs(r) < mu else 0.0
+        gradient += a * s[i] * x
+        matrix += sigma * np.outer(x, x)
+        weight += sigma
+    return gradient, matrix, weight
