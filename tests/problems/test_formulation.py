@@ -8,6 +8,7 @@ from lindero.kernels.operator import kernel_operator
 from lindero.problems.formulation import Formulation
 from lindero.problems.margin import CostMargin, Margin, NuMargin, margin_terms
 from lindero.problems.novelty import Novelty, novelty_terms
+from lindero.problems.squared import SquaredMargin, SquaredTube
 from lindero.problems.tube import NuTube, Tube, tube_terms
 from lindero.solvers.choose import GeneralSolver
 from tests.problem_bank import curve, rbf, two_clouds
@@ -23,6 +24,8 @@ FORMULATIONS = [
     NuTube(2.0, 0.4),
     NuTube(1e4, 0.9),
     Novelty(0.2),
+    SquaredMargin(2.0),
+    SquaredTube(2.0, 0.1),
 ]
 
 
@@ -32,7 +35,7 @@ def names(formulation):
 
 def solved(formulation, n=60):
     """The problem, its kernel matrix and a solution; targets as the formulation wants them."""
-    if isinstance(formulation, (Tube, NuTube)):
+    if isinstance(formulation, (Tube, NuTube, SquaredTube)):
         X, targets = curve(n)
     else:
         X, targets = two_clouds(n, distance=2.0)
