@@ -154,21 +154,25 @@ def _check_weights(given: Fields) -> None:
     given.require("losses", known, "must be numbers")
     given.array("is_slow", "bool", "filters")
     given.array("of_numbers", "bool", 1)
-    evidence = _within(given, "evidence", ("sums",), _MOST_NUMBER)
-    given.require("evidence", len(evidence) in (4, 5), "must be of five numbers")
-    sound = bool((evidence[:2] >= 0.0).all() and (evidence[4:] >= 0.0).all())
-    given.require("evidence", sound, "must not be negative")
+    evidence = _within(given, "evidence", (4,), _MOST_NUMBER)
+    given.require("evidence", bool((evidence[:2] >= 0.0).all()), "must not be negative")
+    if "usual" in given:
+        _positive(given, "usual", 1)
     marks = given.array("marks", "int64", 3, least=0, below=MOST)
     given.require("marks", bool(marks[0] >= 1 and marks[1] <= marks[0]), "must be rows seen")
     changes = given.array("changes", "float64", experts.ROOM, 3, finite=True)
     _check_changes(given, "changes", changes)
 
 
+def _take_weights_apart(weights: Any) -> dict[str, Any]:
+    fields = _as_dict(weights)
+    return {**fields, "evidence": weights.evidence[:4], "usual": weights.evidence[4:]}
+
+
 def _build_weights(kind: Any, values: dict[str, Any]) -> Any:
     """Files of earlier versions do not have the usual ratio: it begins at one."""
-    if len(values["evidence"]) == 4:
-        values = {**values, "evidence": np.append(values["evidence"], 1.0)}
-    return kind(**values)
+    usual = values.pop("usual", np.ones(1))
+    return kind(**{**values, "evidence": np.append(values["evidence"], usual)})
 
 
 def _check_changes(given: Fields, name: str, changes: Array) -> None:
@@ -356,8 +360,8 @@ KINDS: tuple[Kind, ...] = (
     _of_tuple("FilterBank", "solvers.coupled.filter", _check_bank),
     _of_tuple("FirstOrderBank", "solvers.coupled.filter", _check_first_order),
     Kind(
-        "ExpertWeights", "lindero.svm.adaptive.experts:ExpertWeights", _check_weights, _as_dict,
-        _build_weights,
+        "ExpertWeights", "lindero.svm.adaptive.experts:ExpertWeights", _check_weights,
+        _take_weights_apart, _build_weights,
     ),
     Kind(
         "StreamRecord", "lindero.svm.adaptive.stream_history:StreamRecord", _check_record,
