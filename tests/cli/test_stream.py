@@ -1,6 +1,7 @@
 """``lindero stream``: test, then train; and snapshots that go on as if nothing had happened."""
 
 import csv
+import re
 
 import numpy as np
 import pytest
@@ -328,8 +329,31 @@ def test_categories_are_learned_from_the_first_rows_and_new_ones_told_of(here, s
     assert (columns[80:, 1:] == 0).all()
 
 
-def test_missing_values_are_means_of_the_first_rows(here, scaling):
+def test_gaps_are_left_to_a_machine_that_scales_columns_itself(here, scaling):
     rows = [f"{'' if k == 50 else 7},{k % 5},{'up' if k % 5 > 2 else 'down'}\n" for k in range(80)]
     here.write("gaps.csv", "a,b,kind\n" + "".join(rows))
     assert here.json("stream", "gaps.csv")["warm_up"] == 16
-    assert np.isfinite(np.vstack(scaling)).all()
+    given = np.vstack(scaling)
+    assert np.argwhere(np.isnan(given)).tolist() == [[50, 0]]
+    assert set(given[:50, 0]) == {7.0}
+
+
+def test_gaps_of_other_machines_are_means_of_the_first_rows(here):
+    rows = [f"{'' if k == 50 else k},{k % 5},{'up' if k % 5 > 2 else 'down'}\n" for k in range(80)]
+    here.write("gaps.csv", "a,b,kind\n" + "".join(rows))
+    assert here.json("stream", "gaps.csv", "-m", "incremental-svc")["accuracy"] > 0.5
+
+
+def test_a_change_of_units_is_told_where_there_are_gaps(here):
+    random = np.random.default_rng(0)
+    numbers = random.normal(20.0, 2.0, size=(500, 2))
+    kinds = np.where(numbers[:, 0] > numbers[:, 1], "up", "down")
+    numbers[300:, 0] *= 1000.0
+    texts = np.where(random.random(numbers.shape) < 0.2, "", numbers.astype(str))
+    rows = [f"{a},{b},{kind}\n" for (a, b), kind in zip(texts, kinds, strict=True)]
+    here.write("units.csv", "a,b,kind\n" + "".join(rows))
+    result = here.run("stream", "units.csv", "--json", "--warm-up", "50", "-o", "units.lin")
+    told = re.search(r"Column 0 has another scale from about row (\d+)", result.stderr)
+    assert 300 <= int(told[1]) < 340
+    predicted = here.run("predict", "units.lin", "units.csv")
+    assert predicted.returncode == 0

@@ -1,6 +1,6 @@
 """Tables with categories and missing values as numbers, for machines that know numbers only.
 
-number x      (x − mean) / deviation, and 0 where it is missing
+number x      (x − mean) / deviation, and 0 where it is missing, or NaN for machines that take it
 category x    one column for each value, 1 where x has it; nothing where it is missing or new;
               rare values of columns with many, and new ones there, are one value, "other"
 text x        its words, hashed to a fixed number of columns: log-scaled counts times the inverse
@@ -81,6 +81,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     keep_row_names : bool, default=False
         Whether columns are kept that name rows: text with different values in more than half of at
         least 50 rows, and whole numbers that all differ under a name such as `id`.
+    fill_missing : bool, default=True
+        Whether a missing number becomes 0, the mean. False leaves it NaN, for machines that know
+        what to do about it, such as adaptive ones on a stream.
 
     Attributes
     ----------
@@ -134,6 +137,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         "min_count": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "text_columns": [Interval(Integral, 0, 2**16, closed="both")],
         "keep_row_names": ["boolean"],
+        "fill_missing": ["boolean"],
     }
 
     def __init__(
@@ -143,11 +147,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         min_count: int | str = "auto",
         text_columns: int = 256,
         keep_row_names: bool = False,
+        fill_missing: bool = True,
     ) -> None:
         self.categorical_features = categorical_features
         self.min_count = min_count
         self.text_columns = text_columns
         self.keep_row_names = keep_row_names
+        self.fill_missing = fill_missing
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -315,12 +321,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _blocks(self, table: Table, user: UserTable, dates: dict[int, Any]) -> Iterator[Any]:
         """What each column becomes."""
         numbers, codes = iter(table.numbers), iter(table.codes)
+        gap = 0.0 if self.fill_missing else np.nan
         _, details = self._more()
         for column, kind in enumerate(self.kinds_):
             if kind == NUMBER:
                 raw = next(numbers)
                 missing = np.isnan(raw)
-                values = np.where(missing, 0.0, (raw - self.mean_[column]) / self.scale_[column])
+                values = np.where(missing, gap, (raw - self.mean_[column]) / self.scale_[column])
                 yield values[:, None]
             else:
                 own = next(codes).astype(np.intp)
@@ -329,7 +336,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 if kind == DATE:
                     moments = dates.get(column)
                     title = self._schema().title(column)
-                    block, missing = _encode_dates(moments, title, table.n_rows, details[column])
+                    detail = details[column]
+                    block, missing = _encode_dates(moments, title, table.n_rows, detail, gap)
                     yield block
                 elif kind == TEXT:
                     part, _ = user.place(column)
@@ -459,9 +467,10 @@ def _get_present(column: Any) -> Array:
 
 
 def _encode_dates(
-    column: Any, title: str, n_rows: int, detail: dict[str, Any]
+    column: Any, title: str, n_rows: int, detail: dict[str, Any], gap: float
 ) -> tuple[Array, Array]:
-    """The block of a column of dates, and where it is missing."""
+    """The block of a column of dates, and where it is missing; `gap` is what its numbers are
+    there."""
     from lindero.data.dates import NAMED_PARTS, compute_part, read_moments
 
     width = len(_name_parts("", detail))
@@ -485,7 +494,7 @@ def _encode_dates(
             at += len(known)
         else:
             numbers = np.asarray(values.cast("float64").to_numpy(), dtype=np.float64)
-            block[:, at] = np.where(np.isnan(numbers), 0.0, (numbers - mean) / scale)
+            block[:, at] = np.where(np.isnan(numbers), gap, (numbers - mean) / scale)
             at += 1
     return block, missing
 

@@ -255,12 +255,16 @@ def _has_numbers_only(dataset: Any) -> bool:
 
 def fit_encoder(model: Any, dataset: Any, warm_up: int, is_scaled: bool) -> None:
     """Fit the table encoder, if there is one, to the first rows. A machine that scales columns
-    itself gets them as they are, missing values as the mean of the first rows."""
+    itself gets numbers as they are, gaps too: means of the first rows would stand among values of
+    another unit later, and hide that it changed."""
     if unwrap_machine(model) is model:
         return
     encoder = model.named_steps[TABLE_STEP]
+    if is_scaled:
+        encoder.set_params(fill_missing=False)
     encoder.fit(dataset.rows(np.arange(warm_up)).X)
     if is_scaled:
+        encoder.mean_ = np.zeros_like(encoder.mean_)
         encoder.scale_ = np.ones_like(encoder.scale_)
     if not sp.issparse(dataset.X):
         _warn_of_new_categories(encoder, dataset.X, warm_up)

@@ -207,6 +207,37 @@ def test_calm_streams_give_next_to_no_alarms():
     assert sum(alarms) <= 1
 
 
+def make_calm(kind, seed, n_rows=5000):
+    """Streams in which no boundary jumps, though much else happens."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_rows, 5))
+    if kind == "heavy tails":
+        X = random.standard_t(1.5, size=(n_rows, 5))
+    level = X @ [1.0, -1.0, 0.5, 0.0, 0.0]
+    if kind == "bursts":
+        y = np.cumsum(random.random(n_rows) < 0.05) % 2
+        X[:, 0] += 2.0 * y - 1.0
+        return X, y
+    if kind == "noise":
+        spread = np.where(np.arange(n_rows) < n_rows // 2, 0.1, 1.5)
+        return X, (level + spread * random.normal(size=n_rows) > 0).astype(int)
+    if kind == "walk":
+        level += np.cumsum(0.02 * random.normal(size=n_rows))
+    level += 0.2 * random.normal(size=n_rows)
+    return X, np.where(random.random(n_rows) < 0.7, 0.0, level) if kind == "zeros" else level
+
+
+@pytest.mark.parametrize(
+    ("kind", "most"), [("zeros", 3), ("heavy tails", 3), ("bursts", 3), ("noise", 0), ("walk", 2)]
+)
+def test_what_is_usual_for_a_stream_is_no_change(kind, most):
+    """10 to 25 changes in 5 000 rows were told of most of these where slow experts could not switch
+    and every row counted alike."""
+    X, y = make_calm(kind, 0)
+    machine = AdaptiveSVC if y.dtype.kind == "i" else AdaptiveSVR
+    assert len(machine(kernel="linear").partial_fit(X, y).history_.changes) <= most
+
+
 def test_changes_that_follow_each_other_at_once_are_one():
     noted = [(100, 150, 12.0), (160, 190, 15.0), (1000, 1020, 13.0)]
     joined = join_changes(noted)

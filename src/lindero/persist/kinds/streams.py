@@ -156,10 +156,23 @@ def _check_weights(given: Fields) -> None:
     given.array("of_numbers", "bool", 1)
     evidence = _within(given, "evidence", (4,), _MOST_NUMBER)
     given.require("evidence", bool((evidence[:2] >= 0.0).all()), "must not be negative")
+    if "usual" in given:
+        _positive(given, "usual", 1)
     marks = given.array("marks", "int64", 3, least=0, below=MOST)
     given.require("marks", bool(marks[0] >= 1 and marks[1] <= marks[0]), "must be rows seen")
     changes = given.array("changes", "float64", experts.ROOM, 3, finite=True)
     _check_changes(given, "changes", changes)
+
+
+def _take_weights_apart(weights: Any) -> dict[str, Any]:
+    fields = _as_dict(weights)
+    return {**fields, "evidence": weights.evidence[:4], "usual": weights.evidence[4:]}
+
+
+def _build_weights(kind: Any, values: dict[str, Any]) -> Any:
+    """Files of earlier versions do not have the usual ratio: it begins at one."""
+    usual = values.pop("usual", np.ones(1))
+    return kind(**{**values, "evidence": np.append(values["evidence"], usual)})
 
 
 def _check_changes(given: Fields, name: str, changes: Array) -> None:
@@ -346,7 +359,10 @@ KINDS: tuple[Kind, ...] = (
     _of_tuple("KernelFeatures", "kernels.features", _check_features),
     _of_tuple("FilterBank", "solvers.coupled.filter", _check_bank),
     _of_tuple("FirstOrderBank", "solvers.coupled.filter", _check_first_order),
-    _of_tuple("ExpertWeights", "svm.adaptive.experts", _check_weights),
+    Kind(
+        "ExpertWeights", "lindero.svm.adaptive.experts:ExpertWeights", _check_weights,
+        _take_weights_apart, _build_weights,
+    ),
     Kind(
         "StreamRecord", "lindero.svm.adaptive.stream_history:StreamRecord", _check_record,
         _take_record_apart, _build_record,

@@ -28,19 +28,28 @@ the vote, if votes were right more often than the mixture in the last rows (each
 next), or else the most probable one. A probability gives way to a vote that contradicts it: both
 classes are then nearly equal.
 
-**Has the world changed?** Slow experts alone, weighted by the same rule without any share, are what
-would be believed if nothing changed. With p of the mixture and p' of theirs,
+**Has the world changed?** Slow experts alone, weighted by the same rule with a share β = 1e-6, are
+what would be believed if no hyperplane changed. (With no share at all they could not say that only
+noise did, or that a row was an outlier: the sharpest reading of calm years would be held against
+every later row. A switch among them costs log 1/β and one of the mixture log 1/α, each with the
+first weights: noise that changes is evidence of log α/β, less what those differ by, and no more.)
+With p of the mixture, p' of theirs, and r = p/p', of which a row counts e³ at the most, or e where
+numbers are predicted,
 
-    g ← max(0, g + log p − log p' − 0.02)
+    g ← max(0, g + log r − log max(1, m) − 0.02),      m ← m + (r − m)/1000,
 
-is a CUSUM of evidence, to which a row adds 3 at the most, or 1 where numbers are predicted. If p'
-is right, p/p' has mean 1, and g crosses log 1/a no more than once in 1/a rows, on average. p' is
-never quite right: slow experts are still learning, and heavy tails or labels that repeat are not in
-them. So nothing is counted in the first 400 rows, nor in 100 rows after a change, and the rate is
-what calm streams were found to have (tests/svm/adaptive/test_stream_promises.py), not a promise.
-(The 0.02 is what a steady drift may gain a row without being called a change.) When g crosses it, a
-change is noted: it began where g last was zero, and slow experts begin again from where the leading
-one is.
+is a CUSUM of evidence. If p' is right, r has mean 1, m stays about there, and g crosses log 1/a
+no more than once in 1/a rows, on average: r/max(1, m) has a mean of 1 at most. p' is never quite
+right: labels that come in bursts, levels that walk and errors that follow each other are
+predicted better by fast experts throughout. That is no change but how this stream is, and m, the
+usual ratio, says so: what counts is evidence beyond the usual. m is an average of about a
+thousand rows, not an expectation given the past: where ratios are large for long and then small
+for long, changes are still told too often. And slow experts are still learning at first. So
+nothing is counted in the first 400 rows, nor in 100 rows after a change, and the rate is what
+streams without changes were found to have (tests/svm/adaptive/test_stream_promises.py), not a
+promise. (The 0.02 is what a steady drift may gain a row without being called a change.) When g
+crosses it, a change is noted: it began where g last was zero, and slow experts begin again from
+where the leading one is.
 
 Rows of weight below one count as that much: p^weight.
 
@@ -60,6 +69,9 @@ from lindero.runtime.compilation import FAST, compiled
 
 #: The share α.
 SHARE = 1e-4
+
+#: The share β of slow experts among themselves.
+_SLOW_SHARE = 1e-6
 
 #: How fast filters lose their vote by errors, the share that they get again, and what a row counts
 #: of the next when votes are compared with the mixture.
@@ -81,8 +93,9 @@ _MOST_EXPONENT = 60.0
 #: Evidence at which a change is noted.
 ENOUGH = log(1e5)
 
-#: Evidence that a row takes off.
+#: Evidence that a row takes off, and rows that the usual ratio is an average of.
 _STEADY = 0.02
+_USUAL_ROWS = 1000.0
 
 #: Evidence that a row adds at the most, of classes and of numbers; rows at first and after a change
 #: that add none.
@@ -99,10 +112,10 @@ class ExpertWeights(NamedTuple):
     `first` are π, `now` the weights, `slow` those of the slow ones alone, `is_slow` which filters
     these are. `losses` are sums of −log p of each; infinite, once it has been asleep. `readings`
     are sharpnesses, or widths where `of_numbers` (an array of one) is true. `evidence` holds g, the
-    row from which on it counts, and the sums of −log p of the mixture and of the slow ones. `marks`
-    are the rows seen, the row where g last was zero, and how many changes were noted in `changes`
-    (ROOM, 3): the row it began, the row it was noticed, the evidence. `votes` (filters,) are
-    weights of the votes, `hits` how often votes and mixture were right lately.
+    row from which on it counts, the sums of −log p of the mixture and of the slow ones, and m.
+    `marks` are the rows seen, the row where g last was zero, and how many changes were noted in
+    `changes` (ROOM, 3): the row it began, the row it was noticed, the evidence. `votes` (filters,)
+    are weights of the votes, `hits` how often votes and mixture were right lately.
     """
 
     first: Array
@@ -125,7 +138,7 @@ class ExpertWeights(NamedTuple):
         first = np.repeat(shares[:, None] / len(readings), len(readings), axis=1)
         return cls(
             first, first.copy(), share_slow(first, is_slow), np.zeros(first.shape), is_slow,
-            readings, np.array([of_numbers]), np.array([0.0, _FIRST_ROWS, 0.0, 0.0]),
+            readings, np.array([of_numbers]), np.array([0.0, _FIRST_ROWS, 0.0, 0.0, 1.0]),
             np.zeros(3, dtype=np.int64), np.zeros((ROOM, 3)), shares.copy(), np.zeros(2),
         )  # fmt: skip
 
@@ -211,7 +224,7 @@ def weigh_experts(likelihoods, label, share, weights):  # type: ignore[no-untype
     """Both updates of the weights, and the evidence. The loss of the mixture, and whether slow
     experts are to begin again."""
     n_experts, n_readings = weights.now.shape
-    total, expected, kept = 0.0, 0.0, 0.0
+    total, expected, kept, calm = 0.0, 0.0, 0.0, 0.0
     for e in range(n_experts):
         for r in range(n_readings):
             p = likelihoods[e, r, label]
@@ -219,6 +232,8 @@ def weigh_experts(likelihoods, label, share, weights):  # type: ignore[no-untype
             total += weights.now[e, r]
             weights.slow[e, r] *= p
             expected += weights.slow[e, r]
+            if weights.is_slow[e]:
+                calm += weights.first[e, r]
             if p > 0.0:
                 kept += weights.first[e, r]
                 weights.losses[e, r] -= log(p)
@@ -231,8 +246,10 @@ def weigh_experts(likelihoods, label, share, weights):  # type: ignore[no-untype
             again = weights.first[e, r] / kept
             now = weights.now[e, r] / total if total > 0.0 else again
             weights.now[e, r] = (1.0 - share) * now + share * again
-            if expected > 0.0:
-                weights.slow[e, r] /= expected
+            if expected > 0.0 and weights.is_slow[e]:
+                again = weights.first[e, r] / calm
+                slow = weights.slow[e, r] / expected
+                weights.slow[e, r] = (1.0 - _SLOW_SHARE) * slow + _SLOW_SHARE * again
     loss = -log(max(total, 1e-300))
     weights.evidence[2] += loss
     row = weights.marks[0]
@@ -241,12 +258,13 @@ def weigh_experts(likelihoods, label, share, weights):  # type: ignore[no-untype
         return loss, False
     slow_loss = -log(max(expected, 1e-300))
     weights.evidence[3] += slow_loss
+    most = _MOST_OF_NUMBERS if weights.of_numbers[0] else _MOST_EVIDENCE
+    gained, usual = min(slow_loss - loss, most), weights.evidence[4]
+    weights.evidence[4] += (exp(gained) - usual) / _USUAL_ROWS
     if row < weights.evidence[1]:
         weights.marks[1] = row + 1
         return loss, False
-    most = _MOST_OF_NUMBERS if weights.of_numbers[0] else _MOST_EVIDENCE
-    gained = min(slow_loss - loss, most)
-    evidence = weights.evidence[0] + gained - _STEADY
+    evidence = weights.evidence[0] + gained - log(max(usual, 1.0)) - _STEADY
     if evidence <= 0.0:
         weights.evidence[0], weights.marks[1] = 0.0, row + 1
         return loss, False

@@ -71,9 +71,10 @@ class StreamChange:
         The row where it was enough.
     evidence : float
         Logarithm of how much more probable the labels between them are for the machine than for
-        one that does not adapt.
+        one that does not adapt, beyond what is usual for the stream.
     odds : float
-        How much more probable the labels were, exp(evidence).
+        How much more probable the labels were, exp(evidence). No rate of false alarms: neither
+        machine is ever quite right.
 
     See Also
     --------
