@@ -356,4 +356,4 @@ def test_a_change_of_units_is_told_where_there_are_gaps(here):
     told = re.search(r"Column 0 has another scale from about row (\d+)", result.stderr)
     assert 300 <= int(told[1]) < 340
     predicted = here.run("predict", "units.lin", "units.csv")
-    assert predicted.returncode == 0
+    assert predicted.exit_code == 0

@@ -501,13 +501,25 @@ def _encode(inner: Any, X: Any, background: Any) -> tuple[TableColumns, Any, Arr
     columns, encoded = _read_plain(inner, X)
     if background is not None:
         return columns, encoded, dense(_read_plain(inner, background)[1]), inner
-    vectors = getattr(inner, "support_vectors_", None)
-    if vectors is None:
+    expansion = _find_expansion(inner)
+    if expansion is None:
         raise ValueError(
             f"{type(inner).__name__} has no table encoder, so that nothing is known of a typical "
             "row: pass background=, some rows of the training data."
         )
-    return columns, encoded, dense(vectors).mean(axis=0)[None, :], inner
+    return columns, encoded, expansion[0].mean(axis=0)[None, :], inner
+
+
+def _find_expansion(machine: Any) -> tuple[Array, Array] | None:
+    """The rows that a function is an expansion in kernels of, support vectors or landmarks, and the
+    coefficients of each of its functions; None where it is none."""
+    for rows, coefficients in (
+        ("support_vectors_", "dual_coef_"),
+        ("landmarks_", "landmark_coef_"),
+    ):
+        if hasattr(machine, rows):
+            return dense(getattr(machine, rows)), dense(getattr(machine, coefficients))
+    return None
 
 
 # -- what is asked --------------------------------------------------------------------------------
@@ -776,21 +788,26 @@ def _is_gaussian(question: Question, probe: Array) -> bool:
     final = question.machine
     n_functions = question.n_classes if question.n_classes > 2 else 1
     kernel = getattr(final, "__lindero_kernel__", None)
-    if kernel is None or kernel().name != "rbf" or np.shape(final.dual_coef_)[0] != n_functions:
+    if kernel is None or kernel().name != "rbf":
         return False
-    if np.size(final.intercept_) != n_functions or final.support_vectors_.shape[0] == 0:
+    expansion = _find_expansion(final)
+    if expansion is None or len(expansion[1]) != n_functions:
         return False
-    vectors, few = dense(final.support_vectors_), probe[:5]
+    (vectors, coefficients), few = expansion, probe[:5]
+    if np.size(final.intercept_) != n_functions or len(vectors) == 0:
+        return False
     squares = ((few[:, None, :] - vectors[None, :, :]) ** 2).sum(axis=2)
-    found = np.exp(-kernel().gamma * squares) @ dense(final.dual_coef_).T
+    found = np.exp(-kernel().gamma * squares) @ coefficients.T
     return _agree((found + np.ravel(final.intercept_)).ravel(), question.decide(few).ravel())
 
 
 def _prepare_gaussian(machine: Any, columns: TableColumns, background: Array, line: Line) -> Game:
     """Shapley values of an expansion in Gaussian kernels, each a product over columns."""
     gamma = float(machine.__lindero_kernel__().gamma)
-    vectors = np.asarray(dense(machine.support_vectors_), dtype=np.float64)
-    each, intercepts = dense(machine.dual_coef_), np.ravel(machine.intercept_)
+    expansion = _find_expansion(machine)
+    assert expansion is not None
+    vectors, each = expansion[0].astype(np.float64), expansion[1]
+    intercepts = np.ravel(machine.intercept_)
     n_columns = len(columns.parts)
     nodes, weights = np.polynomial.legendre.leggauss(max(1, math.ceil(n_columns / 2)))
     nodes, weights = (nodes + 1.0) / 2.0, weights / 2.0

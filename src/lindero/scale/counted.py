@@ -47,7 +47,7 @@ from lindero.bayes.tables.summed_columns import SummedColumn, merge_columns
 from lindero.runtime.arrays import Array
 from lindero.scale.partitions import Rows, Source
 from lindero.scale.runner import Runner
-from lindero.scale.sampling import RowSample
+from lindero.scale.sampling import DrawnRows
 from lindero.scale.targets import ClassTotals, encode_part, read_labels
 
 #: Numbers in the sample that cut points are learned from; rows of one that only warnings need.
@@ -101,7 +101,7 @@ class TableSurvey:
     n_rows: int
     columns: tuple[SummedColumn, ...] | None
     totals: ClassTotals
-    sample: RowSample | None
+    sample: DrawnRows | None
 
     def merge(self, other: TableSurvey) -> TableSurvey:
         if self.columns is None or other.columns is None:
@@ -134,7 +134,7 @@ def _survey(part: LabelledTable, *, names: Any, categorical: Any, most: int) -> 
                 own.write_numbers(np.array([place]), numbers[at : at + 1])
     except ValueError as error:
         raise ValueError(f"{part.label}: {error}") from None
-    sample = RowSample.draw((numbers.T, part.labels, counted), most, part.part)
+    sample = DrawnRows.draw((numbers.T, part.labels, counted), most, part.part)
     return TableSurvey(table.n_rows, tuple(columns), totals, sample)
 
 

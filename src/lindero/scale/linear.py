@@ -29,7 +29,7 @@ from lindero.problems.tube import Tube
 from lindero.runtime.arrays import Array
 from lindero.scale.partitions import Rows, Source, read_matrix
 from lindero.scale.runner import Runner
-from lindero.scale.sampling import RowSample
+from lindero.scale.sampling import DrawnRows
 from lindero.scale.targets import ClassTotals, encode_part, read_labels, read_numbers, read_weights
 from lindero.solvers.passes import (
     LINEAR,
@@ -77,7 +77,7 @@ class Survey:
     totals: ClassTotals | None
     sums: Array
     largest: float
-    sample: RowSample
+    sample: DrawnRows
 
     def merge(self, other: Survey) -> Survey:
         totals = self.totals
@@ -112,7 +112,7 @@ def survey(rows: NumberRows, *, classifies: bool, most: int) -> Survey:
     chosen = counted > 0
     if not chosen.all():
         columns = (X[chosen], rows.targets[chosen], counted[chosen])
-    sample = RowSample.draw(columns, most, rows.part)
+    sample = DrawnRows.draw(columns, most, rows.part)
     return Survey(len(X), totals, X.sum(axis=0, dtype=np.float64), largest, sample)
 
 

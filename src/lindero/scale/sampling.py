@@ -18,7 +18,7 @@ _SEED = 20_240_229
 
 
 @dataclass(frozen=True)
-class RowSample:
+class DrawnRows:
     """Some rows as columns of arrays, in the order of their draws, and no more than `most`."""
 
     columns: tuple[Array, ...]
@@ -26,7 +26,7 @@ class RowSample:
     most: int
 
     @classmethod
-    def draw(cls, columns: tuple[Array, ...], most: int, part: int) -> RowSample:
+    def draw(cls, columns: tuple[Array, ...], most: int, part: int) -> DrawnRows:
         """The sample of one part."""
         random = np.random.default_rng([_SEED, max(part, 0)])
         draws = random.random(len(columns[0]))
@@ -36,13 +36,13 @@ class RowSample:
     def n_rows(self) -> int:
         return len(self.draws)
 
-    def merge(self, other: RowSample) -> RowSample:
+    def merge(self, other: DrawnRows) -> DrawnRows:
         """The sample of both parts."""
         pairs = zip(self.columns, other.columns, strict=True)
         columns = tuple(np.concatenate(pair) for pair in pairs)
-        return RowSample(columns, np.concatenate([self.draws, other.draws]), self.most)._cut()
+        return DrawnRows(columns, np.concatenate([self.draws, other.draws]), self.most)._cut()
 
-    def _cut(self) -> RowSample:
+    def _cut(self) -> DrawnRows:
         order = np.argsort(self.draws, kind="stable")[: self.most]
         columns = tuple(column[order] for column in self.columns)
-        return RowSample(columns, self.draws[order], self.most)
+        return DrawnRows(columns, self.draws[order], self.most)

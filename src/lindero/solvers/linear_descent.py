@@ -84,7 +84,7 @@ class LinearDescentSolver(Solver):
 
     def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         begun = time.perf_counter()
-        descent = _Descent(problem, self.tol, start)
+        descent = _CoordinateDescent(problem, self.tol, start)
         status = descent.run(limits, number, begun)
         a, f = descent.best_a, descent.best_f
         seconds = time.perf_counter() - begun
@@ -150,7 +150,7 @@ class LinearRows:
         return out
 
 
-class _Descent:
+class _CoordinateDescent:
     """The iterate, and the best judged point found on the way."""
 
     def __init__(self, problem: DualQP, tol: float, start: Start) -> None:

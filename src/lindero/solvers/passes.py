@@ -26,6 +26,8 @@ decided wrongly are fetched too, and so on: the optimum of the whole, not of an 
 too many were wrong, steps are taken from there, and more rows are fetched than before.
 
 Few rows (`most_fetched`) are all fetched at once: the solvers of whole problems do the rest.
+
+Steps, fetched rows and the judging pass are one file: each needs the sums of the one before.
 """
 
 from __future__ import annotations

@@ -1129,6 +1129,13 @@ def export_state(estimator: KernelEstimator) -> dict[str, Any]:
     return state
 
 
+def find_formulation(estimator: KernelEstimator) -> type[Formulation]:
+    """What the fit was stated as, where an estimator has several formulations."""
+    formulation = estimator._machines_.formulation
+    assert formulation is not None
+    return type(formulation)
+
+
 def import_state(
     estimator: KernelEstimator, state: dict[str, Any], kind: type[Formulation] | None = None
 ) -> None:

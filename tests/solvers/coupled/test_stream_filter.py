@@ -349,6 +349,7 @@ def test_evidence_is_a_sum_of_logarithms_that_is_never_below_zero():
     weights = ExpertWeights.begin(np.array([0.5, 0.5]), is_slow, False)
     weights.evidence[1] = counted = 50
     now, slow, g, last, noted = weights.first.copy(), weights.slow.copy(), 0.0, 0, []
+    usual = 1.0
     for t in range(400):
         right = 0.9 if t > 200 else 0.5
         p = np.empty((2, len(SHARPNESSES), 2))
@@ -359,9 +360,12 @@ def test_evidence_is_a_sum_of_logarithms_that_is_never_below_zero():
         changed = weigh_experts(p, label, SHARE, weights)[1]
         total, expected = (now * p[:, :, label]).sum(), (slow * p[:, :, label]).sum()
         now = (1 - SHARE) * now * p[:, :, label] / total + SHARE * weights.first
-        slow = slow * p[:, :, label] / expected
-        gained = min(np.log(total) - np.log(expected), 3.0) - 0.02
-        g = max(0.0, g + gained) if t >= counted else 0.0
+        alone = weights.first * is_slow[:, None]
+        slow = (1 - 1e-6) * slow * p[:, :, label] / expected + 1e-6 * alone / alone.sum()
+        gained = min(np.log(total) - np.log(expected), 3.0)
+        beyond = gained - np.log(max(usual, 1.0)) - 0.02
+        usual += (np.exp(gained) - usual) / 1000.0
+        g = max(0.0, g + beyond) if t >= counted else 0.0
         last = t + 1 if g == 0.0 else last
         assert weights.evidence[0] == pytest.approx(0.0 if g >= np.log(1e5) else g, abs=1e-9)
         assert changed == (g >= np.log(1e5))

@@ -76,7 +76,7 @@ def _check_logistic(given: Fields) -> None:
 
 
 def _ridge_state(model: Any) -> dict[str, Any]:
-    state = _keep(model, "coef_", "intercept_")
+    state = _keep(model, "coef_", "intercept_", "n_iter_", "solver_")
     if "intercept_" in state:
         state["intercept_"] = float(state["intercept_"])
     return state
@@ -86,6 +86,15 @@ def _check_ridge(given: Fields) -> None:
     weights = given.array("coef_", "float64", check_width(given), finite=True)
     require_moderate(given, "coef_", weights)
     given.number("intercept_", finite=True)
+    given.where_given(("solver_",), given.text)
+    if "n_iter_" in given and given.any("n_iter_") is not None:
+        given.array("n_iter_", ("int32", "int64"), None, least=0)
+
+
+def _adopt_ridge(model: Any, values: dict[str, Any]) -> None:
+    model.__dict__.update(values)
+    if values:
+        model.intercept_ = np.float64(values["intercept_"])  # as scikit-learn has it
 
 
 # -- trees ----------------------------------------------------------------------------------------
@@ -328,7 +337,7 @@ KINDS: tuple[Kind, ...] = (
                   "sklearn.linear_model._logistic:LogisticRegression", _check_logistic,
                   _logistic_state),
     EstimatorKind("sklearn.Ridge", "sklearn.linear_model._ridge:Ridge", _check_ridge,
-                  _ridge_state),
+                  _ridge_state, adopt=_adopt_ridge),
     _forest("RandomForestClassifier"),
     _forest("RandomForestRegressor"),
     _boosting("HistGradientBoostingClassifier"),

@@ -15,7 +15,7 @@ from lindero.persist.fields import LABELS, MOST, Fields
 from lindero.persist.registry import Kind, estimator_state, of_lindero
 from lindero.problems.formulation import Formulation, Task
 from lindero.solvers.solution import Certificate, Status
-from lindero.svm.fitting import export_state, import_state
+from lindero.svm.fitting import export_state, find_formulation, import_state
 from lindero.svm.linear_svc import MARGINS
 from lindero.svm.linear_svr import TUBES
 from lindero.validation import require_computable
@@ -382,7 +382,7 @@ def _linear_state(machine: Any) -> dict[str, Any]:
     """With the loss of the fit, which need not be that of the parameter any more."""
     state = export_state(machine)
     if "_function" in state:
-        kind = type(machine._machines_.formulation)
+        kind = find_formulation(machine)
         state["_loss"] = next(loss for loss, known in _LOSSES.items() if known is kind)
     return state
 
