@@ -13,7 +13,7 @@ from lindero.cli.main import cli  # noqa: F401  (before memory is measured)
 from lindero.errors import ModelFileError
 from lindero.persist import inspect, load, save
 from lindero.persist.container import pack, unpack
-from lindero.svm import SVC, SVR, AdaptiveSVC, OneClassSVM, RankSVM
+from lindero.svm import SVC, SVR, AdaptiveSVC, AdaptiveSVR, OneClassSVM, RankSVM
 from tests.cli.conftest import flower_rows
 from tests.cli.running import Here
 from tests.persist.model_bank import QUERIES, VALUES, WORDS, Y2, Y3, X
@@ -74,6 +74,19 @@ def test_no_number_of_a_file_makes_answers_that_are_none(tmp_path, name, value):
                     assert not np.isnan(told).any(), (k, place)
                     assert not (told == np.inf).any(), (k, place)
     assert refused > 0
+
+
+def test_samples_of_a_graph_are_at_distances_that_can_be_computed(tmp_path):
+    path = tmp_path / "model.lin"
+    model = AdaptiveSVR(coupling=1.0, graph="space").fit(X, VALUES)
+    document, arrays = taken_apart(model, path)
+    (place,) = [k for k, array in enumerate(arrays) if array.shape == X.shape]
+    arrays[place][:] = 1e300
+    path.write_bytes(pack(document, arrays))
+    with pytest.raises(ModelFileError, match="_path have kernel values that are too large"):
+        load(path)
+    with pytest.raises(ValueError, match="Row 1 holds values too large to compute distances"):
+        model.predict([X[0], X[1] * 1e300])
 
 
 @pytest.mark.parametrize("field", ["gamma", "coef0"])

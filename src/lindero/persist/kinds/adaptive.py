@@ -147,6 +147,8 @@ def _check_graph_of(given: Fields, kind: str, n_nodes: int) -> None:
     given.integer("n_nearest", least=1, most=n_nodes)
     linear = given.any("_function").name == "linear"
     given.require("_kind", linear, "must be 'time' for kernels")
+    # Distances to them are computed for new rows.
+    check_computable(given, "_path", given.any("_path").X)
 
 
 def _check_trail_of(given: Fields, path: PathSamples) -> None:

@@ -697,6 +697,12 @@ class CoupledPath:
     def _blend(self, X: Array) -> Array:
         """By the hyperplanes of the nearest samples, weighed by 1/distance."""
         distances, nodes = self.nearest.kneighbors(X)
+        far = np.flatnonzero(~np.isfinite(distances).all(axis=1))
+        if len(far):
+            raise ValueError(
+                f"Row {far[0]} holds values too large to compute distances with: their squares "
+                "overflow. Use the units that the model was fitted to."
+            )
         met = distances == 0.0
         with np.errstate(divide="ignore"):
             shares = np.where(met.any(axis=1, keepdims=True), met, 1.0 / distances)
