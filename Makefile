@@ -38,15 +38,16 @@ pictures: $(VENV)/made-plot
 test: $(VENV)/made-plot+test
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
-# Runtime dependencies at their lowest, tools of the tests as they come; river, which needs a later
-# SciPy, is left out, and its tests skip themselves.
+# Runtime dependencies, those of the extras too, at their lowest, tools of the tests as they come;
+# river, which needs a later SciPy, is left out, and its tests skip themselves. What is compiled is
+# kept apart: each version of Numba throws away what another one left.
 test-lowest:
 	$(PYTHON) -m venv --clear $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip --disable-pip-version-check -q install uv
-	$(VENV)-lowest/bin/uv pip compile -q --resolution lowest-direct --extra plot pyproject.toml -o $(VENV)-lowest/lowest.txt
+	$(VENV)-lowest/bin/uv pip compile -q --resolution lowest-direct --extra plot --extra onnx --extra dask pyproject.toml -o $(VENV)-lowest/lowest.txt
 	echo 'river; python_version < "3"' > $(VENV)-lowest/left-out.txt
 	$(VENV)-lowest/bin/uv pip install -q --python $(VENV)-lowest/bin/python -c $(VENV)-lowest/lowest.txt --override $(VENV)-lowest/left-out.txt -e ".[plot,test]"
-	$(VENV)-lowest/bin/python -m pytest -n 2 --dist worksteal $(ARGS)
+	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-lowest/compiled $(VENV)-lowest/bin/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 fuzz: $(VENV)/made-plot+test
 	$(BIN)/python -m tests.fuzz $(or $(ARGS),--minutes 60)

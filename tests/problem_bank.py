@@ -81,7 +81,7 @@ def curve(n, seed=0):
 
 def sparse_clouds(n, n_features, seed=0):
     rng = np.random.default_rng(seed)
-    X = sp.random_array((n, n_features), density=0.05, format="csr", rng=rng)
+    X = sp.random_array((n, n_features), density=0.05, format="csr", random_state=rng)
     return X, np.where(
         X[:, : n_features // 2].sum(axis=1) > X[:, n_features // 2 :].sum(axis=1), 1.0, -1.0
     )

@@ -33,7 +33,7 @@ def dense_data(n_features=6):
 def sparse_data(index_dtype, n_features):
     rng = np.random.default_rng(2)
     X = sp.random_array(
-        (N_SAMPLES, n_features), density=200 / n_features / 25, format="csr", rng=rng
+        (N_SAMPLES, n_features), density=200 / n_features / 25, format="csr", random_state=rng
     )
     X.indices, X.indptr = X.indices.astype(index_dtype), X.indptr.astype(index_dtype)
     return X

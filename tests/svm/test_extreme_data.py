@@ -151,7 +151,7 @@ def test_when_time_is_up_the_pairs_left_are_not_begun():
 
 
 def broken_sparse(kind):
-    X = sp.random_array((50, 6), density=0.5, format="csr", rng=np.random.default_rng(0))
+    X = sp.random_array((50, 6), density=0.5, format="csr", random_state=np.random.default_rng(0))
     if kind == "index":
         X.indices[3] = 10**8
     elif kind == "negative index":
