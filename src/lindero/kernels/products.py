@@ -75,11 +75,16 @@ class DenseProducts:
         self.rows = rows
         self._variants: dict[np.dtype[Any], DenseProducts] = {self.dtype: self}
 
+    @property
+    def _converted(self) -> Array | None:
+        """All rows of what this is a subset of, where they are converted: none needs to be again."""
+        return None if self.whole is None else self.whole._ready
+
     @cached_property
     def _ready(self) -> Array | None:
         """All rows, shifted and in the precision of the computation, if that costs little."""
-        if self.whole is not None and self.whole._ready is not None:
-            return np.asarray(self.whole._ready[self.rows])
+        if self._converted is not None:
+            return np.asarray(self._converted[self.rows])
         X = self.source
         unchanged = self.rows is None and self.shift is None and X.dtype == self.dtype
         if unchanged and isinstance(X, np.ndarray) and X.flags.c_contiguous:
@@ -110,7 +115,8 @@ class DenseProducts:
 
     def converted_bytes(self) -> int:
         """Bytes that each row of a tile takes, where rows are converted a tile at a time."""
-        return 0 if self._ready is not None else self.n_features * self.dtype.itemsize
+        ready = self._converted is not None or self._ready is not None
+        return 0 if ready else self.n_features * self.dtype.itemsize
 
     def given(self) -> Any:
         """All rows as they were given."""
@@ -119,7 +125,7 @@ class DenseProducts:
     @cached_property
     def squares(self) -> Array:
         """‖x_i‖² of each (shifted) row."""
-        if self.whole is not None and self.whole._ready is not None:
+        if self.whole is not None and self._converted is not None:
             return np.asarray(self.whole.squares[self.rows])
         squares = np.empty(self.n_samples, dtype=self.dtype)
         height = max(64, _TILE_NUMBERS // max(1, self.n_features))
@@ -129,6 +135,9 @@ class DenseProducts:
         return squares
 
     def probe(self, rows: Array) -> Probe:
+        # A few rows of a subset are no reason to gather it all.
+        if self.whole is not None and self.rows is not None and self._converted is not None:
+            return self.whole.probe(self.rows[rows])
         ready = self._ready
         chosen = self._convert(self._gather(rows)) if ready is None else ready[rows]
         return Probe(chosen, self.squares[rows])

@@ -60,8 +60,8 @@ SINGLE_ROUNDING = 8 * 2.0**-24
 #: Above this, one coefficient of 1 blurs the gap by as much as it matters: rows in float64 then.
 MOST_BLUR = 1e-2
 
-#: Rows at either end of v, and in between, at which f is verified.
-_VERIFIED = 64
+#: Rows at either end of v, and in between, at which f is verified: one in so many, at most so many.
+_ONE_VERIFIED_IN, _MOST_VERIFIED = 64, 64
 
 #: What f may be off in float64, as a share of tol.
 _DRIFT = 1e-3
@@ -218,9 +218,11 @@ class _Descent:
             self.state = (z, kept)
             self._moved = self.blur = 0.0
             return True
-        ends = np.concatenate([_least(self._rising, _VERIFIED), _least(self._falling, _VERIFIED)])
-        spread = np.linspace(0, problem.kernel.n_samples - 1, _VERIFIED).astype(np.intp)
-        rows = np.unique(np.concatenate([self._samples(ends), spread]))
+        n_samples = problem.kernel.n_samples
+        count = min(_MOST_VERIFIED, 1 + n_samples // _ONE_VERIFIED_IN)
+        ends = np.concatenate([_least(self._rising, count), _least(self._falling, count)])
+        spread = np.arange(0, n_samples, -(-n_samples // count))
+        rows = np.concatenate([self._samples(ends), spread])
         exact = problem.kernel.astype(np.float64)
         sums = exact_sums(exact, problem.at_samples(z), rows)
         self.blur = float(np.abs(sums - self.f[rows]).max(initial=0.0))
