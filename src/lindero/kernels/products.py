@@ -77,7 +77,7 @@ class DenseProducts:
 
     @property
     def _converted(self) -> Array | None:
-        """All rows of what this is a subset of, where they are converted: none needs to be again."""
+        """All rows of what this is a subset of, where they are converted already."""
         return None if self.whole is None else self.whole._ready
 
     @cached_property
