@@ -106,6 +106,7 @@ class RowCache:
         self._slot_of = np.full(n_samples, -1, dtype=np.int64)
         self._owner = np.full(capacity, -1, dtype=np.int64)
         self._last_used = np.zeros(capacity, dtype=np.int64)
+        self._n_touched = 0  # slots that have ever been claimed, which are the first
         self._clock = 0
 
     @property
@@ -126,6 +127,21 @@ class RowCache:
         wanted = min(len(rows), self.capacity)
         if wanted == 0:
             return slots
+        if self._n_touched + wanted <= self.capacity:
+            oldest = np.arange(self._n_touched, self._n_touched + wanted)
+            self._n_touched += wanted
+        else:
+            oldest = self._evict(wanted)
+        count = len(oldest)
+        slots[:count] = oldest
+        self._slot_of[rows[:count]] = oldest
+        self._owner[oldest] = rows[:count]
+        self._last_used[oldest] = self._clock
+        return slots
+
+    def _evict(self, wanted: int) -> Array:
+        """At most so many slots, the oldest ones, whose rows are forgotten."""
+        self._n_touched = self.capacity
         if wanted < self.capacity:
             oldest = np.argpartition(self._last_used, wanted - 1)[:wanted]
         else:
@@ -133,12 +149,7 @@ class RowCache:
         oldest = oldest[self._last_used[oldest] < self._clock]
         previous = self._owner[oldest]
         self._slot_of[previous[previous >= 0]] = -1
-        count = len(oldest)
-        slots[:count] = oldest
-        self._slot_of[rows[:count]] = oldest
-        self._owner[oldest] = rows[:count]
-        self._last_used[oldest] = self._clock
-        return slots
+        return oldest
 
     def release(self, rows: Array) -> None:
         """Forget rows whose values were not written after all."""
