@@ -137,7 +137,8 @@ class DenseProducts:
     def probe(self, rows: Array) -> Probe:
         # A few rows of a subset are no reason to gather it all, but what is gathered lies closer.
         if "_ready" not in vars(self) and self._converted is not None:
-            assert self.whole is not None and self.rows is not None
+            assert self.whole is not None
+            assert self.rows is not None
             return self.whole.probe(self.rows[rows])
         ready = self._ready
         chosen = self._convert(self._gather(rows)) if ready is None else ready[rows]
