@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from sklearn.datasets import load_svmlight_file as load_svmlight_data
 
     from lindero.persist.model_file import ModelInfo as ModelInfo
+    from lindero.persist.model_file import from_bytes as from_bytes
     from lindero.persist.model_file import inspect as inspect
     from lindero.persist.model_file import load as load
     from lindero.persist.model_file import save as save
+    from lindero.persist.model_file import to_bytes as to_bytes
     from lindero.persist.onnx_file import save_onnx as save_onnx
     from lindero.persist.onnx_file import to_onnx as to_onnx
     from lindero.persist.text.estimators import load_libsvm as load_libsvm
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from lindero.persist.text.estimators import save_libsvm as save_libsvm
     from lindero.persist.text.estimators import save_svmlight as save_svmlight
 
-_OWN = ("ModelInfo", "inspect", "load", "save")
+_OWN = ("ModelInfo", "from_bytes", "inspect", "load", "save", "to_bytes")
 _TEXT = ("load_libsvm", "load_svmlight", "save_libsvm", "save_svmlight")
 _ONNX = ("save_onnx", "to_onnx")
 _HOMES = {

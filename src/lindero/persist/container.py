@@ -15,11 +15,12 @@ Memory is taken for what the file holds, never for what a number in it announces
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import stat
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from safetensors import SafetensorError
@@ -75,9 +76,13 @@ def pack(document: dict[str, Any], arrays: list[Array]) -> bytes:
     return written
 
 
-def unpack(path: str | os.PathLike[Any]) -> Contents:
-    """What a file holds, as far as the container can tell that it is sound."""
-    data, owner, names = _read(path)
+def unpack(source: str | os.PathLike[Any] | bytes) -> Contents:
+    """What a file, or its bytes, hold, as far as the container can tell that they are sound."""
+    if isinstance(source, bytes):
+        with io.BytesIO(source) as stream:
+            data, owner, names = _read_stream(stream, len(source))
+    else:
+        data, owner, names = _read(source)
     version = owner.get("format_version")
     if type(version) is not int or version < 1:
         raise ModelFileError(
@@ -126,19 +131,23 @@ def _read(path: str | os.PathLike[Any]) -> tuple[bytes, dict[str, Any], list[str
         about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode):
             raise ModelFileError("it is not a regular file.")
-        start = file.read(8)
-        length = int.from_bytes(start, "little")
-        if len(start) < 8 or length > about.st_size - 8:
-            raise ModelFileError(
-                "it is not a model of lindero, or not complete: its header is longer than the file."
-            )
-        most = _HEADER_LEAST + _HEADER_EACH * MOST_ARRAYS
-        if length > most:
-            raise ModelFileError(f"its header has {length} bytes, and models have at most {most}.")
-        text = file.read(length)
-        owner, names = _read_header(text)
-        # So many and no more: somebody may be writing to it.
-        rest = file.read(about.st_size - 8 - length)
+        return _read_stream(file, about.st_size)
+
+
+def _read_stream(file: BinaryIO, size: int) -> tuple[bytes, dict[str, Any], list[str]]:
+    start = file.read(8)
+    length = int.from_bytes(start, "little")
+    if len(start) < 8 or length > size - 8:
+        raise ModelFileError(
+            "it is not a model of lindero, or not complete: its header is longer than the file."
+        )
+    most = _HEADER_LEAST + _HEADER_EACH * MOST_ARRAYS
+    if length > most:
+        raise ModelFileError(f"its header has {length} bytes, and models have at most {most}.")
+    text = file.read(length)
+    owner, names = _read_header(text)
+    # So many and no more: somebody may be writing to it.
+    rest = file.read(size - 8 - length)
     return b"".join((start, text, rest)), owner, names
 
 

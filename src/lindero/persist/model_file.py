@@ -178,6 +178,52 @@ def load(path: str | os.PathLike[Any]) -> Any:
         return _build(contents.document, contents.arrays)
 
 
+def to_bytes(estimator: Any, *, summary: dict[str, Any] | None = None) -> bytes:
+    """What `save` would write.
+
+    Parameters
+    ----------
+    estimator : estimator of lindero
+        As for `save`.
+    summary : dict, default=None
+        What to note of the training.
+
+    Returns
+    -------
+    contents : bytes
+
+    See Also
+    --------
+    from_bytes : Reads them.
+    """
+    return _pack(estimator, summary)
+
+
+def from_bytes(contents: bytes) -> Any:
+    """The estimator that `to_bytes` has written. As safe as `load`.
+
+    Parameters
+    ----------
+    contents : bytes
+
+    Returns
+    -------
+    estimator : object
+
+    Raises
+    ------
+    ModelFileError
+        If they are no model of lindero, or damaged.
+
+    See Also
+    --------
+    to_bytes : Writes them.
+    """
+    with _name_in_errors("<bytes>"):
+        found = unpack(contents)
+        return _build(found.document, found.arrays)
+
+
 def inspect(path: str | os.PathLike[Any]) -> ModelInfo:
     """What a model file says of itself, found without building the model.
 

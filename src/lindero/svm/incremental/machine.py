@@ -190,6 +190,11 @@ class HeldSamples:
     def id_of(self, slot: int) -> int:
         return int(self._ids[slot])
 
+    @property
+    def are_named(self) -> bool:
+        """Whether they have ids of the user's choosing."""
+        return self._names is not None
+
     def read_ids(self, ids: Any, n_rows: int) -> list[int | str] | None:
         """Ids that the user chose for new samples: none of them held, none twice; None for none.
         Either all samples have such ids or no sample has."""

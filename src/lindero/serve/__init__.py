@@ -1,0 +1,17 @@
+"""A model that keeps learning, forgets on demand, and survives the plug: see `OnlineStore`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lindero.lazy import load_lazily
+
+if TYPE_CHECKING:
+    from lindero.serve.store import OnlineStore as OnlineStore
+    from lindero.serve.store import Receipt as Receipt
+    from lindero.serve.store import StoreError as StoreError
+
+_HOMES = dict.fromkeys(("OnlineStore", "Receipt", "StoreError"), ".store")
+__all__ = [*_HOMES]
+
+__getattr__, __dir__ = load_lazily(__name__, _HOMES)
