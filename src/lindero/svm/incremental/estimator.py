@@ -214,6 +214,13 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     @one_at_a_time
+    def next_id_(self) -> int | None:
+        """The id that the next sample gets where samples are counted; None where ids are chosen."""
+        samples = self._holder.samples
+        return None if samples.are_named else samples.next_id
+
+    @property
+    @one_at_a_time
     def window_(self) -> int | None:
         """The length of the window that answers."""
         return self._require_machine().window
