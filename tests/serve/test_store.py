@@ -121,6 +121,8 @@ def test_a_fitted_pipeline_learns_with_its_last_step(path):
 def test_a_machine_that_does_not_learn_further_is_refused_and_nothing_kept(path):
     with pytest.raises(ValueError, match="SVC learned from all rows together"):
         OnlineStore(path, SVC())
+    with pytest.raises(ValueError, match="looks at all rows again and again"):
+        OnlineStore(path, NaiveBayes(learning="discriminative"))
     with OnlineStore(path) as store:
         assert store.models == []
         assert store.sequence == 0
@@ -236,13 +238,28 @@ def test_models_of_one_store_do_not_meet(path):
         assert store.explain(X[:1], model="bayes")[0].startswith(y[0])
 
 
-def test_followers_of_a_stream_cannot_forget(path):
-    X, y = make_rows(10)
+def test_what_cannot_forget_exactly_is_built_anew_from_the_rest(path):
+    X, y = make_rows(14)
+    times = np.arange(14.0)
     with OnlineStore(path, AdaptiveSVC()) as store:
-        store.learn(X, y, times=np.arange(10.0))
-        with pytest.raises(ValueError, match="AdaptiveSVC follows a stream"):
-            store.forget([3])
-        assert len(store.receipts()) == 2
+        store.learn(X[:10], y[:10], times=times[:10])
+        store.learn(X[10:], y[10:], times=times[10:])
+        store.forget([3, 12])
+        model = AdaptiveSVC()
+        for rows in (np.r_[0:3, 4:10], np.r_[10, 11, 13]):
+            model.partial_fit(X[rows], y[rows], times=times[rows])
+        now = np.full(14, 14.0)
+        assert store.predict(X, times=now).tolist() == model.predict(X, times=now).tolist()
+        with pytest.raises(ValueError, match="cannot forget"):  # all that are left
+            store.forget([id for id in range(14) if id not in (3, 12)])
+
+
+def test_rows_far_from_all_others_can_be_forgotten(path):
+    with OnlineStore(path, NaiveBayes(numeric="gaussian")) as store:
+        store.learn([[1.0], [2.0], [4.0], [1e9]], ["a", "b", "a", "b"])
+        store.forget(3)
+        model = NaiveBayes(numeric="gaussian").fit([[1.0], [2.0], [4.0]], ["a", "b", "a"])
+        np.testing.assert_array_equal(store.predict_proba([[3.0]]), model.predict_proba([[3.0]]))
 
 
 # -- the past -------------------------------------------------------------------------------------

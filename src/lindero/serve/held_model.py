@@ -2,8 +2,8 @@
 
 Machines differ in how they know a row again. Incremental ones hold rows under ids. Bayesian ones
 hold counts, from which a row is taken away by its values, exactly as it was put in. Those that
-follow a stream cannot forget. Of a pipeline only the machine learns; its first steps stay as they
-were fitted.
+follow a stream cannot forget: the store builds them anew. Of a pipeline only the machine learns;
+its first steps stay as they were fitted.
 """
 
 from __future__ import annotations
@@ -88,11 +88,7 @@ class HeldModel:
         """Let the machine forget rows that the store keeps, and others that it holds by ids."""
         machine = self.machine
         if not hasattr(type(machine), "forget"):
-            raise ValueError(
-                f"{type(machine).__name__} follows a stream and cannot forget single rows exactly. "
-                "Machines that can: IncrementalSVC, IncrementalSVR, IncrementalOneClassSVM, and "
-                "the Bayesian classifiers."
-            )
+            raise ValueError(f"{type(machine).__name__} cannot forget single rows exactly.")
         if self.knows_ids:
             if inside:
                 machine.forget(list(inside))

@@ -36,6 +36,7 @@ from lindero.serve.held_model import HeldModel, ids_of, is_fitted
 from lindero.serve.ledger import (
     SYNCHRONOUS,
     Entry,
+    KeptRow,
     Ledger,
     StoreError,
     canonical,
@@ -261,13 +262,7 @@ class OnlineStore:
             if name in self._held:
                 raise StoreError(f"There is a model {name!r} already: choose another name.")
             machine = unwrap_machine(estimator)
-            if not hasattr(type(machine), "partial_fit"):
-                raise ValueError(
-                    f"{type(machine).__name__} learned from all rows together and cannot learn "
-                    "further ones. Machines that can: IncrementalSVC, IncrementalSVR, "
-                    "IncrementalOneClassSVM, AdaptiveSVC, AdaptiveSVR, and the Bayesian "
-                    "classifiers."
-                )
+            _require_learner(machine)
             if machine is not estimator and not is_fitted(estimator):
                 raise ValueError(
                     "The pipeline is not fitted, and its first steps learn from all rows together: "
@@ -349,6 +344,10 @@ class OnlineStore:
     ) -> Receipt:
         """Forget rows: the model becomes one that never saw them, and the disk holds them no more.
 
+        Incremental machines and counts do so at once. Where a model cannot (one that follows a
+        stream, parameters that were learned from all rows together, numbers of which rounding has
+        left too few digits), it is built anew from all other rows, which takes longer.
+
         Parameters
         ----------
         ids : int, str or array-like of these
@@ -425,7 +424,7 @@ class OnlineStore:
                 said: dict[str, Any] = {}
                 if gone:
                     said |= {"ids": list(gone), "before": held.certify()}
-                    held.forget(kept, inside)
+                    self._forget(name, held, kept, inside)
                 if new:
                     said |= _learn(held, new)
                 if gone:
@@ -445,6 +444,19 @@ class OnlineStore:
             elif held.unsaved >= self.snapshot_every:
                 self._snapshot(name, held)
             return Receipt.of(entry)
+
+    def _forget(self, name: str, held: HeldModel, rows: list[KeptRow], inside: set[Any]) -> None:
+        """Let a model forget rows; where it cannot do so exactly, build it from all others."""
+        try:
+            held.forget(rows, inside)
+        except ValueError:
+            if held.knows_ids:
+                raise
+            without = self._restore(name, without=rows)
+            if not without.is_fitted:
+                raise
+            held.estimator = without.estimator
+            held.n_changes += 1
 
     @contextmanager
     def _changing(self, name: str, held: HeldModel) -> Iterator[None]:
@@ -658,10 +670,14 @@ class OnlineStore:
             ledger.drop_snapshots(name, 1 + (first or 0), held.sequence - 1)
         held.unsaved = 0
 
-    def _restore(self, name: str, most: int | None = None) -> HeldModel:
+    def _restore(
+        self, name: str, most: int | None = None, without: Sequence[KeptRow] = ()
+    ) -> HeldModel:
         """A model from the disk: a snapshot, and the rows that were learned after it."""
         ledger = self._open()
-        found = ledger.last_snapshot(name, most)
+        # One that was made before the rows to be left out.
+        latest = min((row.number - 1 for row in without), default=most)
+        found = ledger.last_snapshot(name, latest)
         if found is None:
             raise StoreError(
                 f"What model {name!r} was then cannot be told any more: rows that it was made with "
@@ -669,11 +685,28 @@ class OnlineStore:
             )
         number, data = found
         held = HeldModel(from_bytes(data), number)
+        left_out = {(row.number, row.place) for row in without}
         for entry in ledger.entries(model=name, most=most):
             held.follow(entry)
             if entry.number > number:
-                held.learn_again(ledger.rows_of(name, entry.number))
+                rows = ledger.rows_of(name, entry.number)
+                held.learn_again([row for row in rows if (row.number, row.place) not in left_out])
         return held
+
+
+def _require_learner(machine: Any) -> None:
+    """Refuse machines that cannot learn further rows, with the reason."""
+    try:
+        _ = machine.partial_fit
+    except AttributeError as error:
+        reason = str(error.__cause__ or error)
+        if not hasattr(type(machine), "partial_fit"):
+            reason = (
+                f"{type(machine).__name__} learned from all rows together and cannot learn further "
+                "ones. Machines that can: IncrementalSVC, IncrementalSVR, IncrementalOneClassSVM, "
+                "AdaptiveSVC, AdaptiveSVR, and the Bayesian classifiers."
+            )
+        raise ValueError(reason) from None
 
 
 def _learn(held: HeldModel, new: Sequence[NewRow]) -> dict[str, Any]:

@@ -1,0 +1,99 @@
+"""What is forgotten is gone: from the model, and from every byte on the disk, at once."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lindero.bayes import NaiveBayes
+from lindero.persist import to_bytes
+from lindero.serve import OnlineStore
+from lindero.serve.ledger import Ledger
+from lindero.svm import IncrementalSVC
+from tests.serve.test_store import make_rows
+
+SECRET = "Aurelia Quintanilla"
+
+
+def all_bytes(folder):
+    return b"\n".join(file.read_bytes() for file in sorted(folder.iterdir()))
+
+
+def fill(path, n=300):
+    """An open store of many rows, of which single ones were learned at many moments."""
+    X, y = make_rows(n)
+    store = OnlineStore(path, IncrementalSVC(kernel="rbf", gamma=0.5), snapshot_every=50)
+    store.learn(X[:20], y[:20], ids=np.arange(20))
+    for i in range(20, n, 3):
+        store.learn(X[i : i + 3], y[i : i + 3], ids=np.arange(i, min(n, i + 3)))
+    return store, X
+
+
+def test_no_file_holds_a_byte_of_a_forgotten_row(tmp_path):
+    store, X = fill(tmp_path / "store.db")
+    with store:
+        gone = [2, 21, 130, 131, 299]
+        kept = sorted(set(range(300)) - set(gone))
+        present = all_bytes(tmp_path)
+        assert all(X[i].tobytes() in present for i in gone)
+        store.forget(gone)
+        left = all_bytes(tmp_path)  # the store is still open
+        for i in gone:
+            assert X[i].tobytes() not in left
+            for value in X[i]:
+                assert value.tobytes() not in left
+        assert all(X[i].tobytes() in left for i in kept)
+        state = to_bytes(store._held["model"].estimator)
+        assert not any(value.tobytes() in state for i in gone for value in X[i])
+
+
+def test_text_vanishes_as_well(tmp_path):
+    with OnlineStore(tmp_path / "store.db", NaiveBayes()) as store:
+        rows = [{"name": "Bo", "sum": 3.5}, {"name": "Li", "sum": 4.5}, {"name": "Bo", "sum": 5.0}]
+        store.learn(rows, ["a", "b", "a"], ids=["one", "two", "three"])
+        store.learn([{"name": SECRET, "sum": 7.5678}], ["b"], ids=["four"])
+        store.snapshot()
+        assert SECRET.encode() in all_bytes(tmp_path)
+        store.forget("four")
+        for text in (SECRET, SECRET.split()[0], "7.5678"):
+            assert text.encode() not in all_bytes(tmp_path)
+        assert np.float64(7.5678).tobytes() not in all_bytes(tmp_path)
+
+
+def test_a_replaced_row_vanishes(tmp_path):
+    store, X = fill(tmp_path / "store.db", 60)
+    with store:
+        store.replace(30, np.ones((1, 3)), ["yes"])
+        assert X[30].tobytes() not in all_bytes(tmp_path)
+
+
+def test_salts_vanish_so_that_nobody_can_try_out_rows(tmp_path):
+    store, _ = fill(tmp_path / "store.db", 60)
+    with store:
+        [row] = store._ledger.rows_with("model", json.dumps(30))
+        assert row.salt in all_bytes(tmp_path)
+        store.forget(30)
+        assert row.salt not in all_bytes(tmp_path)
+
+
+@pytest.mark.parametrize("again", ["opened again", "forgotten again"])
+def test_an_erasure_that_was_cut_off_is_finished(tmp_path, monkeypatch, again):
+    store, X = fill(tmp_path / "store.db", 60)
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "finish_erasing", lambda self: None)
+        store.forget(30)
+    assert X[30].tobytes() in all_bytes(tmp_path)  # so the erasure is what erases
+    if again == "opened again":
+        store._ledger._database.close()
+        store._ledger = None
+        store = OnlineStore(tmp_path / "store.db")
+    else:
+        store.forget(31)
+    assert X[30].tobytes() not in all_bytes(tmp_path)
+    store.close()
+
+
+def test_files_are_for_their_owner_only(tmp_path):
+    store, _ = fill(tmp_path / "store.db", 30)
+    with store:
+        assert all(file.stat().st_mode & 0o077 == 0 for file in tmp_path.iterdir())
