@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo pictures test test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-data fuzz bounds clean clean-compiled
+.PHONY: help demo pictures test test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-data fuzz bounds clean clean-compiled
 
 help:
 	@echo "make demo   install, then lindero demo: compare, follow, forget; a page in demo/"
@@ -84,7 +84,7 @@ BASE ?= main
 bench-against: $(VENV)/made-plot+bench
 	$(BIN)/python benchmarks/against.py $(BASE) $(ARGS)
 
-bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-data: bench-%: $(VENV)/made-plot+bench
+bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-data: bench-%: $(VENV)/made-plot+bench
 	$(BIN)/python benchmarks/$*.py $(ARGS)
 
 clean-compiled:

@@ -76,13 +76,18 @@ def pack(document: dict[str, Any], arrays: list[Array]) -> bytes:
     return written
 
 
-def unpack(source: str | os.PathLike[Any] | bytes) -> Contents:
-    """What a file, or its bytes, hold, as far as the container can tell that they are sound."""
-    if isinstance(source, bytes):
-        with io.BytesIO(source) as stream:
-            data, owner, names = _read_stream(stream, len(source))
-    else:
-        data, owner, names = _read(source)
+def unpack(path: str | os.PathLike[Any]) -> Contents:
+    """What a file holds, as far as the container can tell that it is sound."""
+    return _check(*_read(path))
+
+
+def unpack_bytes(contents: bytes) -> Contents:
+    """The same of the bytes of a file."""
+    with io.BytesIO(contents) as stream:
+        return _check(*_read_stream(stream, len(contents)))
+
+
+def _check(data: bytes, owner: dict[str, Any], names: list[str]) -> Contents:
     version = owner.get("format_version")
     if type(version) is not int or version < 1:
         raise ModelFileError(

@@ -3,7 +3,8 @@
 A file holds the parameters and the fitted state of an estimator, also in the middle of a stream.
 Nothing in it is executed or looked up by name outside lindero's own list (`registry`), and nothing
 is believed before it is checked. Before a file is written, it is read back from memory, so that
-none is written that cannot be loaded.
+none is written that cannot be loaded. Writing, reading and describing are one file, since each says
+what the others do.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 
 from lindero import __version__
 from lindero.errors import ModelFileError, NewerFormatError, escape_controls
-from lindero.persist.container import Contents, pack, unpack
+from lindero.persist.container import Contents, pack, unpack, unpack_bytes
 from lindero.persist.registry import EstimatorKind, Kind, kind_of
 from lindero.persist.safe_file import write_whole_bytes
 from lindero.persist.values import ValueReader, ValueWriter
@@ -220,7 +221,7 @@ def from_bytes(contents: bytes) -> Any:
     to_bytes : Writes them.
     """
     with _name_in_errors("<bytes>"):
-        found = unpack(contents)
+        found = unpack_bytes(contents)
         return _build(found.document, found.arrays)
 
 

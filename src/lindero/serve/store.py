@@ -13,6 +13,8 @@ so many rows, and when the store is closed.
 Forgetting a row drops every snapshot that was made with it, and then its bytes (`ledger`). What was
 before can still be asked for (`as_of`), as it would have been without the row: from a snapshot that
 never held it, and the rows that are left.
+
+What is written and what is built anew are two sides of one promise, and stand in one file.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
@@ -32,7 +34,6 @@ import numpy as np
 from lindero.evaluation import explain_rows
 from lindero.evaluation.build import predict_rows, unwrap_machine
 from lindero.persist import from_bytes, to_bytes
-from lindero.serve.held_model import HeldModel, ids_of, is_fitted
 from lindero.serve.ledger import (
     SYNCHRONOUS,
     Entry,
@@ -41,14 +42,12 @@ from lindero.serve.ledger import (
     StoreError,
     canonical,
     commit,
-    make_salt,
 )
-from lindero.serve.stored_rows import Batch, GivenRows, encode_row
+from lindero.serve.requests import NewRow, list_ids, read_new_rows
+from lindero.serve.stored_model import StoredModel, ids_of, is_fitted
+from lindero.serve.stored_rows import Batch, GivenRows
 
 __all__ = ["OnlineStore", "Receipt", "StoreError"]
-
-#: Rows at once, in one call.
-MOST_ROWS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -106,21 +105,6 @@ class Receipt:
             said.get("after"),
             commitments,
         )
-
-
-@dataclass(frozen=True)
-class NewRow:
-    """A row to be learned."""
-
-    own_id: Any
-    data: bytes
-    names: tuple[str, ...] | None
-    counted: bool
-    salt: bytes = field(default_factory=make_salt)
-
-    @property
-    def id(self) -> str:
-        return json.dumps(self.own_id)
 
 
 class OnlineStore:
@@ -210,7 +194,7 @@ class OnlineStore:
         self.name = name
         self.snapshot_every = snapshot_every
         self._lock = threading.RLock()
-        self._held: dict[str, HeldModel] = {}
+        self._held: dict[str, StoredModel] = {}
         self._ledger: Ledger | None = Ledger(path, durability)
         try:
             self._ledger.check()
@@ -361,7 +345,7 @@ class OnlineStore:
         receipt : Receipt
             With the model's certificates before and after.
         """
-        return self._write("forget", _list_ids(ids), None, key, expect, model)
+        return self._write("forget", list_ids(ids), None, key, expect, model)
 
     def replace(
         self,
@@ -388,7 +372,7 @@ class OnlineStore:
         -------
         receipt : Receipt
         """
-        listed = _list_ids(ids)
+        listed = list_ids(ids)
         return self._write(
             "replace", listed, (X, y, list(listed), sample_weight, times), key, expect, model
         )
@@ -419,7 +403,7 @@ class OnlineStore:
             before = self._find_forgotten(name, set(gone) - inside - ids_of(kept))
             if gone and not kept and not inside and given is None:
                 return Receipt.of(before)
-            new = [] if given is None else self._encode(name, held, given, set(gone))
+            new = [] if given is None else self._read_rows(name, held, given, set(gone))
             with self._changing(name, held):
                 said: dict[str, Any] = {}
                 if gone:
@@ -445,7 +429,7 @@ class OnlineStore:
                 self._snapshot(name, held)
             return Receipt.of(entry)
 
-    def _forget(self, name: str, held: HeldModel, rows: list[KeptRow], inside: set[Any]) -> None:
+    def _forget(self, name: str, held: StoredModel, rows: list[KeptRow], inside: set[Any]) -> None:
         """Let a model forget rows; where it cannot do so exactly, build it from all others."""
         try:
             held.forget(rows, inside)
@@ -459,7 +443,7 @@ class OnlineStore:
             held.n_changes += 1
 
     @contextmanager
-    def _changing(self, name: str, held: HeldModel) -> Iterator[None]:
+    def _changing(self, name: str, held: StoredModel) -> Iterator[None]:
         """A transaction. Where it fails once the model has changed, that is built anew."""
         changes = held.n_changes
         try:
@@ -487,58 +471,21 @@ class OnlineStore:
             raise ValueError(f"Model {name!r} knows no row with id {unknown[:10]}{more}.")
         return max((gone[id] for id in ids), key=lambda entry: entry.number)
 
-    def _encode(
-        self, name: str, held: HeldModel, given: tuple[Any, ...], replaced: set[Any]
+    def _read_rows(
+        self, name: str, held: StoredModel, given: tuple[Any, ...], replaced: set[Any]
     ) -> list[NewRow]:
-        """The rows to keep."""
+        """The rows of a request, with ids that are free."""
         X, y, ids, weights, times = given
-        table = GivenRows.of(X)
-        n_rows = len(table.values)
-        if not 1 <= n_rows <= MOST_ROWS:
-            raise ValueError(f"Give 1 to {MOST_ROWS} rows at once, not {n_rows}.")
-        if held.names is None and table.names is not None and held.is_fitted:
-            raise ValueError(
-                "The columns have names, but the rows before had none: pass them without, in the "
-                "same order."
-            )
-        table = table.in_order(held.names)
-        width = getattr(held.estimator, "n_features_in_", None) if held.is_fitted else None
-        if width is not None and len(table.values[0]) != width:
-            raise ValueError(f"The rows have {len(table.values[0])} columns, the model {width}.")
-        first = held.next_id
-        if ids is None and first is None:
-            raise ValueError("The rows of this model have ids of your own: give ids.")
-        if ids is not None and held.counted and not replaced:
-            raise ValueError("The rows of this model are counted: give no ids.")
-        if ids is None:
-            assert first is not None
-            chosen: list[Any] = list(range(first, first + n_rows))
-        else:
-            chosen = list(_list_ids(ids))
-            if len(chosen) != n_rows:
-                raise ValueError(f"There are {n_rows} rows, but {len(chosen)} different ids.")
-            self._require_new(name, chosen, replaced, held.ids_inside())
-        columns = [
-            _list_values(y, "y", n_rows),
-            _list_values(weights, "sample_weight", n_rows),
-            _list_values(times, "times", n_rows),
-        ]
-        new = []
-        for at, values in enumerate(table.values):
-            own = [None if column is None else column[at] for column in columns]
-            if y is not None and own[0] is None:
-                raise ValueError(f"Row {at} has no label. Leave it out, or label it first.")
-            data = encode_row(values, held.is_numeric, *own)
-            new.append(NewRow(chosen[at], data, table.names, ids is None))
-        return new
-
-    def _require_new(self, name: str, ids: list[Any], replaced: set[Any], inside: set[Any]) -> None:
-        for id in ids:
-            taken = id in inside or self._open().rows_with(name, json.dumps(id))
-            if taken and id not in replaced:
+        new = read_new_rows(held, X, y, ids, weights, times, bool(replaced))
+        inside = held.ids_inside()
+        for row in new:
+            taken = row.own_id in inside or self._open().rows_with(name, row.id)
+            if taken and row.own_id not in replaced:
                 raise ValueError(
-                    f"There is a row with the id {id!r} already: replace it, or give another id."
+                    f"There is a row with the id {row.own_id!r} already: replace it, or give "
+                    "another id."
                 )
+        return new
 
     # -- reading ------------------------------------------------------------------------------
 
@@ -652,7 +599,7 @@ class OnlineStore:
             raise StoreError("The store is closed: open it again.")
         return self._ledger
 
-    def _find(self, model: str | None) -> HeldModel:
+    def _find(self, model: str | None) -> StoredModel:
         self._open()
         name = self.name if model is None else model
         if name not in self._held:
@@ -660,7 +607,7 @@ class OnlineStore:
             raise StoreError(f"There is no model {name!r} in this store; there are: {known}.")
         return self._held[name]
 
-    def _snapshot(self, name: str, held: HeldModel) -> None:
+    def _snapshot(self, name: str, held: StoredModel) -> None:
         ledger = self._open()
         first = ledger.first_snapshot(name)
         data = to_bytes(held.estimator)
@@ -672,7 +619,7 @@ class OnlineStore:
 
     def _restore(
         self, name: str, most: int | None = None, without: Sequence[KeptRow] = ()
-    ) -> HeldModel:
+    ) -> StoredModel:
         """A model from the disk: a snapshot, and the rows that were learned after it."""
         ledger = self._open()
         # One that was made before the rows to be left out.
@@ -684,7 +631,7 @@ class OnlineStore:
                 "have been forgotten since."
             )
         number, data = found
-        held = HeldModel(from_bytes(data), number)
+        held = StoredModel(from_bytes(data), number)
         left_out = {(row.number, row.place) for row in without}
         for entry in ledger.entries(model=name, most=most):
             held.follow(entry)
@@ -709,7 +656,7 @@ def _require_learner(machine: Any) -> None:
         raise ValueError(reason) from None
 
 
-def _learn(held: HeldModel, new: Sequence[NewRow]) -> dict[str, Any]:
+def _learn(held: StoredModel, new: Sequence[NewRow]) -> dict[str, Any]:
     """Let a model learn rows; what the log is to say of them."""
     names = new[0].names
     batch = Batch.of([row.data for row in new], names)
@@ -722,27 +669,6 @@ def _learn(held: HeldModel, new: Sequence[NewRow]) -> dict[str, Any]:
     if held.names is None and names is not None:
         said["names"] = list(names)
     return said | ({"scored": scored} if scored else {})
-
-
-def _list_ids(ids: Any) -> tuple[Any, ...]:
-    listed = [ids] if isinstance(ids, (str, int)) else np.asarray(ids, dtype=object).tolist()
-    plain = [id.item() if isinstance(id, np.generic) else id for id in listed]
-    for id in plain:
-        if isinstance(id, bool) or not isinstance(id, (int, str)):
-            raise ValueError(f"Ids are integers or text, but {id!r} is a {type(id).__name__}.")
-    if not plain:
-        raise ValueError("Give at least one id.")
-    return tuple(dict.fromkeys(plain)) if len(set(plain)) < len(plain) else tuple(plain)
-
-
-def _list_values(values: Any, what: str, n_rows: int) -> list[Any] | None:
-    if values is None:
-        return None
-    listed = np.asarray(values).ravel().tolist() if not isinstance(values, list) else list(values)
-    listed = [value.item() if isinstance(value, np.generic) else value for value in listed]
-    if len(listed) != n_rows:
-        raise ValueError(f"There are {n_rows} rows, but {what} has {len(listed)} values.")
-    return listed
 
 
 def _same_request(

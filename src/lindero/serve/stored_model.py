@@ -22,7 +22,7 @@ from lindero.serve.stored_rows import Batch, GivenRows, as_table
 
 
 @dataclass
-class HeldModel:
+class StoredModel:
     """An estimator, and what the log has said of it so far."""
 
     estimator: Any
@@ -115,7 +115,7 @@ class HeldModel:
     def certify(self) -> dict[str, Any] | None:
         """What its certificate says, for the log; None where there is none."""
         found = getattr(self.machine, "certificate_", None) if self.is_fitted else None
-        if not hasattr(found, "kkt_gap"):
+        if found is None or not hasattr(found, "kkt_gap"):
             return None
         numbers = {"kkt_gap": found.kkt_gap, "primal": found.primal, "dual": found.dual}
         kept = {name: value if np.isfinite(value) else None for name, value in numbers.items()}
