@@ -21,6 +21,7 @@ the store after a crash in between finishes it.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
@@ -377,4 +378,5 @@ def make_salt() -> bytes:
 
 def commit(salt: bytes, data: bytes) -> str:
     """What the log says of a row."""
-    return hashlib.sha256(salt + data).hexdigest()
+    digest = hashlib.sha256(salt + data).digest()
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")

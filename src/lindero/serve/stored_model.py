@@ -18,7 +18,7 @@ from sklearn.base import is_classifier, is_regressor
 
 from lindero.evaluation.build import predict_rows, unwrap_machine
 from lindero.serve.ledger import Entry, KeptRow
-from lindero.serve.stored_rows import Batch, GivenRows, as_table
+from lindero.serve.stored_rows import Batch, GivenRows, encode_row
 
 
 @dataclass
@@ -123,14 +123,11 @@ class StoredModel:
 
     def table(self, X: Any) -> Any:
         """Rows to answer to, as the estimator wants them."""
+        if self.names is None and isinstance(X, np.ndarray) and X.dtype == np.float64:
+            return X
         given = GivenRows.of(X).in_order(self.names)
-        rows: list[Any] = given.values
-        if self.is_numeric:
-            rows = [
-                np.array([np.nan if value is None else value for value in row], dtype=np.float64)
-                for row in rows
-            ]
-        return as_table(rows, given.names)
+        encoded = [encode_row(values, self.is_numeric) for values in given.values]
+        return Batch.of(encoded, given.names).X
 
     def follow(self, entry: Entry) -> None:
         """Take note of what an entry of the log says, apart from its rows."""

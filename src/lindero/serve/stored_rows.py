@@ -1,7 +1,7 @@
 """Rows as bytes and back: what a store keeps of a row is all that its model learned from.
 
-    b"n" | length of the header | header as JSON | 64-bit floats       rows of numbers
-    b"j" | length of the header | header as JSON | values as JSON      rows with text or gaps
+    b"n" | length of the header | header as JSON | 64-bit floats       rows of floats
+    b"j" | length of the header | header as JSON | values as JSON      rows with anything else
 
 The header holds target, weight and time, as far as there are any. A model always learns what was
 read back from the bytes, also the first time: so a store that is opened again, and learns the rows
@@ -111,11 +111,11 @@ def _plain(value: Any) -> Any:
 def encode_row(
     values: list[Any], numeric: bool, target: Any = None, weight: Any = None, time: Any = None
 ) -> bytes:
-    """The bytes of a row. With `numeric`, its values must be numbers."""
+    """The bytes of a row. With `numeric`, its values must be numbers, or missing ones."""
     given = {"y": target, "w": weight, "t": time}
     header = json.dumps({name: value for name, value in given.items() if value is not None})
     start = _LENGTH.pack(len(header)) + header.encode()
-    if not numeric:
+    if not numeric and not all(type(value) is float for value in values):
         return b"j" + start + json.dumps(values).encode()
     numbers = [math.nan if value is None else float(value) for value in values]
     return b"n" + start + np.asarray(numbers, dtype="<f8").tobytes()
@@ -159,6 +159,7 @@ def as_table(rows: Sequence[Any], names: tuple[str, ...] | None) -> Any:
         if names is None:
             return numbers
         return pa.table({name: numbers[:, at] for at, name in enumerate(names)})
+    rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in rows]
     if names is None:
         table = np.empty((len(rows), len(rows[0])), dtype=object)
         table[:] = rows
