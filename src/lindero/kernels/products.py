@@ -108,6 +108,10 @@ class DenseProducts:
             return self._ready[start:stop]
         return self._convert(self._gather(slice(start, stop)))
 
+    def part(self, start: int, stop: int) -> DenseProducts:
+        """Some rows by themselves, converted once for all that is asked of them."""
+        return DenseProducts(self.tile(start, stop), self.dtype)
+
     def converted_bytes(self) -> int:
         """Bytes that each row of a tile takes, where rows are converted a tile at a time."""
         return 0 if self._ready is not None else self.n_features * self.dtype.itemsize
@@ -257,6 +261,10 @@ class SparseProducts:
             data, indices, pointers = data[kept], places[kept].astype(np.int32), ends[pointers]
         pointers = pointers.astype(np.int32 if len(data) < 2**31 else np.int64)
         return sp.csr_array((data, indices, pointers), shape=(rows.n_samples, width))
+
+    def part(self, start: int, stop: int) -> SparseProducts:
+        """Some rows by themselves."""
+        return SparseProducts(self.source[start:stop], self.dtype)
 
     def converted_bytes(self) -> int:
         return 0
