@@ -20,6 +20,7 @@ from lindero.kernels.operator import KernelFunction
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.linear_descent import LinearDescentSolver
+from lindero.solvers.sifting import SiftingSolver
 from lindero.solvers.small import (
     MOST_VARIABLES,
     PolishedInteriorPointSolver,
