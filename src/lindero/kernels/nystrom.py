@@ -10,7 +10,8 @@ in φ is an expansion in the landmarks,
 
     w·φ(x) = Σ_j β_j k(x, l_j)        β = V₊ Λ₊^{−1/2} w
 
-so that predictions know nothing of features. Eigenvalues below a share of the largest are left out:
+so that predictions know nothing of features. Any turn of φ is as good: V₊ Λ₊^{−½} = T Q with
+orthogonal Q leaves φ = Tᵀ k with a triangular T, which is half the work. Eigenvalues below a share of the largest are left out:
 their directions are those in which landmarks repeat each other, and dividing by them would only
 magnify rounding. A kernel that is not positive semi-definite (the sigmoid) has negative ones. They
 are left out, too, which makes K̃ a projection on the positive part, and `negative` says how much
@@ -40,6 +41,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.linalg import blas, qr
 
 from lindero.kernels.operator import (
     KernelFunction,
@@ -77,7 +79,9 @@ class NystromMap:
         values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
         largest = float(np.abs(values).max(initial=0.0))
         counted = values > _LEAST_EIGENVALUE * largest
-        self.root = np.ascontiguousarray(vectors[:, counted] / np.sqrt(values[counted]))
+        # Turned so that what is above its diagonal is zero.
+        upper = qr(vectors[:, counted].T / np.sqrt(values[counted])[:, None], mode="r")[0]
+        self.root = np.ascontiguousarray(upper.T)
         if not counted.any():  # a kernel that is zero among them: one feature that says nothing
             self.root = np.zeros((len(values), 1))
         below = values[values < -_LEAST_EIGENVALUE * len(values) * largest]
@@ -92,7 +96,10 @@ class NystromMap:
         """φ of each row, in float64."""
         values = np.empty((X.shape[0], self.kernel.n_samples))
         self.kernel.block(self.kernel.probe_of(X), 0, self.kernel.n_samples, values)
-        return np.asarray(values @ self.root)
+        if self.n_features < self.kernel.n_samples:
+            return np.asarray(values @ self.root)
+        product = blas.dtrmm(1.0, self.root.T, values.T, lower=0, overwrite_b=1)
+        return np.asarray(product.T)
 
 
 def landmark_kernel(landmarks: Any, function: KernelFunction) -> KernelOperator:

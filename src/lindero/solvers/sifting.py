@@ -53,6 +53,9 @@ _FEWEST = 100
 #: Rows of the first sample, for each feature and at least; each later one is larger by a factor.
 _SAMPLED_A_FEATURE, _LEAST_SAMPLED, _GROWTH = 10, 2_000, 8
 
+#: Samples are taken where there are this many times as many rows.
+_WORTH_SAMPLING = 4
+
 #: Rows that are kept at first: no fewer than this many times the features, and else so many that
 #: interior points on them cost what two looks at all rows do, up to the second number.
 _KEPT_A_FEATURE, _MOST_KEPT, _KEPT_FOR_LOOKS = 6, 20_000, 6
@@ -62,6 +65,9 @@ _DECIDED = 4.0
 
 #: Steps that have come so near allow a smaller μ, which shrinks by this factor.
 _NEAR, _SHRINK = 0.5, 0.2
+
+#: Roundness of the first interior point, as a share of μ.
+_ROUNDNESS = 0.25
 
 #: Steps on one set of rows, and rounds of sifting, at the most.
 _MOST_STEPS, _MOST_ROUNDS = 40, 20
@@ -283,7 +289,7 @@ class _Sieve:
         random = np.random.default_rng(0)
         self.mu = max(self.tol, 2.0 * float(np.abs(rows.p).max()))
         m = max(_LEAST_SAMPLED, _SAMPLED_A_FEATURE * d)
-        while 2 * m <= rows.n_samples:
+        while _WORTH_SAMPLING * m <= rows.n_samples:
             chosen = np.sort(random.choice(rows.n_samples, m, replace=False))
             sample = rows.take(chosen, rows.n_samples / m)
             if not (sample.s != sample.s[0, 0]).any():
@@ -357,7 +363,7 @@ class _Sieve:
             if not has_room(part):
                 return None
             inner = InteriorPointSolver(_INNER * self.tol, n_threads=self.n_threads, pull=fixed[:-1])
-            found = inner.solve(part, None, self._quiet())
+            found = inner.solve(part, self._start(part, chosen), self._quiet())
             self.n_iter += found.n_iter
             a[:, chosen] = found.a.reshape(-1, len(chosen))
             own = rows.take(chosen, 1.0).weigh(a[:, chosen])
@@ -373,12 +379,24 @@ class _Sieve:
             wrong = np.flatnonzero((off > _OUTER * self.tol) & ~near)
             if len(wrong) == 0:
                 return Status.STALLED
+            self.mu = max(self.tol, min(float(off[wrong].max()), self.mu))
             if len(wrong) > kept:
-                self.mu = max(self.tol, min(float(off[wrong].max()), 1.0))
                 return None
             fixed = fixed - rows.take(wrong, 1.0).weigh(a[:, wrong])
             near[wrong] = True
         return Status.STALLED
+
+    def _start(self, part: DualQP, chosen: Array) -> Solution:
+        """Where interior points begin on these rows: with a t = (u − a) ξ = ν, t − ξ = r, and ν
+        such that this is as round at the kink as the steps' last losses were."""
+        u, r = part.u, self.rows.r[:, chosen].ravel()
+        width = _ROUNDNESS * self.mu * float(u.mean()) / u
+        root = np.hypot(0.5 * r, width)
+        t, xi = 0.5 * r + width + root, -0.5 * r + width + root
+        share = xi / (t + xi)
+        f = np.zeros(len(chosen))
+        interior = (self.theta, share, np.stack([t, xi]))
+        return Solution(share * u, f, 0.0, Status.STALLED, 0, 0.0, interior)
 
     def _quiet(self) -> Limits:
         """What is left of the limits, without reports of steps on few rows."""
