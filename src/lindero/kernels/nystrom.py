@@ -10,12 +10,13 @@ in φ is an expansion in the landmarks,
 
     w·φ(x) = Σ_j β_j k(x, l_j)        β = V₊ Λ₊^{−1/2} w
 
-so that predictions know nothing of features. Any turn of φ is as good: V₊ Λ₊^{−½} = T Q with
-orthogonal Q leaves φ = Tᵀ k with a triangular T, which is half the work. Eigenvalues below a share of the largest are left out:
-their directions are those in which landmarks repeat each other, and dividing by them would only
-magnify rounding. A kernel that is not positive semi-definite (the sigmoid) has negative ones. They
-are left out, too, which makes K̃ a projection on the positive part, and `negative` says how much
-that was.
+so that predictions know nothing of features. Any turn of φ is as good: with an orthogonal Q, V₊
+Λ₊^{−1/2} = T Q, and φ = Tᵀ k has a triangular T, which is half the work.
+
+Eigenvalues below a share of the largest are left out: their directions are those in which landmarks
+repeat each other, and dividing by them would only magnify rounding. A kernel that is not positive
+semi-definite (the sigmoid) has negative ones. They are left out, too, which makes K̃ a projection on
+the positive part, and `negative` says how much that was.
 
 Rows of Φ are many. What is small is kept in float64, what fits into the memory allowed in float32:
 rounded once, after all was computed in float64, so that errors are not magnified, and then taken as

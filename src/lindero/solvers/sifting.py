@@ -1,8 +1,8 @@
 """Linear machines over very many rows: most are decided early, and the rest is a small problem.
 
-Interior points take some 15 to 45 steps over all rows, each n·d². But of many rows all but a few are
-far from where their loss has its kink, and once that is known they are constants. In units of the
-margin r = s x̃·θ + p says how far a variable is from its kink, θ = (w, b).
+Interior points take some 15 to 45 steps over all rows, each n·d². But of many rows all but a few
+are far from where their loss has its kink, and once that is known they are constants. r = s x̃·θ + p
+says how far a variable is from its kink, with θ = (w, b).
 
 **Steps.** The hinge u max(0, −r) is rounded off where |r| < μ:
 
@@ -10,9 +10,10 @@ margin r = s x̃·θ + p says how far a variable is from its kink, θ = (w, b).
 
 and Newton's step solves (H + Σ σ_i x̃_i x̃_iᵀ) Δ = Σ a_i s_i x̃_i − Hθ. Its matrix has only the rows
 within μ. A step that goes too far (the slope along it has turned by more than half of what it was)
-is shortened; when steps have come near, μ shrinks. A sample of the rows, whose bounds stand for all,
-takes the first steps from zero with a μ as large as r itself, a larger one goes on from there, and
-all rows take the last ones: a sample of m rows knows r to some (d/m)^½, and is not asked for more.
+is shortened; when steps have come near, μ shrinks. A sample of the rows, whose bounds stand for
+all, takes the first steps, from zero and a μ of the size of r itself; a larger one goes on from
+there, and all rows take the last ones. A sample of m rows knows r to some (d/m)^½, and is not asked
+for more.
 
 **Sifting.** ρ = (ΔᵀGΔ / Σσ)^½ is the length of the next step in the rows that count. Rows with |r|
 well above ρ are on the side where they seem to be. The nearest rows are kept, and all others are
@@ -21,9 +22,10 @@ Z = Σ z_i over the decided ones,
 
     min ½ ‖Σ z'_i x_i + W‖² + Σ q_i z'_i      s.t.  Σ z' = −Z
 
-which interior points solve. Then all rows are looked at once more. Those that were decided wrongly
-are added to the ones kept, and so on. If they are too many, steps go on from there, and more rows
-are kept than before. What is found is the optimum of all rows, and their problem judges it.
+which interior points solve, from a point as round at its kinks as the last steps were. Then all
+rows are looked at once more. Those that were decided wrongly are added to the ones kept, and so on.
+If they are too many, steps go on from there, and more rows are kept than before. What is found is
+the optimum of all rows, and their problem judges it.
 
 Where that leads nowhere (bounds so large that rounding hides a step, all rows at their kinks),
 interior points start on all rows.
@@ -94,8 +96,9 @@ class SiftingSolver(Solver):
         if not _suits(problem):
             return whole.solve(problem, start, limits, number)
         with TileThreads(self.n_threads) as threads:
-            sieve = _Sieve(problem, threads, self.tol, self.n_threads)
-            status = sieve.run(start, limits, number, begun)
+            watch = _Watch(limits, self.tol, number, begun)
+            sieve = _Sieve(problem, threads, self.n_threads, watch)
+            status = sieve.run(start)
         if status is None:
             found = whole.solve(problem, start, limits.deduct(sieve.n_iter), number)
             seconds = time.perf_counter() - begun
@@ -163,7 +166,9 @@ class _Rows:
         def work(k: int) -> None:
             for start, stop in self._blocks[k::_PARTIAL_SUMS]:
                 part, n = self.products.part(start, stop), stop - start
-                r = self._reach(part, theta, start, stop)
+                f = np.empty(n)
+                part.times(theta[:-1], 0, n, out=f)
+                r = self._put_reach(f, theta[-1], start, stop)
                 s, u = self.s[:, start:stop], self.u[:, start:stop]
                 z = (s * u * np.clip(0.5 - r / (2.0 * mu), 0.0, 1.0)).sum(axis=0)
                 sums = np.empty(size - 1)
@@ -186,24 +191,17 @@ class _Rows:
         f = np.empty(self.n_samples)
 
         def work(block: tuple[int, int]) -> None:
-            self._reach(self.products, theta, *block, f)
+            start, stop = block
+            self.products.times(theta[:-1], start, stop, out=f[start:stop])
+            self._put_reach(f[start:stop], theta[-1], start, stop)
 
         self.threads.map(work, self._blocks)
         return f
 
-    def _reach(
-        self,
-        products: DenseProducts | SparseProducts,
-        theta: Array,
-        start: int,
-        stop: int,
-        out: Array | None = None,
-    ) -> Array:
-        first = start if products is self.products else 0
-        f = np.empty(stop - start) if out is None else out[start:stop]
-        products.times(theta[:-1], first, first + stop - start, out=f)
+    def _put_reach(self, f: Array, bias: float, start: int, stop: int) -> Array:
+        """r of these rows, where X w is f."""
         r = self.r[:, start:stop]
-        np.multiply(self.s[:, start:stop], f + theta[-1], out=r)
+        np.multiply(self.s[:, start:stop], f + bias, out=r)
         r += self.p[:, start:stop]
         return r
 
@@ -220,13 +218,34 @@ class _Rows:
         return np.append(parts.sum(axis=0), z.sum())
 
 
+@dataclass(frozen=True)
+class _Watch:
+    """Limits, and what progress is reported with."""
+
+    limits: Limits
+    tol: float
+    number: int
+    begun: float
+
+    def check(self, n_iter: int, gap: float) -> Status | None:
+        """Report this gap; why to stop, if there is a reason."""
+        seconds = time.perf_counter() - self.begun
+        return self.limits.check(Progress(n_iter, gap, self.tol, seconds, self.number))
+
+    def quiet(self, n_iter: int) -> Limits:
+        """What is left of the limits, without reports of steps on few rows."""
+        left = self.limits.deduct(n_iter)
+        left.callback = None
+        return left
+
+
 class _Sieve:
     """θ and the width μ on the way, and the best judged point."""
 
     def __init__(
-        self, problem: DualQP, threads: TileThreads, tol: float, n_threads: int | None
+        self, problem: DualQP, threads: TileThreads, n_threads: int | None, watch: _Watch
     ) -> None:
-        self.problem, self.tol, self.n_threads = problem, tol, n_threads
+        self.problem, self.n_threads, self.watch, self.tol = problem, n_threads, watch, watch.tol
         n = problem.kernel.n_samples
         s, p, u = (values.reshape(-1, n) for values in (problem.s, problem.p, problem.u))
         products = problem.kernel.astype(np.float64).products  # type: ignore[attr-defined]
@@ -235,26 +254,24 @@ class _Sieve:
         self.penalty = np.append(np.ones(products.n_features), 0.0)
         self.theta, self.mu = np.zeros(products.n_features + 1), 1.0
         self.best_a, self.best_f = np.zeros(problem.n_variables), np.zeros(n)
-        self.best_gap, self.gap = np.inf, np.inf
+        self.best_gap, self.gap, self.bias = np.inf, np.inf, 0.0
 
-    def run(self, start: Start, limits: Limits, number: int, begun: float) -> Status | None:
+    def run(self, start: Start) -> Status | None:
         """Until the judged point is within tol, or a limit is reached; None if it leads nowhere."""
-        def check() -> Status | None:
-            seconds = time.perf_counter() - begun
-            gap = min(self.best_gap, max(self.gap, 2.0 * self.tol))
-            return limits.check(Progress(self.n_iter, gap, self.tol, seconds, number))
-
-        self.check, self.limits = check, limits
         try:
             status = self._run(start)
         except KeyboardInterrupt:
-            limits.interrupt()
+            self.watch.limits.interrupt()
             status = Status.INTERRUPTED
         except (np.linalg.LinAlgError, FloatingPointError):
             return None
         if status not in (None, Status.OPTIMAL):
             self._conclude()
         return status
+
+    def _check(self) -> Status | None:
+        gap = min(self.best_gap, max(self.gap, 2.0 * self.tol))
+        return self.watch.check(self.n_iter, gap)
 
     def _run(self, start: Start) -> Status | None:
         rows = self.rows
@@ -308,7 +325,7 @@ class _Sieve:
         for step in range(_MOST_STEPS):
             sums = rows.look(self.theta, self.mu)
             gradient = self.penalty * self.theta - sums.gradient
-            reason = self.check()
+            reason = self._check()
             if reason is not None:
                 return reason
             self.n_iter += 1
@@ -350,7 +367,7 @@ class _Sieve:
     def _sift(self, kept: int) -> Status | None:
         """Solve for the nearest rows, look at all, keep what was decided wrongly, and so on. None
         where steps should go on from θ, STALLED where they would be of no use."""
-        rows, problem = self.rows, self.problem
+        rows = self.rows
         distance = np.abs(rows.r).min(axis=0)
         near = np.zeros(rows.n_samples, dtype=bool)
         near[np.argpartition(distance, kept)[:kept]] = True
@@ -362,8 +379,10 @@ class _Sieve:
             part = self._state(chosen, -float(fixed[-1]))
             if not has_room(part):
                 return None
-            inner = InteriorPointSolver(_INNER * self.tol, n_threads=self.n_threads, pull=fixed[:-1])
-            found = inner.solve(part, self._start(part, chosen), self._quiet())
+            inner = InteriorPointSolver(
+                _INNER * self.tol, n_threads=self.n_threads, pull=fixed[:-1]
+            )
+            found = inner.solve(part, self._start(part, chosen), self.watch.quiet(self.n_iter))
             self.n_iter += found.n_iter
             a[:, chosen] = found.a.reshape(-1, len(chosen))
             own = rows.take(chosen, 1.0).weigh(a[:, chosen])
@@ -371,7 +390,7 @@ class _Sieve:
             self.theta = np.append((fixed + own)[:-1], found.bias)
             if self.best_gap <= self.tol:
                 return Status.OPTIMAL
-            reason = self.check()
+            reason = self._check()
             if reason is not None:
                 return reason
             r = rows.r + rows.s * (found.bias - self.bias)
@@ -397,12 +416,6 @@ class _Sieve:
         f = np.zeros(len(chosen))
         interior = (self.theta, share, np.stack([t, xi]))
         return Solution(share * u, f, 0.0, Status.STALLED, 0, 0.0, interior)
-
-    def _quiet(self) -> Limits:
-        """What is left of the limits, without reports of steps on few rows."""
-        left = self.limits.deduct(self.n_iter)
-        left.callback = None
-        return left
 
     def _state(self, chosen: Array, delta: float) -> DualQP:
         """The problem of some rows."""
