@@ -73,7 +73,8 @@ class DenseProducts:
         self.shift = shift
         self.whole = whole
         self.rows = rows
-        self._variants: dict[np.dtype[Any], DenseProducts] = {self.dtype: self}
+        # Others only: an object that held itself would wait for the garbage collector.
+        self._variants: dict[np.dtype[Any], DenseProducts] = {}
 
     @cached_property
     def _ready(self) -> Array | None:
@@ -199,6 +200,9 @@ class DenseProducts:
     def astype(self, dtype: Any) -> DenseProducts:
         """The same in another precision; made once, and for subsets shared with the whole."""
         dtype = np.dtype(dtype)
+        if dtype == self.dtype:
+            return self
+        self._variants[self.dtype] = self
         if dtype not in self._variants:
             whole = None if self.whole is None else self.whole.astype(dtype)
             made = DenseProducts(self.source, dtype, self.shift, whole, self.rows)
