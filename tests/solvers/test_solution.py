@@ -11,6 +11,7 @@ from lindero.errors import SolverError
 from lindero.solvers import solution as solution_module
 from lindero.solvers.choose import GeneralSolver, LinearSolver
 from lindero.solvers.interior_point import InteriorPointSolver
+from lindero.solvers.sifting import SiftingSolver
 from lindero.solvers.solution import Limits, Progress, Status
 from tests.naive import dual_qp as naive
 from tests.problem_bank import BANK, LINEAR_KERNEL, margin, one_class, rbf, two_clouds
@@ -21,6 +22,7 @@ LONG = {
     "float32 rows": (BANK["large"].make, GeneralSolver),
     "tube": (BANK["large tube"].make, GeneralSolver),
     "interior points": (lambda: margin(*two_clouds(500), LINEAR_KERNEL), InteriorPointSolver),
+    "sifting": (lambda: margin(*two_clouds(800), LINEAR_KERNEL), SiftingSolver),
     "linear": (lambda: margin(*two_clouds(500), LINEAR_KERNEL), LinearSolver),
 }
 #: With those solved in one go, which never look at the clock or at the callback.

@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from lindero.kernels.nystrom import NystromMap
 from lindero.svm import SVC, SVR, CostSensitiveSVC, NystromSVC, NystromSVR, costs_from_matrix
+from lindero.svm.nystrom import _expect_gain
 
 RANDOM = np.random.default_rng(7)
 X = RANDOM.standard_normal((600, 4))
@@ -218,3 +219,9 @@ def test_extreme_scales_end_with_a_certificate(scale):
         model.fit(scale * X, Y2)
     assert np.isfinite(model.decision_function(scale * X)).all()
     assert np.isfinite(model.certificate_.primal)
+
+
+def test_a_number_of_landmarks_that_promises_nothing_is_not_tried():
+    assert _expect_gain([]) == _expect_gain([0.1]) == np.inf
+    assert _expect_gain([0.4, 0.1]) == pytest.approx(0.025)
+    assert _expect_gain([0.1, 0.4]) == pytest.approx(0.4)

@@ -10,11 +10,13 @@ in φ is an expansion in the landmarks,
 
     w·φ(x) = Σ_j β_j k(x, l_j)        β = V₊ Λ₊^{−1/2} w
 
-so that predictions know nothing of features. Eigenvalues below a share of the largest are left out:
-their directions are those in which landmarks repeat each other, and dividing by them would only
-magnify rounding. A kernel that is not positive semi-definite (the sigmoid) has negative ones. They
-are left out, too, which makes K̃ a projection on the positive part, and `negative` says how much
-that was.
+so that predictions know nothing of features. Any turn of φ is as good: with an orthogonal Q, V₊
+Λ₊^{−1/2} = T Q, and φ = Tᵀ k has a triangular T, which is half the work.
+
+Eigenvalues below a share of the largest are left out: their directions are those in which landmarks
+repeat each other, and dividing by them would only magnify rounding. A kernel that is not positive
+semi-definite (the sigmoid) has negative ones. They are left out, too, which makes K̃ a projection on
+the positive part, and `negative` says how much that was.
 
 Rows of Φ are many. What is small is kept in float64, what fits into the memory allowed in float32:
 rounded once, after all was computed in float64, so that errors are not magnified, and then taken as
@@ -40,6 +42,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.linalg import blas, qr
 
 from lindero.kernels.operator import (
     KernelFunction,
@@ -77,7 +80,9 @@ class NystromMap:
         values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
         largest = float(np.abs(values).max(initial=0.0))
         counted = values > _LEAST_EIGENVALUE * largest
-        self.root = np.ascontiguousarray(vectors[:, counted] / np.sqrt(values[counted]))
+        # Turned so that what is above its diagonal is zero.
+        upper = qr(vectors[:, counted].T / np.sqrt(values[counted])[:, None], mode="r")[0]
+        self.root = np.ascontiguousarray(upper.T)
         if not counted.any():  # a kernel that is zero among them: one feature that says nothing
             self.root = np.zeros((len(values), 1))
         below = values[values < -_LEAST_EIGENVALUE * len(values) * largest]
@@ -92,7 +97,10 @@ class NystromMap:
         """φ of each row, in float64."""
         values = np.empty((X.shape[0], self.kernel.n_samples))
         self.kernel.block(self.kernel.probe_of(X), 0, self.kernel.n_samples, values)
-        return np.asarray(values @ self.root)
+        if self.n_features < self.kernel.n_samples:
+            return np.asarray(values @ self.root)
+        product = blas.dtrmm(1.0, self.root.T, values.T, lower=0, overwrite_b=1)
+        return np.asarray(product.T)
 
 
 def landmark_kernel(landmarks: Any, function: KernelFunction) -> KernelOperator:

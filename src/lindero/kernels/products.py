@@ -73,7 +73,8 @@ class DenseProducts:
         self.shift = shift
         self.whole = whole
         self.rows = rows
-        self._variants: dict[np.dtype[Any], DenseProducts] = {self.dtype: self}
+        # Others only: an object that held itself would wait for the garbage collector.
+        self._variants: dict[np.dtype[Any], DenseProducts] = {}
 
     @property
     def _converted(self) -> Array | None:
@@ -112,6 +113,10 @@ class DenseProducts:
         if self._ready is not None:
             return self._ready[start:stop]
         return self._convert(self._gather(slice(start, stop)))
+
+    def part(self, start: int, stop: int) -> DenseProducts:
+        """Some rows by themselves, converted once for all that is asked of them."""
+        return DenseProducts(self.tile(start, stop), self.dtype)
 
     def converted_bytes(self) -> int:
         """Bytes that each row of a tile takes, where rows are converted a tile at a time."""
@@ -206,6 +211,9 @@ class DenseProducts:
     def astype(self, dtype: Any) -> DenseProducts:
         """The same in another precision; made once, and for subsets shared with the whole."""
         dtype = np.dtype(dtype)
+        if dtype == self.dtype:
+            return self
+        self._variants[self.dtype] = self
         if dtype not in self._variants:
             whole = None if self.whole is None else self.whole.astype(dtype)
             made = DenseProducts(self.source, dtype, self.shift, whole, self.rows)
@@ -268,6 +276,10 @@ class SparseProducts:
             data, indices, pointers = data[kept], places[kept].astype(np.int32), ends[pointers]
         pointers = pointers.astype(np.int32 if len(data) < 2**31 else np.int64)
         return sp.csr_array((data, indices, pointers), shape=(rows.n_samples, width))
+
+    def part(self, start: int, stop: int) -> SparseProducts:
+        """Some rows by themselves."""
+        return SparseProducts(self.source[start:stop], self.dtype)
 
     def converted_bytes(self) -> int:
         return 0

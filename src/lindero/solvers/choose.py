@@ -1,7 +1,8 @@
 """Which solver for which problem: the only place that decides.
 
     hard margin                        `HardMarginSolver`
-    linear kernel over few features    `LinearSolver`: small problems exactly, else interior points
+    linear kernel over few features    `LinearSolver`: small problems exactly, very many rows by
+                                       sifting, else interior points
     linear kernel over many            `WideLinearSolver`: the same with coordinate descent
     squared losses, few features       `SquaredNewtonSolver`
     any other                          `GeneralSolver`: small problems exactly, else decomposition
@@ -19,7 +20,13 @@ from lindero.kernels.operator import KernelFunction
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.linear_descent import LinearDescentSolver
-from lindero.solvers.small import MOST_VARIABLES, PolishedInteriorPointSolver, SmallSolver
+from lindero.solvers.sifting import SiftingSolver
+from lindero.solvers.small import (
+    MOST_VARIABLES,
+    PolishedInteriorPointSolver,
+    SmallSolver,
+    linear_features,
+)
 from lindero.solvers.solution import Limits, Solution, Solver, Start, Status
 from lindero.solvers.squared_newton import SquaredNewtonSolver
 from lindero.solvers.working_set import WorkingSetSolver
@@ -34,6 +41,9 @@ WIDEST = 5_000
 
 #: With fewer rows their whole kernel matrix is soon computed, and decomposition works on it.
 FEWEST_WIDE_ROWS = 1_000
+
+#: Rows from which sifting pays, for each feature and at least.
+SIFTED_A_FEATURE, FEWEST_SIFTED = 20, 5_000
 
 #: Fits of fewer rows in all are over before threads have started.
 SMALL_FIT_ROWS = 2_000
@@ -93,7 +103,11 @@ class LinearSolver(Solver):
     def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         solver: Solver = SmallSolver(self.tol)
         if problem.n_variables > MOST_VARIABLES:
-            solver = InteriorPointSolver(self.tol, n_threads=self.n_threads)
+            many = problem.kernel.n_samples >= max(
+                FEWEST_SIFTED, SIFTED_A_FEATURE * linear_features(problem.kernel)
+            )
+            kind = SiftingSolver if many else InteriorPointSolver
+            solver = kind(self.tol, n_threads=self.n_threads)
         return solver.solve(problem, start, limits, number)
 
 

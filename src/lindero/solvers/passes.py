@@ -502,7 +502,7 @@ class PassSolver:
         that will not do: θ and μ to go on from, or None where the fetched rows have no solution."""
         while True:
             problem = replace(fetched.rows.state(), delta=-float(fetched.fixed[-1]))
-            if not _has_room(problem):
+            if not has_room(problem):
                 return None
             inner = self._make_inner(_INNER * self.tol, fetched.fixed[:-1])
             best = inner.solve(problem, None, self._quiet())
@@ -552,7 +552,7 @@ def _weigh(problem: DualQP, a: Array, bias: float) -> Array:
     return np.append(w, bias)
 
 
-def _has_room(problem: DualQP) -> bool:
+def has_room(problem: DualQP) -> bool:
     """Whether the sum that is asked for lies strictly within what variables can sum to."""
     lower, upper = float(problem.lower.sum()), float(problem.upper.sum())
     room = 1e-9 * (upper - lower)

@@ -45,7 +45,12 @@ from lindero.problems.formulation import Formulation, KernelExpansion, Task
 from lindero.runtime.arrays import Array, dense
 from lindero.runtime.partitioned import answering_partitions, fitting_partitions
 from lindero.runtime.threads import TileThreads, single_threaded_blas
-from lindero.solvers.choose import MOST_FEATURES, SMALL_FIT_ROWS, choose_solver
+from lindero.solvers.choose import (
+    MOST_FEATURES,
+    SMALL_FIT_ROWS,
+    LinearSolver,
+    choose_solver,
+)
 from lindero.solvers.leave_one_out import solve_without_each
 from lindero.solvers.solution import Callback, Certificate, Limits, Solution, Solver, Status
 from lindero.solvers.wrappers import ScaledSolver, not_separable_message
@@ -167,7 +172,7 @@ class TrainingSet:
         if self.features is not None:
             n_features, function = self.features.products.n_features, self.features.function
             if MOST_FEATURES < n_features < n_rows:
-                name = "interior_point"  # rows of so wide a linear kernel cost more
+                return LinearSolver  # rows of so wide a linear kernel cost more
         shape = (n_rows, n_features)
         return choose_solver(name, function, shape, formulation.hard, formulation.squared)
 

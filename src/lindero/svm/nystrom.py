@@ -6,7 +6,9 @@ judge. What is kept of a fit is an expansion in the landmarks, so that predictio
 whatever the number of rows was.
 
 How many landmarks? Their number is doubled until the loss of rows that were left out stalls. That
-is found on a part of the rows, for which machines of any size are quick.
+is found on a part of the rows, for which machines of any size are quick. Each number costs some
+four times the one before. So one that is not expected to be worth it is not tried: gains shrink
+from one number to the next, and the next gain is expected to shrink as the last one did.
 """
 
 from __future__ import annotations
@@ -170,6 +172,7 @@ def _find_number(
     judged, learned = order[:n_judged], order[n_judged : n_judged + _LEARNED]
     part, rest = _take_rows(training, np.sort(learned)), _take_rows(training, np.sort(judged))
     begun, losses, n = time.perf_counter(), dict[int, float](), _FEWEST
+    gains: list[float] = []
     last, late = None, False
     while n <= min(_MOST, len(learned)):
         found = _try_number(estimator, part, rest, n, random)
@@ -183,10 +186,22 @@ def _find_number(
         )
         if late or not (last is None or _is_better(found, last)):
             break
+        if last is not None:
+            gains.append(float(last.mean() - found.mean()))
         last, n = found, 2 * n
+        if _expect_gain(gains) <= _WORTHWHILE * float(found.mean()):
+            break
     best = min(losses, key=lambda number: losses[number], default=_FEWEST)
     stalled = last is not None and n in losses and not late
     return (n // 2 if stalled else best), losses
+
+
+def _expect_gain(gains: list[float]) -> float:
+    """What the next number may gain, from what those before did."""
+    if len(gains) < 2:
+        return np.inf
+    before, last = gains[-2:]
+    return last * min(1.0, last / before)
 
 
 def _is_better(found: Array, last: Array) -> bool:
