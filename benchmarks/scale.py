@@ -3,6 +3,7 @@
     python benchmarks/scale.py --only dask --rows 2000000
     python benchmarks/scale.py --only parquet --rows 20000000
     python benchmarks/scale.py --only tan --rows 10000000
+    python benchmarks/scale.py --only learning --rows 1000000
     python benchmarks/scale.py --only plan
 
 Each part is a function of its own. Times are of the wall and of the processor, since machines are
@@ -18,6 +19,7 @@ import tempfile
 import threading
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -207,6 +209,44 @@ def measure_tan(rows):
             shutil.rmtree(folder)
 
 
+def measure_learning(rows):
+    """Discriminative learning over Parquet beside the same in memory."""
+    from lindero import scale
+    from lindero.bayes import TAN, NaiveBayes
+
+    n, d = rows or 1_000_000, 20
+    folder = tempfile.mkdtemp(prefix="lindero-scale-")
+    try:
+        write_words(folder, n, [f"word{k}" for k in range(d)])
+        first = pq.read_table(Path(folder) / "part-0000000000.parquet").slice(0, 5000)
+        for kind in (NaiveBayes, TAN):
+            machine = {"learning": "discriminative", "penalty": 1.0, "tol": 1e-12}
+            kind(**machine).fit(first.drop(["y"]), first["y"].to_numpy())  # compiles
+            passes = set()
+            alone, apart = kind(**machine), partial(scale.fit, kind(**machine))
+            note = partial(_note_pass, passes)
+            model, wall, cpu = clock(partial(apart, folder, "y", callback=note))
+            peak = peak_megabytes()
+            table = pq.read_table(folder)
+            rows_and_classes = table.drop(["y"]), table["y"].to_numpy()
+            whole, wall2, cpu2 = clock(partial(alone.fit, *rows_and_classes))
+            del table, rows_and_classes
+            print(f"{kind.__name__}, discriminative, {n} rows × {d}, text")
+            print(f"  Parquet    {wall:7.1f} s wall {cpu:7.1f} s processor, {len(passes)} passes, "
+                  f"peak {peak:.0f} MB")  # fmt: skip
+            print(f"  in memory  {wall2:7.1f} s wall {cpu2:7.1f} s processor, "
+                  f"{whole.n_iter_} iterations, peak {peak_megabytes():.0f} MB")  # fmt: skip
+            one, two = model.convergence_.objective[-1], whole.convergence_.objective[-1]
+            print(f"  objectives {one:.10g} and {two:.10g}: {abs(one - two) / abs(two):.1e} apart",
+                  flush=True)  # fmt: skip
+    finally:
+        shutil.rmtree(folder)
+
+
+def _note_pass(passes, report):
+    passes.add(report.n_pass)
+
+
 def measure_plan(rows):
     """The plan for 10⁹ × 100 rows on 100 nodes at 1/1000: passes and bytes are counted, and the
     time of one partition's sums is measured."""
@@ -264,6 +304,7 @@ PARTS = {
     "dask": measure_dask,
     "parquet": measure_parquet,
     "tan": measure_tan,
+    "learning": measure_learning,
     "plan": measure_plan,
 }
 

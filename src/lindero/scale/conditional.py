@@ -135,7 +135,7 @@ class KeptPart:
         )  # fmt: skip
 
 
-class Question(Protocol):
+class PassQuestion(Protocol):
     """What a pass asks of a partition. Answers merge; None is of no rows."""
 
     def answer(self, part: KeptPart) -> Any: ...
@@ -245,7 +245,7 @@ def _take_as_it_is(number: int, label: str, rows: Any) -> Any:
     return rows
 
 
-def _answer_all(part: KeptPart, *, questions: tuple[Question, ...]) -> list[Any]:
+def _answer_all(part: KeptPart, *, questions: tuple[PassQuestion, ...]) -> list[Any]:
     return [question.answer(part) for question in questions]
 
 
@@ -282,13 +282,13 @@ class RowPasses:
         self._shared: _SharedPasses | None = None
         self._n_views = 0
 
-    def ask(self, question: Question) -> Any:
+    def ask(self, question: PassQuestion) -> Any:
         """The answer of all rows; None if there are none."""
         if self._shared is not None:
             return self._shared.ask(question)
         return self.ask_all([question])[0]
 
-    def ask_all(self, questions: Sequence[Question]) -> list[Any]:
+    def ask_all(self, questions: Sequence[PassQuestion]) -> list[Any]:
         """The answers to several questions, in one pass."""
         work = partial(_answer_all, questions=tuple(questions))
         answers: list[Any] = self._runner.reduce(self._read, work, _merge_answers)
@@ -342,12 +342,12 @@ def count_side_by_side(problem: ConditionalProblem) -> int:
 class _SharedPasses:
     """Threads that ask; once all of those that run are waiting, one pass answers them."""
 
-    def __init__(self, ask_all: Callable[[Sequence[Question]], list[Any]]) -> None:
+    def __init__(self, ask_all: Callable[[Sequence[PassQuestion]], list[Any]]) -> None:
         self._ask_all, self._turn = ask_all, threading.Condition()
         self._waiting: list[_Asked] = []
         self._n_running, self._broken = 0, False
 
-    def ask(self, question: Question) -> Any:
+    def ask(self, question: PassQuestion) -> Any:
         asked = _Asked(question)
         with self._turn:
             self._waiting.append(asked)
@@ -391,7 +391,7 @@ class _SharedPasses:
 
 @dataclass(eq=False)
 class _Asked:
-    question: Question
+    question: PassQuestion
     answer: Any = None
     is_done: bool = False
 

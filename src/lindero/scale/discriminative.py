@@ -70,7 +70,7 @@ class AskEvidence:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class FoldModel:
     """A network that rows are judged by, and what it knows of numbers."""
 
     network: Network
@@ -88,7 +88,7 @@ class Judged:
 class AskLoss:
     """The log-loss of the rows of a fold, and their weight."""
 
-    judged: Judged
+    judged: FoldModel
     attributes: Attributes
     varying: Array
     only: int
@@ -136,7 +136,7 @@ class LossPairs:
 class AskLosses:
     """What the rows of a fold lose under each strength."""
 
-    judged: tuple[Judged, ...]
+    judged: tuple[FoldModel, ...]
     attributes: Attributes
     varying: Array
     only: int
@@ -175,7 +175,7 @@ class PartitionedTable:
         assert held is not None
 
         def measure(network: Network, mean: Array, sd: Array) -> float:
-            question = AskLoss(Judged(network, mean, sd), attributes, varying, held)
+            question = AskLoss(FoldModel(network, mean, sd), attributes, varying, held)
             loss, weight = self.passes.ask(question).values
             return float(loss / weight)
 
@@ -224,7 +224,7 @@ class PartitionedTable:
             problems.append(self._pose(own, evidence, evidence.moments.varying, outside))
             tasks += [partial(self._solve, problems[-1], own, weight) for weight in STRENGTHS]
         at_once = min(map(count_side_by_side, problems))
-        found: list[Judged] = []
+        found: list[FoldModel] = []
         for first in range(0, len(tasks), at_once):
             found += self.passes.run_side_by_side(tasks[first : first + at_once])
         n = len(STRENGTHS)
@@ -245,7 +245,7 @@ class PartitionedTable:
 
     def _solve(
         self, problem: ConditionalProblem, families: FamilyCounts, strength: float
-    ) -> Judged:
+    ) -> FoldModel:
         """The parameters that learning with a penalty comes to."""
         options = self.parameters.options
         posed = problem.with_penalty(strength)
@@ -254,7 +254,7 @@ class PartitionedTable:
         ).parameters
         units: GaussianColumns = problem.rows.gaussian
         network = restore_network(posed.build_network(found), families)
-        return Judged(network, *units.unstandardise(found.mean, found.sd))
+        return FoldModel(network, *units.unstandardise(found.mean, found.sd))
 
     def _count_folds(
         self, folds: list[int], known: FamilyCounts | None

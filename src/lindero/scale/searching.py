@@ -53,7 +53,7 @@ class AskFamilies:
 
 
 @dataclass(frozen=True, eq=False)
-class AskJudgement:
+class AskPredictions:
     """What a network makes of the rows of a fold; see `SearchTable.judge`."""
 
     attributes: Attributes
@@ -141,7 +141,7 @@ class PartitionedSearch:
     def judge(self, network: Network, members: tuple[int, ...], fold: int, criterion: str) -> float:
         """The weight of the rows of a fold that a network predicts, or minus what they lose."""
         selection = Selection(self.held, only=fold)
-        question = AskJudgement(self.attributes, network, members, criterion, selection)
+        question = AskPredictions(self.attributes, network, members, criterion, selection)
         return float(self.passes.ask(question).values[0])
 
     def promise(

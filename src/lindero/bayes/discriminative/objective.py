@@ -108,41 +108,32 @@ class ObjectiveValue:
 
 
 class LikelihoodRows(Protocol):
-    """What solvers ask of rows, wherever these are."""
+    """What solvers ask of rows, wherever these are; see `ConditionalRows`."""
 
     @property
     def cells(self) -> FamilyCells: ...
 
     @property
-    def layout(self) -> FamilyCells | SeenCells:
-        """What counts, and derivatives by them, have a row for."""
+    def layout(self) -> FamilyCells | SeenCells: ...
 
     @property
-    def counts(self) -> Array:
-        """Counts of the rows that are looked up."""
+    def counts(self) -> Array: ...
 
     @property
     def threads(self) -> RowThreads: ...
 
     @property
-    def is_complete(self) -> bool:
-        """Whether nothing is missing that matters."""
+    def is_complete(self) -> bool: ...
 
     @property
     def total_weight(self) -> float: ...
 
     @property
-    def gaussian(self) -> GaussianColumns:
-        """The columns of numbers, or at least their units."""
+    def gaussian(self) -> GaussianColumns: ...
 
-    def evaluate(self, parameters: NetworkParameters) -> ObjectiveValue:
-        """CLL and its derivative at some parameters: one pass over the rows."""
-
-    def separates(self, parameters: NetworkParameters) -> bool:
-        """Whether every row has its own class as the most probable one."""
-
-    def reduce(self, has_rests: bool) -> LikelihoodRows | None:
-        """The same rows over the cells that they have; None where values are summed out."""
+    def evaluate(self, parameters: NetworkParameters) -> ObjectiveValue: ...
+    def separates(self, parameters: NetworkParameters) -> bool: ...
+    def reduce(self, has_rests: bool) -> LikelihoodRows | None: ...
 
 
 class ConditionalRows:
