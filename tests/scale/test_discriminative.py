@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -97,6 +98,39 @@ def test_partitions_that_cannot_be_kept_are_read_in_each_pass(monkeypatch, tmp_p
     read = scale.fit(clone(machine), folder, "label")
     require_same_learning(read, kept)
     require_same(read, kept, rows)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "machine",
+    [
+        NaiveBayes(**LEARNING, penalty=0.0, max_iter=40),
+        TAN(**LEARNING, penalty="auto", max_iter=5),
+        StructuralTM(penalty=1.0),
+    ],
+    ids=str,
+)
+def test_hostile_columns(machine, tmp_path):
+    """Without any value, with one, of huge and tiny numbers, missing nearly always; and a class
+    that has one row."""
+    random, n = np.random.default_rng(0), 60
+    table = pd.DataFrame(
+        {
+            "letter": random.choice(list("abc"), n),
+            "empty": [None] * n,
+            "same": ["same"] * n,
+            "huge": random.normal(size=n) * 1e150,
+            "tiny": random.normal(size=n) * 1e-150,
+            "late": np.where(np.arange(n) < 50, np.nan, random.normal(size=n)),
+            "label": random.choice(["x", "y"], n),
+        }
+    )
+    table.loc[0, "label"] = "alone"
+    rows = table.drop(columns="label")
+    whole = clone(machine).fit(rows, table.label)
+    model = scale.fit(machine, write_parts(table, tmp_path, [20, 20, 60], 7), "label")
+    require_same_learning(model, whole)
+    np.testing.assert_allclose(model.predict_proba(rows), whole.predict_proba(rows), atol=1e-9)
 
 
 def test_nothing_is_sent_but_sums(monkeypatch, tmp_path):
