@@ -3,6 +3,7 @@
     python benchmarks/scale.py --only dask --rows 2000000
     python benchmarks/scale.py --only parquet --rows 20000000
     python benchmarks/scale.py --only tan --rows 10000000
+    python benchmarks/scale.py --only learning --rows 1000000
     python benchmarks/scale.py --only plan
 
 Each part is a function of its own. Times are of the wall and of the processor, since machines are
@@ -18,6 +19,7 @@ import tempfile
 import threading
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -159,32 +161,90 @@ def measure_parquet(rows):
         shutil.rmtree(folder)
 
 
+def write_words(folder, n, d):
+    """Files of columns of text, of eight values each, and of numbers, by their names `d`."""
+    random = np.random.default_rng(0)
+    words = pa.array([f"value {letter}" for letter in "abcdefgh"])
+    for start in range(0, n, PARTITION_ROWS):
+        size = min(PARTITION_ROWS, n - start)
+        y = random.integers(0, 2, size)
+        table = {}
+        for name in d:
+            if name.startswith("number"):
+                table[name] = random.normal(size=size) + 0.3 * y
+            else:
+                codes = (random.random(size) * 6 + 2 * y * (random.random(size) < 0.6)).astype("i1")
+                table[name] = pa.DictionaryArray.from_arrays(codes, words).cast(pa.string())
+        table["y"] = y
+        pq.write_table(pa.table(table), Path(folder) / f"part-{start:010d}.parquet")
+
+
 def measure_tan(rows):
-    """TAN over Parquet: a pass for the columns, a pass for the counts."""
+    """TAN over Parquet: one pass over columns of text; two if cuts of numbers are learned."""
     from lindero import scale
     from lindero.bayes import TAN
+    from lindero.scale.runner import ThreadRunner
 
     n, d = rows or 10_000_000, 20
+    tables = {
+        "text": [f"word{k}" for k in range(d)],
+        "half of them numbers": [f"{'number' if k % 2 else 'word'}{k}" for k in range(d)],
+    }
+    passes = []
+    reduce = ThreadRunner.reduce
+    ThreadRunner.reduce = lambda *given: (passes.append(1), reduce(*given))[1]
+    for kind, columns in tables.items():
+        folder = tempfile.mkdtemp(prefix="lindero-scale-")
+        try:
+            write_words(folder, n, columns)
+            scale.fit(TAN(), str(Path(folder) / "part-0000000000.parquet"), "y")  # compiles
+            before = peak_megabytes()
+            passes.clear()
+            model, wall, cpu = clock(lambda: scale.fit(TAN(), folder, "y"))  # noqa: B023
+            print(f"TAN over Parquet, {n} rows × {d}, {kind}: {wall:.1f} s wall, {cpu:.1f} s "
+                  f"processor, {len(passes)} passes")  # fmt: skip
+            print(f"  peak {peak_megabytes():.0f} MB, {before:.0f} MB before (wanted: under 2000); "
+                  f"{model.class_count_.sum():.0f} rows counted", flush=True)  # fmt: skip
+        finally:
+            shutil.rmtree(folder)
+
+
+def measure_learning(rows):
+    """Discriminative learning over Parquet beside the same in memory."""
+    from lindero import scale
+    from lindero.bayes import TAN, NaiveBayes
+
+    n, d = rows or 1_000_000, 20
     folder = tempfile.mkdtemp(prefix="lindero-scale-")
     try:
-        random = np.random.default_rng(0)
-        for start in range(0, n, PARTITION_ROWS):
-            y = random.integers(0, 2, PARTITION_ROWS)
-            table = {}
-            for k in range(d // 2):
-                table[f"number{k}"] = random.normal(size=len(y)) + 0.3 * y
-                codes = (random.random(len(y)) * 6 + y).astype(int)
-                table[f"word{k}"] = np.array(list("abcdefgh"))[codes]
-            table["y"] = y
-            pq.write_table(pa.table(table), Path(folder) / f"part-{start:010d}.parquet")
-        before = peak_megabytes()
-        scale.fit(TAN(), str(Path(folder) / "part-0000000000.parquet"), "y")  # compiles
-        model, wall, cpu = clock(lambda: scale.fit(TAN(), folder, "y"))
-        print(f"TAN over Parquet, {n} rows × {d}: {wall:.1f} s wall, {cpu:.1f} s processor")
-        print(f"  peak {peak_megabytes():.0f} MB, {before:.0f} MB before (wanted: under 2000); "
-              f"{model.class_count_.sum():.0f} rows counted")  # fmt: skip
+        write_words(folder, n, [f"word{k}" for k in range(d)])
+        first = pq.read_table(Path(folder) / "part-0000000000.parquet").slice(0, 5000)
+        for kind in (NaiveBayes, TAN):
+            machine = {"learning": "discriminative", "penalty": 1.0, "tol": 1e-12}
+            kind(**machine).fit(first.drop(["y"]), first["y"].to_numpy())  # compiles
+            passes = set()
+            alone, apart = kind(**machine), partial(scale.fit, kind(**machine))
+            note = partial(_note_pass, passes)
+            model, wall, cpu = clock(partial(apart, folder, "y", callback=note))
+            peak = peak_megabytes()
+            table = pq.read_table(folder)
+            rows_and_classes = table.drop(["y"]), table["y"].to_numpy()
+            whole, wall2, cpu2 = clock(partial(alone.fit, *rows_and_classes))
+            del table, rows_and_classes
+            print(f"{kind.__name__}, discriminative, {n} rows × {d}, text")
+            print(f"  Parquet    {wall:7.1f} s wall {cpu:7.1f} s processor, {len(passes)} passes, "
+                  f"peak {peak:.0f} MB")  # fmt: skip
+            print(f"  in memory  {wall2:7.1f} s wall {cpu2:7.1f} s processor, "
+                  f"{whole.n_iter_} iterations, peak {peak_megabytes():.0f} MB")  # fmt: skip
+            one, two = model.convergence_.objective[-1], whole.convergence_.objective[-1]
+            print(f"  objectives {one:.10g} and {two:.10g}: {abs(one - two) / abs(two):.1e} apart",
+                  flush=True)  # fmt: skip
     finally:
         shutil.rmtree(folder)
+
+
+def _note_pass(passes, report):
+    passes.add(report.n_pass)
 
 
 def measure_plan(rows):
@@ -244,6 +304,7 @@ PARTS = {
     "dask": measure_dask,
     "parquet": measure_parquet,
     "tan": measure_tan,
+    "learning": measure_learning,
     "plan": measure_plan,
 }
 

@@ -5,16 +5,15 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.bayes.counts.counting import CodedRows
-from lindero.bayes.structure_search import search as search_module
+from lindero.bayes.structure_search import table as table_module
 from lindero.bayes.structure_search.search import (
     build_network,
-    estimate_gain,
     grow_structure,
-    merge_rows,
     score_empty,
     score_with_arc,
 )
 from lindero.bayes.structure_search.structure import CLASS, Arc, GrowingStructure
+from lindero.bayes.structure_search.table import estimate_gain, merge_rows
 from tests.bayes.soft_tables import telling
 from tests.naive import conditional as twin_posterior
 from tests.naive import screening as twin_screening
@@ -210,7 +209,7 @@ def test_it_ends_where_no_arc_improves(seed):
 def test_promises_that_mislead_do_not_end_the_search(monkeypatch):
     rows = telling_rows(8)
     expected, _ = search(rows)
-    monkeypatch.setattr(search_module, "estimate_gain", lambda *given: -estimate_gain(*given))
+    monkeypatch.setattr(table_module, "estimate_gain", lambda *given: -estimate_gain(*given))
     structure, rounds = search(rows, screening=1)
     assert set(structure.members) >= set(expected.members)
     assert any(found.n_scored > 1 for found in rounds)

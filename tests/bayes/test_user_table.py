@@ -220,3 +220,15 @@ def test_lazy_and_dated_tables_of_polars_are_refused():
 def test_arrow_tables_may_not_repeat_names():
     with pytest.raises(ValueError, match=r"needs a name of its own.*\n- 'a'"):
         Schema.learn(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]))
+
+
+def test_text_of_arrow_in_chunks_is_that_of_lists():
+    chunks = [["b", None, "a"], [], ["c", "b"], [None]]
+    rows = [value for chunk in chunks for value in chunk]
+    for kind in (pa.string(), pa.large_string()):
+        table = pa.table({"x": pa.chunked_array(chunks, kind), "y": pa.array([None] * 6, kind)})
+        schema = Schema.learn(table)
+        assert schema.columns[0].values == ("a", "b", "c")
+        assert schema.columns[1].values == ()
+        expected = schema.read([[value, None] for value in rows]).codes
+        assert_array_equal(schema.read(table).codes, expected)

@@ -55,6 +55,24 @@ def test_labels_and_targets_that_are_missing_are_named():
         SVR(**LINEAR).fit(*blocks(X, targets))
 
 
+@pytest.mark.parametrize("machine", [NaiveBayes(), TAN(learning="discriminative", penalty=1.0)])
+def test_an_infinite_number_among_categories_is_named(machine, tmp_path):
+    table = mixed_table(200).drop(columns=["id", "rare"])
+    table.loc[130, "height"] = np.inf
+    folder = write_parts(table, tmp_path, [100, 200], row_group_size=20)
+    with pytest.raises(ValueError, match=r"part-1.parquet, row group 1: .*'height'"):
+        scale.fit(machine, folder, "label")
+    assert not hasattr(machine, "classes_")
+
+
+def test_early_stopping_needs_two_rows_of_a_class(tmp_path):
+    table = pd.DataFrame({"a": ["u", "v"], "label": ["x", "y"]})
+    folder = write_parts(table, tmp_path, [1, 2])
+    model = TAN(learning="discriminative", early_stopping=True)
+    with pytest.raises(ValueError, match="no class has two rows"):
+        scale.fit(model, folder, "label")
+
+
 def test_columns_that_differ_between_files(tmp_path):
     table = mixed_table(100)
     table.iloc[:50].to_parquet(tmp_path / "part-0.parquet")
@@ -157,8 +175,8 @@ def test_parts_that_do_not_fit_together():
         (NuSVC(kernel="linear"), TypeError, "NuSVC cannot be fitted"),
         (SVC(kernel="linear", C=-1.0), ValueError, "'C' parameter"),
         (TAN(missing="em"), ValueError, "missing='em'"),
-        (TAN(learning="discriminative"), ValueError, "learning='discriminative'"),
-        (StructuralTM(), ValueError, "StructuralTM"),
+        (TAN(learning="discriminative", alpha=0.0), ValueError, "alpha is 0.0"),
+        (StructuralTM(numeric="gaussian"), ValueError, "makes column 'x0' Gaussian"),
     ],
 )
 def test_what_needs_all_rows_says_so(model, error, message):

@@ -6,10 +6,13 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from lindero import scale
 from lindero.bayes import AODE, KDB, TAN, NaiveBayes, NetworkClassifier
 from lindero.bayes.counts.counts import Counts
+from lindero.scale import grown
+from lindero.scale.runner import ThreadRunner
 from tests.scale.tables import mixed_table, write_parts
 
 CLASSIFIERS = [
@@ -65,6 +68,59 @@ def test_counts_are_those_of_the_whole_table(classifier, tmp_path):
         assert told == said
         assert model.feature_names_in_.tolist() == list(rows.columns)
     assert scale.score(model, folder, "label") == pytest.approx(whole.score(rows, table.label))
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """What each pass asks, as a list that grows."""
+    asked, reduce = [], ThreadRunner.reduce
+
+    def note(self, prepare, work, merge):
+        asked.append(work)
+        return reduce(self, prepare, work, merge)
+
+    monkeypatch.setattr(ThreadRunner, "reduce", note)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("classifier", "n_passes"),
+    [
+        (NaiveBayes(), 1),
+        (TAN(numeric={"height": [0.5, 1.5], "gaps": "gaussian"}), 1),
+        (KDB(numeric="gaussian"), 2),
+        (NetworkClassifier(arcs=[("colour", "flag")], numeric="gaussian"), 1),
+        (TAN(), 2),
+    ],
+    ids=str,
+)
+def test_one_pass_where_no_cut_points_are_learned(classifier, n_passes, passes, tmp_path):
+    table = mixed_table().sort_values(["label", "rare"], ignore_index=True)  # one by one
+    if isinstance(classifier, NetworkClassifier):  # arcs might name a column that is left out
+        table = table.drop(columns="id")
+    table["flag"] = table.flag.astype(object).where(np.arange(1200) > 200, None)
+    rows = table.drop(columns="label")
+    whole, said = fit_quietly(clone(classifier).fit, rows, table.label)
+    folder = write_parts(table, tmp_path, [0, 1, 500, 1200], 150)
+    model, told = fit_quietly(scale.fit, clone(classifier), folder, "label")
+    assert len(passes) == n_passes
+    assert told == said
+    require_same(model, whole, rows)
+
+
+def test_columns_of_many_values_take_a_second_pass(passes, monkeypatch, tmp_path):
+    monkeypatch.setattr(grown, "_MOST_CODED", 10)
+    table = mixed_table()[["colour", "rare", "flag", "label"]]
+    rows = table.drop(columns="label")
+    folder = write_parts(table, tmp_path, [500, 1200])
+    model, _ = fit_quietly(scale.fit, TAN(), folder, "label")
+    whole, _ = fit_quietly(TAN().fit, rows, table.label)
+    assert len(passes) == 2
+    require_same(model, whole, rows)
+    named = table.assign(name=[f"n{k}" for k in range(1200)])  # which is left out
+    folder = write_parts(named.drop(columns="rare"), tmp_path, [500, 1200])
+    scale.fit(NaiveBayes(), folder, "label")
+    assert len(passes) == 3
 
 
 def test_weights_count_rows_and_rows_without_weight_bring_no_values(tmp_path):

@@ -120,6 +120,9 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     #: What is made of numbers where `numeric` does not say.
     _usual_numeric: ClassVar[str] = "mdl"
 
+    #: Whether arcs are searched by what they do for prediction, again and again.
+    _has_search: ClassVar[bool] = False
+
     #: Whether the model is a network, and not an average of several.
     _has_one_network: ClassVar[bool] = True
 
@@ -185,7 +188,7 @@ class BayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like or dataframe of shape (n_samples, n_features)
             Rows of numbers and categories; missing values are NaN, None or the like. A Dask array
-            or dataframe is counted in partitions, if counts are enough (see `lindero.scale.fit`).
+            or dataframe is read in partitions, pass by pass (see `lindero.scale.fit`).
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -607,20 +610,38 @@ def prepare_counting(classifier: BayesClassifier, attributes: Attributes) -> Lea
     return learner
 
 
+def prepare_first_pass(classifier: BayesClassifier) -> Learner | None:
+    """What counts parts of a table before classes are known; None where arcs are searched, or some
+    rows are held out."""
+    if getattr(classifier, "early_stopping", False) or classifier._has_search:
+        return None
+    structure, parameters = classifier._make_structure(), classifier._make_parameters()
+    n_bins, alpha = classifier.n_bins, float(classifier.alpha)
+    return Learner(structure, parameters, 0, n_bins, alpha, None, False)
+
+
 def require_countable(classifier: BayesClassifier) -> None:
-    """Refuse parameters with which counts of parts of a table are not enough."""
-    if (why := classifier._why_all_rows) is not None:
+    """Refuse parameters with which passes over parts of a table are not enough."""
+    if getattr(classifier, "missing", "available") == "em":
         raise ValueError(
-            f"{type(classifier).__name__} cannot be fitted to a table in partitions: {why}"
+            f"{type(classifier).__name__} cannot be fitted to a table in partitions with "
+            "missing='em': use missing='available', or fit it to a sample of the rows, in memory."
         )
 
 
-def adopt_counts(classifier: BayesClassifier, learner: Learner, evidence: Evidence) -> None:
-    """Make a classifier the one that what was counted tells."""
+def adopt_counts(
+    classifier: BayesClassifier,
+    learner: Learner,
+    evidence: Evidence,
+    learned: tuple[Estimate, Convergence | None],
+) -> None:
+    """Make a classifier the one that what was counted, and learned from it, tells."""
     classifier._adopt_structure(learner.structure, evidence.attributes)
     classifier._sample = classifier._provisional = None
     classifier._attributes, classifier._evidence = evidence.attributes, evidence
-    classifier._estimate = learner.estimate(evidence)
+    classifier._estimate, convergence = learned
+    if convergence is not None:
+        classifier.convergence_ = convergence
 
 
 def find_usual_numeric(classifier: BayesClassifier) -> str:

@@ -54,6 +54,11 @@ class KDependence(StructureLearner):
         told, weights = measure_relevance(pairs), measure_dependence(pairs)
         return find_k_parents(told, weights, self.k, find_observed(pairs))
 
+    def name_arcs(self, pairs: Counts) -> FamilyCounts:
+        """The same as families that are still to be counted."""
+        parents = self.find_arcs(pairs)
+        return FamilyCounts(parents, (True,) * len(parents), pairs.of_class, ())
+
 
 def find_k_parents(
     relevance: Array, weights: Array, k: int, among: Array | None = None

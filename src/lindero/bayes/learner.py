@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -23,6 +23,7 @@ from lindero.bayes.counts.counting import CodedRows
 from lindero.bayes.discriminative.convergence import Convergence
 from lindero.bayes.discriminative.learning import (
     N_FOLDS,
+    DiscriminativeFit,
     EarlyStopping,
     LearningRows,
     PenaltyFold,
@@ -38,6 +39,9 @@ from lindero.runtime.arrays import Array
 
 #: Iterations without improvement after which early stopping ends learning.
 _PATIENCE = 5
+
+#: The fold that early stopping watches.
+HELD_FOLD = 1
 
 #: Numbers times iterations: as much takes a minute or so.
 _MUCH_WORK = 1e9
@@ -80,6 +84,14 @@ class StructureLearner(ABC):
     ) -> JointModel:
         """The model of smoothed relative counts."""
         return self.find_families(counts, attributes).estimate(alpha, prior)
+
+
+class GivenFamilies(StructureLearner):
+    """The arcs of counts that are known."""
+
+    def count(self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None) -> AnyCounts:
+        assert isinstance(known, FamilyCounts)
+        return FamilyCounts.count(known.parents, known.with_class, rows, attributes.titles)
 
 
 @dataclass(eq=False)
@@ -173,48 +185,43 @@ class DiscriminativeParameters:
 
     def choose_rows(self, learner: Learner, sample: Sample) -> Sample:
         """The rows of `fit` that are counted: those that early stopping does not watch."""
+        self.require_alpha(learner)
+        return self.split(sample)[0]
+
+    def require_alpha(self, learner: Learner) -> None:
+        """Refuse counts of zero."""
         if not learner.alpha > 0:
             raise ValueError(
                 f"alpha is {learner.alpha}: learning='discriminative' moves counts, and a count of "
                 "zero cannot be moved. Use alpha above 0."
             )
-        return self._split(sample)[0]
 
-    def _split(self, sample: Sample) -> tuple[Sample, Sample]:
+    def split(self, sample: Sample) -> tuple[Sample, Sample]:
         """The rows that are learned from, and those that early stopping watches."""
         if not self.early_stopping:
             return sample, sample.take(np.arange(0))
-        held = assign_folds(sample.y) == 1  # the only row of a class is learned from
-        if not held.any():
-            raise ValueError(
-                "early_stopping=True needs rows to hold out, besides those that it learns from: no "
-                "class has two rows. Use early_stopping=False."
-            )
+        held = assign_folds(sample.y) == HELD_FOLD  # the only row of a class is learned from
+        require_held(bool(held.any()))
         return sample.take(np.flatnonzero(~held)), sample.take(np.flatnonzero(held))
 
     def learn(
         self, learner: Learner, evidence: Evidence, sample: Sample
     ) -> tuple[Estimate, Convergence | None]:
         """The estimate that predicts best from what `fit` has counted, and how it was found."""
+        return self.learn_from(SampledTable(self, learner, evidence, sample), learner, evidence)
+
+    def learn_from(
+        self, table: LearningTable, learner: Learner, evidence: Evidence
+    ) -> tuple[Estimate, Convergence | None]:
+        """The same from rows that may be elsewhere."""
         families = learner.structure.find_families(evidence.counts, evidence.attributes)
         self._warn_of_work(families)
         mean, sd = estimate_normals(evidence.moments)
         # Columns that do not vary have nothing to learn from, and are left as they are.
         varying = evidence.moments.varying
-        rows, watched = (
-            _read_learning_rows(evidence.attributes, part, varying) for part in self._split(sample)
-        )
-        penalty, losses = self._choose_penalty(learner, evidence, families, sample)
-        stopping = None
-        if self.early_stopping:
-            stopping = EarlyStopping(
-                watched.codes, watched.y, watched.weights, watched.numbers, _PATIENCE
-            )
-        found = learn_discriminatively(
-            families, rows.codes, rows.y, rows.weights, numbers=rows.numbers,
-            moments=_select(evidence.moments, varying), alpha=learner.alpha,
-            penalty=penalty, tolerance=self.tol, stopping=stopping, **self._options,
-        )  # fmt: skip
+        penalty, losses = self._choose_penalty(table, families)
+        stopping = table.watch(varying, _PATIENCE) if self.early_stopping else None
+        found = table.learn(families, varying, penalty, stopping)
         mean[varying], sd[varying] = found.mean, found.sd
         network = found.network
         if learner.prior is not None:
@@ -259,22 +266,89 @@ class DiscriminativeParameters:
         return "accelerated" if self.solver == "auto" else self.solver
 
     @property
-    def _options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
+        """What solvers are told."""
         return {"solver": self._solver, "max_iter": self.max_iter}
 
     def _choose_penalty(
-        self, learner: Learner, evidence: Evidence, families: FamilyCounts, sample: Sample
+        self, table: LearningTable, families: FamilyCounts
     ) -> tuple[float, dict[float, float]]:
         """Pseudo-counts of the penalty, and the losses by which they were chosen."""
         if self.penalty != "auto":
             return float(self.penalty), {}
-        if self.early_stopping:
-            return 0.0, {}
+        return (0.0, {}) if self.early_stopping else table.choose_penalty(families)
+
+
+def require_held(are_there: bool) -> None:
+    """Refuse early stopping without rows to watch."""
+    if not are_there:
+        raise ValueError(
+            "early_stopping=True needs rows to hold out, besides those that it learns from: no "
+            "class has two rows. Use early_stopping=False."
+        )
+
+
+class LearningTable(Protocol):
+    """The rows that discriminative parameters are learned from, wherever they are."""
+
+    def choose_penalty(self, families: FamilyCounts) -> tuple[float, dict[float, float]]:
+        """Pseudo-counts that cross-validation chooses, and the losses by which it does."""
+
+    def watch(self, varying: Array, patience: int) -> EarlyStopping:
+        """Early stopping by the rows that are held out."""
+
+    def learn(
+        self,
+        families: FamilyCounts,
+        varying: Array,
+        penalty: float,
+        stopping: EarlyStopping | None,
+    ) -> DiscriminativeFit:
+        """Learn from the rows that are not held out; `varying` are Gaussian columns that vary."""
+
+
+@dataclass(frozen=True)
+class SampledTable:
+    """Rows in memory."""
+
+    parameters: DiscriminativeParameters
+    learner: Learner
+    evidence: Evidence
+    sample: Sample
+
+    def choose_penalty(self, families: FamilyCounts) -> tuple[float, dict[float, float]]:
+        """By cut points, arcs and parameters of each fold; see `learning.choose_penalty`."""
+        learner, sample, structure = self.learner, self.sample, self.learner.structure
         weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
-        known = families if learner.structure.keeps_arcs else None
-        folds = _make_folds(learner, evidence.attributes, sample, known)
-        is_time_up = learner.structure.is_time_up
-        return choose_penalty(folds, weights, learner.alpha, **self._options, is_time_up=is_time_up)
+        known = families if structure.keeps_arcs else None
+        folds = _make_folds(learner, self.evidence.attributes, sample, known)
+        options = self.parameters.options
+        return choose_penalty(
+            folds, weights, learner.alpha, **options, is_time_up=structure.is_time_up
+        )
+
+    def watch(self, varying: Array, patience: int) -> EarlyStopping:
+        held = self._read(1, varying)
+        return EarlyStopping(held.codes, held.y, held.weights, held.numbers, patience)
+
+    def learn(
+        self,
+        families: FamilyCounts,
+        varying: Array,
+        penalty: float,
+        stopping: EarlyStopping | None,
+    ) -> DiscriminativeFit:
+        rows, parameters = self._read(0, varying), self.parameters
+        return learn_discriminatively(
+            families, rows.codes, rows.y, rows.weights, numbers=rows.numbers,
+            moments=select_columns(self.evidence.moments, varying), alpha=self.learner.alpha,
+            penalty=penalty, tolerance=parameters.tol, stopping=stopping, **parameters.options,
+        )  # fmt: skip
+
+    def _read(self, part: int, varying: Array) -> LearningRows:
+        """The rows that are learned from (part 0), or those that are held out."""
+        sample = self.parameters.split(self.sample)[part]
+        return _read_learning_rows(self.evidence.attributes, sample, varying)
 
 
 def _has_unknown_parents(families: FamilyCounts) -> bool:
@@ -301,14 +375,14 @@ def _make_folds(
         varying = evidence.moments.varying
         yield PenaltyFold(
             learner.structure.find_families(evidence.counts, own),
-            _select(evidence.moments, varying),
+            select_columns(evidence.moments, varying),
             _read_learning_rows(own, part, varying),
             _read_learning_rows(own, held, varying),
             places,
         )
 
 
-def _select(moments: Moments, columns: Array) -> Moments:
+def select_columns(moments: Moments, columns: Array) -> Moments:
     """Moments of some columns."""
     count, mean, squares = (m[columns] for m in (moments.count, moments.mean, moments.squares))
     return Moments(count, mean, squares, moments.largest[columns])

@@ -31,6 +31,7 @@ from lindero.bayes.structure_search.search import (
     grow_structure,
 )
 from lindero.bayes.structure_search.structure import CLASS
+from lindero.bayes.structure_search.table import CodedTable, SearchTable
 from lindero.renamed import renamed_parameters
 from lindero.validation import keep_parameters
 
@@ -100,22 +101,29 @@ class GrownStructure(StructureLearner):
         return self.clock.is_up()
 
     def count(self, rows: CodedRows, attributes: Attributes, known: AnyCounts | None) -> AnyCounts:
-        titles = attributes.titles
         if known is not None:
             assert isinstance(known, FamilyCounts)
-            return FamilyCounts.count(known.parents, known.with_class, rows, titles)
+            parents, with_class = known.parents, known.with_class
+        else:
+            parents, with_class = self.search(CodedTable(rows), attributes)
+        return FamilyCounts.count(parents, with_class, rows, attributes.titles)
+
+    def search(
+        self, table: SearchTable, attributes: Attributes
+    ) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
+        """The parents of each attribute, and whether it is in the network."""
 
         def report(found: SearchRound) -> bool | None:
             self.history.append(_name_round(found, attributes))
             return None if self.callback is None else self.callback(self.history[-1])
 
         self.clock = SearchClock(self.time_limit)
-        structure, _ = grow_structure(rows, **self.limits, report=report, clock=self.clock)
+        structure, _ = grow_structure(table, **self.limits, report=report, clock=self.clock)
         self.members = sorted(structure.members)
         inside = dict(zip(structure.members, structure.parents, strict=True))
-        parents = tuple(inside.get(i, ()) for i in range(len(titles)))
-        with_class = tuple(i in inside for i in range(len(titles)))
-        return FamilyCounts.count(parents, with_class, rows, titles)
+        all_attributes = range(len(attributes.titles))
+        parents = tuple(inside.get(i, ()) for i in all_attributes)
+        return parents, tuple(i in inside for i in all_attributes)
 
 
 def _name_round(found: SearchRound, attributes: Attributes) -> ArcStep:
@@ -241,6 +249,7 @@ class StructuralTM(BayesClassifier):
         "n_jobs": [Integral, None],
         "callback": [callable, None],
     }
+    _has_search: ClassVar[bool] = True
     learning = "discriminative"
 
     def __init__(

@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from lindero.scale.fitting import fit as fit
     from lindero.scale.fitting import predict as predict
     from lindero.scale.fitting import score as score
+    from lindero.scale.runner import PassReport as PassReport
 
-_HOMES = dict.fromkeys(("fit", "predict", "score"), ".fitting")
+_HOMES = dict.fromkeys(("fit", "predict", "score"), ".fitting") | {"PassReport": ".runner"}
 __all__ = [*_HOMES]
 
 __getattr__, __dir__ = load_lazily(__name__, _HOMES)

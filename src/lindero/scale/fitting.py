@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ from lindero.runtime.partitioned import is_dask
 from lindero.scale.counted import fit_counts
 from lindero.scale.linear import MACHINES, fit_linear
 from lindero.scale.partitions import Rows, Source, open_source, read_matrix
-from lindero.scale.runner import choose_runner
+from lindero.scale.runner import PassReport, choose_runner
 from lindero.scale.targets import read_labels, read_numbers, read_weights
 from lindero.transaction import fitting_aside
 from lindero.validation import validate_parameters
@@ -35,6 +35,7 @@ def fit(
     sample_weight: Any = None,
     columns: list[str] | None = None,
     client: Any = None,
+    callback: Callable[[PassReport], Any] | None = None,
 ) -> Estimator:
     """Fit an estimator to a table in partitions, which is never in memory as a whole.
 
@@ -43,17 +44,21 @@ def fit(
 
     Linear machines take some ten passes over the rows, and a certificate from all of them. They
     know their hyperplanes, and no support vectors: `support_vectors_` holds the weights of each
-    machine as its only vector. Bayesian classifiers take two passes, one for the columns and one
-    for the counts, and a third for a `KDB`. Their counts are those of the whole table in memory,
-    bit for bit. Where cut points are learned, they come from a uniform sample of rows: of all rows
-    up to 8 million numbers.
+    machine as its only vector.
+
+    Bayesian classifiers take one pass, in which values, classes and counts are found together; a
+    second one where cut points of numbers are learned, or columns have thousands of values; and one
+    more for the families of a `KDB`. Their counts are those of the whole table in memory, bit for
+    bit. Where cut points are learned, they come from a uniform sample of rows: of all rows up to 8
+    million numbers. Discriminative parameters (``learning="discriminative"``, `StructuralTM`) take
+    a pass for each iteration, and come to the objective of the whole table; the folds of
+    ``penalty="auto"``, and the candidates of a search, are learned side by side in the same passes.
 
     Parameters
     ----------
     estimator : SVC, CostSensitiveSVC or SVR with ``kernel="linear"``, or a Bayesian classifier
-        What to fit. Bayesian classifiers: `NaiveBayes`, `TAN`, `KDB`, `AODE` and
-        `NetworkClassifier` with parameters from counts (``learning="generative"``,
-        ``missing="available"``).
+        What to fit. Bayesian classifiers: `NaiveBayes`, `TAN`, `KDB`, `AODE`,
+        `NetworkClassifier` and `StructuralTM`, with ``missing="available"``.
     X : Dask array or dataframe, or path
         The rows; or a Parquet file, a folder of them, a pattern such as ``"part-*.parquet"``, or a
         list of these. Partitions may be empty, uneven, and of unknown size.
@@ -65,6 +70,9 @@ def fit(
         The columns of Parquet files that are features; all but y and sample_weight by default.
     client : distributed.Client, default=None
         The cluster; the active client by default.
+    callback : callable, default=None
+        Called with a `PassReport` after each partition of each pass. An exception of its own ends
+        the fit.
 
     Returns
     -------
@@ -97,7 +105,7 @@ def fit(
     if not source.n_partitions:
         raise ValueError("X has no partitions, and so no rows.")
     with fitting_aside(estimator) as attempt:
-        runner = choose_runner(source, client)
+        runner = choose_runner(source, client, callback)
         if isinstance(estimator, BayesClassifier):
             fit_counts(attempt.estimator, source, runner)
         else:

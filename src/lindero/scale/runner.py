@@ -4,6 +4,8 @@ A pass maps a function over all partitions and merges the results two by two, al
 that a pass needs is left behind on a worker: what a function gets besides its partition is in its
 arguments. So a worker that dies takes only copies with it, and Dask has another one do its part.
 
+How far a pass has come is reported after each partition, to whoever asked for that.
+
 Without a cluster each thread holds one partition at a time, read anew in each pass. On a cluster
 partitions stay with the workers between passes where all of them fit into a share of their memory.
 """
@@ -11,8 +13,10 @@ partitions stay with the workers between passes where all of them fit into a sha
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from typing import Any
 
 from lindero.runtime.threads import available_threads, single_threaded_blas
@@ -36,13 +40,73 @@ Work = Callable[[Any], Any]
 Merge = Callable[[Any, Any], Any]
 
 
+@dataclass(frozen=True)
+class PassReport:
+    """How far a pass over the partitions has come, as `lindero.scale.fit` tells its callback.
+
+    Parameters
+    ----------
+    n_pass : int
+        Which pass it is, from 1 on.
+    n_done, n_partitions : int
+        Partitions that are done, and all of them.
+    seconds : float
+        Since the pass began.
+
+    See Also
+    --------
+    lindero.scale.fit : Calls a function with it after each partition.
+
+    Examples
+    --------
+    >>> from lindero.scale import PassReport
+    >>> print(PassReport(n_pass=1, n_done=3, n_partitions=8, seconds=0.5))
+    pass 1: 3 of 8 partitions
+    """
+
+    n_pass: int
+    n_done: int
+    n_partitions: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"pass {self.n_pass}: {self.n_done} of {self.n_partitions} partitions"
+
+
+#: What is told how far a pass has come; what it answers does not matter.
+Progress = Callable[[PassReport], Any]
+
+
+class _Reporter:
+    """Counts the partitions of a pass, and tells."""
+
+    def __init__(self, progress: Progress | None, n_pass: int, n_partitions: int) -> None:
+        self._progress, self._n_pass, self._n_partitions = progress, n_pass, n_partitions
+        self._n_done, self._begun = 0, time.perf_counter()
+
+    def __call__(self) -> None:
+        self._n_done += 1
+        if self._progress is not None:
+            seconds = time.perf_counter() - self._begun
+            n_done = min(self._n_done, self._n_partitions)
+            self._progress(PassReport(self._n_pass, n_done, self._n_partitions, seconds))
+
+
 class ThreadRunner:
     """Partitions in threads of this process, one for each at a time."""
 
-    def __init__(self, source: Source, n_threads: int | None = None) -> None:
-        self.source = source
+    def __init__(
+        self, source: Source, n_threads: int | None = None, progress: Progress | None = None
+    ) -> None:
+        self.source, self.progress = source, progress
         self.n_threads = min(n_threads or available_threads(), max(1, source.n_partitions))
         self.n_passes = 0
+
+    def over(self, source: Source, n_threads: int | None = None) -> ThreadRunner:
+        """The same threads, or another number of them, over other partitions."""
+        runner = ThreadRunner(source, n_threads or self.n_threads, self.progress)
+        runner.n_passes = self.n_passes
+        return runner
 
     def keep(self, n_bytes: float, prepare: Prepare) -> None:
         """Partitions are read anew in each pass."""
@@ -52,11 +116,13 @@ class ThreadRunner:
         does not depend on which thread was first."""
         self.n_passes += 1
         partitions = self.source.partitions
+        report = _Reporter(self.progress, self.n_passes, len(partitions))
         tree = _MergeTree(merge)
         with single_threaded_blas:
             if self.n_threads == 1:
                 for number, part in enumerate(partitions):
                     tree.add(number, _do_one(prepare, work, number, part))
+                    report()
                 return tree.finish()
             with ThreadPoolExecutor(self.n_threads, thread_name_prefix="lindero") as pool:
                 waiting: dict[Future[Any], int] = {}
@@ -71,6 +137,7 @@ class ThreadRunner:
                             return tree.finish()
                         for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                             tree.add(waiting.pop(future), future.result())
+                            report()
                 finally:
                     for future in waiting:
                         future.cancel()
@@ -110,13 +177,13 @@ class _MergeTree:
 class ClusterRunner:
     """Partitions on the workers of a Dask cluster."""
 
-    def __init__(self, source: Source, client: Any) -> None:
+    def __init__(self, source: Source, client: Any, progress: Progress | None = None) -> None:
         if client.status != "running":
             raise ValueError(
                 f"The Dask client is {client.status}: make a new one (dask.distributed.Client), or "
                 "close none before the fit has ended."
             )
-        self.source = source
+        self.source, self.progress = source, progress
         self.client = client
         self.n_passes = 0
         self._kept: list[Any] | None = None
@@ -155,6 +222,12 @@ class ClusterRunner:
                 kept = self._kept[number] if self._kept else self._prepare(prepare, number, part)
                 one = self.client.submit(_work_alone, work, kept, **_OPTIONS)
             results.append(one)
+        if self.progress is not None:
+            from distributed import as_completed
+
+            report = _Reporter(self.progress, self.n_passes, len(results))
+            for _ in as_completed(results):
+                report()
         while len(results) > 1:
             results = [
                 self.client.submit(
@@ -201,7 +274,9 @@ def find_client() -> Any:
         return None
 
 
-def choose_runner(source: Source, client: Any = None) -> Runner:
+def choose_runner(source: Source, client: Any = None, progress: Progress | None = None) -> Runner:
     """The cluster of a client, or of the active one; else threads."""
     client = client or find_client()
-    return ThreadRunner(source) if client is None else ClusterRunner(source, client)
+    if client is None:
+        return ThreadRunner(source, progress=progress)
+    return ClusterRunner(source, client, progress)

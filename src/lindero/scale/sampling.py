@@ -40,7 +40,8 @@ class DrawnRows:
         """The sample of both parts."""
         pairs = zip(self.columns, other.columns, strict=True)
         columns = tuple(np.concatenate(pair) for pair in pairs)
-        return DrawnRows(columns, np.concatenate([self.draws, other.draws]), self.most)._cut()
+        draws = np.concatenate([self.draws, other.draws])
+        return DrawnRows(columns, draws, max(self.most, other.most))._cut()
 
     def _cut(self) -> DrawnRows:
         order = np.argsort(self.draws, kind="stable")[: self.most]

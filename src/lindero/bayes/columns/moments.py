@@ -171,7 +171,7 @@ class Moments:
 
     def _least_variance(self) -> Floats:
         """The least that a variance is taken to be, for each column."""
-        column = self._of_columns()
+        column = self.of_columns()
         whole = column.squares / np.maximum(column.count, np.finfo(np.float64).tiny)
         return np.maximum(_FLOOR * whole, (_ROUNDING * self.largest[:, None]) ** 2)
 
@@ -187,7 +187,7 @@ class Moments:
     def normals(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of each column under each class, of shape (n_numbers,
         n_classes): finite, and deviations above 0, also for constant columns or without rows."""
-        column = self._of_columns()
+        column = self.of_columns()
         whole = np.divide(
             column.squares, column.count, out=np.zeros_like(column.mean), where=column.count > 0
         )
@@ -212,12 +212,12 @@ class Moments:
     @property
     def varying(self) -> NDArray[np.bool_]:
         """Which columns vary by more than rounding, all classes taken together."""
-        column = self._of_columns()
+        column = self.of_columns()
         spread = np.sqrt(column.squares / np.maximum(column.count, np.finfo(np.float64).tiny))
         varying: NDArray[np.bool_] = spread[:, 0] > _ROUNDING * self.largest
         return varying
 
-    def _of_columns(self) -> Moments:
+    def of_columns(self) -> Moments:
         """The moments of whole columns: all classes merged into one."""
         count = self.count.sum(axis=1, keepdims=True)
         # From a mean that is there: the mean of a constant column is then that constant.

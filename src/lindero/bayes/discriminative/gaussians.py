@@ -26,16 +26,23 @@ LEAST_VARIANCE = 1e-9
 
 
 class GaussianColumns:
-    """Columns of numbers (n_numbers, n_rows), NaN being missing, in units of their own."""
+    """Columns of numbers (n_numbers, n_rows), NaN being missing, in units of their own: centre and
+    scale of these rows, or of the whole table that they are a part of."""
 
-    def __init__(self, numbers: Array, weights: Array | None = None) -> None:
+    def __init__(
+        self,
+        numbers: Array,
+        weights: Array | None = None,
+        units: tuple[Array, Array] | None = None,
+    ) -> None:
+        self.centre, self.scale = units or self._find_units(numbers, weights)
+        self.numbers = np.ascontiguousarray((numbers - self.centre) / self.scale)
+
+    @staticmethod
+    def _find_units(numbers: Array, weights: Array | None) -> tuple[Array, Array]:
         one_class = np.zeros(numbers.shape[1], dtype=np.intp)
         whole = Moments.of(np.ascontiguousarray(numbers), one_class, 1, weights)
-        self.centre, self.scale = whole.mean, np.ones_like(whole.mean)
-        seen = (whole.count > 0) & (whole.squares > 0)
-        np.sqrt(np.divide(whole.squares, whole.count, where=seen, out=self.scale), out=self.scale)
-        self.scale[~seen] = 1.0
-        self.numbers = np.ascontiguousarray((numbers - self.centre) / self.scale)
+        return find_units(whole)
 
     def standardise(self, mean: Array, sd: Array) -> tuple[Array, Array]:
         """Means and standard deviations in the units of these columns."""
@@ -66,6 +73,15 @@ class GaussianColumns:
         threads.run(add, ends, n_rows * n_numbers)
         total: Array = sums.sum(axis=0)
         return total
+
+
+def find_units(whole: Moments) -> tuple[Array, Array]:
+    """Centre and scale of columns, from their moments with all rows in one class."""
+    scale = np.ones_like(whole.mean)
+    seen = (whole.count > 0) & (whole.squares > 0)
+    np.sqrt(np.divide(whole.squares, whole.count, where=seen, out=scale), out=scale)
+    scale[~seen] = 1.0
+    return whole.mean, scale
 
 
 def compute_statistics(count: Array, mean: Array, sd: Array) -> Array:

@@ -53,7 +53,11 @@ STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 N_FOLDS = 5
 
 #: Relative improvement at which learning ends here; no finer one changes a choice.
-_TOLERANCE = 1e-6
+FOLD_TOLERANCE = 1e-6
+
+
+#: The log-loss of a network with its means and standard deviations.
+Measure = Callable[[Network, Array, Array], float]
 
 
 # -- early stopping -------------------------------------------------------------------------------
@@ -74,14 +78,29 @@ class EarlyStopping:
         numbers: Array | None = None,
         patience: int = 5,
     ) -> None:
+        y = np.asarray(y, dtype=np.int64)
+        weights = np.ones(len(y)) if weights is None else np.asarray(weights)
+        if not weights.sum() > 0:
+            raise ValueError("Early stopping needs validation rows with weight.")
+        numbers = np.empty((0, len(y))) if numbers is None else numbers
+
+        def measure(network: Network, mean: Array, sd: Array) -> float:
+            losses = compute_row_losses(network, mean, sd, codes, y, numbers)
+            return float(weights @ losses / weights.sum())
+
+        self._begin(measure, patience)
+
+    @classmethod
+    def by(cls, measure: Measure, patience: int = 5) -> EarlyStopping:
+        """By a function that gives the log-loss of rows which are elsewhere."""
+        stopping = cls.__new__(cls)
+        stopping._begin(measure, patience)
+        return stopping
+
+    def _begin(self, measure: Measure, patience: int) -> None:
         if patience < 1:
             raise ValueError(f"patience is {patience}: it must be one step or more.")
-        self.y = np.asarray(y, dtype=np.int64)
-        self.weights = np.ones(len(self.y)) if weights is None else np.asarray(weights)
-        if not self.weights.sum() > 0:
-            raise ValueError("Early stopping needs validation rows with weight.")
-        self.codes, self.patience = codes, patience
-        self.numbers = np.empty((0, len(self.y))) if numbers is None else numbers
+        self.measure, self.patience = measure, patience
         self.losses: list[float] = []
         self.best: tuple[Network, Array, Array] | None = None
 
@@ -92,8 +111,7 @@ class EarlyStopping:
 
     def __call__(self, network: Network, mean: Array, sd: Array) -> bool:
         """Take the loss of the parameters after a step; True ends learning."""
-        losses = compute_row_losses(network, mean, sd, self.codes, self.y, self.numbers)
-        self.losses.append(float(self.weights @ losses / self.weights.sum()))
+        self.losses.append(self.measure(network, mean, sd))
         if self.best_step == len(self.losses) - 1:
             self.best = network, mean, sd
         return len(self.losses) - 1 - self.best_step >= self.patience
@@ -169,13 +187,31 @@ def learn_discriminatively(
     distributed as that estimate. Learning ends after `max_iter` evaluations of the objective, when
     an iteration improves it by less than the share `tolerance`, or by `stopping`.
     """
+    require_options(solver, max_iter)
+    problem = _pose_problem(
+        families, codes, y, weights, numbers, moments, alpha, prior, n_threads
+    ).with_penalty(penalty)
+    return solve_problem(problem, families, solver, max_iter, tolerance, stopping)
+
+
+def require_options(solver: str, max_iter: int) -> None:
+    """Refuse a solver that there is not, and too few iterations."""
     if solver not in SOLVERS:
         raise ValueError(f"solver is {solver!r}; there are {sorted(SOLVERS)}.")
     if max_iter < 2:
         raise ValueError(f"max_iter is {max_iter}: learning takes two iterations at least.")
-    problem = _pose_problem(
-        families, codes, y, weights, numbers, moments, alpha, prior, n_threads
-    ).with_penalty(penalty)
+
+
+def solve_problem(
+    problem: ConditionalProblem,
+    families: FamilyCounts,
+    solver: str,
+    max_iter: int,
+    tolerance: float,
+    stopping: EarlyStopping | None = None,
+) -> DiscriminativeFit:
+    """Learn the parameters of a graph from a problem that is posed, over families without unseen
+    parents; `families` may have them."""
     if stopping is not None:
         problem.show(problem.estimate(problem.counts, problem.sums), stopping)
     result = SOLVERS[solver](problem, max_iter, tolerance, stopping)
@@ -272,7 +308,7 @@ def choose_penalty(
         )
         for at, strength in enumerate(STRENGTHS):
             posed = problem.with_penalty(strength)
-            found = SOLVERS[solver](posed, max_iter, _TOLERANCE, None).parameters
+            found = SOLVERS[solver](posed, max_iter, FOLD_TOLERANCE, None).parameters
             network = restore_network(posed.build_network(found), fold.families)
             normals = problem.rows.gaussian.unstandardise(found.mean, found.sd)
             losses[at, fold.places] = compute_row_losses(
@@ -291,8 +327,14 @@ def _choose_safest(losses: Array, weights: Array) -> int:
     best = int(np.argmin(losses @ weights))
     apart = losses - losses[best]
     mean = apart @ weights / total
-    spread = np.sqrt(((apart - mean[:, None]) ** 2) @ weights / total)
-    near = mean <= spread / np.sqrt(total)
+    variance = ((apart - mean[:, None]) ** 2) @ weights / total
+    return choose_safest(best, mean, variance, total)
+
+
+def choose_safest(best: int, mean: Array, variance: Array, total: float) -> int:
+    """The same from the `best`, and from mean and variance of what rows, of a total weight, lose
+    more than with it."""
+    near = mean <= np.sqrt(variance) / np.sqrt(total)
     near[: best + 1] = False
     near[best] = True
     return int(np.flatnonzero(near)[-1])

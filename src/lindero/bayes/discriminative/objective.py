@@ -107,12 +107,42 @@ class ObjectiveValue:
     moments: Array  # (3, n_numbers, K)
 
 
+class LikelihoodRows(Protocol):
+    """What solvers ask of rows, wherever these are; see `ConditionalRows`."""
+
+    @property
+    def cells(self) -> FamilyCells: ...
+
+    @property
+    def layout(self) -> FamilyCells | SeenCells: ...
+
+    @property
+    def counts(self) -> Array: ...
+
+    @property
+    def threads(self) -> RowThreads: ...
+
+    @property
+    def is_complete(self) -> bool: ...
+
+    @property
+    def total_weight(self) -> float: ...
+
+    @property
+    def gaussian(self) -> GaussianColumns: ...
+
+    def evaluate(self, parameters: NetworkParameters) -> ObjectiveValue: ...
+    def separates(self, parameters: NetworkParameters) -> bool: ...
+    def reduce(self, has_rests: bool) -> LikelihoodRows | None: ...
+
+
 class ConditionalRows:
     """Rows prepared for many evaluations of the conditional likelihood.
 
     Codes (n_attributes, n_rows) are 0 for missing and 1…r for values, classes y (n_rows,) are
     0…K−1, weights (n_rows,) say how often each row counts, and numbers (n_numbers, n_rows) are
-    columns with normal densities, NaN being missing. Results do not depend on `n_threads`.
+    columns with normal densities, NaN being missing, in `units` of their own if none are given.
+    Results do not depend on `n_threads`.
     """
 
     def __init__(
@@ -123,6 +153,7 @@ class ConditionalRows:
         weights: Array | None = None,
         numbers: Array | None = None,
         n_threads: int | None = None,
+        units: tuple[Array, Array] | None = None,
     ) -> None:
         rows = CodedRows(codes, cells.cards, y, cells.n_classes, weights)
         lowest, _ = rows.ranges  # checked
@@ -148,7 +179,7 @@ class ConditionalRows:
         self.is_complete = not len(summed) or bool(
             (lowest[looked_at] > 0).all() and not np.isnan(numbers).any()
         )
-        self.gaussian = GaussianColumns(numbers, self.weights)
+        self.gaussian = GaussianColumns(numbers, self.weights, units)
         w = np.ones(len(self.y)) if self.weights is None else self.weights
         self.total_weight = float(w.sum())
         shares = np.zeros((len(self.y), cells.n_classes))
@@ -174,12 +205,21 @@ class ConditionalRows:
         counts[~cells.informative] = 0.0
         return counts
 
+    @property
+    def sums_out(self) -> bool:
+        """Whether the values of missing parents are summed out in some rows."""
+        return self.n_looked_up < len(self.y)
+
+    def find_seen(self) -> Array:
+        """Which cells rows look up, (size,)."""
+        return self._groups.find_seen(self.cells.size)
+
     def reduce(self, has_rests: bool) -> ConditionalRows | None:
         """The same rows over the cells that they have; None where values are summed out."""
-        if self.n_looked_up < len(self.y):
+        if self.sums_out:
             return None
         if has_rests not in self._reduced:
-            looked_up = self._groups.find_seen(self.cells.size)
+            looked_up = self.find_seen()
             self._reduced[has_rests] = small = copy(self)
             small.layout = seen = SeenCells(self.cells, looked_up, has_rests)
             small._groups = replace(self._groups, cells=seen.place[self._groups.cells])
@@ -320,7 +360,7 @@ class Watch(Protocol):
 class ConditionalProblem:
     """Rows, the penalty, and the generative start; statistics are counts and sums of numbers."""
 
-    rows: ConditionalRows
+    rows: LikelihoodRows
     penalty: Penalty | None
     counts: Array
     sums: Array
@@ -329,7 +369,7 @@ class ConditionalProblem:
     @classmethod
     def of(
         cls,
-        rows: ConditionalRows,
+        rows: LikelihoodRows,
         families: FamilyCounts,
         alpha: float,
         moments: Moments | None = None,

@@ -20,16 +20,7 @@ start has the likelihood that is to be improved. Only members of the structure m
 rows of the same class are merged. With BICd candidates are first learned roughly: only those that
 may still be the best by then, with some allowance, are learned to the end.
 
-**Screening**: the gain of a candidate, estimated by one pass over the rows. At the parameters of
-the current structure, a candidate's table would begin at no change. By its cells, the conditional
-likelihood has the derivative and, within a cell, the negative curvature
-
-    g(cell, c) = Σ_{rows in cell} w (1[y = c] − P(c | x)),
-    H(cell)    = Σ_{rows in cell} w (diag P(· | x) − P(· | x) P(· | x)ᵀ),
-
-so that a Newton step of this table alone would gain about ½ Σ_cells gᵀ H⁻¹ g. Other tables would
-move along and gain more, so this is too little rather than too much; but no cell can gain more than
-its rows lack, −Σ w log P(y | x). Rows in which a member of the family is missing are left out.
+What screening promises of a candidate is in `table`.
 """
 
 from __future__ import annotations
@@ -38,32 +29,21 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.exceptions import ConvergenceWarning
 
-from lindero.bayes.counts.counting import CodedRows
 from lindero.bayes.discriminative.cells import FamilyCells
 from lindero.bayes.discriminative.lbfgs import run_lbfgs
-from lindero.bayes.discriminative.learning import (
-    N_FOLDS,
-    assign_folds,
-    compute_log_posteriors,
-    compute_row_losses,
-)
 from lindero.bayes.discriminative.logistic import absorb_normalisers
-from lindero.bayes.discriminative.objective import (
-    ConditionalProblem,
-    ConditionalRows,
-    NetworkParameters,
-)
-from lindero.bayes.networks.network import FamilyCounts, Network
+from lindero.bayes.discriminative.objective import ConditionalProblem, NetworkParameters
+from lindero.bayes.networks.network import Network
 from lindero.bayes.structure_search.structure import CLASS, Arc, GrowingStructure
+from lindero.bayes.structure_search.table import SearchedRows, as_table
 from lindero.errors import warn_user
 from lindero.runtime.arrays import Array
-from lindero.runtime.compilation import EXACT, compiled
 
 CRITERIA = ("bicd", "cll", "accuracy")
 
@@ -78,12 +58,6 @@ _TOLERANCE = 1e-7
 _ROUGH_TOLERANCE = 1e-4
 _ROUGH_ERROR = 1e-2
 
-#: Joint states of which more are not counted in one number.
-_MOST_KEYS = 2**62
-
-#: Curvature that is added, as a share of a row: cells in which all is certain have none.
-_RIDGE = 1e-6
-
 #: Seconds after which a search without a limit says that it takes long.
 _LONG = 30.0
 
@@ -91,20 +65,6 @@ Item = TypeVar("Item")
 
 
 # -- rows and scores ------------------------------------------------------------------------------
-
-
-def merge_rows(rows: CodedRows, members: tuple[int, ...]) -> CodedRows:
-    """Rows of some attributes, the same ones taken together."""
-    codes, cards = rows.codes[list(members)], rows.cards[list(members)]
-    keys, size = rows.y.astype(np.int64), rows.n_classes
-    for column, r in zip(codes, cards, strict=True):
-        size *= int(r) + 1
-        if size > _MOST_KEYS:
-            return CodedRows(codes, cards, rows.y, rows.n_classes, rows.weights)
-        keys = keys * (int(r) + 1) + column
-    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-    weights = np.bincount(which, weights=rows.weights).astype(np.float64)
-    return CodedRows(codes[:, first], cards, rows.y[first], rows.n_classes, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +77,7 @@ class ScoredStructure:
     logs: Array
 
 
-def score_empty(rows: CodedRows, criterion: str) -> ScoredStructure:
+def score_empty(rows: SearchedRows, criterion: str) -> ScoredStructure:
     """Score the structure without arcs: P(c | x) is P(c)."""
     cells = FamilyCells((), (), np.empty(0, dtype=np.int64), rows.n_classes)
     return _score(GrowingStructure(), cells, None, rows, criterion)
@@ -126,7 +86,7 @@ def score_empty(rows: CodedRows, criterion: str) -> ScoredStructure:
 def score_with_arc(
     before: ScoredStructure,
     arc: Arc,
-    rows: CodedRows,
+    rows: SearchedRows,
     criterion: str,
     tolerance: float = _TOLERANCE,
 ) -> ScoredStructure:
@@ -144,18 +104,18 @@ def score_with_arc(
     return _score(structure, cells, logs, rows, criterion, tolerance)
 
 
-def refine_score(found: ScoredStructure, rows: CodedRows, criterion: str) -> ScoredStructure:
+def refine_score(found: ScoredStructure, rows: SearchedRows, criterion: str) -> ScoredStructure:
     """The same structure, its parameters learned to the end."""
     cells = _lay_out_cells(found.structure, rows)
     return _score(found.structure, cells, found.logs, rows, criterion)
 
 
-def build_network(found: ScoredStructure, rows: CodedRows) -> Network:
+def build_network(found: ScoredStructure, rows: SearchedRows) -> Network:
     """The network over the members, in their order, with the posterior that was learned."""
     return _lay_out_cells(found.structure, rows).to_network(found.logs)
 
 
-def _lay_out_cells(structure: GrowingStructure, rows: CodedRows) -> FamilyCells:
+def _lay_out_cells(structure: GrowingStructure, rows: SearchedRows) -> FamilyCells:
     members = list(structure.members)
     return FamilyCells(
         structure.index_parents(), (True,) * len(members), rows.cards[members], rows.n_classes
@@ -166,12 +126,12 @@ def _score(
     structure: GrowingStructure,
     cells: FamilyCells,
     logs: Array | None,
-    rows: CodedRows,
+    rows: SearchedRows,
     criterion: str,
     tolerance: float = _TOLERANCE,
 ) -> ScoredStructure:
-    merged = merge_rows(rows, structure.members)
-    likelihood, learned = _learn(cells, logs, merged, tolerance)
+    problem = as_table(rows).pose(cells, structure.members)
+    likelihood, learned = _learn(cells, logs, problem, tolerance)
     if criterion == "bicd":
         score = likelihood - _compute_price(structure, rows)
     else:
@@ -179,19 +139,19 @@ def _score(
     return ScoredStructure(structure, score, likelihood, learned)
 
 
-def _compute_price(structure: GrowingStructure, rows: CodedRows) -> float:
+def _compute_price(structure: GrowingStructure, rows: SearchedRows) -> float:
     """What BICd takes off for the parameters of a structure."""
     d = structure.count_parameters(rows.cards, rows.n_classes)
     return 0.5 * float(np.log(rows.total_weight)) * d
 
 
 def _learn(
-    cells: FamilyCells, logs: Array | None, rows: CodedRows, tolerance: float = _TOLERANCE
+    cells: FamilyCells,
+    logs: Array | None,
+    problem: ConditionalProblem,
+    tolerance: float = _TOLERANCE,
 ) -> tuple[float, Array]:
     """The largest conditional likelihood and its tables, from given or generative ones on."""
-    families = FamilyCounts.count(cells.parents, cells.with_class, rows)
-    prepared = ConditionalRows(cells, rows.codes, rows.y, rows.weights, n_threads=1)
-    problem = ConditionalProblem.of(prepared, families, 1.0)
     start = problem.estimate(problem.counts, problem.sums)
     if logs is not None:
         logs = logs if problem.is_free else cells.normalise(logs)
@@ -204,77 +164,14 @@ def _learn(
 
 
 def _score_held_out(
-    structure: GrowingStructure, cells: FamilyCells, rows: CodedRows, criterion: str
+    structure: GrowingStructure, cells: FamilyCells, rows: SearchedRows, criterion: str
 ) -> float:
     """The score of held-out rows; nor does learning start from parameters that saw them."""
-    fold, total = assign_folds(rows.y), 0.0
-    members, numbers = list(structure.members), np.empty((0, 0))
-    for k in range(N_FOLDS):
-        others, held = rows.take(np.flatnonzero(fold != k)), rows.take(np.flatnonzero(fold == k))
-        if not len(held.y) or not len(others.y):
-            continue
-        _, learned = _learn(cells, None, merge_rows(others, structure.members))
-        network = cells.to_network(learned)
-        codes = np.ascontiguousarray(held.codes[members])
-        weights = np.ones(len(held.y)) if held.weights is None else held.weights
-        if criterion == "accuracy":
-            total += float(weights @ (network.log_joint(codes).argmax(axis=1) == held.y))
-        else:
-            losses = compute_row_losses(network, numbers, numbers, codes, held.y, numbers)
-            total -= float(weights @ losses)
-    return total / rows.total_weight
-
-
-# -- screening ------------------------------------------------------------------------------------
-
-
-def estimate_gain(
-    rows: CodedRows, posterior: Array, structure: GrowingStructure, arc: Arc
-) -> float:
-    """Estimate how much the conditional likelihood gains by an arc, one of the candidates of a
-    structure whose P(c | x) is given, (n_rows, K)."""
-    family = [arc.child]
-    if arc.parent != CLASS:
-        family += [*structure.parents_of(arc.child), arc.parent]
-    shape = tuple(int(rows.cards[j]) for j in family)
-    known = (rows.codes[family] > 0).all(axis=0)
-    codes = rows.codes[family].astype(np.int64) - 1
-    if not known.all():
-        codes, posterior = codes[:, known], posterior[known]
-    y = rows.y[known]
-    w = np.ones(len(y)) if rows.weights is None else rows.weights[known]
-    cell = np.ravel_multi_index(tuple(codes), shape)
-    n_cells, n_free = int(np.prod(shape)), rows.n_classes - 1
-    if n_cells > len(y):  # most cells have no row
-        present, cell = np.unique(cell, return_inverse=True)
-        n_cells = len(present)
-    # Weights of the last class are zero: only differences matter.
-    g, H = np.zeros((n_cells, n_free)), np.zeros((n_cells, n_free, n_free))
-    lacking = np.zeros(n_cells)
-    sum_derivatives(cell, y, w, np.ascontiguousarray(posterior), g, H, lacking)
-    H += _RIDGE * np.eye(n_free)
-    gains = 0.5 * np.einsum("kc,kc->k", g, np.linalg.solve(H, g[..., None])[..., 0])
-    return float(np.minimum(gains, lacking).sum())
-
-
-@compiled(EXACT)
-def sum_derivatives(cell, y, weights, posterior, g, H, lacking):  # type: ignore[no-untyped-def]
-    """Add g, H and −Σ w log P(y | x) of rows to those of their cells."""
-    n_free = g.shape[1]
-    for r in range(y.size):
-        at, weight, shares = cell[r], weights[r], posterior[r]
-        lacking[at] -= weight * np.log(max(shares[y[r]], 2.3e-308))
-        for a in range(n_free):
-            part = weight * shares[a]
-            g[at, a] += (weight if y[r] == a else 0.0) - part
-            H[at, a, a] += part
-            for b in range(a):
-                H[at, a, b] -= part * shares[b]
-            H[at, a, a] -= part * shares[a]
-    for at in range(g.shape[0]):
-        for a in range(n_free):
-            for b in range(a):
-                H[at, b, a] = H[at, a, b]
+    table, members, total = as_table(rows), structure.members, 0.0
+    for fold in table.find_folds():
+        _, learned = _learn(cells, None, table.pose(cells, members, fold))
+        total += table.judge(cells.to_network(learned), members, fold, criterion)
+    return total / table.total_weight
 
 
 # -- search ---------------------------------------------------------------------------------------
@@ -327,7 +224,7 @@ class SearchRound:
 
 
 def grow_structure(
-    rows: CodedRows,
+    rows: SearchedRows,
     *,
     max_parents: int,
     criterion: str,
@@ -347,7 +244,7 @@ def grow_structure(
     now = score_empty(rows, criterion)
     rounds = [_record(None, now, rows, 0, 0)]
     ended = report(rounds[0])
-    with Parallel(n_jobs=n_jobs) as parallel:
+    with as_table(rows).open_pool(n_jobs) as parallel:
         while not ended and (max_arcs is None or len(rounds) <= max_arcs):
             arcs = list(now.structure.list_candidates(rows.cards, max_parents))
             best, n_scored = _find_best(now, arcs, rows, criterion, screening, parallel, clock)
@@ -367,7 +264,7 @@ def grow_structure(
 
 
 def _record(
-    arc: Arc | None, found: ScoredStructure, rows: CodedRows, n_arcs: int, n_scored: int
+    arc: Arc | None, found: ScoredStructure, rows: SearchedRows, n_arcs: int, n_scored: int
 ) -> SearchRound:
     d = found.structure.count_parameters(rows.cards, rows.n_classes)
     return SearchRound(arc, found.score, found.log_likelihood, d, n_arcs, n_scored)
@@ -376,10 +273,10 @@ def _record(
 def _find_best(
     now: ScoredStructure,
     arcs: list[Arc],
-    rows: CodedRows,
+    rows: SearchedRows,
     criterion: str,
     screening: int | None,
-    parallel: Parallel,
+    parallel: Callable[..., list[Any]],
     clock: SearchClock,
 ) -> tuple[tuple[Arc, ScoredStructure] | None, int]:
     """The arc that raises the score most, or None; and how many were scored."""
@@ -403,9 +300,9 @@ def _find_best(
 def _score_all(
     now: ScoredStructure,
     arcs: list[Arc],
-    rows: CodedRows,
+    rows: SearchedRows,
     criterion: str,
-    parallel: Parallel,
+    parallel: Callable[..., list[Any]],
     clock: SearchClock,
 ) -> tuple[tuple[Arc, ScoredStructure] | None, int]:
     """The best of some arcs, or None if none raises the score; and how many there was time for."""
@@ -434,13 +331,14 @@ def _score_all(
     return best, n_scored
 
 
-def _rank(now: ScoredStructure, arcs: list[Arc], rows: CodedRows, clock: SearchClock) -> list[Arc]:
+def _rank(
+    now: ScoredStructure, arcs: list[Arc], rows: SearchedRows, clock: SearchClock
+) -> list[Arc]:
     """Candidates by what they promise after their parameters are paid for, the first the most."""
-    codes, none = np.ascontiguousarray(rows.codes[list(now.structure.members)]), np.empty((0, 0))
-    posterior = np.exp(compute_log_posteriors(build_network(now, rows), none, none, codes, none))
+    network, structure = build_network(now, rows), now.structure
+    gains = as_table(rows).promise(network, structure, clock.take(arcs))
     promised = [
-        estimate_gain(rows, posterior, now.structure, arc)
-        - _compute_price(now.structure.add_arc(arc), rows)
-        for arc in clock.take(arcs)
+        gain - _compute_price(structure.add_arc(arc), rows)
+        for gain, arc in zip(gains, arcs, strict=False)
     ]
     return [arcs[k] for k in np.argsort(-np.array(promised), kind="stable")]

@@ -216,6 +216,10 @@ def read_frame_column(column: nw.Series[Any], label: Any) -> Part:
         values = column.to_numpy()
         if values.dtype.kind in "biuf":
             return MatrixColumns(values[:, None], [label])
+    if isinstance(dtype, nw.String) and hasattr(column.to_native(), "dictionary_encode"):  # Arrow
+        found = column.to_native().dictionary_encode().unify_dictionaries().combine_chunks()
+        places = found.indices.fill_null(len(found.dictionary)).to_numpy(zero_copy_only=False)
+        return ListedColumn.from_places([*found.dictionary.to_pylist(), None], places, label, False)
     return ListedColumn.of(column.to_list(), label)
 
 

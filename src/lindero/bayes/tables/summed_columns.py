@@ -160,7 +160,12 @@ class SummedColumn:
     def numbers_rows(self, name: str | None) -> bool:
         """Whether its numbers are those of rows; see `wide_columns`."""
         whole = self.whole
-        if name is None or whole is None or not whole.differ or whole.n_rows < FEWEST_ROWS:
+        return whole is not None and whole.n_rows >= FEWEST_ROWS and self.may_number_rows(name)
+
+    def may_number_rows(self, name: str | None) -> bool:
+        """The same of a few rows, which are not enough to be sure."""
+        whole = self.whole
+        if name is None or whole is None or not whole.differ:
             return False
         return counts_rows(whole.least, whole.most, whole.n_rows) or is_name_of_ids(name)
 
