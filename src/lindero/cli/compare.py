@@ -87,6 +87,7 @@ _COST_EXAMPLE = "write --cost TRUE:PREDICTED=COST, for example --cost ill:health
 @options.count_option(
     "--jobs", "Number of parallel processes; by default one for each core, as memory allows."
 )
+@options.cluster_option
 @options.report_option("Write an HTML report with all results and charts.")
 @options.force_option
 @options.seed_option
@@ -100,6 +101,7 @@ def command(
     costs: tuple[str, ...],
     time_budget: float | None,
     jobs: int | None,
+    cluster: str | None,
     report: str | None,
     seed: int,
     **settings: Any,
@@ -120,7 +122,11 @@ def command(
     options.describe_data(output, dataset)
     if time_budget is None and output.is_live:
         time_budget = _USUAL_BUDGET
-    with watch_comparison(output) as progress, ending_on_signals() as ended_by:
+    with (
+        options.use_cluster(cluster),
+        watch_comparison(output) as progress,
+        ending_on_signals() as ended_by,
+    ):
         result, interrupted = run_interruptible(
             compare,
             dataset,

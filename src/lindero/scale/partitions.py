@@ -244,7 +244,8 @@ def _open_parquet(
     assert first is not None
     columns, target, weight = named
     partitions = tuple(
-        RowGroup(f"{file}, row group {group}", file, group, columns, target, weight)
+        # Workers of a cluster may be in another folder.
+        RowGroup(f"{file}, row group {group}", os.path.abspath(file), group, *named)
         for file, group, _ in groups
     )
     lengths = tuple(n_rows for _, _, n_rows in groups)

@@ -35,6 +35,10 @@ from lindero.solvers.squared_newton import SquaredNewtonSolver
 #: Share of what the slope promises that a step must gain, and halvings until it is nothing.
 _LEAST_GAIN, _MOST_HALVINGS = 1e-4, 40
 
+#: A slope that promises less than this share of the objective is within its rounding; and passes
+#: there in which the gap has not become half as large.
+_BLURRED, _MOST_STALE = 1e-10, 3
+
 #: Passes after which the method is stuck.
 _MOST_PASSES = 200
 
@@ -141,7 +145,8 @@ class SquaredPassSolver:
         penalty = np.append(np.ones(self.n_features), 0.0)
         theta = self._solve_sample(sample)
         before, move, slope, length, halvings = np.inf, np.zeros_like(theta), 0.0, 0.0, 0
-        status = Status.PRECISION
+        status, stale = Status.PRECISION, 0
+        best: tuple[float, Array, Any] = (np.inf, theta, None)
         while n_passes < _MOST_PASSES:
             sums: ErrorSums = yield AskErrors(theta)
             n_passes += 1
@@ -150,17 +155,24 @@ class SquaredPassSolver:
             if stopped is not None:
                 status = stopped
                 break
-            if not objective <= before + _LEAST_GAIN * length * slope:
+            # Within rounding of the optimum the objective cannot tell, and a full step is the best.
+            blurred = abs(slope) <= _BLURRED * abs(before)
+            if not (blurred or objective <= before + _LEAST_GAIN * length * slope):
                 halvings += 1
-                if halvings > _MOST_HALVINGS or abs(slope) <= 1e-13 * abs(before):
+                if halvings > _MOST_HALVINGS:
                     break
                 length *= 0.5
                 theta = theta - length * move
                 continue
             gradient = penalty * theta - sums.gradient
             gap = 2.0 * sums.largest_norm * float(np.linalg.norm(gradient[:-1]))
+            stale = 0 if gap < 0.5 * best[0] else stale + 1
+            if gap < best[0]:
+                best = gap, theta, sums
             if gap <= _APART * self.tol and abs(gradient[-1]) <= _BALANCED * sums.size:
                 status = Status.OPTIMAL
+                break
+            if blurred and stale >= _MOST_STALE:
                 break
             if sums.size == 0.0:  # no row has an error: w = 0 is as good, for any bias
                 theta, before, length = np.append(np.zeros(self.n_features), theta[-1]), np.inf, 0.0
@@ -174,6 +186,8 @@ class SquaredPassSolver:
             move = -scaled_solve(factor, gradient)
             before, slope, length, halvings = objective, float(gradient @ move), 1.0, 0
             theta = theta + move
+        if best[0] < gap:
+            _, theta, sums = best
         weights = sums.gradient[:-1]
         found: PartialJudgement = yield AskSquaredJudgement(theta, weights)
         judgement = found.finish(weights)
