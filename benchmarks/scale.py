@@ -203,6 +203,7 @@ def measure_plan(rows):
     from dataclasses import replace
 
     from lindero.scale import linear
+    from lindero.scale.numbers import Reader
     from lindero.scale.partitions import Rows, Source
     from lindero.scale.runner import ThreadRunner
     from lindero.svm import SVC
@@ -243,9 +244,7 @@ def measure_plan(rows):
     model = SVC(kernel="linear")
     print(f"The plan at {n} rows × {d} in {n_parts} partitions, float32")
     _, wall, cpu = clock(
-        lambda: linear.fit_linear(
-            model, source, CountingRunner(replace(source), 1), linear.Reader()
-        )
+        lambda: linear.fit_linear(model, source, CountingRunner(replace(source), 1), Reader())
     )
     print(f"  {len(sent)} passes, {wall:.1f} s wall, {cpu:.1f} s processor")
     print(f"  {model.certificate_}".replace("\n", "\n  "))

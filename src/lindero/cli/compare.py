@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from lindero.cli import options
+from lindero.cli.cluster import cluster_option, use_cluster
 from lindero.cli.output import INTERRUPTED, CommandError, Output, align_columns, run_interruptible
 from lindero.evaluation.registry import BASELINE, MACHINES, find_machine
 
@@ -87,7 +88,7 @@ _COST_EXAMPLE = "write --cost TRUE:PREDICTED=COST, for example --cost ill:health
 @options.count_option(
     "--jobs", "Number of parallel processes; by default one for each core, as memory allows."
 )
-@options.cluster_option
+@cluster_option
 @options.report_option("Write an HTML report with all results and charts.")
 @options.force_option
 @options.seed_option
@@ -123,7 +124,7 @@ def command(
     if time_budget is None and output.is_live:
         time_budget = _USUAL_BUDGET
     with (
-        options.use_cluster(cluster),
+        use_cluster(cluster),
         watch_comparison(output) as progress,
         ending_on_signals() as ended_by,
     ):

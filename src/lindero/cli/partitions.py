@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from lindero.cli import options
+from lindero.cli.cluster import open_cluster
 from lindero.cli.output import CommandError, Output, align_columns
 
 #: Seconds between two lines of progress, and before the first.
@@ -78,7 +79,7 @@ def train_partitions(
     model = make_partition_machine(found, params)
     final = unwrap_machine(model)
     begun = time.perf_counter()
-    with options.open_cluster(cluster) as client, _telling(output) as tell:
+    with open_cluster(cluster) as client, _telling(output) as tell:
         if hasattr(final, "callback"):
             final.set_params(callback=tell)
         given = {"sample_weight": weight, "columns": columns, "client": client}

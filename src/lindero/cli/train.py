@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from lindero.cli import options
+from lindero.cli.cluster import cluster_option
 from lindero.cli.output import CommandError, Output
 from lindero.cli.partitions import train_partitions
 from lindero.evaluation.registry import CLASSIFICATION, find_inner
@@ -37,7 +38,7 @@ Examples:
 @options.threshold_option
 @options.folds_option
 @options.seed_option
-@options.cluster_option
+@cluster_option
 @options.output_options
 @click.pass_obj
 def command(

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from lindero.cli import options
+from lindero.cli.cluster import cluster_option, use_cluster
 from lindero.cli.output import INTERRUPTED, Output, align_columns, run_interruptible
 
 #: Points of the grid that are shown.
@@ -36,7 +37,7 @@ Examples:
 @options.file_option("Where to save the best model, trained on all rows; not saved by default.")
 @options.force_option
 @options.folds_option
-@options.cluster_option
+@cluster_option
 @options.seed_option
 @options.output_options
 @click.pass_obj
@@ -70,7 +71,7 @@ def command(
     points = parse_settings(grid, found, dataset.y) or None
     begun = time.perf_counter()
     asked = read_decisions(dataset, found, measure, costs)
-    with options.use_cluster(cluster):
+    with use_cluster(cluster):
         tuning, interrupted = run_interruptible(
             search, output, found, dataset, params=params, grid=points, measure=measure,
             costs=asked["costs"], folds=folds, random_state=seed,

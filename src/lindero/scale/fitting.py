@@ -19,8 +19,9 @@ from lindero.bayes.classifier import BayesClassifier
 from lindero.runtime.arrays import Array
 from lindero.runtime.partitioned import is_dask
 from lindero.scale.counted import fit_counts
-from lindero.scale.linear import MACHINES, Reader, fit_linear, fit_scaler
-from lindero.scale.partitions import Rows, Source, open_source, read_matrix
+from lindero.scale.linear import MACHINES, fit_linear
+from lindero.scale.numbers import Reader, fit_scaler, read_matrix
+from lindero.scale.partitions import Rows, Source, open_source
 from lindero.scale.runner import choose_runner
 from lindero.scale.targets import read_labels, read_numbers, read_weights
 from lindero.transaction import fitting_aside

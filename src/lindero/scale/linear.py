@@ -32,16 +32,17 @@ from lindero.kernels.operator import LARGEST_VALUE
 from lindero.problems.formulation import Formulation
 from lindero.problems.margin import CostMargin
 from lindero.runtime.arrays import Array
+from lindero.scale.numbers import NumberRows, Reader
 from lindero.scale.nystrom import (
     adopt_landmarks,
     choose_sample_size,
     measure_kernel_gap,
     see_sample,
 )
-from lindero.scale.partitions import Rows, Source, read_matrix
+from lindero.scale.partitions import Source
 from lindero.scale.runner import Runner
-from lindero.scale.sampling import ColumnMoments, DrawnRows, Spread
-from lindero.scale.targets import ClassTotals, encode_part, read_labels, read_numbers, read_weights
+from lindero.scale.sampling import DrawnRows, Spread
+from lindero.scale.targets import ClassTotals, encode_part
 from lindero.solvers.passes import (
     LINEAR,
     PartRows,
@@ -75,17 +76,6 @@ _PLAIN, _ON_LANDMARKS = (LinearSVC, LinearSVR), (NystromSVC, NystromSVR)
 
 #: More features than this make matrices of which each partition returns too much.
 _MOST_FEATURES = 5_000
-
-
-@dataclass(frozen=True)
-class NumberRows:
-    """A partition whose numbers were checked: targets are labels, or numbers of a regression."""
-
-    part: int
-    label: str
-    X: Any
-    targets: Array
-    weights: Array | None
 
 
 class SeenRows:
@@ -133,51 +123,6 @@ class Survey:
             self.spread.merge(other.spread),
             self.sample.merge(other.sample),
         )
-
-
-@dataclass(frozen=True)
-class Reader:
-    """How numbers are read: in which type (None: their own), and by which fitted scaler."""
-
-    dtype: str | None = None
-    scaler: Any = None
-
-    def read(
-        self, number: int, label: str, rows: Rows, *, names: Any, n_columns: int, classifies: bool
-    ) -> NumberRows:
-        """A partition as numbers, checked."""
-        X = read_matrix(rows, label, names, n_columns)
-        X = X if self.dtype is None else X.astype(self.dtype, copy=False)
-        read = read_labels if classifies else read_numbers
-        targets = read(rows.y, rows.n_rows, label)
-        weights = read_weights(rows.weights, rows.n_rows, label)
-        if self.scaler is not None and X.shape[0]:
-            X = self.scaler.transform(X)
-        return NumberRows(number, label, X, targets, weights)
-
-
-def _read_alone(number: int, label: str, rows: Rows, *, names: Any, n_columns: int) -> Any:
-    return read_matrix(rows, label, names, n_columns)
-
-
-def fit_scaler(scaler: Any, source: Source, runner: Runner) -> None:
-    """Set all fitted attributes of a `StandardScaler`: one pass."""
-    read = partial(_read_alone, names=source.names, n_columns=source.n_columns)
-    found: ColumnMoments = runner.reduce(read, ColumnMoments.of, _merge)
-    if found.n_rows == 0:
-        raise ValueError("X has no rows: all of its partitions are empty.")
-    scaler.mean_, scaler.n_samples_seen_ = found.mean, found.n_rows
-    scaler.var_ = scaler.scale_ = None
-    if scaler.with_std:
-        scaler.var_ = found.squares / found.n_rows
-        scaler.scale_ = np.sqrt(scaler.var_)
-        # What rounding leaves of a column of one value is no spread.
-        noise = found.n_rows * np.finfo(np.float64).eps
-        constant = scaler.var_ <= noise * scaler.var_ + (noise * scaler.mean_) ** 2
-        scaler.scale_[constant] = 1.0
-    scaler.n_features_in_ = source.n_columns
-    if source.names is not None:
-        scaler.feature_names_in_ = np.asarray(source.names, dtype=object)
 
 
 def survey(rows: NumberRows, *, classifies: bool, spreads: bool, most: int) -> Survey:
@@ -363,8 +308,8 @@ def _make_plan(model: Any, found: Survey) -> LinearPlan:
     spread = float(np.einsum("ij,ij->i", X - mean, X - mean).mean()) if len(X) else 0.0
     shift = mean if float(mean @ mean) > spread else None
     if found.totals is None:
-        tube = TUBES[getattr(model, "loss", "epsilon_insensitive")](model.C, model.epsilon)
-        return LinearPlan((LinearTask(tube),), None, None, shift)
+        tube: Any = TUBES[getattr(model, "loss", "epsilon_insensitive")]
+        return LinearPlan((LinearTask(tube(model.C, model.epsilon)),), None, None, shift)
     classes, weights = found.totals.classes, found.totals.weights
     model.classes_ = classes
     n_classes = len(classes)
@@ -375,9 +320,9 @@ def _make_plan(model: Any, found: Survey) -> LinearPlan:
         tasks = [LinearTask(CostMargin(model.C, model.margins_), 1)]
     else:
         model.class_weight_ = compute_class_weights(model.class_weight, classes, classes, weights)
-        margin: Formulation = MARGINS[getattr(model, "loss", "hinge")](model.C)
-        if isinstance(model, NystromSVC):
-            margin = _read_margin(model, classes)
+        kind: Any = MARGINS[getattr(model, "loss", "hinge")]
+        on_landmarks = isinstance(model, NystromSVC)
+        margin = _read_margin(model, classes) if on_landmarks else kind(model.C)
         if n_classes == 2:
             tasks = [LinearTask(margin, 1)]
         elif _find_scheme(model) == "ovr":

@@ -18,7 +18,6 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import scipy.sparse as sp
 
 from lindero.errors import DataError
 from lindero.runtime.partitioned import is_dask
@@ -84,9 +83,9 @@ class RowGroup:
         with pq.ParquetFile(self.path, pre_buffer=False, buffer_size=_READ_AHEAD) as file:
             kinds = [file.schema_arrow.field(name).type for name in columns]
             for name, kind in zip(columns, kinds, strict=True):
-                _require_numbers(name, kind, self.label)
+                require_numbers(name, kind, self.label)
             n_rows = file.metadata.row_group(self.group).num_rows
-            matrix = np.empty((n_rows, len(columns)), self.dtype or _find_float(kinds))
+            matrix = np.empty((n_rows, len(columns)), self.dtype or find_float(kinds))
             start, rest = 0, []
             reading = {"row_groups": [self.group], "batch_size": _ROWS_TURNED}
             for batch in file.iter_batches(
@@ -410,91 +409,20 @@ def _cut_like(part: Any, name: str, X: Any, blocks: list[Any]) -> list[Any] | No
     return cut
 
 
-# -- numbers of a partition -----------------------------------------------------------------------
+# -- columns of numbers ----------------------------------------------------------------------------
 
 
-def read_matrix(rows: Rows, label: str, names: Sequence[str] | None, n_columns: int) -> Any:
-    """The numbers of a partition, row by row, sparse ones as CSR; what is no number is refused, by
-    row and column."""
-    X = rows.X
-    if sp.issparse(X):
-        return _read_sparse(X, label, n_columns)
-    if isinstance(X, pa.Table):
-        matrix = np.empty((X.num_rows, X.num_columns), dtype=_find_float(X.schema.types))
-        for at, name in enumerate(X.column_names):
-            column = X.column(at)
-            _require_numbers(name, column.type, label)
-            matrix[:, at] = column.to_numpy()
-    else:
-        if hasattr(X, "to_numpy"):
-            for name, kind in X.dtypes.items():
-                if getattr(kind, "kind", "O") not in "biuf":
-                    _refuse_column(name, kind, label)
-            single = all(kind == np.float32 for kind in X.dtypes)
-            X = X.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
-        matrix = np.asarray(X)
-        if matrix.dtype.kind not in "biuf":
-            raise ValueError(f"{label} of X holds {matrix.dtype}, not numbers.")
-        if matrix.dtype not in (np.float64, np.float32):
-            matrix = matrix.astype(np.float64)
-    if matrix.ndim != 2 or matrix.shape[1] != n_columns:
-        raise ValueError(
-            f"{label} of X has shape {matrix.shape}, but {n_columns} columns were expected."
-        )
-    # A sum is finite if all numbers are, mostly; looking at each takes longer.
-    if len(matrix) and not np.isfinite(matrix.sum(dtype=np.float64)):
-        bad = ~np.isfinite(matrix)
-        if bad.any():
-            row, column = (int(place) for place in np.argwhere(bad)[0])
-            named = column if names is None else names[column]
-            raise ValueError(
-                f"{label} of X holds {matrix[row, column]} in its row {row}, column {named!r}: "
-                "leave such rows out, or fill them in first. (Input X contains NaN or infinity.)"
-            )
-    return np.ascontiguousarray(matrix)
-
-
-def _read_sparse(X: Any, label: str, n_columns: int) -> sp.csr_array:
-    """A sparse partition as CSR, each entry once."""
-    matrix = sp.csr_array(X)
-    if matrix.dtype.kind not in "biuf":
-        raise ValueError(f"{label} of X holds {matrix.dtype}, not numbers.")
-    if matrix.shape[1] != n_columns:
-        raise ValueError(
-            f"{label} of X has shape {matrix.shape}, but {n_columns} columns were expected."
-        )
-    try:
-        matrix.check_format(full_check=True)
-    except ValueError as error:
-        raise ValueError(f"{label} of X is no valid sparse matrix: {error}.") from None
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    if matrix.dtype not in (np.float64, np.float32):
-        matrix = matrix.astype(np.float64)
-    bad = np.flatnonzero(~np.isfinite(matrix.data))
-    if len(bad):
-        entry = int(bad[0])
-        row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
-        raise ValueError(
-            f"{label} of X holds {matrix.data[entry]} in its row {row}, column "
-            f"{int(matrix.indices[entry])}: leave such rows out, or fill them in first. (Input X "
-            "contains NaN or infinity.)"
-        )
-    return matrix
-
-
-def _find_float(kinds: Iterable[pa.DataType]) -> type[np.float32 | np.float64]:
+def find_float(kinds: Iterable[pa.DataType]) -> type[np.float32 | np.float64]:
     single = all(kind in (pa.float32(), pa.float16()) for kind in kinds)
     return np.float32 if single else np.float64
 
 
-def _require_numbers(name: str, kind: pa.DataType, label: str) -> None:
+def require_numbers(name: str, kind: pa.DataType, label: str) -> None:
     if _find_kind(kind) not in ("numbers", "truth values", "nothing"):
-        _refuse_column(name, kind, label)
+        refuse_column(name, kind, label)
 
 
-def _refuse_column(name: Any, kind: Any, label: str) -> None:
+def refuse_column(name: Any, kind: Any, label: str) -> None:
     raise ValueError(
         f"Column {name!r} of X holds {kind}, not numbers ({label}). Encode it first, or leave it "
         "out. (could not convert string to float)"
