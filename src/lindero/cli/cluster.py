@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -44,13 +44,9 @@ def open_cluster(where: str | None) -> Iterator[Any]:
         yield client
 
 
-def use_cluster(where: str | None) -> AbstractContextManager[Any]:
-    """Have joblib, and so searches and comparisons, work on the cluster that --cluster names."""
-    return nullcontext() if where is None else _use_cluster(where)
-
-
 @contextmanager
-def _use_cluster(where: str) -> Iterator[None]:
+def use_cluster(where: str) -> Iterator[None]:
+    """Have joblib, and so searches and comparisons, work on the cluster that --cluster names."""
     from joblib import parallel_config
 
     with open_cluster(where), parallel_config(backend="dask"):

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import click
@@ -124,7 +124,7 @@ def command(
     if time_budget is None and output.is_live:
         time_budget = _USUAL_BUDGET
     with (
-        use_cluster(cluster),
+        nullcontext() if cluster is None else use_cluster(cluster),
         watch_comparison(output) as progress,
         ending_on_signals() as ended_by,
     ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import nullcontext
 from typing import Any
 
 import click
@@ -71,7 +72,7 @@ def command(
     points = parse_settings(grid, found, dataset.y) or None
     begun = time.perf_counter()
     asked = read_decisions(dataset, found, measure, costs)
-    with use_cluster(cluster):
+    with nullcontext() if cluster is None else use_cluster(cluster):
         tuning, interrupted = run_interruptible(
             search, output, found, dataset, params=params, grid=points, measure=measure,
             costs=asked["costs"], folds=folds, random_state=seed,
