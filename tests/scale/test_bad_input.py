@@ -5,6 +5,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 from lindero import scale
 from lindero.bayes import TAN, NaiveBayes, StructuralTM
@@ -208,3 +209,32 @@ def test_other_rows_than_those_of_fit():
     named = NaiveBayes().fit(frame.drop(columns="label"), frame.label)
     with pytest.raises(ValueError, match="no column 'colour'"):
         named.predict(frame.drop(columns=["colour", "label"]))
+
+
+def test_sparse_blocks_that_are_wrong():
+    X, y = clouds(300)
+    X[X < 2] = 0.0
+    dX, dy = blocks(X, y)
+
+    def spoil(change):
+        def make(block, block_info=None):
+            rows = sp.csr_array(block)
+            return change(rows) if block_info[0]["chunk-location"][0] == 1 else rows
+
+        return dX.map_blocks(make, meta=np.empty((0, 0)))
+
+    def with_nan(rows):
+        rows[7, 3] = np.nan
+        return rows
+
+    def out_of_range(rows):
+        rows.indices[4] = 99
+        return rows
+
+    with pytest.raises(ValueError, match="Partition 1 of X holds nan in its row 7, column 3"):
+        SVC(**LINEAR).fit(spoil(with_nan), dy)
+    with pytest.raises(ValueError, match="Partition 1 of X is no valid sparse matrix"):
+        SVC(**LINEAR).fit(spoil(out_of_range), dy)
+    wide = da.from_array(np.zeros((4, 6000)), chunks=(2, 6000)).map_blocks(sp.csr_array)
+    with pytest.raises(ValueError, match="up to 5000 features, not 6000"):
+        SVC(**LINEAR).fit(wide, da.from_array(np.array([0, 1, 0, 1]), chunks=2))

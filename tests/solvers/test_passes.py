@@ -6,11 +6,14 @@ import pytest
 from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.problems.margin import CostMargin, Margin
 from lindero.problems.partial_judgement import PartialJudgement
+from lindero.problems.squared import SquaredMargin, SquaredTube
 from lindero.problems.tube import Tube
 from lindero.solvers.choose import LinearSolver
 from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.passes import AskSlope, PartRows, PassSolver
 from lindero.solvers.solution import Limits, Status
+from lindero.solvers.squared_newton import SquaredNewtonSolver
+from lindero.solvers.squared_passes import AskErrors, SquaredPassSolver
 from tests.naive import passes as naive
 from tests.scale.tables import clouds
 
@@ -30,7 +33,11 @@ def solve(X, targets, bounds, formulation, ends, tol=1e-7, most=150, sample=True
     ]
     step = max(1, len(X) // 200)
     few = part(X[::step], targets[::step], bounds[::step] * step, formulation, -1)
-    solver = PassSolver(formulation, len(X), X.shape[1], tol, most, limits or Limits(), n_threads=1)
+    limits = limits or Limits()
+    if formulation.squared:
+        solver = SquaredPassSolver(formulation, X.shape[1], tol, limits, n_threads=1)
+    else:
+        solver = PassSolver(formulation, len(X), X.shape[1], tol, most, limits, n_threads=1)
     solving, answer = solver.solve(few if sample else None), None
     try:
         while True:
@@ -46,6 +53,10 @@ def solve(X, targets, bounds, formulation, ends, tol=1e-7, most=150, sample=True
 def targets_of(kind, X, y):
     if kind == "tube":
         return X.sum(axis=1) + y, Tube(1.0, 0.3)
+    if kind == "squared tube":
+        return X.sum(axis=1) + y, SquaredTube(1.0, 0.3)
+    if kind == "squared margin":
+        return y.astype(float), SquaredMargin(1.0)
     if kind == "costs":
         return y.astype(float), CostMargin(1.0, np.array([0.25, 1.0]))
     return y.astype(float), Margin(1.0)
@@ -147,3 +158,42 @@ def test_interior_points_take_a_pull_and_another_sum():
     w = (rest.s * solution.a) @ X[~out] + z[out] @ X[out]
     np.testing.assert_allclose(w, z @ X, atol=1e-6)
     np.testing.assert_allclose(solution.f, X[~out] @ w, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["squared margin", "squared tube"])
+@pytest.mark.parametrize("C", [1e-8, 1.0, 1e4])
+@pytest.mark.parametrize("sample", [True, False])
+def test_squared_losses_end_where_newtons_method_does_in_memory(kind, C, sample):
+    X, y = clouds(900, d=4)
+    targets, formulation = targets_of(kind, X, y)
+    bounds = formulation.bounds(C * np.random.default_rng(1).uniform(0.2, 2.0, len(X)))
+    problem = formulation.state(kernel_operator(X, LINEAR), targets, bounds)
+    whole = SquaredNewtonSolver(tol=1e-7).solve(problem)
+    expected = problem.judge(whole.a)
+    found = solve(X, targets, bounds, formulation, [10, 10, 500], sample=sample)
+    assert found.status is Status.OPTIMAL
+    assert found.judgement.primal == pytest.approx(expected.primal, rel=1e-8)
+    assert found.judgement.dual == pytest.approx(expected.primal, rel=1e-8)
+    assert found.n_passes < 40
+
+
+@pytest.mark.parametrize("kind", ["squared margin", "squared tube"])
+def test_squared_sums_and_judgements_are_those_of_the_formulas(kind):
+    X, y = clouds(70)
+    targets, formulation = targets_of(kind, X, y)
+    bounds, theta = np.full(70, 1.5), np.array([0.3, -0.2, 0.1, 0.5, 0.0, -0.4])
+    rows = part(X, targets, bounds, formulation)
+    problem, sums = rows.state(), AskErrors(theta).answer(rows)
+    at = np.arange(70) if problem.sample_of is None else problem.sample_of
+    ridge = problem.kernel.ridge[at]
+    losses, gradient, matrix = naive.squared_sums(X[at], problem.s, problem.p, ridge, theta)
+    assert sums.losses == pytest.approx(losses)
+    np.testing.assert_allclose(sums.gradient, gradient)
+    np.testing.assert_allclose(np.tril(sums.matrix), np.tril(matrix))
+    a = np.where(problem.s > 0, 0.5, 0.0)
+    f = X @ (X.T @ problem.at_samples(problem.s * a))
+    whole = problem.judge(a, f + problem.kernel.ridge * problem.at_samples(problem.s * a), 0.3)
+    w = X.T @ problem.at_samples(problem.s * a)
+    found = PartialJudgement.of(problem, a, f, 0.3).finish(w)
+    for name in ("kkt_gap", "primal", "dual"):
+        assert getattr(found, name) == pytest.approx(getattr(whole, name), rel=1e-10)

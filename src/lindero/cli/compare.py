@@ -9,12 +9,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import click
 
 from lindero.cli import options
+from lindero.cli.cluster import cluster_option, use_cluster
 from lindero.cli.output import INTERRUPTED, CommandError, Output, align_columns, run_interruptible
 from lindero.evaluation.registry import BASELINE, MACHINES, find_machine
 
@@ -87,6 +88,7 @@ _COST_EXAMPLE = "write --cost TRUE:PREDICTED=COST, for example --cost ill:health
 @options.count_option(
     "--jobs", "Number of parallel processes; by default one for each core, as memory allows."
 )
+@cluster_option
 @options.report_option("Write an HTML report with all results and charts.")
 @options.force_option
 @options.seed_option
@@ -100,6 +102,7 @@ def command(
     costs: tuple[str, ...],
     time_budget: float | None,
     jobs: int | None,
+    cluster: str | None,
     report: str | None,
     seed: int,
     **settings: Any,
@@ -120,7 +123,11 @@ def command(
     options.describe_data(output, dataset)
     if time_budget is None and output.is_live:
         time_budget = _USUAL_BUDGET
-    with watch_comparison(output) as progress, ending_on_signals() as ended_by:
+    with (
+        nullcontext() if cluster is None else use_cluster(cluster),
+        watch_comparison(output) as progress,
+        ending_on_signals() as ended_by,
+    ):
         result, interrupted = run_interruptible(
             compare,
             dataset,

@@ -182,6 +182,7 @@ def data_options(
             "--format", type=click.Choice(FORMATS), help="Format of DATA; detected by default."
         ),
         column(
+            "-y",
             "--target",
             help="Column to predict, by name or position; by default one called class, target, "
             "label or y, or else the last.",

@@ -17,6 +17,7 @@ from lindero.cli.options import (
     parse_threshold,
 )
 from lindero.cli.output import CommandError, Output, align_columns
+from lindero.cli.partitions import predict_partitions
 
 _EXAMPLES = """\b
 Examples:
@@ -57,12 +58,15 @@ def command(
     """Apply a saved model to data.
 
     Columns are found by the names they had in training. Answers follow the threshold or the costs
-    of training, if there were any; --threshold and --cost override them. If DATA has the target,
+    of training, if there were any; --threshold and --cost override them. A folder of Parquet files,
+    or a pattern such as 'new-*.parquet', is read and answered a row group at a time. If DATA has
+    the target,
     the predictions are scored; the scores go to standard error if the predictions go to standard
     output.
     """
     from lindero.cli.saved_model import SavedModel
     from lindero.cli.writing import choose_format, require_writable, write_columns
+    from lindero.scale.partitions import are_partitions
 
     if path is not None:
         require_writable(output, [path], [model, data.path])
@@ -72,6 +76,12 @@ def command(
             )
     saved = SavedModel.read(model)
     rule = _read_rule(saved, threshold, costs)
+    if are_partitions(data.path):
+        predict_partitions(
+            output, data, saved, path,
+            lambda part, X: _predict_columns(saved, part, X, rule, proba, decision, explain),
+        )  # fmt: skip
+        return
     dataset, X = saved.load(data, output)
     columns = _predict_columns(saved, dataset, X, rule, proba, decision, explain)
     scores = _score(saved, dataset, X, columns["prediction"], rule)

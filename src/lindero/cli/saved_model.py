@@ -73,16 +73,17 @@ class SavedModel:
         names = getattr(self._first, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
 
-    def load(self, data: DataSource, output: Output) -> tuple[Any, Any]:
+    def load(self, data: DataSource, output: Output, content: Any = None) -> tuple[Any, Any]:
         """The data set, with columns in the roles they had in training, and its features as the
-        model expects them."""
+        model expects them; from `content` where the bytes are known."""
         import numpy as np
 
         from lindero.data.content import read_content
         from lindero.data.loading import load_content
 
         options = dict(data.options)
-        content = read_content(data.path, options.pop("max_megabytes"))
+        most = options.pop("max_megabytes")
+        content = read_content(data.path, most) if content is None else content
         options["known_width"] = self._width
         ids = [name for name in options["id"] if name in (self.names or ())]
         feature = ids[0] if ids else None

@@ -10,7 +10,9 @@ from typing import Any
 import click
 
 from lindero.cli import options
+from lindero.cli.cluster import cluster_option
 from lindero.cli.output import CommandError, Output
+from lindero.cli.partitions import train_partitions
 from lindero.evaluation.registry import CLASSIFICATION, find_inner
 
 _EXAMPLES = """\b
@@ -20,6 +22,7 @@ Examples:
   lindero train prices.parquet -m svr --target price --tune
   lindero train heart.csv --cost ill:healthy=20
   lindero train churn.csv --proba --threshold f1
+  lindero train 'sales/part-*.parquet' -y returned -m tan --cluster local
 """
 
 
@@ -35,6 +38,7 @@ Examples:
 @options.threshold_option
 @options.folds_option
 @options.seed_option
+@cluster_option
 @options.output_options
 @click.pass_obj
 def command(
@@ -44,6 +48,7 @@ def command(
     settings: tuple[str, ...],
     path: str,
     tune: bool,
+    cluster: str | None,
     measure: str | None,
     costs: tuple[str, ...],
     proba: bool,
@@ -59,11 +64,22 @@ def command(
     With --cost the class of least expected cost is answered, with --threshold or a --measure of
     answers the second of two classes from a probability on that is tuned on rows left out; the
     model file includes it, and predict uses it.
+
+    A folder of Parquet files, or a pattern such as 'part-*.parquet', is read a row group at a time,
+    and never in memory as a whole; with --cluster on the workers of Dask. Linear machines, machines
+    on landmarks and Bayesian ones that count can do that.
     """
     from lindero.cli.saved_model import save_model
     from lindero.cli.writing import require_writable
+    from lindero.scale.partitions import are_partitions
 
     require_writable(output, [path], [data.path])
+    if cluster is not None or are_partitions(data.path):
+        asked_for = {"--tune": tune, "--measure": measure, "--cost": costs, "--proba": proba,
+                     "--threshold": threshold}  # fmt: skip
+        refused = [option for option, value in asked_for.items() if value]
+        train_partitions(output, data, machine, settings, path, cluster, refused)
+        return
     dataset, found, params = data.prepare(output, machine, settings)
     if found.name.startswith("incremental") and len(data.options["id"]) > 1:
         output.warn(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import nullcontext
 from typing import Any
 
 import click
 
 from lindero.cli import options
+from lindero.cli.cluster import cluster_option, use_cluster
 from lindero.cli.output import INTERRUPTED, Output, align_columns, run_interruptible
 
 #: Points of the grid that are shown.
@@ -36,6 +38,7 @@ Examples:
 @options.file_option("Where to save the best model, trained on all rows; not saved by default.")
 @options.force_option
 @options.folds_option
+@cluster_option
 @options.seed_option
 @options.output_options
 @click.pass_obj
@@ -49,6 +52,7 @@ def command(
     costs: tuple[str, ...],
     path: str | None,
     folds: int,
+    cluster: str | None,
     seed: int,
 ) -> None:
     """Find the best parameters of a machine.
@@ -68,10 +72,11 @@ def command(
     points = parse_settings(grid, found, dataset.y) or None
     begun = time.perf_counter()
     asked = read_decisions(dataset, found, measure, costs)
-    tuning, interrupted = run_interruptible(
-        search, output, found, dataset, params=params, grid=points, measure=measure,
-        costs=asked["costs"], folds=folds, random_state=seed,
-    )  # fmt: skip
+    with nullcontext() if cluster is None else use_cluster(cluster):
+        tuning, interrupted = run_interruptible(
+            search, output, found, dataset, params=params, grid=points, measure=measure,
+            costs=asked["costs"], folds=folds, random_state=seed,
+        )  # fmt: skip
     seconds = time.perf_counter() - begun
     result = {**tuning.to_dict(), "seconds": seconds, "complete": not interrupted}
     names = list(tuning.best.params)

@@ -11,7 +11,7 @@ import io
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +138,53 @@ def write_bytes(data: bytes, path: str | None) -> None:
     from lindero.persist.safe_file import write_whole_bytes
 
     write_whole_bytes(path, data)
+
+
+def write_pieces(pieces: Iterator[dict[str, Any]], path: str | None) -> None:
+    """Write named columns that come in pieces, of which one at a time is in memory; without a path
+    as csv to standard output."""
+    kind = "csv" if path is None else choose_format(path)
+    if kind not in ("csv", "tsv", "parquet"):
+        raise CommandError(
+            "Predictions of tables in partitions are written as csv, tsv or parquet."
+        )
+    encoded = _stream_parquet(pieces) if kind == "parquet" else _stream_csv(pieces, kind)
+    if path is None:
+        for piece in encoded:
+            write_bytes(piece, None)
+        return
+    from lindero.persist.safe_file import write_whole_pieces
+
+    write_whole_pieces(path, encoded)
+
+
+def _stream_csv(pieces: Iterator[dict[str, Any]], kind: str) -> Iterator[bytes]:
+    import pyarrow as pa
+
+    for number, columns in enumerate(pieces):
+        table = pa.table({name: pa.array(values) for name, values in columns.items()})
+        data = _encode_csv(table, kind)
+        yield data if number == 0 else data.partition(b"\n")[2]
+
+
+def _stream_parquet(pieces: Iterator[dict[str, Any]]) -> Iterator[bytes]:
+    """A row group for each piece."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    sink, writer = io.BytesIO(), None
+    for columns in pieces:
+        table = pa.table({name: pa.array(values) for name, values in columns.items()})
+        if writer is None:
+            file = pa.PythonFile(sink, mode="w")
+            writer = parquet.ParquetWriter(file, table.schema)
+        writer.write_table(table)
+        yield sink.getvalue()
+        sink.seek(0)
+        sink.truncate()
+    if writer is not None:
+        writer.close()
+        yield sink.getvalue()
 
 
 def _encode_csv(table: Any, kind: str) -> bytes:

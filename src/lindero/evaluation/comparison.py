@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 import pickle
+import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -51,6 +52,11 @@ from lindero.runtime.arrays import Array, write_plain
 from lindero.runtime.compilation import CompilationClock
 from lindero.runtime.workers import Inline, WorkerPool, count_workers
 from lindero.validation import find_classes
+
+if TYPE_CHECKING:
+    from lindero.runtime.cluster_pool import ClusterPool
+
+    Pool = Inline | WorkerPool | ClusterPool
 
 #: Tables of fewer cells than this are compared in this process, if nothing else is asked for:
 #: others take longer to start than fits to them.
@@ -181,7 +187,8 @@ def compare(
         Seed of the shuffling.
     n_jobs : int or None, default=None
         Processes that fit at the same time; -1 is one for each core. None is that too, as far as
-        memory suffices, for all but small tables, which are compared in this process.
+        memory suffices, for all but small tables, which are compared in this process. Within
+        ``joblib.parallel_config(backend="dask")`` the workers of that cluster fit, all of them.
     progress : callable or None, default=None
         Called with a :class:`ComparisonProgress`; returning True ends the comparison.
 
@@ -305,9 +312,15 @@ class Arena:
     machines: Mapping[str, MachineSpec]
 
 
-def _open_pool(arena: Arena, n_jobs: int | None, budget: float | None) -> Inline | WorkerPool:
+def _open_pool(arena: Arena, n_jobs: int | None, budget: float | None) -> Pool:
     """Processes to fit in; none where that is enough. Only a process can be stopped in time."""
     cells = math.prod(arena.rows.X.shape)
+    if "distributed" in sys.modules:  # else there is no cluster
+        from lindero.runtime.cluster_pool import ClusterPool, find_dask_client
+
+        client = find_dask_client()
+        if client is not None:
+            return ClusterPool(client, arena)
     if budget is None and (n_jobs == 1 or (n_jobs is None and cells < _FEW_CELLS)):
         return Inline(arena)
     if n_jobs is None:
@@ -327,9 +340,7 @@ def _open_pool(arena: Arena, n_jobs: int | None, budget: float | None) -> Inline
         return Inline(arena)
 
 
-def _run(
-    board: Scoreboard, pool: Inline | WorkerPool, race: Race, progress: ComparisonCallback | None
-) -> None:
+def _run(board: Scoreboard, pool: Pool, race: Race, progress: ComparisonCallback | None) -> None:
     """Fill the board, fit by fit."""
     active: dict[PlannedFit, None] = {}
 
@@ -371,7 +382,7 @@ def _run(
         for outcome in ended:
             del active[outcome.key]
             race.end(outcome)
-        if isinstance(pool, WorkerPool) and report(next(iter(active), None)):
+        if not isinstance(pool, Inline) and report(next(iter(active), None)):
             return
     active.clear()
     race.finish()

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -78,14 +79,17 @@ def try_points(
     """Fit every point to the training rows of every fold, and judge it on the test rows; `grade`
     makes scores of what all folds were judged by."""
     total = len(points) * len(splits)
+    together = _try_on_cluster(points, fit, judge, rows, splits) if _find_cluster() else None
     for number, point in enumerate(points):
         done, judged = number * len(splits), []
         try:
+            if together is not None:
+                judged, failure = next(together)
+                if failure is not None:
+                    raise failure
             for fold, (train, test) in enumerate(splits, start=1):
-                with warnings.catch_warnings():
-                    # The score says what a point is worth; only the chosen one warns of itself.
-                    warnings.simplefilter("ignore", UserWarning)
-                    judged.append(judge(fit(point, rows.take(train)), rows.take(test)))
+                if together is None:
+                    judged.append(_judge_fold(point, fit, judge, rows.take(train), rows.take(test)))
                 if progress is not None:
                     progress(done + fold, total)
             scores = grade(judged)
@@ -95,6 +99,42 @@ def try_points(
             yield Trial(point, math.nan, math.nan, str(error).split("\n")[0])
         else:
             yield Trial(point, average_folds(scores), measure_spread(scores))
+
+
+def _judge_fold(point: Any, fit: Any, judge: Any, train: Any, test: Any) -> Any:
+    with warnings.catch_warnings():
+        # The score says what a point is worth; only the chosen one warns of itself.
+        warnings.simplefilter("ignore", UserWarning)
+        return judge(fit(point, train), test)
+
+
+def _find_cluster() -> bool:
+    """Whether joblib's Dask backend is in force."""
+    if "distributed" not in sys.modules:
+        return False
+    from lindero.runtime.cluster_pool import find_dask_client
+
+    return find_dask_client() is not None
+
+
+def _try_on_cluster(points: Any, fit: Any, judge: Any, rows: Any, splits: Any) -> Iterator[Any]:
+    """What each point was judged by in all folds, or why it could not be; points side by side."""
+    from joblib import Parallel, delayed
+
+    work = delayed(_judge_folds)
+    yield from Parallel(n_jobs=-1)(work(point, fit, judge, rows, splits) for point in points)
+
+
+def _judge_folds(
+    point: Any, fit: Any, judge: Any, rows: Any, splits: Any
+) -> tuple[list[Any], Exception | None]:
+    try:
+        return [
+            _judge_fold(point, fit, judge, rows.take(train), rows.take(test))
+            for train, test in splits
+        ], None
+    except (ValueError, TypeError) as error:
+        return [], error
 
 
 def rank_trials(trials: Iterable[Trial], *, less_is_better: bool = True) -> list[Trial]:
@@ -259,7 +299,9 @@ def tune(
     -----
     From 500 rows on, points of the usual grid of C, gamma and epsilon that cannot win are left out:
     larger Cs of a gamma whose score has fallen clearly, and points that are far from the best on a
-    sample of the rows or with a wider tube. A grid that is given is tried whole.
+    sample of the rows or with a wider tube. A grid that is given is tried whole. Within
+    ``joblib.parallel_config(backend="dask")`` the workers of that cluster try the points, all of
+    them, each by itself.
 
     Ctrl-C ends the search with a KeyboardInterrupt whose attribute `result` holds the points done
     until then, without a model; it has none where C and gamma were searched together.
@@ -292,7 +334,7 @@ def tune(
 
     trials: list[Trial] = []
     try:
-        if _can_share_work(found, given, searched):
+        if not _find_cluster() and _can_share_work(found, given, searched):
             trials += _search_together(found, given, searched, rows, splits, progress, judge, prune)
         else:
             points, grade = list(ParameterGrid(searched)), judge.score_measure

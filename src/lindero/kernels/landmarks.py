@@ -68,13 +68,18 @@ def choose_landmarks(
     return move_to_means(np.asarray(candidates, dtype=np.float64), weights, chosen)
 
 
+def count_candidates(n: int) -> int:
+    """Rows among which `n` landmarks are looked for."""
+    return max(_LEAST_CANDIDATES, _PER_LANDMARK * n)
+
+
 def _take_candidates(
     X: Any, weights: Array, n: int, random: np.random.Generator
 ) -> tuple[Any, Array]:
     """A random part of many rows, drawn by weight; of few rows all that differ, in an order that
     does not depend on theirs, with the weights of their copies summed."""
     rows = np.flatnonzero(weights > 0)
-    most = max(_LEAST_CANDIDATES, _PER_LANDMARK * n)
+    most = count_candidates(n)
     if len(rows) > most:
         kept = rows[_draw_by(weights[rows], most, random)]
         return X[kept], np.ones(most)

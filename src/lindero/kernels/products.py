@@ -11,6 +11,7 @@ converted a tile at a time, which keeps 8-bit pixels 8-bit in memory.
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -73,8 +74,12 @@ class DenseProducts:
         self.shift = shift
         self.whole = whole
         self.rows = rows
-        # Others only: an object that held itself would wait for the garbage collector.
+        # No cycles: the rows go when the last user of them goes, not when garbage is collected.
         self._variants: dict[np.dtype[Any], DenseProducts] = {}
+        self._made_from: weakref.ref[DenseProducts] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_variants": {}, "_made_from": None}
 
     @property
     def _converted(self) -> Array | None:
@@ -213,11 +218,13 @@ class DenseProducts:
         dtype = np.dtype(dtype)
         if dtype == self.dtype:
             return self
-        self._variants[self.dtype] = self
+        first = None if self._made_from is None else self._made_from()
+        if first is not None:
+            return first.astype(dtype)
         if dtype not in self._variants:
             whole = None if self.whole is None else self.whole.astype(dtype)
             made = DenseProducts(self.source, dtype, self.shift, whole, self.rows)
-            made._variants = self._variants
+            made._made_from = weakref.ref(self)
             self._variants[dtype] = made
         return self._variants[dtype]
 

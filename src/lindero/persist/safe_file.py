@@ -27,6 +27,11 @@ def write_whole_bytes(path: str | os.PathLike[Any], data: bytes) -> None:
     _write(path, [data])
 
 
+def write_whole_pieces(path: str | os.PathLike[Any], pieces: Iterable[bytes]) -> None:
+    """Write pieces to `path` as they come; an error on the way leaves what was there."""
+    _write(path, pieces)
+
+
 def _write(path: str | os.PathLike[Any], parts: Iterable[bytes]) -> None:
     # The file that a link points to is replaced, not the link.
     target = Path(os.path.realpath(os.fsdecode(path)))

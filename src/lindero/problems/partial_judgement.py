@@ -3,19 +3,31 @@
 For a linear kernel, f = K z is X w with w = Xᵀ z, so that a part of the rows can be judged by w and
 the bias alone. What parts say adds up: the extremes of v among the variables that can rise and
 among those that can fall, the losses Σ u max(0, −r), the linear term pᵀa, the sum sᵀa, and Xᵀ z.
+
+Squared losses add a ridge d: v then has d z, the losses are Σ max(0, −r)² / 2d, and the linear term
+has ½ zᵀdz.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from lindero.kernels.special import RidgedKernel
 from lindero.problems.dual_qp import DualQP, Judgement, gap_between, primal_value
 from lindero.runtime.arrays import Array
 
 #: Products of numbers are known to this.
 _EPSILON = float(np.finfo(np.float64).eps)
+
+
+def linear_products(problem: DualQP) -> Any:
+    """The products of rows behind a problem with a linear kernel, in float64."""
+    kernel = problem.kernel
+    base = kernel.base if isinstance(kernel, RidgedKernel) else kernel
+    return base.astype(np.float64).products  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
@@ -35,18 +47,23 @@ class PartialJudgement:
     @classmethod
     def of(cls, problem: DualQP, a: Array, f: Array, bias: float) -> PartialJudgement:
         """Of dual variables `a` of the rows of a problem with a linear kernel, where f = X w."""
-        v, s, u = problem.scores(f), problem.s, problem.u
+        s, u, z = problem.s, problem.u, problem.at_samples(problem.s * a)
+        ridge = problem.kernel.ridge if isinstance(problem.kernel, RidgedKernel) else None
+        own = np.zeros(len(z)) if ridge is None else ridge * z
+        v = problem.scores(f + own)
         rises = np.where(s > 0, a < u, a > 0)
         falls = np.where(s > 0, a > 0, a < u)
-        products = problem.kernel.astype(np.float64).products  # type: ignore[attr-defined]
-        weights, z = np.zeros(products.n_features), problem.at_samples(s * a)
+        products = linear_products(problem)
+        weights = np.zeros(products.n_features)
         products.transposed_times(z, 0, len(z), out=weights)
         broken = not np.isfinite(v).all()
         return cls(
             least=-np.inf if broken else float(v[rises].min(initial=np.inf)),
             most=np.inf if broken else float(v[falls].max(initial=-np.inf)),
-            losses=float(primal_value(0.0, v, s, problem.p, u, 0.0, bias)),
-            linear=float(problem.p @ a),
+            losses=float(primal_value(0.0, v, s, problem.p, u, 0.0, bias))
+            if ridge is None
+            else _sum_squares(problem, f, ridge, bias),
+            linear=float(problem.p @ a) + 0.5 * float(z @ own),
             balance=float(s @ a),
             outside=float(max((-a).max(initial=0.0), (a - u).max(initial=0.0))),
             size=float(a.sum()),
@@ -86,3 +103,11 @@ class PartialJudgement:
             infeasibility=max(self.outside, abs(self.balance)),
             accuracy=2.0 * self.largest_norm * (apart + rounding),
         )
+
+
+def _sum_squares(problem: DualQP, f: Array, ridge: Array, bias: float) -> float:
+    """Σ max(0, −r)² / 2d, r without the ridge."""
+    errors = np.maximum(0.0, -problem.s * (problem.scores(f) + bias))
+    if problem.sample_of is not None:
+        ridge = ridge[problem.sample_of]
+    return 0.5 * float((errors * errors / ridge).sum())

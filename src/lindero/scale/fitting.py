@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import is_regressor
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from lindero.bayes.classifier import BayesClassifier
@@ -18,7 +20,8 @@ from lindero.runtime.arrays import Array
 from lindero.runtime.partitioned import is_dask
 from lindero.scale.counted import fit_counts
 from lindero.scale.linear import MACHINES, fit_linear
-from lindero.scale.partitions import Rows, Source, open_source, read_matrix
+from lindero.scale.numbers import Reader, fit_scaler, read_matrix
+from lindero.scale.partitions import Rows, Source, open_source
 from lindero.scale.runner import PassReport, choose_runner
 from lindero.scale.targets import read_labels, read_numbers, read_weights
 from lindero.transaction import fitting_aside
@@ -34,6 +37,7 @@ def fit(
     *,
     sample_weight: Any = None,
     columns: list[str] | None = None,
+    dtype: str | None = None,
     client: Any = None,
     callback: Callable[[PassReport], Any] | None = None,
 ) -> Estimator:
@@ -43,8 +47,10 @@ def fit(
     of which holds one partition at a time. The result is an ordinary fitted estimator.
 
     Linear machines take some ten passes over the rows, and a certificate from all of them. They
-    know their hyperplanes, and no support vectors: `support_vectors_` holds the weights of each
-    machine as its only vector.
+    know their hyperplanes, and no support vectors: `support_vectors_` of `SVC` and `SVR` holds the
+    weights of each machine as its only vector. Machines on landmarks take these, and their number
+    where it is looked for, from a uniform sample of rows; features are computed a block of rows at
+    a time.
 
     Bayesian classifiers take one pass, in which values, classes and counts are found together; a
     second one where cut points of numbers are learned, or columns have thousands of values; and one
@@ -56,18 +62,25 @@ def fit(
 
     Parameters
     ----------
-    estimator : SVC, CostSensitiveSVC or SVR with ``kernel="linear"``, or a Bayesian classifier
-        What to fit. Bayesian classifiers: `NaiveBayes`, `TAN`, `KDB`, `AODE`,
-        `NetworkClassifier` and `StructuralTM`, with ``missing="available"``.
+    estimator : linear machine, machine on landmarks, or Bayesian classifier
+        What to fit: `LinearSVC`, `LinearSVR`; `SVC`, `CostSensitiveSVC` and `SVR` with
+        ``kernel="linear"``; `NystromSVC`, `NystromSVR`. Bayesian classifiers: `NaiveBayes`, `TAN`,
+        `KDB`, `AODE`, `NetworkClassifier` and `StructuralTM`, with ``missing="available"``. A
+        pipeline of a `StandardScaler` and a machine of support vectors takes a pass more, for the
+        scales.
     X : Dask array or dataframe, or path
         The rows; or a Parquet file, a folder of them, a pattern such as ``"part-*.parquet"``, or a
-        list of these. Partitions may be empty, uneven, and of unknown size.
+        list of these. Partitions may be empty, uneven, of unknown size, and, for machines of
+        support vectors, sparse (blocks of a Dask array that are matrices of SciPy).
     y : Dask array or series, or str
         The targets, cut as X is; or the name of a column of X.
     sample_weight : Dask array or series, or str, default=None
         Weights of rows; or the name of a column of X.
     columns : list of str, default=None
         The columns of Parquet files that are features; all but y and sample_weight by default.
+    dtype : {"float32", "float64"} or None, default=None
+        What numbers are kept as, for machines of support vectors: "float32" takes half the memory.
+        By default what they are; columns of several types become float64.
     client : distributed.Client, default=None
         The cluster; the active client by default.
     callback : callable, default=None
@@ -97,20 +110,64 @@ def fit(
     >>> model.predict([["sun"], ["rain"]])
     array(['out', 'in'], dtype='<U3')
     """
+    if isinstance(estimator, Pipeline):
+        _fit_pipeline(estimator, X, y, sample_weight, columns, dtype, client, callback)
+        return estimator
     _require_known(estimator)
     validate_parameters(estimator)
+    if dtype not in (None, "float32", "float64"):
+        raise ValueError(f"dtype must be 'float32', 'float64' or None, got {dtype!r}.")
     source = open_source(X, y, sample_weight, columns)
     if y is None:
         raise ValueError("y is needed: a Dask array or series, or the name of a column.")
     if not source.n_partitions:
         raise ValueError("X has no partitions, and so no rows.")
+    if not isinstance(estimator, BayesClassifier):
+        source = source.in_numbers(dtype or "")
+    runner = choose_runner(source, client, callback)
     with fitting_aside(estimator) as attempt:
-        runner = choose_runner(source, client, callback)
         if isinstance(estimator, BayesClassifier):
             fit_counts(attempt.estimator, source, runner)
         else:
-            fit_linear(attempt.estimator, source, runner)
+            fit_linear(attempt.estimator, source, runner, Reader(dtype))
     return estimator
+
+
+def _fit_pipeline(
+    pipeline: Any,
+    X: Any,
+    y: Any,
+    weight: Any,
+    columns: Any,
+    dtype: str | None,
+    client: Any,
+    callback: Callable[[PassReport], Any] | None,
+) -> None:
+    """A scaler and a machine: a pass for the scaler, whose scales are then those of the machine's
+    passes."""
+    steps = [step for _, step in pipeline.steps]
+    if len(steps) != 2 or type(steps[0]) is not StandardScaler or type(steps[1]) not in MACHINES:
+        raise TypeError(
+            "Over partitions a pipeline is a StandardScaler and a machine, "
+            f"{' or '.join(kind.__name__ for kind in MACHINES)}, and nothing else."
+        )
+    scaler, machine = steps
+    validate_parameters(machine)
+    if y is None:
+        raise ValueError("y is needed: a Dask array or series, or the name of a column.")
+    source = open_source(X, y, weight, columns).in_numbers(dtype or "")
+    if not source.n_partitions:
+        raise ValueError("X has no partitions, and so no rows.")
+    runner = choose_runner(source, client, callback)
+    with fitting_aside(machine) as attempt, fitting_aside(scaler) as scaling:
+        fit_scaler(scaling.estimator, source, runner)
+        scaled = copy.copy(scaling.estimator)
+        scaled.copy = source.kind != "parquet"  # what was read from files is nobody else's
+        if source.names is not None:  # partitions are matrices
+            del scaled.feature_names_in_
+        fit_linear(attempt.estimator, source, runner, Reader(dtype, scaled))
+        if source.names is not None:  # columns of the machine are those of the scaler, unnamed
+            del attempt.estimator.feature_names_in_
 
 
 def _require_known(estimator: Any) -> None:
@@ -118,8 +175,8 @@ def _require_known(estimator: Any) -> None:
         return
     names = ", ".join(kind.__name__ for kind in MACHINES)
     raise TypeError(
-        f"{type(estimator).__name__} cannot be fitted to a table in partitions: {names} (with "
-        "kernel='linear') and Bayesian classifiers can. Fit it to a sample of the rows, in memory."
+        f"{type(estimator).__name__} cannot be fitted to a table in partitions: {names} and "
+        "Bayesian classifiers can. Fit it to a sample of the rows, in memory."
     )
 
 
@@ -194,6 +251,9 @@ def _open_new(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) 
                 )
             X = X[[*names, *more]]
     source = open_source(X, y, sample_weight, wanted)
+    final = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if isinstance(final, MACHINES):
+        source = source.in_numbers()
     n_columns = getattr(estimator, "n_features_in_", source.n_columns)
     if source.n_columns != n_columns:
         raise ValueError(

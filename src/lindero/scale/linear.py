@@ -1,8 +1,12 @@
-"""Linear support vector machines over rows in partitions.
+"""Linear support vector machines over rows in partitions, and those on landmarks.
 
     first pass       classes, weights, means, the size of numbers, and a sample
-    further passes   `solvers.passes`, for all problems of several classes at once
+    further passes   `solvers.passes`, for all problems of several classes at once; squared losses
+                     have `solvers.squared_passes`
     last pass        the certificate, from all rows
+
+Machines on landmarks are linear in their features (`scale.nystrom`). Features, and the numbers of
+sparse rows, are made of a block of rows where it is looked at, and never are there as a whole.
 
 The fitted estimator is an ordinary one that holds its hyperplanes. Its support vectors may be a
 good part of all rows, so that it does not hold those: as in files of linear machines, the weights w
@@ -12,25 +16,33 @@ of each machine stand in their place, as one vector with the coefficient 1.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from lindero.errors import warn_user
+from lindero.kernels.nystrom import NystromMap
 from lindero.kernels.operator import LARGEST_VALUE
 from lindero.problems.formulation import Formulation
-from lindero.problems.margin import CostMargin, Margin
-from lindero.problems.tube import Tube
+from lindero.problems.margin import CostMargin
 from lindero.runtime.arrays import Array
-from lindero.scale.partitions import Rows, Source, read_matrix
+from lindero.scale.numbers import NumberRows, Reader
+from lindero.scale.nystrom import (
+    adopt_landmarks,
+    choose_sample_size,
+    measure_kernel_gap,
+    see_sample,
+)
+from lindero.scale.partitions import Source
 from lindero.scale.runner import Runner
-from lindero.scale.sampling import DrawnRows
-from lindero.scale.targets import ClassTotals, encode_part, read_labels, read_numbers, read_weights
+from lindero.scale.sampling import DrawnRows, Spread
+from lindero.scale.targets import ClassTotals, encode_part
 from lindero.solvers.passes import (
     LINEAR,
     PartRows,
@@ -42,41 +54,60 @@ from lindero.solvers.passes import (
     merge_answers,
 )
 from lindero.solvers.solution import Certificate, Limits, Status
+from lindero.solvers.squared_passes import SquaredPassSolver
 from lindero.svm.cost_sensitive_svc import CostSensitiveSVC
 from lindero.svm.costs import class_terms
 from lindero.svm.fitting import FittedMachines, KernelEstimator, adopt_machines
+from lindero.svm.linear_svc import MARGINS, LinearSVC, require_intercept
+from lindero.svm.linear_svr import TUBES, LinearSVR
+from lindero.svm.nystrom_svc import NystromSVC, read_costs
+from lindero.svm.nystrom_svr import NystromSVR
 from lindero.svm.progress import reporting
 from lindero.svm.svc import SVC
 from lindero.svm.svr import SVR
 from lindero.validation import compute_class_weights
 
 #: What is fitted here.
-MACHINES = (SVC, CostSensitiveSVC, SVR)
+MACHINES = (SVC, LinearSVC, NystromSVC, CostSensitiveSVC, SVR, LinearSVR, NystromSVR)
+
+#: Those that predict numbers; those with squared losses, and those on landmarks.
+_REGRESSIONS = (SVR, LinearSVR, NystromSVR)
+_PLAIN, _ON_LANDMARKS = (LinearSVC, LinearSVR), (NystromSVC, NystromSVR)
 
 #: More features than this make matrices of which each partition returns too much.
 _MOST_FEATURES = 5_000
 
 
-@dataclass(frozen=True)
-class NumberRows:
-    """A partition whose numbers were checked: targets are labels, or numbers of a regression."""
+class SeenRows:
+    """Rows of a partition as an array that is made where it is looked at: some of them, in numbers
+    that are dense, with features in the place of columns where there are any."""
 
-    part: int
-    label: str
-    X: Array
-    targets: Array
-    weights: Array | None
+    def __init__(self, X: Any, chosen: Array | None, features: NystromMap | None) -> None:
+        self._X, self._chosen, self._features = X, chosen, features
+        n_rows = X.shape[0] if chosen is None else len(chosen)
+        self.shape = (n_rows, X.shape[1] if features is None else features.n_features)
+
+    def __getitem__(self, rows: slice) -> Array:
+        X = self._X[rows if self._chosen is None else self._chosen[rows]]
+        if sp.issparse(X):
+            X = X.toarray()
+        if self._features is None:
+            return np.asarray(X)
+        return self._features.compute(X) if len(X) else np.empty((0, self.shape[1]))
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What a first pass finds: numbers of rows, sums by class, means, the largest number, and a
-    sample of rows with their targets and weights."""
+    """What a first pass finds: numbers of rows, and of rows that count, sums by class, means, the
+    largest number, the spread of all numbers, and a sample of rows with their targets and weights.
+    """
 
     n_rows: int
+    n_counted: int
     totals: ClassTotals | None
     sums: Array
     largest: float
+    spread: Spread
     sample: DrawnRows
 
     def merge(self, other: Survey) -> Survey:
@@ -85,35 +116,28 @@ class Survey:
             totals = totals.merge(other.totals)
         return Survey(
             self.n_rows + other.n_rows,
+            self.n_counted + other.n_counted,
             totals,
             self.sums + other.sums,
             max(self.largest, other.largest),
+            self.spread.merge(other.spread),
             self.sample.merge(other.sample),
         )
 
 
-def read_numeric_part(
-    number: int, label: str, rows: Rows, *, names: Any, n_columns: int, classifies: bool
-) -> NumberRows:
-    """A partition as numbers, checked."""
-    X = read_matrix(rows, label, names, n_columns)
-    read = read_labels if classifies else read_numbers
-    return NumberRows(
-        number, label, X, read(rows.y, len(X), label), read_weights(rows.weights, len(X), label)
-    )
-
-
-def survey(rows: NumberRows, *, classifies: bool, most: int) -> Survey:
-    X, weights = rows.X, rows.weights
-    counted = np.ones(len(X)) if weights is None else weights
+def survey(rows: NumberRows, *, classifies: bool, spreads: bool, most: int) -> Survey:
+    X, weights, n_rows = rows.X, rows.weights, rows.X.shape[0]
+    counted = np.ones(n_rows) if weights is None else weights
     totals = ClassTotals.of(rows.targets, counted) if classifies else None
-    largest = max(float(X.max(initial=0.0)), -float(X.min(initial=0.0)))
-    columns = (X, rows.targets, counted)
-    chosen = counted > 0
-    if not chosen.all():
-        columns = (X[chosen], rows.targets[chosen], counted[chosen])
-    sample = DrawnRows.draw(columns, most, rows.part)
-    return Survey(len(X), totals, X.sum(axis=0, dtype=np.float64), largest, sample)
+    largest = max(float(X.max()), -float(X.min())) if n_rows else 0.0
+    chosen = np.flatnonzero(counted > 0)
+    drawn = DrawnRows.draw((chosen,), most, rows.part)
+    places = drawn.columns[0]
+    held = X[places].toarray() if sp.issparse(X) else X[places]
+    sample = replace(drawn, columns=(held, rows.targets[places], counted[places]))
+    sums = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
+    spread = Spread.of(X, counted) if spreads else Spread(0.0, 0.0, 0.0)
+    return Survey(n_rows, len(chosen), totals, sums, largest, spread, sample)
 
 
 # -- one problem, or several ----------------------------------------------------------------------
@@ -145,19 +169,28 @@ class LinearPlan:
     classes: Array | None
     class_weight: Array | None
     shift: Array | None
+    features: NystromMap | None = None
 
-    def split(self, rows: NumberRows, factor: float = 1.0) -> dict[int, PartRows]:
-        """The rows of each problem; weights are multiplied by `factor`."""
-        weights = np.ones(len(rows.X)) if rows.weights is None else rows.weights
+    def split(self, rows: NumberRows, factor: float = 1.0) -> Callable[[int], PartRows]:
+        """The rows of a problem, by its number; weights are multiplied by `factor`."""
+        weights = np.ones(rows.X.shape[0]) if rows.weights is None else rows.weights
         weights = factor * weights
         codes = None
         if self.classes is not None:
             assert self.class_weight is not None
             codes = encode_part(rows.targets, self.classes, rows.label)
             weights = weights * self.class_weight[codes]
-        return {
-            number: self._take(task, rows, weights, codes) for number, task in enumerate(self.tasks)
-        }
+        return lambda number: self._take(self.tasks[number], rows, weights, codes)
+
+    def count(self, found: Survey) -> list[int]:
+        """The rows of each problem."""
+        if found.totals is None or self.tasks[0].positive is None:
+            return [found.n_counted]
+        counts, n_all = found.totals.counts, found.n_counted
+        return [
+            n_all if task.negative is None else int(counts[task.positive] + counts[task.negative])
+            for task in self.tasks
+        ]
 
     def _take(
         self, task: LinearTask, rows: NumberRows, weights: Array, codes: Array | None
@@ -170,27 +203,13 @@ class LinearPlan:
             held = np.flatnonzero(bounds > 0)
             chosen = held if chosen is None else chosen[held]
             bounds, targets = bounds[held], targets[held]
-        X = rows.X if chosen is None else rows.X[chosen]
-        numbers = np.arange(len(rows.X)) if chosen is None else chosen
+        X = SeenRows(rows.X, chosen, self.features)
+        numbers = np.arange(rows.X.shape[0]) if chosen is None else chosen
         return PartRows(rows.part, numbers, X, targets, bounds, task.formulation, self.shift)
 
 
 def _answer(rows: NumberRows, *, plan: LinearPlan, questions: list[Any]) -> dict[int, Any]:
-    wanted = {number for number, _ in questions}
-    tasks = tuple(t if n in wanted else _NOTHING for n, t in enumerate(plan.tasks))
-    return answer_all(questions, replace(plan, tasks=tasks).split(rows))
-
-
-#: A problem that has been solved, and has no rows any more.
-_NOTHING = LinearTask(Margin(1.0), -1, -1)
-
-
-def _count_rows(rows: NumberRows, *, plan: LinearPlan) -> Array:
-    return np.array([len(part.numbers) for part in plan.split(rows).values()])
-
-
-def _add(one: Any, other: Any) -> Any:
-    return one + other
+    return answer_all(questions, plan.split(rows))
 
 
 def _merge(one: Any, other: Any) -> Any:
@@ -203,10 +222,12 @@ def _merge(one: Any, other: Any) -> Any:
 def require_linear(estimator: Any) -> None:
     """Refuse parameters that machines over partitions cannot have."""
     name = type(estimator).__name__
-    if estimator.kernel != "linear":
+    if isinstance(estimator, _PLAIN):
+        require_intercept(estimator)
+    if estimator.kernel != "linear" and not isinstance(estimator, _ON_LANDMARKS):
         raise ValueError(
             f"{name} over partitions needs kernel='linear', not kernel={estimator.kernel!r}: a "
-            "kernel matrix has rows × rows. For other kernels take a sample of the rows."
+            "kernel matrix has rows × rows. NystromSVC and NystromSVR have other kernels."
         )
     if not np.isfinite(estimator.C):
         raise ValueError(f"{name} over partitions needs a finite C: give a large one, C=1e6 say.")
@@ -217,31 +238,53 @@ def require_linear(estimator: Any) -> None:
         )
 
 
-def fit_linear(model: Any, source: Source, runner: Runner) -> None:
+def fit_linear(model: Any, source: Source, runner: Runner, reader: Reader) -> None:
     """Set all fitted attributes of a linear machine."""
     begun = time.perf_counter()
     require_linear(model)
     if source.n_columns > _MOST_FEATURES:
         raise ValueError(
             f"Linear machines over partitions take up to {_MOST_FEATURES} features, not "
-            f"{source.n_columns}: each pass returns a matrix of features × features."
+            f"{source.n_columns}: each pass returns a matrix of features × features. Wide sparse "
+            "rows are for LinearSVC in memory (a sample of them), or hash them to fewer columns."
         )
-    classifies = not isinstance(model, SVR)
+    classifies, on_landmarks = not isinstance(model, _REGRESSIONS), isinstance(model, _ON_LANDMARKS)
     read = partial(
-        read_numeric_part, names=source.names, n_columns=source.n_columns, classifies=classifies
+        reader.read, names=source.names, n_columns=source.n_columns, classifies=classifies
     )
     most = choose_sampled(source.n_columns)
-    found: Survey = runner.reduce(read, partial(survey, classifies=classifies, most=most), _merge)
+    if on_landmarks:
+        most = choose_sample_size(model, source.n_columns)
+    first = partial(survey, classifies=classifies, spreads=on_landmarks, most=most)
+    found: Survey = runner.reduce(read, first, _merge)
     _require_rows(found, source)
     model.n_features_in_ = source.n_columns
     if source.names is not None:
         model.feature_names_in_ = np.asarray(source.names, dtype=object)
     plan = _make_plan(model, found)
+    if on_landmarks:
+        plan = replace(plan, shift=None, features=_choose_features(model, plan, found, begun))
     kept = found.n_rows * (source.n_columns + 4) * found.sample.columns[0].dtype.itemsize
     runner.keep(kept, read)
-    n_rows = runner.reduce(read, partial(_count_rows, plan=plan), _add)
-    solutions = _solve(model, plan, found, n_rows, runner, read)
+    solutions = _solve(model, plan, found, runner, read)
     _adopt(model, plan, solutions, source.n_columns, time.perf_counter() - begun)
+    if plan.features is not None:
+        gap = measure_kernel_gap(plan, solutions, found.sample.columns[0], runner, read)
+        model.certificate_ = replace(model.certificate_, kernel_gap=gap)
+    _warn_unfinished(model)
+
+
+def _choose_features(model: Any, plan: LinearPlan, found: Survey, begun: float) -> NystromMap:
+    """Landmarks from the sample; the same rows for all problems, whose weights have classes'."""
+    X, targets, weights = found.sample.columns
+    n_classes = 0
+    if plan.classes is not None:
+        assert plan.class_weight is not None
+        targets, n_classes = encode_part(targets, plan.classes, "The sample"), len(plan.classes)
+        weights = weights * plan.class_weight[targets]
+    given = (X, targets, weights, n_classes)
+    numbers = (found.spread, found.largest)
+    return see_sample(model, plan.tasks[0].formulation, *given, numbers, begun)
 
 
 def _require_rows(found: Survey, source: Source) -> None:
@@ -265,7 +308,8 @@ def _make_plan(model: Any, found: Survey) -> LinearPlan:
     spread = float(np.einsum("ij,ij->i", X - mean, X - mean).mean()) if len(X) else 0.0
     shift = mean if float(mean @ mean) > spread else None
     if found.totals is None:
-        return LinearPlan((LinearTask(Tube(model.C, model.epsilon)),), None, None, shift)
+        tube: Any = TUBES[getattr(model, "loss", "epsilon_insensitive")]
+        return LinearPlan((LinearTask(tube(model.C, model.epsilon)),), None, None, shift)
     classes, weights = found.totals.classes, found.totals.weights
     model.classes_ = classes
     n_classes = len(classes)
@@ -276,10 +320,12 @@ def _make_plan(model: Any, found: Survey) -> LinearPlan:
         tasks = [LinearTask(CostMargin(model.C, model.margins_), 1)]
     else:
         model.class_weight_ = compute_class_weights(model.class_weight, classes, classes, weights)
-        margin = Margin(model.C)
+        kind: Any = MARGINS[getattr(model, "loss", "hinge")]
+        on_landmarks = isinstance(model, NystromSVC)
+        margin = _read_margin(model, classes) if on_landmarks else kind(model.C)
         if n_classes == 2:
             tasks = [LinearTask(margin, 1)]
-        elif model.multiclass == "ovr":
+        elif _find_scheme(model) == "ovr":
             tasks = [LinearTask(margin, c) for c in range(n_classes)]
         else:
             tasks = [LinearTask(margin, i, j) for i, j in combinations(range(n_classes), 2)]
@@ -287,26 +333,49 @@ def _make_plan(model: Any, found: Survey) -> LinearPlan:
     return LinearPlan(tuple(tasks), classes, model.class_weight_, shift)
 
 
+def _find_scheme(model: Any) -> str:
+    """How machines belong to classes."""
+    return "ovr" if isinstance(model, LinearSVC) else getattr(model, "multiclass", "ovo")
+
+
+def _read_margin(model: NystromSVC, classes: Array) -> Formulation:
+    """The margin of a machine on landmarks, whose costs are factors of classes, too."""
+    margins = np.ones(2)
+    if model.costs is not None:
+        margins, factors = class_terms(classes, *read_costs(model.costs))
+        model.class_weight_ = model.class_weight_ * factors
+    return CostMargin(model.C, margins)
+
+
 def _solve(
-    model: Any, plan: LinearPlan, found: Survey, n_rows: Array, runner: Runner, read: Any
+    model: Any, plan: LinearPlan, found: Survey, runner: Runner, read: Any
 ) -> list[PassSolution]:
     """Solve all problems side by side: a pass answers the questions of all that are not done."""
     sampled = NumberRows(-1, "The sample", *found.sample.columns)
     share = max(1.0, found.n_rows / max(1, found.sample.n_rows))
-    samples = plan.split(sampled, share)
-    n_features = len(found.sums)
+    take, n_rows = plan.split(sampled, share), plan.count(found)
+    n_features = len(found.sums) if plan.features is None else plan.features.n_features
+    most = choose_sampled(n_features)
     with reporting(bool(model.verbose), model.callback) as callback:
         limits = Limits(
             None if model.max_iter < 0 else model.max_iter, model.time_limit, callback,
             len(plan.tasks),
         )  # fmt: skip
-        solving: dict[int, Generator[Any, Any, PassSolution]] = {
-            number: PassSolver(
-                task.formulation, int(n_rows[number]), n_features,
-                model.tol * task.formulation.unit, choose_fetched(n_features), limits, number,
-            ).solve(samples[number])
-            for number, task in enumerate(plan.tasks)
-        }  # fmt: skip
+        solving: dict[int, Generator[Any, Any, PassSolution]] = {}
+        for number, task in enumerate(plan.tasks):
+            sample = take(number)
+            part = sample.take(slice(0, most))
+            factor = len(sample.numbers) / max(1, len(part.numbers))
+            part = replace(part, bounds=factor * part.bounds)
+            tol = model.tol * task.formulation.unit
+            if task.formulation.squared:
+                made: Any = SquaredPassSolver(task.formulation, n_features, tol, limits, number)
+            else:
+                made = PassSolver(
+                    task.formulation, n_rows[number], n_features, tol, choose_fetched(n_features),
+                    limits, number,
+                )  # fmt: skip
+            solving[number] = made.solve(part)
         solved: dict[int, PassSolution] = {}
         answers: dict[int, Any] = dict.fromkeys(solving)
         while True:
@@ -338,7 +407,7 @@ def _adopt(
     if plan.classes is not None:
         n_classes = len(plan.classes)
         n_support = np.zeros(n_classes, dtype=np.int32)
-        scheme = getattr(model, "multiclass", "ovo")
+        scheme = _find_scheme(model)
         if n_classes == 2:
             n_support[1] = 1
         elif scheme == "ovr":
@@ -349,20 +418,35 @@ def _adopt(
             coefficients = np.zeros((n_classes - 1, n_machines))
             for k, (_, j) in enumerate(combinations(range(n_classes), 2)):
                 coefficients[j - 1, k] = 1.0
-    machines = FittedMachines(LINEAR, None, None, n_support, scheme)
-    support = np.arange(n_machines)
-    adopt_machines(model, machines, weights, support, coefficients, intercepts, (0, n_features))
+    support, kept = np.arange(n_machines), weights
+    function, formulation = LINEAR, plan.tasks[0].formulation
+    machines = FittedMachines(function, None, None, n_support, scheme)
+    if not model._keeps_vectors or plan.features is not None:  # no vectors: weights alone
+        n_support = None if n_support is None else np.zeros_like(n_support)
+        support, kept = support[:0], weights[:0]
+        coefficients = coefficients[:, :0]
+        if plan.features is not None:
+            function, weights = plan.features.function, None  # type: ignore[assignment]
+        machines = FittedMachines(function, formulation, weights, n_support, scheme)
+    if plan.features is not None:
+        adopt_landmarks(model, plan.features, np.stack([one.theta[:-1] for one in solutions]))
+        kept = plan.features.landmarks[:0]
+    adopt_machines(model, machines, kept, support, coefficients, intercepts, (0, n_features))
+    if plan.features is not None:
+        del model.support_vectors_
     model.free_support_ = model.bounded_support_ = np.empty(0, dtype=np.int32)
     n_iter = np.array([solution.n_passes for solution in solutions], dtype=np.int32)
     model.n_iter_ = n_iter if plan.classes is not None else int(n_iter[0])
-    unfinished = [one for one in solutions if one.status is not Status.OPTIMAL]
-    model.fit_status_ = int(bool(unfinished))
+    model.fit_status_ = int(any(one.status is not Status.OPTIMAL for one in solutions))
     parts = [
         Certificate.of(one.judgement, one.n_passes, one.seconds, one.status.value)
         for one in solutions
     ]
     model.certificate_ = Certificate.join(parts, seconds)
-    if unfinished:
+
+
+def _warn_unfinished(model: Any) -> None:
+    if model.fit_status_:
         warn_user(
             f"{model.certificate_.status} The gap left is {model.certificate_.kkt_gap:.3g}, tol is "
             f"{model.tol:.3g}. Scale the features, lower C, or raise tol, max_iter or time_limit.",

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,10 +20,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lindero.errors import DataError
-from lindero.runtime.arrays import Array
 from lindero.runtime.partitioned import is_dask
 
 _TARGETS = ("class", "target", "label", "y")
+
+#: Rows that are turned from columns at a time, and bytes of a column that are read ahead: a row
+#: group of numbers then takes hardly more memory than its matrix.
+_ROWS_TURNED = 8_192
+_READ_AHEAD = 2**18
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,8 @@ class Partition(Protocol):
 
 @dataclass(frozen=True)
 class RowGroup:
-    """A row group of a Parquet file."""
+    """A row group of a Parquet file: as a table, or as a matrix of numbers of type `dtype` ("" is
+    that of the columns)."""
 
     label: str
     path: str
@@ -57,9 +62,13 @@ class RowGroup:
     columns: tuple[str, ...]
     target: str | None
     weight: str | None
+    dtype: str | None = None
 
     def load(self) -> Rows:
-        wanted = [*self.columns, *(name for name in (self.target, self.weight) if name)]
+        named = [name for name in (self.target, self.weight) if name]
+        if self.dtype is not None:
+            return self._load_numbers(named)
+        wanted = [*self.columns, *named]
         # Arrow keeps what earlier groups took; and reads whole groups ahead unless told not to.
         pa.default_memory_pool().release_unused()
         with pq.ParquetFile(self.path, pre_buffer=False) as file:
@@ -67,6 +76,38 @@ class RowGroup:
         y = None if self.target is None else table.column(self.target)
         weights = None if self.weight is None else table.column(self.weight)
         return Rows(table.select(list(self.columns)), _unpack(y), _unpack(weights))
+
+    def _load_numbers(self, named: list[str]) -> Rows:
+        """Some rows at a time, so that columns and matrix are never there both."""
+        columns = list(self.columns)
+        with pq.ParquetFile(self.path, pre_buffer=False, buffer_size=_READ_AHEAD) as file:
+            kinds = [file.schema_arrow.field(name).type for name in columns]
+            for name, kind in zip(columns, kinds, strict=True):
+                require_numbers(name, kind, self.label)
+            n_rows = file.metadata.row_group(self.group).num_rows
+            matrix = np.empty((n_rows, len(columns)), self.dtype or find_float(kinds))
+            start, rest = 0, []
+            reading = {"row_groups": [self.group], "batch_size": _ROWS_TURNED}
+            for batch in file.iter_batches(
+                columns=list(dict.fromkeys([*columns, *named])), use_threads=False, **reading
+            ):
+                stop = start + batch.num_rows
+                for at, name in enumerate(columns):
+                    column = _decode(batch.column(name))
+                    matrix[start:stop, at] = column.to_numpy(zero_copy_only=False)
+                rest.append(batch.select(named))
+                start = stop
+        found = pa.Table.from_batches(rest) if rest and named else None
+        y, weights = (
+            None if name is None else np.empty(0) if found is None else _unpack(found.column(name))
+            for name in (self.target, self.weight)
+        )
+        return Rows(matrix, y, weights)
+
+
+def _decode(column: pa.Array) -> pa.Array:
+    kind = column.type
+    return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
 
 
 def _unpack(column: pa.ChunkedArray | None) -> Any:
@@ -129,6 +170,12 @@ class Source:
     @property
     def n_partitions(self) -> int:
         return len(self.partitions)
+
+    def in_numbers(self, dtype: str = "") -> Source:
+        """The same, row groups of files being read as matrices."""
+        if self.kind != "parquet":
+            return self
+        return replace(self, partitions=tuple(replace(p, dtype=dtype) for p in self.partitions))
 
 
 def open_source(
@@ -196,7 +243,8 @@ def _open_parquet(
     assert first is not None
     columns, target, weight = named
     partitions = tuple(
-        RowGroup(f"{file}, row group {group}", file, group, columns, target, weight)
+        # Workers of a cluster may be in another folder.
+        RowGroup(f"{file}, row group {group}", os.path.abspath(file), group, *named)
         for file, group, _ in groups
     )
     lengths = tuple(n_rows for _, _, n_rows in groups)
@@ -204,11 +252,34 @@ def _open_parquet(
     return Source("parquet", partitions, lengths, columns, len(columns), meta)
 
 
-def find_target(path: Any) -> str:
+def list_columns(path: Any) -> dict[str, str]:
+    """The columns of Parquet files, by the first of them, and what they hold: "fractions", "whole
+    numbers", "truth values", "text", "nothing", or the name of another type."""
+    file = find_files(path)[0]
+    try:
+        schema = pq.read_schema(file)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"{file} is not a Parquet file: {error}", path=file) from None
+    kinds = {}
+    for field in schema:
+        kind = _find_kind(field.type)
+        if kind == "numbers":
+            kind = "whole numbers" if pa.types.is_integer(field.type) else "fractions"
+        kinds[field.name] = kind
+    return kinds
+
+
+def find_target(names: Sequence[str]) -> str:
     """The column to predict: one called class, target, label or y, or else the last."""
-    with pq.ParquetFile(find_files(path)[0]) as file:
-        names: list[str] = file.schema_arrow.names
     return next((name for name in names if name.lower() in _TARGETS), names[-1])
+
+
+def are_partitions(path: Any) -> bool:
+    """Whether a path is a pattern of Parquet files, or a folder that has some."""
+    text = os.fspath(path)
+    if os.path.isdir(text):
+        return next(Path(text).rglob("*.parquet"), None) is not None
+    return not os.path.exists(text) and glob.has_magic(text) and text.endswith("parquet")
 
 
 def _choose_columns(
@@ -338,53 +409,20 @@ def _cut_like(part: Any, name: str, X: Any, blocks: list[Any]) -> list[Any] | No
     return cut
 
 
-# -- numbers of a partition -----------------------------------------------------------------------
+# -- columns of numbers ----------------------------------------------------------------------------
 
 
-def read_matrix(rows: Rows, label: str, names: Sequence[str] | None, n_columns: int) -> Array:
-    """The numbers of a partition, row by row; what is no number is refused, by row and column."""
-    X = rows.X
-    if isinstance(X, pa.Table):
-        matrix = np.empty((X.num_rows, X.num_columns), dtype=_find_float(X))
-        for at, name in enumerate(X.column_names):
-            column = X.column(at)
-            if _find_kind(column.type) not in ("numbers", "truth values", "nothing"):
-                _refuse_column(name, column.type, label)
-            matrix[:, at] = column.to_numpy()
-    else:
-        if hasattr(X, "to_numpy"):
-            for name, kind in X.dtypes.items():
-                if getattr(kind, "kind", "O") not in "biuf":
-                    _refuse_column(name, kind, label)
-            X = X.to_numpy(dtype=np.float64, na_value=np.nan)
-        matrix = np.asarray(X)
-        if matrix.dtype.kind not in "biuf":
-            raise ValueError(f"{label} of X holds {matrix.dtype}, not numbers.")
-        if matrix.dtype not in (np.float64, np.float32):
-            matrix = matrix.astype(np.float64)
-    if matrix.ndim != 2 or matrix.shape[1] != n_columns:
-        raise ValueError(
-            f"{label} of X has shape {matrix.shape}, but {n_columns} columns were expected."
-        )
-    # A sum is finite if all numbers are, mostly; looking at each takes longer.
-    if len(matrix) and not np.isfinite(matrix.sum(dtype=np.float64)):
-        bad = ~np.isfinite(matrix)
-        if bad.any():
-            row, column = (int(place) for place in np.argwhere(bad)[0])
-            named = column if names is None else names[column]
-            raise ValueError(
-                f"{label} of X holds {matrix[row, column]} in its row {row}, column {named!r}: "
-                "leave such rows out, or fill them in first. (Input X contains NaN or infinity.)"
-            )
-    return np.ascontiguousarray(matrix)
-
-
-def _find_float(table: pa.Table) -> type[np.float32 | np.float64]:
-    single = all(kind in (pa.float32(), pa.float16()) for kind in table.schema.types)
+def find_float(kinds: Iterable[pa.DataType]) -> type[np.float32 | np.float64]:
+    single = all(kind in (pa.float32(), pa.float16()) for kind in kinds)
     return np.float32 if single else np.float64
 
 
-def _refuse_column(name: Any, kind: Any, label: str) -> None:
+def require_numbers(name: str, kind: pa.DataType, label: str) -> None:
+    if _find_kind(kind) not in ("numbers", "truth values", "nothing"):
+        refuse_column(name, kind, label)
+
+
+def refuse_column(name: Any, kind: Any, label: str) -> None:
     raise ValueError(
         f"Column {name!r} of X holds {kind}, not numbers ({label}). Encode it first, or leave it "
         "out. (could not convert string to float)"

@@ -12,6 +12,7 @@ partitions stay with the workers between passes where all of them fit into a sha
 
 from __future__ import annotations
 
+import pickle
 import sys
 import time
 from collections.abc import Callable
@@ -27,6 +28,9 @@ _SHARE_OF_MEMORY = 0.4
 
 #: Results that are merged by one task.
 _MERGED_AT_ONCE = 8
+
+#: Bytes of a question that go along with each partition.
+_SENT_EACH_TIME = 100_000
 
 #: How often a task is tried again where the network or a disk has failed.
 _RETRIES = 2
@@ -211,10 +215,17 @@ class ClusterRunner:
             _join_and_prepare, prepare, number, part.label, *found, **_OPTIONS
         )
 
+    def _send(self, work: Work) -> Any:
+        """The work, which is sent once if it is large (landmarks, fetched rows): as the result of a
+        task, so that it is there again when a worker that held it dies."""
+        if len(pickle.dumps(work)) <= _SENT_EACH_TIME:
+            return work
+        return self.client.submit(_give, [work], **_OPTIONS)
+
     def reduce(self, prepare: Prepare, work: Work, merge: Merge) -> Any:
         """What `work` makes of all partitions, merged in their order."""
         self.n_passes += 1
-        results = []
+        results, work = [], self._send(work)
         for number, part in enumerate(self.source.partitions):
             if self._kept is None and not isinstance(part, Block):
                 one = self.client.submit(_do_one, prepare, work, number, part, **_OPTIONS)
@@ -236,6 +247,10 @@ class ClusterRunner:
                 for at in range(0, len(results), _MERGED_AT_ONCE)
             ]
         return results[0].result()
+
+
+def _give(work: list[Work]) -> Work:
+    return work[0]
 
 
 def _load_and_prepare(prepare: Prepare, number: int, part: Any) -> Any:

@@ -83,7 +83,8 @@ def encode_part(labels: Array, classes: Array, label: str) -> Array:
 
 @dataclass(frozen=True)
 class ClassTotals:
-    """The classes of some rows in their order, and how many rows, and which weight, each has."""
+    """The classes of some rows in their order, and how many rows with a weight, and which weight,
+    each has."""
 
     classes: Array
     counts: Array
@@ -93,7 +94,7 @@ class ClassTotals:
     def of(cls, labels: Array, weights: Array) -> ClassTotals:
         classes, codes = np.unique(labels, return_inverse=True)
         size = len(classes)
-        counts = np.bincount(codes, minlength=size)
+        counts = np.bincount(codes[weights > 0], minlength=size)
         return cls(classes, counts, np.bincount(codes, weights, size))
 
     def merge(self, other: ClassTotals) -> ClassTotals:

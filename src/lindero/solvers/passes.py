@@ -33,7 +33,7 @@ Steps, fetched rows and the judging pass are one file: each needs the sums of th
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,7 +43,7 @@ from lindero.errors import SolverError
 from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.problems.dual_qp import DualQP, Judgement
 from lindero.problems.formulation import Formulation
-from lindero.problems.partial_judgement import PartialJudgement
+from lindero.problems.partial_judgement import PartialJudgement, linear_products
 from lindero.runtime.arrays import Array
 from lindero.solvers.interior_point import (
     InteriorPointSolver,
@@ -100,11 +100,12 @@ def choose_sampled(n_features: int) -> int:
 
 @dataclass(frozen=True)
 class PartRows:
-    """The rows of one problem in one part: their numbers there, targets and upper bounds."""
+    """The rows of one problem in one part: their numbers there, targets and upper bounds. X may be
+    made where it is looked at, by slices."""
 
     part: int
     numbers: Array
-    X: Array
+    X: Any
     targets: Any
     bounds: Array
     formulation: Formulation
@@ -132,9 +133,9 @@ class PartRows:
             yield self.take(slice(start, start + height))
 
 
-def _reach(problem: DualQP, theta: Array) -> tuple[Array, Array]:
+def find_reach(problem: DualQP, theta: Array) -> tuple[Array, Array]:
     """f = X w of each sample, and r = s (f + b) + p of each variable."""
-    products = problem.kernel.astype(np.float64).products  # type: ignore[attr-defined]
+    products = linear_products(problem)
     f = np.empty(products.n_samples)
     products.times(theta[:-1], 0, len(f), out=f)
     return f, problem.s * (problem.scores(f) + theta[-1])
@@ -178,8 +179,8 @@ class AskSlope:
         part = np.empty(size - 1)
         for block in rows.blocks():
             problem = block.state()
-            products = problem.kernel.astype(np.float64).products  # type: ignore[attr-defined]
-            _, r = _reach(problem, self.theta)
+            products = linear_products(problem)
+            _, r = find_reach(problem, self.theta)
             share = np.clip(0.5 - r / (2.0 * self.mu), 0.0, 1.0)
             z = problem.at_samples(problem.s * problem.u * share)
             products.transposed_times(z, 0, len(z), out=part)
@@ -269,7 +270,7 @@ def _weigh_decided(rows: PartRows, full: Array) -> Array:
     """Σ z_i x̃_i over rows with variables at their bounds."""
     problem = rows.state()
     a = np.where(full.ravel(), problem.u, 0.0)
-    return _weigh(problem, a, float((problem.s * a).sum()))
+    return weigh(problem, a, float((problem.s * a).sum()))
 
 
 @dataclass(frozen=True)
@@ -285,7 +286,7 @@ class AskNear:
         total = None
         for block in rows.blocks():
             problem = block.state()
-            _, r = _reach(problem, self.theta)
+            _, r = find_reach(problem, self.theta)
             distance = _nearest(problem, r)
             near = distance <= self.width
             full = (r <= 0).reshape(-1, len(near))
@@ -294,7 +295,8 @@ class AskNear:
             total = one if total is None else total.merge(one)
         if total is None:
             full = np.empty((rows.formulation.per_sample, 0), dtype=bool)
-            return Fetched.of(rows, full, np.empty(0), np.zeros(len(self.theta)), self.most)
+            none, fixed = rows.take(slice(0, 0)), np.zeros(len(self.theta))
+            return Fetched.of(none, full, np.empty(0), fixed, self.most)
         return total.cut(self.most)
 
 
@@ -353,8 +355,8 @@ class AskJudgement:
 
     def _judge(self, block: PartRows) -> Judged:
         problem = block.state()
-        _, before = _reach(problem, self.decided_at)
-        f, r = _reach(problem, self.theta)
+        _, before = find_reach(problem, self.decided_at)
+        f, r = find_reach(problem, self.theta)
         full = before <= 0
         a = np.where(full, problem.u, 0.0)
         judgement = PartialJudgement.of(problem, a, f, float(self.theta[-1]))
@@ -378,15 +380,37 @@ Answer = Slope | Fetched | Judged
 
 
 @dataclass(frozen=True)
+class DualWeights:
+    """The signed dual variables z of all rows: those fetched have their own (`parts`, `places` and
+    `z`), and all others are at the bound where they were at θ = `decided_at`."""
+
+    decided_at: Array
+    parts: Array
+    places: Array
+    z: Array
+
+    def of(self, rows: PartRows) -> Array:
+        """z of some rows."""
+        problem = rows.state()
+        _, r = find_reach(problem, self.decided_at)
+        z = problem.at_samples(problem.s * np.where(r <= 0, problem.u, 0.0))
+        here = np.flatnonzero(self.parts == rows.part)
+        own = here[np.isin(self.places[here], rows.numbers)]
+        z[np.searchsorted(rows.numbers, self.places[own])] = self.z[own]
+        return np.asarray(z)
+
+
+@dataclass(frozen=True)
 class PassSolution:
     """The machine θ = (w, b) that passes have led to, around the origin of the rows, with what all
-    rows say of it and how many passes it took."""
+    rows say of it and how many passes it took, and its dual variables where they are bounded."""
 
     theta: Array
     judgement: Judgement
     status: Status
     n_passes: int
     seconds: float
+    dual: DualWeights | None = None
 
 
 @dataclass
@@ -441,9 +465,9 @@ class PassSolver:
                 return theta, mu  # one class only
             inner = PolishedInteriorPointSolver(max(self.tol, 1e-2), n_threads=self.n_threads)
             solution = inner.solve(problem, None, self._quiet())
-            machines.append(_weigh(problem, solution.a, solution.bias))
+            machines.append(weigh(problem, solution.a, solution.bias))
         apart = 0.5 * (machines[0] - machines[1])
-        f, _ = _reach(sample.state(), apart)
+        f, _ = find_reach(sample.state(), apart)
         spread = float(np.sqrt(np.mean((f + apart[-1]) ** 2)))
         if not np.isfinite(spread):
             return theta, mu
@@ -506,12 +530,12 @@ class PassSolver:
                 return None
             inner = self._make_inner(_INNER * self.tol, fetched.fixed[:-1])
             best = inner.solve(problem, None, self._quiet())
-            theta = _weigh(problem, best.a, best.bias) + np.append(fetched.fixed[:-1], 0.0)
+            theta = weigh(problem, best.a, best.bias) + np.append(fetched.fixed[:-1], 0.0)
             question = AskJudgement(
                 theta, decided_at, fetched.parts, fetched.rows.numbers, _OUTER * self.tol, most
             )
             judged = yield from self._ask(question)
-            f, _ = _reach(problem, theta)
+            f, _ = find_reach(problem, theta)
             own = PartialJudgement.of(problem, best.a, f, float(theta[-1]))
             judgement = own.merge(judged.judgement).finish(theta[:-1])
             self._gap = judgement.kkt_gap
@@ -521,7 +545,9 @@ class PassSolver:
                 found = Status.OPTIMAL if done else status or Status.PRECISION
                 found = found.certify(judgement, self.tol)
                 seconds = time.perf_counter() - self._begun
-                return PassSolution(theta, judgement, found, self._n_passes, seconds)
+                z = problem.at_samples(problem.s * best.a)
+                dual = DualWeights(decided_at, fetched.parts, fetched.rows.numbers, z)
+                return PassSolution(theta, judgement, found, self._n_passes, seconds, dual)
             if judged.n_wrong > most:
                 return theta, max(self.tol, min(judged.worst, 1.0))
             fetched = fetched.add(judged.wrong)
@@ -543,9 +569,9 @@ def _find_width(near: Array, most: int) -> tuple[float, float]:
     return (0.0 if first == 0 else 2.0 ** (_LEAST_POWER + 0.5 * (first - 1))), above
 
 
-def _weigh(problem: DualQP, a: Array, bias: float) -> Array:
+def weigh(problem: DualQP, a: Array, bias: float) -> Array:
     """θ of dual variables and a bias."""
-    products = problem.kernel.astype(np.float64).products  # type: ignore[attr-defined]
+    products = linear_products(problem)
     w = np.zeros(products.n_features)
     z = problem.at_samples(problem.s * a)
     products.transposed_times(z, 0, len(z), out=w)
@@ -559,9 +585,10 @@ def has_room(problem: DualQP) -> bool:
     return lower + room < float(problem.delta) < upper - room
 
 
-def answer_all(questions: list[tuple[int, Question]], rows: dict[int, PartRows]) -> dict[int, Any]:
-    """What one part says to the questions of several problems, by the number of each."""
-    return {number: question.answer(rows[number]) for number, question in questions}
+def answer_all(questions: list[tuple[int, Any]], take: Callable[[int], PartRows]) -> dict[int, Any]:
+    """What one part says to the questions of several problems, by the number of each, whose rows
+    are taken one problem after the other."""
+    return {number: question.answer(take(number)) for number, question in questions}
 
 
 def merge_answers(one: dict[int, Any], other: dict[int, Any]) -> dict[int, Any]:

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from lindero.kernels.operator import KernelFunction
 from lindero.problems.margin import Margin
 from lindero.problems.squared import SquaredMargin
+from lindero.runtime.partitioned import scoring_partitions
 from lindero.solvers.solution import Callback
 from lindero.svm import fitting
 from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet, read_classes
@@ -191,6 +192,7 @@ class LinearSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         return MachineOptions("auto")
 
     decision_function = fitting.decision_function
+    score = scoring_partitions(ClassifierMixin.score)
 
 
 def require_intercept(estimator: Any) -> None:

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from lindero.problems.squared import SquaredTube
 from lindero.problems.tube import Tube
 from lindero.runtime.arrays import Array
+from lindero.runtime.partitioned import scoring_partitions
 from lindero.solvers.solution import Callback
 from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet
 from lindero.svm.linear_svc import LINEAR, LINEAR_CONSTRAINTS, require_intercept
@@ -152,6 +153,8 @@ default="epsilon_insensitive"
 
     def _options(self) -> MachineOptions:
         return MachineOptions("auto")
+
+    score = scoring_partitions(RegressorMixin.score)
 
     @property
     def coef_(self) -> Array:

@@ -65,6 +65,12 @@ _INDEFINITE = 1e-6
 def approximate(estimator: KernelEstimator, training: TrainingSet, begun: float) -> TrainingSet:
     """The same rows with features for their kernel; sets the landmarks of the estimator, which is
     being fitted since `begun`."""
+    features = choose_features(estimator, training, begun)
+    return see_through(training, features, estimator.cache_size)
+
+
+def choose_features(estimator: KernelEstimator, training: TrainingSet, begun: float) -> NystromMap:
+    """Features for the kernel of these rows; sets the landmarks of the estimator."""
     estimator._begun = begun
     random = _make_generator(estimator.random_state)
     rows, n = np.flatnonzero(training.bounds > 0), estimator.n_components
@@ -82,7 +88,7 @@ def approximate(estimator: KernelEstimator, training: TrainingSet, begun: float)
             UserWarning,
         )
     estimator.landmarks_, estimator.n_components_ = landmarks, features.kernel.n_samples
-    return see_through(training, features, estimator.cache_size)
+    return features
 
 
 def see_through(training: TrainingSet, features: NystromMap, megabytes: float) -> TrainingSet:

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.kernels.landmarks import LANDMARKS
 from lindero.problems.margin import CostMargin
+from lindero.runtime.partitioned import scoring_partitions
 from lindero.solvers.solution import Callback
 from lindero.svm import fitting, nystrom
 from lindero.svm.costs import class_terms
@@ -202,7 +203,7 @@ class NystromSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         )
         margins = np.ones(2)
         if self.costs is not None:
-            margins, factors = class_terms(self.classes_, *_read_costs(self.costs))
+            margins, factors = class_terms(self.classes_, *read_costs(self.costs))
             self.class_weight_ = self.class_weight_ * factors
             with np.errstate(over="ignore"):
                 weights = weights * factors[codes]
@@ -218,9 +219,10 @@ class NystromSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     _limits = nystrom.limit
     _evaluate = nystrom.evaluate
     decision_function = fitting.decision_function
+    score = scoring_partitions(ClassifierMixin.score)
 
 
-def _read_costs(costs: Any) -> tuple[Any, float, float]:
+def read_costs(costs: Any) -> tuple[Any, float, float]:
     """The positive class and the two costs, in the order of `class_terms`."""
     try:
         cost_positive, cost_negative, positive_class = costs

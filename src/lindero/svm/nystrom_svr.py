@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
 
 from lindero.problems.tube import Tube
+from lindero.runtime.partitioned import scoring_partitions
 from lindero.solvers.solution import Callback
 from lindero.svm import nystrom
 from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet
@@ -163,3 +164,4 @@ class NystromSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     _finish = nystrom.finish
     _limits = nystrom.limit
     _evaluate = nystrom.evaluate
+    score = scoring_partitions(RegressorMixin.score)
