@@ -8,12 +8,14 @@ from typing import Any, ClassVar
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from lindero.problems.formulation import Formulation
 from lindero.problems.squared import SquaredTube
+from lindero.problems.through_origin import OriginTube, SquaredOriginTube
 from lindero.problems.tube import Tube
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
 from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet
-from lindero.svm.linear_svc import LINEAR, LINEAR_CONSTRAINTS, require_intercept
+from lindero.svm.linear_svc import LINEAR, LINEAR_CONSTRAINTS
 from lindero.validation import (
     keep_parameters,
     read_sample_weights,
@@ -21,8 +23,19 @@ from lindero.validation import (
     require_computable,
 )
 
-#: What a loss is called, and how it is stated.
+#: What a loss is called, and how it is stated: with an intercept, and without.
 TUBES = {"epsilon_insensitive": Tube, "squared_epsilon_insensitive": SquaredTube}
+ORIGIN_TUBES = {
+    "epsilon_insensitive": OriginTube,
+    "squared_epsilon_insensitive": SquaredOriginTube,
+}
+
+#: All that a fit may have stated, by the names that model files have for it.
+STATED_TUBES: dict[str, type[Formulation]] = {
+    **TUBES,
+    "epsilon_insensitive_through_origin": OriginTube,
+    "squared_epsilon_insensitive_through_origin": SquaredOriginTube,
+}
 
 
 class LinearSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
@@ -43,8 +56,9 @@ class LinearSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, \
 default="epsilon_insensitive"
         What errors cost: ``max(0, |y - f(x)| - epsilon)``, or its square.
-    fit_intercept : {True}, default=True
-        There is always an intercept.
+    fit_intercept : bool, default=True
+        Whether there is an intercept, which has no penalty; without one the function is zero at
+        the origin.
     intercept_scaling : float, default=1.0
         Accepted so that code for scikit-learn runs unchanged: the intercept has no penalty here.
     dual : bool or "auto", default="auto"
@@ -143,11 +157,11 @@ default="epsilon_insensitive"
         keep_parameters(self, locals())
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
-        require_intercept(self)
         X, y = read_training_table(self, X, y, y_numeric=True)
         require_computable(X, LINEAR)
         weights = read_sample_weights(sample_weight, X)
-        tube = TUBES[self.loss](self.C, self.epsilon)
+        tubes = TUBES if self.fit_intercept else ORIGIN_TUBES
+        tube = tubes[self.loss](self.C, self.epsilon)
         return TrainingSet.of(tube, X, LINEAR, weights, y)
 
     def _options(self) -> MachineOptions:

@@ -1,0 +1,34 @@
+"""Linear machines without an intercept: the solvers of those with one that can do without.
+
+Few features: interior points, or Newton's method for squared losses, cost n·d² a step whatever C
+is. Many features, and where rounding ends those before the gap is within tol: coordinate descent.
+Without a sum to keep, a step of one coordinate is all there is to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lindero.kernels.special import RidgedKernel
+from lindero.problems.dual_qp import DualQP
+from lindero.solvers.choose import MOST_FEATURES
+from lindero.solvers.interior_point import InteriorPointSolver
+from lindero.solvers.linear_descent import LinearDescentSolver, LinearRows
+from lindero.solvers.solution import Limits, Solution, Solver, Start, Status
+from lindero.solvers.squared_newton import SquaredNewtonSolver
+
+
+class OriginSolver(Solver):
+    """Solves a linear `DualQP` without a bias."""
+
+    def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
+        first, spent = start, 0
+        if LinearRows.of(problem.kernel).n_features <= MOST_FEATURES:
+            squared = isinstance(problem.kernel, RidgedKernel)
+            solver = SquaredNewtonSolver if squared else InteriorPointSolver
+            first = solver(self.tol, n_threads=self.n_threads).solve(problem, start, limits, number)
+            if first.status is not Status.PRECISION:
+                return first
+            spent = first.n_iter
+        last = LinearDescentSolver(self.tol).solve(problem, first, limits.deduct(spent), number)
+        return replace(last, n_iter=spent + last.n_iter)
