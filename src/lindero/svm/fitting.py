@@ -1140,7 +1140,7 @@ BREAK_TIES = (
 
 def export_state(estimator: KernelEstimator) -> dict[str, Any]:
     """What an estimator holds besides its parameters, by the names that model files have for it."""
-    left_out = {"_machines_", *estimator._get_param_names()}
+    left_out = {"_machines_", "_kept_rows", *estimator._get_param_names()}
     state = {name: value for name, value in vars(estimator).items() if name not in left_out}
     machines = getattr(estimator, "_machines_", None)
     if machines is None:

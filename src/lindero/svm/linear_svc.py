@@ -18,6 +18,7 @@ from lindero.problems.squared import SquaredMargin
 from lindero.problems.through_origin import OriginMargin, SquaredOriginMargin
 from lindero.solvers.solution import Callback, Certificate
 from lindero.svm import fitting
+from lindero.svm.batches import learn_batch
 from lindero.svm.crammer_singer import certify_all_classes, fit_all_classes
 from lindero.svm.fitting import (
     FittedMachines,
@@ -179,6 +180,7 @@ class LinearSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     _keeps_vectors = False
     _takes_objects = False
     _formulation = Margin
+    _fitted_state = ("_kept_rows",)
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "penalty": [StrOptions({"l1", "l2"})],
@@ -218,6 +220,37 @@ class LinearSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         )
         margin = self._state_margin()
         return TrainingSet.of(margin, X, LINEAR, weights, codes, len(self.classes_), "ovr")
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> LinearSVC:
+        """Fit to one more batch of rows, and to all those before it.
+
+        Each batch is kept, and the fit goes on from the last one: the model and its certificate are
+        those of `fit` with all rows so far, within `tol`, and memory grows with them. Model files
+        do not hold these rows, pickles do.
+        Until each class has a row there is no model: batches are only kept, and `predict` says that
+        it is not fitted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows of the batch, sparse if those before were.
+        y : array-like of shape (n_samples,)
+            Their class labels.
+        classes : array-like or None, default=None
+            All classes that there will be, needed in the first call unless its batch has rows of
+            each.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator: as it was if this fails.
+        """
+        learn_batch(self, X, y, sample_weight, classes)
+        return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
         if self.multi_class == "crammer_singer":

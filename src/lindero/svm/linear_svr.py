@@ -14,6 +14,7 @@ from lindero.problems.through_origin import OriginTube, SquaredOriginTube
 from lindero.problems.tube import Tube
 from lindero.runtime.arrays import Array
 from lindero.solvers.solution import Callback
+from lindero.svm.batches import learn_batch
 from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet
 from lindero.svm.linear_svc import LINEAR, LINEAR_CONSTRAINTS
 from lindero.validation import (
@@ -129,6 +130,7 @@ default="epsilon_insensitive"
     _keeps_vectors = False
     _takes_objects = False
     _formulation = Tube
+    _fitted_state = ("_kept_rows",)
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
@@ -166,6 +168,30 @@ default="epsilon_insensitive"
 
     def _options(self) -> MachineOptions:
         return MachineOptions("auto")
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
+        """Fit to one more batch of rows, and to all those before it.
+
+        Each batch is kept, and the fit goes on from the last one: the model and its certificate are
+        those of `fit` with all rows so far, within `tol`, and memory grows with them. Model files
+        do not hold these rows, pickles do.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows of the batch, sparse if those before were.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator: as it was if this fails.
+        """
+        learn_batch(self, X, y, sample_weight)
+        return self
 
     @property
     def coef_(self) -> Array:
