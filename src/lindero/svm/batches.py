@@ -14,10 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 
+from lindero.errors import warn_user
 from lindero.problems.formulation import Task
 from lindero.runtime.arrays import Array
 from lindero.svm.fitting import FittedMachines, KernelEstimator
-from lindero.transaction import fitting_aside, unfitted_copy
+from lindero.transaction import become, fitting_aside, unfitted_copy
 from lindero.validation import (
     encode_labels,
     find_classes,
@@ -78,12 +79,14 @@ def learn_batch(
     """Fit to all batches so far and this one. As long as a class has no row, they are only kept."""
     kept = getattr(estimator, "_kept_rows", None)
     if kept is None and hasattr(estimator, "_machines_"):
-        raise ValueError(
-            "This model was fitted by fit, or read from a file, and does not keep the rows that "
-            "partial_fit would add to. Begin with partial_fit, on a new estimator."
+        warn_user(
+            "This model was fitted by fit, or read from a file, and does not keep its rows: "
+            "partial_fit begins anew with this batch. To add to rows, give the first of them to "
+            "partial_fit, too.",
+            UserWarning,
         )
     labelled, reader = is_classifier(estimator), unfitted_copy(estimator)
-    if kept is not None and hasattr(estimator, "n_features_in_"):
+    if kept is not None and hasattr(estimator, "_machines_"):
         X, y = read_further_table(estimator, X, y, not labelled)
     else:
         X, y = read_training_table(reader, X, y, not labelled)
@@ -103,9 +106,10 @@ def learn_batch(
     if labelled:
         more.codes  # noqa: B018 - refuses labels that are not among the classes
     if not more.is_complete:
+        become(estimator, unfitted_copy(estimator))
         estimator._kept_rows = more  # type: ignore[attr-defined]
         return
-    last = getattr(estimator, "_machines_", None)
+    last = getattr(estimator, "_machines_", None) if kept is not None else None
     if last is not None and kept is not None:
         last = _extend_starts(last, kept, more)
     with fitting_aside(estimator) as attempt:

@@ -228,7 +228,7 @@ class LinearSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
         Each batch is kept, and the fit goes on from the last one: the model and its certificate are
         those of `fit` with all rows so far, within `tol`, and memory grows with them. Model files
-        do not hold these rows, pickles do.
+        do not hold these rows, pickles do. After `fit` a first batch begins anew.
         Until each class has a row there is no model: batches are only kept, and `predict` says that
         it is not fitted.
 

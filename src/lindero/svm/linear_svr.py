@@ -174,7 +174,7 @@ default="epsilon_insensitive"
 
         Each batch is kept, and the fit goes on from the last one: the model and its certificate are
         those of `fit` with all rows so far, within `tol`, and memory grows with them. Model files
-        do not hold these rows, pickles do.
+        do not hold these rows, pickles do. After `fit` a first batch begins anew.
 
         Parameters
         ----------
