@@ -25,7 +25,8 @@ the objective falls.
 In the end the sums are repaired, the weights computed anew, and the problem judges that point. One
 that it does not accept is where the next round begins, with a smaller goal. (h has a least value of
 a tiny share of 1 / c_i: steps along a row of almost nothing would be rounding alone, and a larger h
-changes the way, not the optimum.)
+changes the way, not the optimum.) Small problems are solved to a small share of tol, so that
+weights of rows do what repeated rows do.
 
 S. S. Keerthi, S. Sundararajan, K.-W. Chang, C.-J. Hsieh and C.-J. Lin, "A sequential dual method
 for large scale multi-class linear SVMs", KDD 2008.
@@ -46,7 +47,8 @@ from lindero.problems.dual_qp import ROUNDING
 from lindero.runtime.arrays import Array
 from lindero.solvers.class_loops import descend_classes
 from lindero.solvers.linear_descent import LinearRows
-from lindero.solvers.solution import Limits, Progress, Status
+from lindero.solvers.small import MOST_VARIABLES
+from lindero.solvers.solution import FINE_SHARE, Limits, Progress, Status
 
 #: Entries, times classes, visited between two looks at the clock.
 _PRODUCTS_AT_ONCE = 100_000_000
@@ -99,9 +101,12 @@ class ClassDescentSolver:
     ) -> ClassSolution:
         """The solution; `start` are coefficients and intercepts to go on from."""
         begun = time.perf_counter()
-        descent = _ClassDescent(problem, self.tol, start)
+        small = problem.n_classes * len(problem.codes) <= MOST_VARIABLES
+        descent = _ClassDescent(problem, FINE_SHARE * self.tol if small else self.tol, start)
         status = descent.run(limits or Limits(), begun)
         A, b = descent.best
+        if descent.gap <= self.tol:
+            status = Status.OPTIMAL
         return ClassSolution(A, b, status, descent.n_epochs, time.perf_counter() - begun)
 
 

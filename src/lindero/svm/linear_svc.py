@@ -292,6 +292,12 @@ class LinearSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             return SparseMargin(self.C, self.fit_intercept)
         return (MARGINS if self.fit_intercept else ORIGIN_MARGINS)[self.loss](self.C)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Classes that lie on one side of the origin are beyond a boundary through it.
+        tags.classifier_tags.poor_score = not self.fit_intercept
+        return tags
+
     def _options(self) -> MachineOptions:
         return MachineOptions("auto")
 
