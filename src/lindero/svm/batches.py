@@ -107,7 +107,7 @@ def learn_batch(
         more.codes  # noqa: B018 - refuses labels that are not among the classes
     if not more.is_complete:
         become(estimator, unfitted_copy(estimator))
-        estimator._kept_rows = more  # type: ignore[attr-defined]
+        estimator._kept_rows = more
         return
     last = getattr(estimator, "_machines_", None) if kept is not None else None
     if last is not None and kept is not None:
@@ -118,8 +118,8 @@ def learn_batch(
         attempt.interrupted = copied._fit(more.X, more.y, more.weights, last)
         copied.warm_start = wanted
         if more.names is not None:
-            copied.feature_names_in_ = more.names  # type: ignore[attr-defined]
-        copied._kept_rows = more  # type: ignore[attr-defined]
+            copied.feature_names_in_ = more.names
+        copied._kept_rows = more
 
 
 def _extend_starts(last: FittedMachines, kept: KeptRows, more: KeptRows) -> FittedMachines:
