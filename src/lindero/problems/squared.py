@@ -27,7 +27,6 @@ from lindero.problems.margin import margin_terms
 from lindero.problems.tube import tube_terms
 from lindero.runtime.arrays import Array
 
-
 #: The largest ridge: rows of a price this small could as well be left out.
 _LARGEST_RIDGE = 1e290
 
