@@ -48,7 +48,7 @@ from lindero.runtime.arrays import Array
 from lindero.solvers.class_loops import descend_classes
 from lindero.solvers.linear_descent import LinearRows
 from lindero.solvers.small import MOST_VARIABLES
-from lindero.solvers.solution import FINE_SHARE, Limits, Progress, Status
+from lindero.solvers.solution import FINE_SHARE, LEAST_FINE, Limits, Progress, Status
 
 #: Entries, times classes, visited between two looks at the clock.
 _PRODUCTS_AT_ONCE = 100_000_000
@@ -102,7 +102,8 @@ class ClassDescentSolver:
         """The solution; `start` are coefficients and intercepts to go on from."""
         begun = time.perf_counter()
         small = problem.n_classes * len(problem.codes) <= MOST_VARIABLES
-        descent = _ClassDescent(problem, FINE_SHARE * self.tol if small else self.tol, start)
+        fine = min(self.tol, max(FINE_SHARE * self.tol, LEAST_FINE))
+        descent = _ClassDescent(problem, fine if small else self.tol, start)
         status = descent.run(limits or Limits(), begun)
         A, b = descent.best
         if descent.gap <= self.tol:

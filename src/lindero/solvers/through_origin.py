@@ -16,7 +16,7 @@ from lindero.solvers.choose import MOST_FEATURES
 from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.linear_descent import LinearDescentSolver, LinearRows
 from lindero.solvers.small import MOST_VARIABLES
-from lindero.solvers.solution import FINE_SHARE, Limits, Solution, Solver, Start, Status
+from lindero.solvers.solution import FINE_SHARE, LEAST_FINE, Limits, Solution, Solver, Start, Status
 from lindero.solvers.squared_newton import SquaredNewtonSolver
 
 
@@ -26,7 +26,8 @@ class OriginSolver(Solver):
     def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         if problem.n_variables > MOST_VARIABLES:
             return self._solve_to(self.tol, problem, start, limits, number)
-        found = self._solve_to(FINE_SHARE * self.tol, problem, start, limits, number)
+        fine = min(self.tol, max(FINE_SHARE * self.tol, LEAST_FINE))
+        found = self._solve_to(fine, problem, start, limits, number)
         if problem.judge(found.a, found.f).kkt_gap <= self.tol:
             return replace(found, status=Status.OPTIMAL)
         return found
