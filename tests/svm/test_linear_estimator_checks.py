@@ -9,7 +9,10 @@ from lindero.svm import LinearSVC, LinearSVCCV, LinearSVR
     [
         LinearSVC(),
         LinearSVC(loss="hinge"),
-        LinearSVR(),
+        LinearSVC(fit_intercept=False),
+        LinearSVC(penalty="l1"),
+        LinearSVC(multi_class="crammer_singer"),
+        LinearSVR(fit_intercept=False),
         LinearSVR(loss="squared_epsilon_insensitive", epsilon=0.1),
         LinearSVCCV(Cs=[0.1, 1.0], cv=3),
     ]

@@ -284,16 +284,6 @@ def test_repeated_rows_with_both_labels_are_no_trouble(loss):
     assert np.abs(model.coef_).max() < 1e-2
 
 
-def test_what_is_not_offered_is_refused_in_words():
-    X, y = documents(300, 50)
-    with pytest.raises(ValueError, match="fit_intercept=False is not supported"):
-        LinearSVC(fit_intercept=False).fit(X, y)
-    with pytest.raises(ValueError, match="penalty"):
-        LinearSVC(penalty="l1").fit(X, y)
-    with pytest.raises(ValueError, match="multi_class"):
-        LinearSVC(multi_class="crammer_singer").fit(X, y)
-
-
 # -- the path over C ------------------------------------------------------------------------------
 
 

@@ -2,6 +2,9 @@
 
     min_a  ½ aᵀQ a + pᵀa     s.t.  sᵀa = δ,   0 ≤ a ≤ u,      Q_ij = s_i s_j K_ij,  s_i = ±1
 
+Without a bias (`has_bias=False`) no sum is asked for: b = 0 in all of this, and the KKT gap is what
+a v_i lacks of the conditions at most.
+
 Several variables may belong to one sample (regression has two): `sample_of` maps variables to
 samples, and K is a kernel over samples. In signed variables z = s∗a, q = s∗p this reads
 
@@ -92,6 +95,7 @@ class DualQP:
     delta: Any = 0.0
     sample_of: Array | None = None
     group_sizes: tuple[int, ...] | None = None
+    has_bias: bool = True
     q: Array = field(init=False, repr=False)
     lower: Array = field(init=False, repr=False)
     upper: Array = field(init=False, repr=False)
@@ -151,6 +155,8 @@ class DualQP:
     def bias(self, a: Array, f: Array) -> Any:
         """−mean of v over the free variables; without any, the middle of what KKT leaves open.
         One number, or one for each group where there are several."""
+        if not self.has_bias:
+            return 0.0
         v = self.scores(f)
         if self.group_sizes is None:
             return float(bias_at(v, a, self.s, self.u))
@@ -163,6 +169,8 @@ class DualQP:
     def nearest_feasible(self, a: Array) -> Array | None:
         """`a` put into the box, then moved until sᵀa = δ in each group; None if that cannot be."""
         a = np.clip(a, 0.0, self.u)
+        if not self.has_bias:
+            return self.snap(a)
         for members, delta in self.groups:
             moved = _balance(a[members], self.s[members], self.u[members], delta)
             if moved is None:
@@ -259,8 +267,11 @@ class DualQP:
 
     def _judge(self, quadratic: float, v: Array, a: Array, bias: Any, accuracy: float) -> Judgement:
         if self.group_sizes is None:
-            found = judge_point(quadratic, v, a, self.s, self.p, self.u, self.delta, float(bias))
+            delta = self.delta if self.has_bias else float(self.s @ a)
+            found = judge_point(quadratic, v, a, self.s, self.p, self.u, delta, float(bias))
             gap, primal, dual, outside = found
+            if not self.has_bias:
+                gap = self._gap_without_bias(v, a)
             if isinstance(self.kernel, RidgedKernel):
                 primal = self._squared_primal(quadratic, v, a, bias)
             return Judgement(gap, primal, dual, outside, accuracy)
@@ -276,6 +287,13 @@ class DualQP:
             infeasibility=max(sides),
             accuracy=accuracy,
         )
+
+    def _gap_without_bias(self, v: Array, a: Array) -> float:
+        z = self.s * a
+        lacking = max(
+            float(v[z > self.lower].max(initial=0.0)), -float(v[z < self.upper].min(initial=0.0))
+        )
+        return np.inf if np.isnan(v).any() else lacking
 
     def _squared_primal(self, quadratic: float, v: Array, a: Array, bias: float) -> float:
         """½‖w‖² and squared losses, from zᵀ(K + D)z and v = (K + D)z + q."""

@@ -76,6 +76,12 @@ class Formulation(ABC):
     #: Whether losses are squared: the kernel then has a ridge, and variables have no bounds.
     squared: ClassVar[bool] = False
 
+    #: Whether there is a bias; without one, no sum of the variables is asked for.
+    has_bias: ClassVar[bool] = True
+
+    #: Whether weights are no sum of rows: solutions then hold them as their `f`.
+    keeps_weights: ClassVar[bool] = False
+
     #: What gaps in the optimality conditions are measured in.
     unit: ClassVar[float] = 1.0
 

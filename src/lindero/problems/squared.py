@@ -27,6 +27,15 @@ from lindero.problems.margin import margin_terms
 from lindero.problems.tube import tube_terms
 from lindero.runtime.arrays import Array
 
+#: The largest ridge: rows of a price this small could as well be left out.
+_LARGEST_RIDGE = 1e290
+
+
+def find_ridge(prices: Array) -> Array:
+    """What squared losses of these prices add to the diagonal of a kernel."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.minimum(0.5 / prices, _LARGEST_RIDGE))
+
 
 @dataclass(frozen=True)
 class SquaredMargin(Formulation):
@@ -42,7 +51,7 @@ class SquaredMargin(Formulation):
 
     def state(self, kernel: KernelOperator, targets: Array, bounds: Array) -> DualQP:
         s, p, u = margin_terms(targets, np.full(len(targets), np.inf))
-        return DualQP(kernel=RidgedKernel(kernel, 0.5 / bounds), p=p, s=s, u=u)
+        return DualQP(kernel=RidgedKernel(kernel, find_ridge(bounds)), p=p, s=s, u=u)
 
     def recover(self, problem: DualQP, point: DualPoint, tol: float) -> KernelExpansion:
         return KernelExpansion(problem.s * point.a, point.bias)
@@ -69,7 +78,7 @@ class SquaredTube(Formulation):
         n = len(targets)
         terms = tube_terms(targets, np.full(n, np.inf), self.epsilon)
         s, p, u = (part.ravel() for part in terms)
-        ridged = RidgedKernel(kernel, 0.5 / bounds)
+        ridged = RidgedKernel(kernel, find_ridge(bounds))
         return DualQP(kernel=ridged, p=p, s=s, u=u, sample_of=np.tile(np.arange(n), 2))
 
     def recover(self, problem: DualQP, point: DualPoint, tol: float) -> KernelExpansion:

@@ -58,7 +58,7 @@ from lindero.solvers.squared_passes import SquaredPassSolver
 from lindero.svm.cost_sensitive_svc import CostSensitiveSVC
 from lindero.svm.costs import class_terms
 from lindero.svm.fitting import FittedMachines, KernelEstimator, adopt_machines
-from lindero.svm.linear_svc import MARGINS, LinearSVC, require_intercept
+from lindero.svm.linear_svc import MARGINS, LinearSVC
 from lindero.svm.linear_svr import TUBES, LinearSVR
 from lindero.svm.nystrom_svc import NystromSVC, read_costs
 from lindero.svm.nystrom_svr import NystromSVR
@@ -219,11 +219,23 @@ def _merge(one: Any, other: Any) -> Any:
 # -- fitting --------------------------------------------------------------------------------------
 
 
+def _require_usual(estimator: Any) -> None:
+    """Refuse variants of linear machines that are solved in memory only."""
+    usual = {"fit_intercept": True, "penalty": "l2", "multi_class": "ovr"}
+    for parameter, value in usual.items():
+        given = getattr(estimator, parameter, value)
+        if given != value:
+            raise ValueError(
+                f"{type(estimator).__name__} over partitions needs {parameter}={value!r}, not "
+                f"{given!r}: fit it in memory, to a sample of the rows if need be."
+            )
+
+
 def require_linear(estimator: Any) -> None:
     """Refuse parameters that machines over partitions cannot have."""
     name = type(estimator).__name__
     if isinstance(estimator, _PLAIN):
-        require_intercept(estimator)
+        _require_usual(estimator)
     if estimator.kernel != "linear" and not isinstance(estimator, _ON_LANDMARKS):
         raise ValueError(
             f"{name} over partitions needs kernel='linear', not kernel={estimator.kernel!r}: a "

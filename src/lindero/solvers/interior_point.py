@@ -88,7 +88,7 @@ class InteriorPointSolver(Solver):
         small = kernel.n_samples * kernel.products.n_features <= SMALL_DATA
         with TileThreads(1 if small else self.n_threads) as threads:
             products = kernel.astype(np.float64).products
-            system = SmallNewtonSystem(products) if small else DenseNewtonSystem(products, threads)
+            system = make_newton_system(products, small, threads, problem.has_bias)
             path = _PrimalPath(problem, system, self.tol, start, self.pull)
             status = path.run(limits, number, begun)
         a, f, seconds = path.best_a, path.best_f, time.perf_counter() - begun
@@ -265,9 +265,16 @@ class NewtonSystem(Protocol):
 
 class DenseNewtonSystem:
     """One hyperplane θ = (w, b), x̃ = (x, 1), penalty ½‖w‖²: the bias is free. The matrix is (d+1)
-    × (d+1); the data are read in row blocks, without temporaries of their size."""
+    × (d+1); the data are read in row blocks, without temporaries of their size. Without a bias
+    x̃ = (x, 0), and the last parameter has a penalty, so that it stays zero."""
 
-    def __init__(self, products: DenseProducts | SparseProducts, threads: TileThreads) -> None:
+    def __init__(
+        self,
+        products: DenseProducts | SparseProducts,
+        threads: TileThreads,
+        has_bias: bool = True,
+    ) -> None:
+        self.has_bias = has_bias
         self.products = products
         self.threads = threads
         self.n_samples = products.n_samples
@@ -286,7 +293,8 @@ class DenseNewtonSystem:
             self.products.times(theta[:-1], *block, out=result[slice(*block)])
 
         self.threads.map(work, self._blocks)
-        result += theta[-1]
+        if self.has_bias:
+            result += theta[-1]
         return result
 
     def adjoint(self, c: Array) -> Array:
@@ -297,10 +305,10 @@ class DenseNewtonSystem:
             self.products.transposed_times(c[slice(*block)], *block, out=parts[k])
 
         self.threads.map(work, enumerate(self._blocks))
-        return np.append(parts.sum(axis=0), c.sum())
+        return np.append(parts.sum(axis=0), c.sum() if self.has_bias else 0.0)
 
     def penalty(self, theta: Array) -> Array:
-        return np.append(theta[:-1], 0.0)
+        return np.append(theta[:-1], 0.0 if self.has_bias else theta[-1])
 
     def factor(self, weights: Array) -> None:
         # A few partial sums, each over a fixed share of the blocks: the order of additions, and so
@@ -314,8 +322,11 @@ class DenseNewtonSystem:
                 self.products.add_weighted_gram(weights[slice(*block)], *block, out=partial[k])
 
         self.threads.map(work, enumerate(shares))
-        penalty = np.append(np.ones(self.n_features), 0.0)
-        self._factor = scaled_cholesky(partial.sum(axis=0), penalty)
+        penalty = np.append(np.ones(self.n_features), 0.0 if self.has_bias else 1.0)
+        matrix = partial.sum(axis=0)
+        if not self.has_bias:
+            matrix[-1] = matrix[:, -1] = 0.0
+        self._factor = scaled_cholesky(matrix, penalty)
 
     def solve(self, r: Array) -> Array:
         return scaled_solve(self._factor, r)
@@ -324,12 +335,12 @@ class DenseNewtonSystem:
 class SmallNewtonSystem:
     """The same system for data small enough to hold as one float64 array."""
 
-    def __init__(self, products: DenseProducts | SparseProducts) -> None:
+    def __init__(self, products: DenseProducts | SparseProducts, has_bias: bool = True) -> None:
         self.n_samples = products.n_samples
         self.n_parameters = products.n_features + 1
-        self._A = np.ones((self.n_samples, self.n_parameters))
+        self._A = np.full((self.n_samples, self.n_parameters), 1.0 if has_bias else 0.0)
         products.fill_rows(self._A[:, :-1])
-        self._unit = np.append(np.ones(products.n_features), 0.0)
+        self._unit = np.append(np.ones(products.n_features), 0.0 if has_bias else 1.0)
 
     def forward(self, theta: Array) -> Array:
         return self._A @ theta
@@ -346,6 +357,15 @@ class SmallNewtonSystem:
 
     def solve(self, r: Array) -> Array:
         return scaled_solve(self._factor, r)
+
+
+def make_newton_system(
+    products: DenseProducts | SparseProducts, small: bool, threads: TileThreads, has_bias: bool
+) -> NewtonSystem:
+    """The system of these rows."""
+    if small:
+        return SmallNewtonSystem(products, has_bias)
+    return DenseNewtonSystem(products, threads, has_bias)
 
 
 def scaled_cholesky(matrix: Array, penalty: Array) -> tuple[Array, Array]:

@@ -6,6 +6,8 @@ and ridges d ≥ 0 (squared losses have them) it reads
 
     min_z  ½‖w‖² + ½ Σ d_i z_i² + Σ (q⁺_i max(0, z_i) + q⁻_i min(0, z_i))     s.t.  Σz = 0
 
+(or without that sum, where there is no bias: β = σ = 0 then.)
+
 The method of multipliers keeps the sum by a bias β and a proximal term σ:
 
     min_z  … + β Σz + ½ σ (Σz)²,      then   β ← β + σ Σz,      b = β + σ Σz on the way
@@ -165,7 +167,7 @@ class _CoordinateDescent:
             self.ridge = problem.kernel.ridge
         self.P = self._state_rows()
         self.order = self.all.copy()
-        proximal = float(self.rows.squares.mean()) or 1.0
+        proximal = (float(self.rows.squares.mean()) or 1.0) if problem.has_bias else 0.0
         self.numbers = np.array([0.0, 0.0, proximal, np.inf, np.inf, np.inf])
         self.counts = np.array([n, 1, 0], dtype=np.int64)
         self.most_proximal = _MOST_PROXIMAL * proximal
@@ -174,7 +176,7 @@ class _CoordinateDescent:
         self.best_f, self.best_gap = np.zeros(n), np.inf
         self.w, self.spare = np.zeros((2, self.rows.n_features))
         if start is None or not self.best_a.any():
-            self.numbers[_BIAS] = best_bias(problem, self.best_f)
+            self.numbers[_BIAS] = best_bias(problem, self.best_f) if problem.has_bias else 0.0
         else:
             self._judge(self.best_a)
             self.numbers[_BIAS] = problem.bias(self.best_a, self.best_f)
@@ -268,6 +270,8 @@ class _CoordinateDescent:
         """`a` with all free variables at their bounds where, but for rounding of the sum, these are
         what it asks for: moving all others a little instead would set thousands free."""
         problem = self.problem
+        if not problem.has_bias:
+            return a
         excess = float(problem.s @ a)
         falls = problem.s * excess > 0
         inside = (a > 0.0) & (a < problem.u)

@@ -43,6 +43,10 @@ class Status(Enum):
 #: Kernels whose largest value is between these are solved as they are.
 LEAST_KERNEL, MOST_KERNEL = 2.0**-60, 2.0**60
 
+#: Share of tol to which small problems are solved, where no solver is exact, and the least that it
+#: may come to: beyond that rounding decides.
+FINE_SHARE, LEAST_FINE = 1e-6, 1e-10
+
 _UNFINISHED = tuple(status.value for status in Status if status is not Status.OPTIMAL)
 
 

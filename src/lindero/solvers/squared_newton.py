@@ -27,9 +27,8 @@ from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
 from lindero.solvers.interior_point import (
     SMALL_DATA,
-    DenseNewtonSystem,
     NewtonSystem,
-    SmallNewtonSystem,
+    make_newton_system,
 )
 from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
 
@@ -52,7 +51,7 @@ class SquaredNewtonSolver(Solver):
         small = base.n_samples * base.products.n_features <= SMALL_DATA
         with TileThreads(1 if small else self.n_threads) as threads:
             products = base.astype(np.float64).products
-            system = SmallNewtonSystem(products) if small else DenseNewtonSystem(products, threads)
+            system = make_newton_system(products, small, threads, problem.has_bias)
             descent = _NewtonDescent(problem, system, self.tol, start)
             status = descent.run(limits, number, begun)
         a, f = descent.best_a, descent.best_f

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lindero.svm.incremental.one_class import IncrementalOneClassSVM as IncrementalOneClassSVM
     from lindero.svm.incremental.svc import IncrementalSVC as IncrementalSVC
     from lindero.svm.incremental.svr import IncrementalSVR as IncrementalSVR
+    from lindero.svm.least_cost import l1_min_c as l1_min_c
     from lindero.svm.linear_svc import LinearSVC as LinearSVC
     from lindero.svm.linear_svr import LinearSVR as LinearSVR
     from lindero.svm.nu_svc import NuSVC as NuSVC
@@ -53,6 +54,7 @@ _HOMES = {
     "calibrate": ".calibration",
     "calibrated": ".calibration",
     "costs_from_matrix": ".costs",
+    "l1_min_c": ".least_cost",
 }
 __all__ = [name for name in _HOMES if name != "calibrated"]  # an old name
 

@@ -53,6 +53,8 @@ from lindero.solvers.choose import (
 )
 from lindero.solvers.leave_one_out import solve_without_each
 from lindero.solvers.solution import Callback, Certificate, Limits, Solution, Solver, Status
+from lindero.solvers.sparse_weights import SparseWeightsSolver
+from lindero.solvers.through_origin import OriginSolver
 from lindero.solvers.wrappers import ScaledSolver, not_separable_message
 from lindero.svm.calibration import CALIBRATION
 from lindero.svm.multiclass import (
@@ -166,6 +168,10 @@ class TrainingSet:
         """A constructor of solvers for tasks of `n_rows`, the most that one has unless given."""
         if self.formulation.scale_free:
             return ScaledSolver
+        if self.formulation.keeps_weights:
+            return SparseWeightsSolver
+        if not self.formulation.has_bias:
+            return OriginSolver
         n_rows = n_rows or max(len(task.rows) for task in self.tasks)
         formulation, function = self.formulation, self.function
         n_features = self.X.shape[1] if self.X.ndim == 2 else 1
@@ -357,11 +363,17 @@ def _breaks_constraint(judgement: Judgement, a: Array) -> bool:
 
 
 def certify_from_scratch(
-    problem: DualQP, a: Array, bias: Any, n_iter: int, tol: float
+    problem: DualQP, a: Array, bias: Any, n_iter: int, tol: float, f: Array | None = None
 ) -> Certificate:
-    """What a problem says of dual variables and a bias."""
-    judgement = problem.certify(a, bias, tol)
-    if _breaks_constraint(judgement, a):
+    """What a problem says of dual variables and a bias; of weights `f`, where it has some."""
+    judgement = problem.certify(a, bias, tol, f)
+    words = say_what_was_found(judgement, _breaks_constraint(judgement, a), tol)
+    return Certificate.of(judgement, n_iter, 0.0, words)
+
+
+def say_what_was_found(judgement: Judgement, broken: bool, tol: float) -> str:
+    """The status of a certificate that was recomputed."""
+    if broken:
         found = "the coefficients break a constraint."
     elif judgement.kkt_gap > tol:
         found = "the KKT gap is above tol (are these the rows, labels and weights given to fit?)."
@@ -369,7 +381,17 @@ def certify_from_scratch(
         found = "the KKT gap is within tol, but kernel values are rounded by more than that."
     else:
         found = "the KKT gap is within tol."
-    return Certificate.of(judgement, n_iter, 0.0, "Recomputed from scratch: " + found)
+    return "Recomputed from scratch: " + found
+
+
+def name_gap(certificate: Certificate, formulation: Formulation) -> Certificate:
+    """With the gap called what it is: machines with few weights stop by the duality gap, as a share
+    of the objective."""
+    if not formulation.keeps_weights:
+        return certificate
+    words = certificate.status.replace("KKT gap", "duality gap")
+    parts = tuple(name_gap(part, formulation) for part in certificate.parts)
+    return replace(certificate, status=words, parts=parts)
 
 
 # -- estimators -----------------------------------------------------------------------------------
@@ -508,7 +530,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         training = self._read(X, y, sample_weight)
         make_solver = training.choose_solver(options.solver)
         tol = self.tol * training.formulation.unit
-        starts = _find_starts(training, last)
+        starts = find_starts(training, last)
         with self._reporting() as callback:
             limits = self._limits(callback, len(training.tasks))
             [solved] = fit_machines([training], make_solver, tol, self.cache_size, limits, starts)
@@ -520,6 +542,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             self._warn_unfinished(training, n_unfinished)
         if training.features is None:
             warn_if_indefinite(training.function, training.X, self.support_)
+        self.certificate_ = name_gap(self.certificate_, training.formulation)
         self._finish(functions, training, solved)
         if options.probability not in (False, "deprecated"):
             self._fit_curves(training, limits)
@@ -719,13 +742,17 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         begun = time.perf_counter()
         training, restated = self._restate(*self._read_again(X, y, sample_weight))
         tol = self.tol * training.formulation.unit
+        weights: Any = [None] * len(restated)
+        if training.formulation.keeps_weights:
+            weights = self._machines_.weights
         parts = [
-            certify_from_scratch(problem, a, bias, int(n_iter), tol)
-            for (_, problem, a, bias), n_iter in zip(
-                restated, np.atleast_1d(self.n_iter_), strict=True
+            certify_from_scratch(problem, a, bias, int(n_iter), tol, w)
+            for (_, problem, a, bias), n_iter, w in zip(
+                restated, np.atleast_1d(self.n_iter_), weights, strict=True
             )
         ]
-        return Certificate.join(parts, time.perf_counter() - begun)
+        certificate = Certificate.join(parts, time.perf_counter() - begun)
+        return name_gap(certificate, training.formulation)
 
     def _restate(
         self, X: Any, targets: Any, weights: Array
@@ -983,6 +1010,11 @@ def adopt_solutions(estimator: KernelEstimator, training: TrainingSet, solved: S
     needless = training.function.name == "precomputed" or training.features is not None
     if not estimator._keeps_vectors:
         weights = sum_rows(X, support, joined, training.shift)
+        if formulation.keeps_weights:
+            weights = np.stack([
+                solution.f if len(solution.f) == X.shape[1] else np.zeros(X.shape[1])
+                for _, solution in solved
+            ])  # fmt: skip
         machines = replace(machines, weights=weights)
     keeps = estimator._keeps_vectors and not needless
     vectors = X[support] if keeps else X[:0]
@@ -1064,7 +1096,7 @@ def remember_values(estimator: KernelEstimator, X: Any, values: Array) -> None:
     estimator._machines_ = replace(estimator._machines_, known=(X, values))
 
 
-def _find_starts(
+def find_starts(
     training: TrainingSet, last: FittedMachines | None
 ) -> Sequence[Solution | None] | None:
     """Solutions of the last fit: for classes of the same rows and signs, else of as many
@@ -1113,7 +1145,7 @@ BREAK_TIES = (
 
 def export_state(estimator: KernelEstimator) -> dict[str, Any]:
     """What an estimator holds besides its parameters, by the names that model files have for it."""
-    left_out = {"_machines_", *estimator._get_param_names()}
+    left_out = {"_machines_", "_kept_rows", *estimator._get_param_names()}
     state = {name: value for name, value in vars(estimator).items() if name not in left_out}
     machines = getattr(estimator, "_machines_", None)
     if machines is None:

@@ -7,19 +7,42 @@ from typing import Any, ClassVar
 
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from lindero.kernels.operator import KernelFunction
+from lindero.problems.class_margin import ClassMargin
+from lindero.problems.formulation import Formulation
 from lindero.problems.margin import Margin
+from lindero.problems.sparse_margin import SparseMargin
 from lindero.problems.squared import SquaredMargin
+from lindero.problems.through_origin import OriginMargin, SquaredOriginMargin
 from lindero.runtime.partitioned import scoring_partitions
-from lindero.solvers.solution import Callback
+from lindero.solvers.solution import Callback, Certificate
 from lindero.svm import fitting
-from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet, read_classes
+from lindero.svm.batches import learn_batch
+from lindero.svm.crammer_singer import certify_all_classes, fit_all_classes
+from lindero.svm.fitting import (
+    FittedMachines,
+    KernelEstimator,
+    MachineOptions,
+    TrainingSet,
+    read_classes,
+)
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.validation import keep_parameters, require_computable, weigh_classes
 
-#: What a loss is called, and how it is stated.
+#: What a loss is called, and how it is stated: with an intercept, and without.
 MARGINS = {"hinge": Margin, "squared_hinge": SquaredMargin}
+ORIGIN_MARGINS = {"hinge": OriginMargin, "squared_hinge": SquaredOriginMargin}
+
+#: All that a fit may have stated, by the names that model files have for it.
+STATED_MARGINS: dict[str, type[Formulation]] = {
+    **MARGINS,
+    "hinge_through_origin": OriginMargin,
+    "squared_hinge_through_origin": SquaredOriginMargin,
+    "l1": SparseMargin,
+    "crammer_singer": ClassMargin,
+}
 
 #: What parameters of linear machines may be.
 LINEAR_CONSTRAINTS: dict[str, list[Any]] = {
@@ -48,8 +71,10 @@ class LinearSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    penalty : {"l2"}, default="l2"
-        Penalty of the weights.
+    penalty : {"l2", "l1"}, default="l2"
+        Penalty of the weights: half the sum of their squares, or the sum of their absolute values,
+        with which many are zero. The second goes with squared losses only, and keeps a copy of X
+        by columns while it fits. `l1_min_c` is the C with which all weights are still zero.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         What errors cost: ``max(0, 1 - y f(x))`` with ``"hinge"``, as in :class:`SVC`, or its
         square.
@@ -57,13 +82,17 @@ class LinearSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         Accepted so that code for scikit-learn runs unchanged; it changes nothing, as both problems
         have one solution.
     tol : float, default=1e-4
-        Gap in the optimality conditions at which fitting stops, in units of the margin.
+        Gap in the optimality conditions at which fitting stops, in units of the margin. With
+        ``penalty="l1"`` it is the duality gap, as a share of the objective.
     C : float, default=1.0
         Penalty of errors.
-    multi_class : {"ovr"}, default="ovr"
-        One machine for each class against the rest.
-    fit_intercept : {True}, default=True
-        There is always an intercept.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        One machine for each class against the rest, or one problem for all classes, in which a row
+        pays for its worst rival alone: `loss`, `penalty` and `dual` are then ignored, as in
+        scikit-learn. (With two classes the second is the machine with hinge losses and twice the
+        C, and the certificate is that machine's.)
+    fit_intercept : bool, default=True
+        Whether there is an intercept; without one boundaries go through the origin.
     intercept_scaling : float, default=1.0
         Accepted so that code for scikit-learn runs unchanged. There it makes the penalty of the
         intercept smaller; here it has none.
@@ -96,7 +125,9 @@ class LinearSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     intercept_ : ndarray of shape (n_machines,)
         Constants of the decision functions.
     support_ : ndarray of shape (n_SV,)
-        Rows of the training data that the weights are made of, grouped by class.
+        Rows of the training data that the weights are made of, grouped by class. (With
+        ``penalty="l1"``, those with errors: `dual_coef_` are their multipliers, which prove how
+        good the weights are.)
     n_support_ : ndarray of shape (n_classes,)
         Number of these rows of each class.
     dual_coef_ : ndarray of shape (n_machines, n_SV)
@@ -104,7 +135,7 @@ class LinearSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     free_support_, bounded_support_ : ndarray
         Rows whose coefficients are below their bounds, and at them. Squared losses have no bounds.
     n_iter_ : ndarray of shape (n_machines,)
-        Iterations of the solver for each machine.
+        Iterations of the solver for each machine; the same for all where they are one problem.
     fit_status_ : int
         0 if the optimum was reached, 1 otherwise.
     shape_fit_ : tuple of int
@@ -128,6 +159,9 @@ class LinearSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     S. S. Keerthi and D. DeCoste, "A modified finite Newton method for fast solution of large scale
     linear SVMs", Journal of Machine Learning Research 6, 2005.
 
+    S. S. Keerthi, S. Sundararajan, K.-W. Chang, C.-J. Hsieh and C.-J. Lin, "A sequential dual
+    method for large scale multi-class linear SVMs", KDD 2008.
+
     Examples
     --------
     >>> from sklearn.feature_extraction.text import TfidfVectorizer
@@ -147,11 +181,12 @@ class LinearSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     _keeps_vectors = False
     _takes_objects = False
     _formulation = Margin
+    _fitted_state = ("_kept_rows",)
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "penalty": [StrOptions({"l2"})],
+        "penalty": [StrOptions({"l1", "l2"})],
         "loss": [StrOptions(set(MARGINS))],
-        "multi_class": [StrOptions({"ovr"})],
+        "multi_class": [StrOptions({"ovr", "crammer_singer"})],
         "fit_intercept": ["boolean"],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         **LINEAR_CONSTRAINTS,
@@ -179,27 +214,93 @@ class LinearSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         keep_parameters(self, locals())
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
-        require_intercept(self)
         X, y, codes, weights = read_classes(self, X, y, sample_weight)
         require_computable(X, LINEAR)
         self.class_weight_, weights = weigh_classes(
             self.class_weight, self.classes_, codes, y, weights
         )
-        margin = MARGINS[self.loss](self.C)
+        margin = self._state_margin()
         return TrainingSet.of(margin, X, LINEAR, weights, codes, len(self.classes_), "ovr")
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> LinearSVC:
+        """Fit to one more batch of rows, and to all those before it.
+
+        Each batch is kept, and the fit goes on from the last one: the model and its certificate are
+        those of `fit` with all rows so far, within `tol`, and memory grows with them. Model files
+        do not hold these rows, pickles do. After `fit` a first batch begins anew.
+        Until each class has a row there is no model: batches are only kept, and `predict` says that
+        it is not fitted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows of the batch, sparse if those before were.
+        y : array-like of shape (n_samples,)
+            Their class labels.
+        classes : array-like or None, default=None
+            All classes that there will be, needed in the first call unless its batch has rows of
+            each.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator: as it was if this fails.
+        """
+        learn_batch(self, X, y, sample_weight, classes)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, last: FittedMachines | None) -> bool:
+        if self.multi_class == "crammer_singer":
+            return fit_all_classes(self, X, y, sample_weight, last)
+        return super()._fit(X, y, sample_weight, last)
+
+    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+        """Recompute the certificate from scratch, from what the fitted attributes hold alone.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The data given to `fit`.
+
+        Returns
+        -------
+        certificate : Certificate
+            As :meth:`SVC.certify` has it. With ``penalty="l1"`` weights and multipliers are judged
+            together; with ``multi_class="crammer_singer"`` all classes are.
+        """
+        check_is_fitted(self)
+        if isinstance(self._machines_.formulation, ClassMargin):
+            return certify_all_classes(self, *self._read_again(X, y, sample_weight))
+        return super().certify(X, y, sample_weight)
+
+    def _state_margin(self) -> Formulation:
+        """What is to be solved for each class."""
+        if self.multi_class == "crammer_singer":
+            if len(self.classes_) == 2:  # a binary machine, see `problems.class_margin`
+                return (Margin if self.fit_intercept else OriginMargin)(2.0 * self.C)
+            return ClassMargin(self.C, self.fit_intercept)
+        if self.penalty == "l1":
+            if self.loss != "squared_hinge":
+                raise ValueError(
+                    "penalty='l1' goes with loss='squared_hinge' only, as in scikit-learn: the sum "
+                    "of plain hinge losses and absolute weights is a linear program. Leave loss "
+                    "out, or use penalty='l2'."
+                )
+            return SparseMargin(self.C, self.fit_intercept)
+        return (MARGINS if self.fit_intercept else ORIGIN_MARGINS)[self.loss](self.C)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Classes that lie on one side of the origin are beyond a boundary through it.
+        tags.classifier_tags.poor_score = not self.fit_intercept
+        return tags
 
     def _options(self) -> MachineOptions:
         return MachineOptions("auto")
 
     decision_function = fitting.decision_function
     score = scoring_partitions(ClassifierMixin.score)
-
-
-def require_intercept(estimator: Any) -> None:
-    """Refuse what scikit-learn's machines can do and these cannot."""
-    if not estimator.fit_intercept:
-        raise ValueError(
-            "fit_intercept=False is not supported: these machines always have an intercept, which "
-            "is not penalised. Leave the parameter out, or use sklearn.svm for a boundary through "
-            "the origin."
-        )

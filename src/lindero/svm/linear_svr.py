@@ -8,13 +8,16 @@ from typing import Any, ClassVar
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from lindero.problems.formulation import Formulation
 from lindero.problems.squared import SquaredTube
+from lindero.problems.through_origin import OriginTube, SquaredOriginTube
 from lindero.problems.tube import Tube
 from lindero.runtime.arrays import Array
 from lindero.runtime.partitioned import scoring_partitions
 from lindero.solvers.solution import Callback
+from lindero.svm.batches import learn_batch
 from lindero.svm.fitting import KernelEstimator, MachineOptions, TrainingSet
-from lindero.svm.linear_svc import LINEAR, LINEAR_CONSTRAINTS, require_intercept
+from lindero.svm.linear_svc import LINEAR, LINEAR_CONSTRAINTS
 from lindero.validation import (
     keep_parameters,
     read_sample_weights,
@@ -22,8 +25,19 @@ from lindero.validation import (
     require_computable,
 )
 
-#: What a loss is called, and how it is stated.
+#: What a loss is called, and how it is stated: with an intercept, and without.
 TUBES = {"epsilon_insensitive": Tube, "squared_epsilon_insensitive": SquaredTube}
+ORIGIN_TUBES = {
+    "epsilon_insensitive": OriginTube,
+    "squared_epsilon_insensitive": SquaredOriginTube,
+}
+
+#: All that a fit may have stated, by the names that model files have for it.
+STATED_TUBES: dict[str, type[Formulation]] = {
+    **TUBES,
+    "epsilon_insensitive_through_origin": OriginTube,
+    "squared_epsilon_insensitive_through_origin": SquaredOriginTube,
+}
 
 
 class LinearSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
@@ -44,8 +58,9 @@ class LinearSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, \
 default="epsilon_insensitive"
         What errors cost: ``max(0, |y - f(x)| - epsilon)``, or its square.
-    fit_intercept : {True}, default=True
-        There is always an intercept.
+    fit_intercept : bool, default=True
+        Whether there is an intercept, which has no penalty; without one the function is zero at
+        the origin.
     intercept_scaling : float, default=1.0
         Accepted so that code for scikit-learn runs unchanged: the intercept has no penalty here.
     dual : bool or "auto", default="auto"
@@ -116,6 +131,7 @@ default="epsilon_insensitive"
     _keeps_vectors = False
     _takes_objects = False
     _formulation = Tube
+    _fitted_state = ("_kept_rows",)
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
@@ -144,17 +160,41 @@ default="epsilon_insensitive"
         keep_parameters(self, locals())
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> TrainingSet:
-        require_intercept(self)
         X, y = read_training_table(self, X, y, y_numeric=True)
         require_computable(X, LINEAR)
         weights = read_sample_weights(sample_weight, X)
-        tube = TUBES[self.loss](self.C, self.epsilon)
+        tubes = TUBES if self.fit_intercept else ORIGIN_TUBES
+        tube = tubes[self.loss](self.C, self.epsilon)
         return TrainingSet.of(tube, X, LINEAR, weights, y)
 
     def _options(self) -> MachineOptions:
         return MachineOptions("auto")
 
     score = scoring_partitions(RegressorMixin.score)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
+        """Fit to one more batch of rows, and to all those before it.
+
+        Each batch is kept, and the fit goes on from the last one: the model and its certificate are
+        those of `fit` with all rows so far, within `tol`, and memory grows with them. Model files
+        do not hold these rows, pickles do. After `fit` a first batch begins anew.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows of the batch, sparse if those before were.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator: as it was if this fails.
+        """
+        learn_batch(self, X, y, sample_weight)
+        return self
 
     @property
     def coef_(self) -> Array:

@@ -16,8 +16,8 @@ from lindero.persist.registry import Kind, estimator_state, of_lindero
 from lindero.problems.formulation import Formulation, Task
 from lindero.solvers.solution import Certificate, Status
 from lindero.svm.fitting import export_state, find_formulation, import_state
-from lindero.svm.linear_svc import MARGINS
-from lindero.svm.linear_svr import TUBES
+from lindero.svm.linear_svc import STATED_MARGINS
+from lindero.svm.linear_svr import STATED_TUBES
 from lindero.validation import require_computable
 
 #: Largest power of a polynomial kernel: it is computed by repeated squaring.
@@ -225,7 +225,8 @@ def check_linear_classifier(given: Fields) -> None:
     n_machines = 1 if n_classes == 2 else n_classes
     check_linear(given, n_machines)
     given.text("_scheme", ("ovr",))
-    given.text("_loss", tuple(MARGINS))
+    given.text("_loss", tuple(STATED_MARGINS))
+    given.where_given(("_fitted_has_intercept",), given.flag)
     of_classes = given.array("_n_support", ("int32", "int64"), n_classes, least=0)
     total = int(of_classes.sum(dtype=np.float64))
     given.require("_n_support", total == given.size("vectors"), "must add up to all rows used")
@@ -236,7 +237,7 @@ def check_linear_classifier(given: Fields) -> None:
 
 def check_linear_value(given: Fields) -> None:
     check_linear(given, 1)
-    given.text("_loss", tuple(TUBES))
+    given.text("_loss", tuple(STATED_TUBES))
     given.integer("n_iter_")
     if "_last_solution" in given:
         given.optional("_last_solution", given.instance, "Solution")
@@ -375,7 +376,7 @@ def check_value_search(given: Fields) -> None:
 
 
 #: The formulation of each loss.
-_LOSSES: dict[str, type[Formulation]] = {**MARGINS, **TUBES}
+_LOSSES: dict[str, type[Formulation]] = {**STATED_MARGINS, **STATED_TUBES}
 
 
 def _linear_state(machine: Any) -> dict[str, Any]:
