@@ -90,8 +90,9 @@ class LinearDescentSolver(Solver):
         seconds = time.perf_counter() - begun
         statistics = {"conjugate_gradients": descent.n_faces}
         return Solution(
-            a, f, problem.bias(a, f), status, descent.n_epochs, seconds, statistics=statistics
-        )
+            a, f, problem.bias(a, f), status, descent.n_epochs, seconds,
+            statistics=statistics, weights=descent.best_w,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -124,12 +125,14 @@ class LinearRows:
             starts, stops = pointers[:-1], pointers[1:]
         else:
             rows = np.arange(products.n_samples) if products.rows is None else products.rows
+            if products.shift is not None:  # far from their origin, rows are all but the same
+                data, rows = products.tile(0, products.n_samples), np.arange(products.n_samples)
             data, indices = np.ascontiguousarray(data).ravel(), np.empty(0, dtype=np.int32)
             starts = rows.astype(np.int64) * width
             stops = starts + width
         if data.dtype not in (np.float32, np.float64):
             data = data.astype(np.float64)
-        if products.dtype == np.float64 and getattr(products, "shift", None) is None:
+        if products.dtype == np.float64:
             squares = products.squares  # which the kernel knows already
         else:
             squares = np.empty(len(starts))
@@ -173,6 +176,7 @@ class _CoordinateDescent:
         self.best_a = problem.start(start.a if start is not None else None)
         self.best_f, self.best_gap = np.zeros(n), np.inf
         self.w, self.spare = np.zeros((2, self.rows.n_features))
+        self.best_w: Array | None = None if self.best_a.any() else self.w.copy()
         if start is None or not self.best_a.any():
             self.numbers[_BIAS] = best_bias(problem, self.best_f)
         else:
@@ -289,6 +293,7 @@ class _CoordinateDescent:
         gap = problem.judge(a, f).kkt_gap
         if gap < self.best_gap or not np.isfinite(self.best_gap):
             self.best_a, self.best_f, self.best_gap = a, f, gap
+            self.best_w = self.w.copy()
         return gap
 
     def _solve_face(self) -> None:

@@ -114,6 +114,7 @@ default="epsilon_insensitive"
     cache_size = 200.0
     _keeps_vectors = False
     _takes_objects = False
+    _takes_any_order = True
     _formulation = Tube
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
