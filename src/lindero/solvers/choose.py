@@ -1,7 +1,8 @@
 """Which solver for which problem: the only place that decides.
 
     hard margin                        `HardMarginSolver`
-    linear kernel over few features    `LinearSolver`: small problems exactly, else interior points
+    linear kernel over few features    `LinearSolver`: small problems exactly, else interior points,
+                                       very many dense rows by passes that decide most of them
     linear kernel over many            `WideLinearSolver`: the same with coordinate descent
     squared losses, few features       `SquaredNewtonSolver`
     any other                          `GeneralSolver`: small problems exactly, else decomposition
@@ -19,6 +20,7 @@ from lindero.kernels.operator import KernelFunction
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.linear_descent import LinearDescentSolver
+from lindero.solvers.sifting import SiftingSolver, suits_sifting
 from lindero.solvers.small import MOST_VARIABLES, PolishedInteriorPointSolver, SmallSolver
 from lindero.solvers.solution import Limits, Solution, Solver, Start, Status
 from lindero.solvers.squared_newton import SquaredNewtonSolver
@@ -92,7 +94,9 @@ class LinearSolver(Solver):
 
     def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         solver: Solver = SmallSolver(self.tol)
-        if problem.n_variables > MOST_VARIABLES:
+        if suits_sifting(problem):
+            solver = SiftingSolver(self.tol, n_threads=self.n_threads)
+        elif problem.n_variables > MOST_VARIABLES:
             solver = InteriorPointSolver(self.tol, n_threads=self.n_threads)
         return solver.solve(problem, start, limits, number)
 

@@ -380,13 +380,19 @@ Answer = Slope | Fetched | Judged
 @dataclass(frozen=True)
 class PassSolution:
     """The machine θ = (w, b) that passes have led to, around the origin of the rows, with what all
-    rows say of it and how many passes it took."""
+    rows say of it and how many passes it took. Its dual variables are `kept_a` for the rows `kept`
+    (numbers within their `kept_parts`), and of the others those at their bounds that have r ≤ 0 at
+    `decided_at`, unless rows were fetched later: these are among the kept ones."""
 
     theta: Array
     judgement: Judgement
     status: Status
     n_passes: int
     seconds: float
+    decided_at: Array
+    kept_parts: Array
+    kept: Array
+    kept_a: Array
 
 
 @dataclass
@@ -521,7 +527,10 @@ class PassSolver:
                 found = Status.OPTIMAL if done else status or Status.PRECISION
                 found = found.certify(judgement, self.tol)
                 seconds = time.perf_counter() - self._begun
-                return PassSolution(theta, judgement, found, self._n_passes, seconds)
+                return PassSolution(
+                    theta, judgement, found, self._n_passes, seconds,
+                    decided_at, fetched.parts, fetched.rows.numbers, best.a,
+                )  # fmt: skip
             if judged.n_wrong > most:
                 return theta, max(self.tol, min(judged.worst, 1.0))
             fetched = fetched.add(judged.wrong)
