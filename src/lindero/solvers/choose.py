@@ -2,7 +2,8 @@
 
     hard margin                        `HardMarginSolver`
     linear kernel over few features    `LinearSolver`: small problems exactly, else interior points,
-                                       very many dense rows by passes that decide most of them
+                                       very many dense rows by passes that decide most of them,
+                                       sparse ones with a small C by coordinate descent
     linear kernel over many            `WideLinearSolver`: the same with coordinate descent
     squared losses, few features       `SquaredNewtonSolver`
     any other                          `GeneralSolver`: small problems exactly, else decomposition
@@ -16,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from lindero.kernels.operator import KernelFunction
+from lindero.kernels.operator import KernelFunction, ProductKernel
+from lindero.kernels.products import SparseProducts
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.linear_descent import LinearDescentSolver
@@ -36,6 +38,10 @@ WIDEST = 5_000
 
 #: With fewer rows their whole kernel matrix is soon computed, and decomposition works on it.
 FEWEST_WIDE_ROWS = 1_000
+
+#: Rows of few features are sparse up to this share of entries. Coordinates are tried first where
+#: the bound times ‖x‖² is no larger than the second, for so many epochs.
+_SPARSE_SHARE, _SHORT_REACH, _FEW_EPOCHS = 0.2, 2.0, 200
 
 #: Fits of fewer rows in all are over before threads have started.
 SMALL_FIT_ROWS = 2_000
@@ -97,8 +103,28 @@ class LinearSolver(Solver):
         if suits_sifting(problem):
             solver = SiftingSolver(self.tol, n_threads=self.n_threads)
         elif problem.n_variables > MOST_VARIABLES:
+            if _descends_fast(problem):
+                first = LinearDescentSolver(self.tol, most_epochs=_FEW_EPOCHS)
+                solution = first.solve(problem, start, limits, number)
+                if solution.status not in (Status.STALLED, Status.PRECISION):
+                    return solution
+                limits = limits.deduct(solution.n_iter)
             solver = InteriorPointSolver(self.tol, n_threads=self.n_threads)
         return solver.solve(problem, start, limits, number)
+
+
+def _descends_fast(problem: DualQP) -> bool:
+    """Whether coordinates take few epochs: rows are sparse, and what the bound of one alone may add
+    to its own output is about a margin."""
+    kernel = problem.kernel
+    if not (isinstance(kernel, ProductKernel) and isinstance(kernel.products, SparseProducts)):
+        return False
+    if kernel.n_samples < FEWEST_WIDE_ROWS:
+        return False
+    n_entries = len(kernel.products.source.data)
+    sparse = n_entries <= _SPARSE_SHARE * kernel.n_samples * kernel.products.n_features
+    reach = float(problem.u.max(initial=0.0)) * float(kernel.products.squares.mean())
+    return sparse and reach <= _SHORT_REACH
 
 
 class WideLinearSolver(Solver):

@@ -79,12 +79,16 @@ _BIAS, _SUM, _PROXIMAL, _WORST, _LEFT_OUT, _LAST_SUM = range(6)
 _ACTIVE, _RANDOM, _EPOCHS = range(3)
 
 
+@dataclass(frozen=True)
 class LinearDescentSolver(Solver):
-    """Solves a linear `DualQP` with δ = 0, of at most one variable of each sign a sample."""
+    """Solves a linear `DualQP` with δ = 0, of at most one variable of each sign a sample; after
+    `most_epochs` it is left to others."""
+
+    most_epochs: int = _MOST_EPOCHS
 
     def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         begun = time.perf_counter()
-        descent = _CoordinateDescent(problem, self.tol, start)
+        descent = _CoordinateDescent(problem, self.tol, start, self.most_epochs)
         status = descent.run(limits, number, begun)
         a, f = descent.best_a, descent.best_f
         seconds = time.perf_counter() - begun
@@ -156,10 +160,12 @@ class LinearRows:
 class _CoordinateDescent:
     """The iterate, and the best judged point found on the way."""
 
-    def __init__(self, problem: DualQP, tol: float, start: Start) -> None:
+    def __init__(
+        self, problem: DualQP, tol: float, start: Start, most_epochs: int = _MOST_EPOCHS
+    ) -> None:
         if problem.group_sizes is not None or not problem.starts_at_zero:
             raise SolverError("Coordinate descent needs delta = 0.")
-        self.problem, self.tol = problem, tol
+        self.problem, self.tol, self.most_epochs = problem, tol, most_epochs
         self.rows = LinearRows.of(problem.kernel)
         n = problem.kernel.n_samples
         self.all = np.arange(n, dtype=np.int32)
@@ -227,7 +233,7 @@ class _CoordinateDescent:
                 # The worst violation is infinite until rows have been seen.
                 gap = min(self.best_gap, max(2 * self.tol, 2.0 * self.numbers[_WORST]))
                 reason = limits.check(Progress(self.n_epochs, gap, self.tol, seconds, number))
-                if reason is not None or self.n_epochs >= _MOST_EPOCHS:
+                if reason is not None or self.n_epochs >= self.most_epochs:
                     self._finish()
                     found = Status.OPTIMAL if self.best_gap <= self.tol else reason
                     return found or Status.STALLED

@@ -1,10 +1,10 @@
 """Linear machines over very many rows of few features in memory: most rows are decided in passes.
 
 Of a `DualQP` over a linear kernel with finite bounds, hardly more variables than features end
-between their bounds. `PassSolver` finds θ = (w, b) of rows that are only seen in passes: a few steps
-on sums over all rows tell all residuals r so well that most variables are known to end at 0 or at
-u, and interior points solve for the others, some twenty thousand. A step of it costs n·d² for the
-rows that are within its width only, where interior points on all rows take twenty steps for all.
+between their bounds. `PassSolver` finds θ = (w, b) of rows that are only seen in passes: a few
+steps on sums over all rows tell all residuals r so well that most variables are known to end at 0
+or at u, and interior points solve for the others, some twenty thousand. A step of it costs n·d² for
+the rows within its width only, where interior points on all rows take twenty steps for all.
 
 Here the rows are in memory, in a few parts, which are answered side by side and merged in order:
 the number of threads changes nothing. The dual variables are those of the last decision: at r ≤ 0
@@ -17,6 +17,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,13 @@ from lindero.problems.formulation import DualPoint, Formulation, KernelExpansion
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads
 from lindero.solvers.interior_point import DenseNewtonSystem, InteriorPointSolver
-from lindero.solvers.passes import PartRows, PassSolution, PassSolver, choose_fetched, choose_sampled
+from lindero.solvers.passes import (
+    PartRows,
+    PassSolution,
+    PassSolver,
+    choose_fetched,
+    choose_sampled,
+)
 from lindero.solvers.solution import Limits, Solution, Solver, Start, Status
 
 #: Parts that rows are divided into, whatever the number of threads.
@@ -159,7 +166,7 @@ def _divide(problem: DualQP) -> list[PartRows]:
             part, np.arange(first, last), X[first:last], stated[first:last],
             problem.u[first:last], formulation, products.shift,
         )
-        for part, (first, last) in enumerate(zip(ends[:-1], ends[1:], strict=True))
+        for part, (first, last) in enumerate(pairwise(ends))
     ]  # fmt: skip
 
 
