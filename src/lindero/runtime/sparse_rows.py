@@ -29,12 +29,13 @@ def examine_rows(indices, starts, n_columns):  # type: ignore[no-untyped-def]
         # All of them: one that is beyond the end is followed by one that is smaller.
         if stop < start or stop > indices.size:
             return BROKEN
-        before = -1
+        before = np.int64(-1)
         for k in range(start, stop):
             column = np.int64(indices[k])
             if column < 0 or column >= n_columns:
                 return BROKEN
-            ascending &= column > before
+            if column <= before:
+                ascending = False
             before = column
     if ascending:
         return ASCENDING
