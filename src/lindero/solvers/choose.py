@@ -41,7 +41,7 @@ FEWEST_WIDE_ROWS = 1_000
 
 #: Rows of few features are sparse up to this share of entries. Coordinates are tried first where
 #: the bound times ‖x‖² is no larger than the second, for so many epochs.
-_SPARSE_SHARE, _SHORT_REACH, _FEW_EPOCHS = 0.2, 2.0, 200
+_SPARSE_SHARE, _SHORT_REACH, _FEW_EPOCHS = 0.2, 2.0, 300
 
 #: Fits of fewer rows in all are over before threads have started.
 SMALL_FIT_ROWS = 2_000
