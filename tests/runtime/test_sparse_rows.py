@@ -27,3 +27,9 @@ def test_what_is_found_is_what_the_twin_finds(dtype):
         assert code == naive.examine_rows(indices.tolist(), starts.tolist(), n_columns)
         found.add(code)
     assert found == {ASCENDING, IN_ANY_ORDER, TWICE, BROKEN}
+
+
+def test_nothing_is_kept_for_each_of_very_many_columns():
+    indices, starts = np.array([5, 2], dtype=np.int32), np.array([0, 2], dtype=np.int32)
+    assert examine_rows(indices, starts, 2**31 - 1) == TWICE
+    assert examine_rows(indices[::-1].copy(), starts, 2**31 - 1) == ASCENDING

@@ -13,7 +13,11 @@ import numpy as np
 
 from lindero.runtime.compilation import EXACT, compiled
 
-#: What is found: rows in ascending order, in another order, with entries given twice, or broken.
+#: Above this many columns, and eight times the entries, nothing is remembered for each column.
+_MOST_COLUMNS = 2**21
+
+#: What is found: rows in ascending order, in another order, with entries given twice (or perhaps,
+#: where there are too many columns to tell), or broken.
 ASCENDING, IN_ANY_ORDER, TWICE, BROKEN = range(4)
 
 
@@ -39,6 +43,8 @@ def examine_rows(indices, starts, n_columns):  # type: ignore[no-untyped-def]
             before = column
     if ascending:
         return ASCENDING
+    if n_columns > max(_MOST_COLUMNS, 8 * indices.size):
+        return TWICE
     owner = np.full(n_columns, -1, dtype=np.int32)
     for i in range(last):
         for k in range(starts[i], starts[i + 1]):
