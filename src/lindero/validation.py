@@ -30,6 +30,9 @@ _BLOCK_NUMBERS = 2**18
 #: Whole numbers that are spread no wider than this, or than there are rows, are close together.
 _CLOSE = 1024
 
+#: Floats up to this are whole numbers without rounding.
+_WHOLE = 2.0**24
+
 
 def read_training_table(
     estimator: Any, X: Any, y: Any, y_numeric: bool = False
@@ -42,10 +45,13 @@ def read_training_table(
     if are_objects(estimator, X):
         return make_object_rows(X), _read_targets(y, X, y_numeric)
     precomputed = estimator.kernel == "precomputed"
-    kinds = "biuf" if y_numeric else "biuU"
-    if not precomputed and is_plain(X) and is_plain_vector(y, X.shape[0], kinds):
-        estimator.n_features_in_ = X.shape[1]
-        return X, y.astype(np.float64) if y_numeric else y
+    kinds = "biuf" if y_numeric else "biufU"
+    vector = type(y) is np.ndarray and y.ndim == 1
+    if not precomputed and vector and is_plain_vector(y, len(y), kinds):
+        plain = find_plain(estimator, X)
+        if plain is not None and plain.shape[0] == len(y):
+            estimator.n_features_in_ = plain.shape[1]
+            return plain, y.astype(np.float64) if y_numeric else y
     require_numeric_columns(X)
     if y is not None and getattr(X, "ndim", 2) == 2:
         require_one_each("y", y, _num_samples(X))
@@ -154,9 +160,10 @@ def read_new_table(estimator: Any, X: Any) -> Any:
     """X of predict, of the width seen in fit."""
     if not hasattr(estimator, "n_features_in_"):  # fitted to objects
         return make_object_rows(X)
-    named = hasattr(estimator, "feature_names_in_")
-    if not named and is_plain(X) and X.shape[1] == estimator.n_features_in_:
-        return X
+    if not hasattr(estimator, "feature_names_in_"):
+        plain = find_plain(estimator, X)
+        if plain is not None and plain.shape[1] == estimator.n_features_in_:
+            return plain
     require_numeric_columns(X)
     return _plain(_check_table(estimator, X, reset=False))
 
@@ -217,6 +224,34 @@ def _first_not_finite(X: Any) -> tuple[int, Any] | None:
         return None
     row, column = (int(place) for place in np.argwhere(bad)[0])
     return row, names[column] if names else column
+
+
+def find_plain(estimator: Any, X: Any) -> Any:
+    """X as an array that needs no closer look, or None: a dense array of finite floats, or a CSR
+    one, whose arrays are looked at once. Sparse rows are sorted unless the estimator says by
+    `_takes_any_order` that it does not mind."""
+    if not sp.issparse(X):
+        return X if is_plain(X) else None
+    precomputed = getattr(estimator, "kernel", None) == "precomputed"
+    if precomputed or X.format != "csr" or X.ndim != 2 or X.dtype not in (np.float64, np.float32):
+        return None
+    n_rows, n_columns = X.shape
+    indices, pointers = X.indices, X.indptr
+    whole = len(pointers) == n_rows + 1 and len(indices) == len(X.data)
+    indexed = {indices.dtype.name, pointers.dtype.name} <= {"int32", "int64"}
+    if not (whole and indexed and n_rows > 0 and 0 < n_columns < 2**31):
+        return None
+    from lindero.runtime import sparse_rows  # compiled, which readers of files do not need
+
+    order = sparse_rows.examine_rows(indices, pointers, n_columns)
+    if order in (sparse_rows.TWICE, sparse_rows.BROKEN) or not np.isfinite(X.data.sum()):
+        return None
+    plain = sp.csr_array(X)
+    plain.has_canonical_format = order == sparse_rows.ASCENDING
+    if order != sparse_rows.ASCENDING and not getattr(estimator, "_takes_any_order", False):
+        plain = plain.sorted_indices()
+        plain.has_canonical_format = True
+    return plain
 
 
 def is_plain(X: Any) -> bool:
@@ -427,15 +462,31 @@ def find_classes(y: Array) -> tuple[Array, Array]:
     """The classes in order, and the position of each label among them."""
     if y.dtype == object:
         require_one_kind(y)
+    whole = _as_integers(y)
+    if whole is not None:
+        classes, codes = _distinct(whole)
+        return _require_classes(classes.astype(y.dtype)), codes
     if y.dtype.kind not in "biuUS":  # these are labels by their type, others need a closer look
         check_classification_targets(y)
     classes, codes = _distinct(y)
+    return _require_classes(classes), codes
+
+
+def _as_integers(y: Array) -> Array | None:
+    """Labels that are floats but whole numbers, as integers, which need no closer look either."""
+    if y.dtype.kind != "f" or len(y) == 0 or not np.abs(y).max() <= _WHOLE:
+        return None
+    whole: Array = y.astype(np.int64)
+    return whole if (whole == y).all() else None
+
+
+def _require_classes(classes: Array) -> Array:
     if len(classes) < 2:
         raise ValueError(
             f"y has only one class ('{classes[0]}'); a classifier needs samples of at least two "
             "classes. The number of classes has to be greater than one."
         )
-    return classes, codes
+    return classes
 
 
 def _distinct(y: Array) -> tuple[Array, Array]:

@@ -1,5 +1,6 @@
 """LinearSVC, LinearSVR and LinearSVCCV: what they answer, what they prove, and what they refuse."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -321,3 +322,30 @@ def test_a_hard_margin_on_text_still_names_who_is_on_the_wrong_side():
     X, y = sp.csr_array(sp.vstack([X, X[:1]])), np.append(y, 1 - y[0])
     with pytest.raises(NotSeparableError):
         SVC(kernel="linear", C=np.inf).fit(X, y)
+
+
+def test_rows_whose_entries_are_in_another_order_are_the_same_rows():
+    X, y = documents(200, 300)
+    shuffled = X.copy()
+    for start, stop in itertools.pairwise(X.indptr):
+        shuffled.indices[start:stop] = X.indices[start:stop][::-1]
+        shuffled.data[start:stop] = X.data[start:stop][::-1]
+    before = shuffled.indices.copy()
+    shuffled.has_sorted_indices = False
+    one, two = (LinearSVC(tol=1e-6).fit(table, y) for table in (X, shuffled))
+    np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-8)
+    np.testing.assert_array_equal(shuffled.indices, before)
+    np.testing.assert_allclose(one.decision_function(shuffled), two.decision_function(X), atol=1e-8)
+    kept = SVC(kernel="linear").fit(shuffled, y)
+    assert kept.support_vectors_.has_sorted_indices
+
+
+def test_wide_rows_far_from_the_origin_are_those_near_it():
+    rng = np.random.default_rng(0)
+    X = 0.1 * rng.standard_normal((1100, 1200))
+    y = X[:, :20].sum(axis=1) > 0
+    near = LinearSVC(loss="hinge", tol=1e-3).fit(X, y)
+    far = LinearSVC(loss="hinge", tol=1e-3).fit(X + 7.0, y)
+    assert far.certificate_.status == near.certificate_.status
+    assert far.certificate_.primal == pytest.approx(near.certificate_.primal, rel=1e-3)
+    np.testing.assert_allclose(far.decision_function(X + 7.0), near.decision_function(X), atol=1e-2)

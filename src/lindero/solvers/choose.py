@@ -2,7 +2,8 @@
 
     hard margin                        `HardMarginSolver`
     linear kernel over few features    `LinearSolver`: small problems exactly, very many rows by
-                                       sifting, else interior points
+                                       sifting, else interior points; sparse ones with a small C
+                                       by coordinate descent
     linear kernel over many            `WideLinearSolver`: the same with coordinate descent
     squared losses, few features       `SquaredNewtonSolver`
     any other                          `GeneralSolver`: small problems exactly, else decomposition
@@ -16,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from lindero.kernels.operator import KernelFunction
+from lindero.kernels.operator import KernelFunction, ProductKernel
+from lindero.kernels.products import SparseProducts
 from lindero.problems.dual_qp import DualQP
 from lindero.solvers.interior_point import InteriorPointSolver
 from lindero.solvers.linear_descent import LinearDescentSolver
@@ -44,6 +46,10 @@ FEWEST_WIDE_ROWS = 1_000
 
 #: Rows from which sifting pays, for each feature and at least.
 SIFTED_A_FEATURE, FEWEST_SIFTED = 20, 5_000
+
+#: Rows of few features are sparse up to this share of entries. Coordinates are tried first where
+#: the bound times ‖x‖² is no larger than the second, for so many epochs.
+_SPARSE_SHARE, _SHORT_REACH, _FEW_EPOCHS = 0.2, 2.0, 300
 
 #: Fits of fewer rows in all are over before threads have started.
 SMALL_FIT_ROWS = 2_000
@@ -103,12 +109,32 @@ class LinearSolver(Solver):
     def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         solver: Solver = SmallSolver(self.tol)
         if problem.n_variables > MOST_VARIABLES:
+            if _descends_fast(problem):
+                first = LinearDescentSolver(self.tol, most_epochs=_FEW_EPOCHS)
+                solution = first.solve(problem, start, limits, number)
+                if solution.status not in (Status.STALLED, Status.PRECISION):
+                    return solution
+                limits = limits.deduct(solution.n_iter)
             many = problem.kernel.n_samples >= max(
                 FEWEST_SIFTED, SIFTED_A_FEATURE * linear_features(problem.kernel)
             )
             kind = SiftingSolver if many else InteriorPointSolver
             solver = kind(self.tol, n_threads=self.n_threads)
         return solver.solve(problem, start, limits, number)
+
+
+def _descends_fast(problem: DualQP) -> bool:
+    """Whether coordinates take few epochs: rows are sparse, and what the bound of one alone may add
+    to its own output is about a margin."""
+    kernel = problem.kernel
+    if not (isinstance(kernel, ProductKernel) and isinstance(kernel.products, SparseProducts)):
+        return False
+    if kernel.n_samples < FEWEST_WIDE_ROWS:
+        return False
+    n_entries = len(kernel.products.source.data)
+    sparse = n_entries <= _SPARSE_SHARE * kernel.n_samples * kernel.products.n_features
+    reach = float(problem.u.max(initial=0.0)) * float(kernel.products.squares.mean())
+    return sparse and reach <= _SHORT_REACH
 
 
 class WideLinearSolver(Solver):

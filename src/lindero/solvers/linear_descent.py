@@ -81,19 +81,24 @@ _BIAS, _SUM, _PROXIMAL, _WORST, _LEFT_OUT, _LAST_SUM = range(6)
 _ACTIVE, _RANDOM, _EPOCHS = range(3)
 
 
+@dataclass(frozen=True)
 class LinearDescentSolver(Solver):
-    """Solves a linear `DualQP` with δ = 0, of at most one variable of each sign a sample."""
+    """Solves a linear `DualQP` with δ = 0, of at most one variable of each sign a sample; after
+    `most_epochs` it is left to others."""
+
+    most_epochs: int = _MOST_EPOCHS
 
     def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         begun = time.perf_counter()
-        descent = _CoordinateDescent(problem, self.tol, start)
+        descent = _CoordinateDescent(problem, self.tol, start, self.most_epochs)
         status = descent.run(limits, number, begun)
         a, f = descent.best_a, descent.best_f
         seconds = time.perf_counter() - begun
         statistics = {"conjugate_gradients": descent.n_faces}
         return Solution(
-            a, f, problem.bias(a, f), status, descent.n_epochs, seconds, statistics=statistics
-        )
+            a, f, problem.bias(a, f), status, descent.n_epochs, seconds,
+            statistics=statistics, weights=descent.best_w,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -126,12 +131,14 @@ class LinearRows:
             starts, stops = pointers[:-1], pointers[1:]
         else:
             rows = np.arange(products.n_samples) if products.rows is None else products.rows
+            if products.shift is not None:  # far from their origin, rows are all but the same
+                data, rows = products.tile(0, products.n_samples), np.arange(products.n_samples)
             data, indices = np.ascontiguousarray(data).ravel(), np.empty(0, dtype=np.int32)
             starts = rows.astype(np.int64) * width
             stops = starts + width
         if data.dtype not in (np.float32, np.float64):
             data = data.astype(np.float64)
-        if products.dtype == np.float64 and getattr(products, "shift", None) is None:
+        if products.dtype == np.float64:
             squares = products.squares  # which the kernel knows already
         else:
             squares = np.empty(len(starts))
@@ -155,10 +162,12 @@ class LinearRows:
 class _CoordinateDescent:
     """The iterate, and the best judged point found on the way."""
 
-    def __init__(self, problem: DualQP, tol: float, start: Start) -> None:
+    def __init__(
+        self, problem: DualQP, tol: float, start: Start, most_epochs: int = _MOST_EPOCHS
+    ) -> None:
         if problem.group_sizes is not None or not problem.starts_at_zero:
             raise SolverError("Coordinate descent needs delta = 0.")
-        self.problem, self.tol = problem, tol
+        self.problem, self.tol, self.most_epochs = problem, tol, most_epochs
         self.rows = LinearRows.of(problem.kernel)
         n = problem.kernel.n_samples
         self.all = np.arange(n, dtype=np.int32)
@@ -175,6 +184,7 @@ class _CoordinateDescent:
         self.best_a = problem.start(start.a if start is not None else None)
         self.best_f, self.best_gap = np.zeros(n), np.inf
         self.w, self.spare = np.zeros((2, self.rows.n_features))
+        self.best_w: Array | None = None if self.best_a.any() else self.w.copy()
         if start is None or not self.best_a.any():
             self.numbers[_BIAS] = best_bias(problem, self.best_f) if problem.has_bias else 0.0
         else:
@@ -225,7 +235,7 @@ class _CoordinateDescent:
                 # The worst violation is infinite until rows have been seen.
                 gap = min(self.best_gap, max(2 * self.tol, 2.0 * self.numbers[_WORST]))
                 reason = limits.check(Progress(self.n_epochs, gap, self.tol, seconds, number))
-                if reason is not None or self.n_epochs >= _MOST_EPOCHS:
+                if reason is not None or self.n_epochs >= self.most_epochs:
                     self._finish()
                     found = Status.OPTIMAL if self.best_gap <= self.tol else reason
                     return found or Status.STALLED
@@ -293,6 +303,7 @@ class _CoordinateDescent:
         gap = problem.judge(a, f).kkt_gap
         if gap < self.best_gap or not np.isfinite(self.best_gap):
             self.best_a, self.best_f, self.best_gap = a, f, gap
+            self.best_w = self.w.copy()
         return gap
 
     def _solve_face(self) -> None:

@@ -146,7 +146,8 @@ class Limits:
 class Solution:
     """A feasible point of a `DualQP`, f = K z at it, and its bias (one for each group). `n_iter`
     counts what the solver calls a step, `statistics` what else it counted. `interior` is where an
-    interior-point solver was, for a later call to go on from."""
+    interior-point solver was, for a later call to go on from; `weights` the w of a linear problem,
+    where a solver has it at hand."""
 
     a: Array
     f: Array
@@ -157,10 +158,13 @@ class Solution:
     interior: tuple[Array, ...] | None = None
     blur: float = 0.0
     statistics: dict[str, Any] = field(default_factory=dict)
+    weights: Array | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """With the status by its name: not every store knows enums."""
-        return {**vars(self), "status": self.status.name}
+        """With the status by its name: not every store knows enums. Weights follow from it."""
+        state = {**vars(self), "status": self.status.name}
+        state.pop("weights", None)
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, status=Status[state["status"]])
@@ -196,7 +200,7 @@ class Solver:
         if start is not None:
             start = replace(start, a=start.a * unit, interior=None)
         solution = self._solve(problem.in_units(unit), start, limits, number)
-        return replace(solution, a=solution.a / unit, interior=None)
+        return replace(solution, a=solution.a / unit, interior=None, weights=None)
 
     def _solve(self, problem: DualQP, start: Start, limits: Limits, number: int) -> Solution:
         raise NotImplementedError

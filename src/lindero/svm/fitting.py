@@ -993,7 +993,10 @@ def adopt_solutions(estimator: KernelEstimator, training: TrainingSet, solved: S
     if codes is not None:
         n_support = np.bincount(codes[support], minlength=training.n_classes).astype(np.int32)
     warm = [
-        (task, _zero_start(task, formulation) if problem is None else solution)
+        (
+            task,
+            _zero_start(task, formulation) if problem is None else replace(solution, weights=None),
+        )
         for task, (problem, solution) in zip(tasks, solved, strict=True)
     ]
     machines = FittedMachines(
@@ -1009,12 +1012,14 @@ def adopt_solutions(estimator: KernelEstimator, training: TrainingSet, solved: S
     intercepts = np.array([function.intercept for function in functions])
     needless = training.function.name == "precomputed" or training.features is not None
     if not estimator._keeps_vectors:
-        weights = sum_rows(X, support, joined, training.shift)
+        weights = _find_weights(solved) if training.features is None else None
         if formulation.keeps_weights:
             weights = np.stack([
                 solution.f if len(solution.f) == X.shape[1] else np.zeros(X.shape[1])
                 for _, solution in solved
             ])  # fmt: skip
+        elif weights is None:
+            weights = sum_rows(X, support, joined, training.shift)
         machines = replace(machines, weights=weights)
     keeps = estimator._keeps_vectors and not needless
     vectors = X[support] if keeps else X[:0]
@@ -1082,6 +1087,14 @@ def sum_rows(X: Any, support: Array, coefficients: Array, shift: Array | None) -
         rows = X[start : start + height]
         weights += full[:, start : start + height] @ (rows if shift is None else rows - shift)
     return weights
+
+
+def _find_weights(solved: Solved) -> Array | None:
+    """Those of all machines, where their solvers have kept them."""
+    known = [solution.weights for _, solution in solved]
+    if any(weights is None for weights in known):
+        return None
+    return np.array(known)
 
 
 def cut_rows(X: Any, train: Array, test: Array, kernel: Any) -> tuple[Any, Any]:

@@ -180,6 +180,7 @@ class LinearSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     cache_size = 200.0
     _keeps_vectors = False
     _takes_objects = False
+    _takes_any_order = True
     _formulation = Margin
     _fitted_state = ("_kept_rows",)
 

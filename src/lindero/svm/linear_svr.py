@@ -130,6 +130,7 @@ default="epsilon_insensitive"
     cache_size = 200.0
     _keeps_vectors = False
     _takes_objects = False
+    _takes_any_order = True
     _formulation = Tube
     _fitted_state = ("_kept_rows",)
 

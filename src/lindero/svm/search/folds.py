@@ -152,6 +152,8 @@ def fit_path(
                 z[task.rows, k] = function.coefficients
             biases = np.array([function.intercept for function in functions])
             remember_values(model, fold.X_test, cross @ z + biases)
+        elif training.function.name == "linear":
+            remember_values(model, fold.X_test, model._evaluate(fold.X_test))
         models.append(model)
     return models
 

@@ -28,7 +28,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.stats import rankdata
 from sklearn import get_config
-from sklearn.base import _fit_context, is_classifier
+from sklearn.base import ClassifierMixin, _fit_context, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.metrics._scorer import _PassthroughScorer
@@ -180,6 +180,8 @@ class KernelSearch:
         splitter = check_cv(self.cv, targets, classifier=is_classifier(self))
         splits = _splits(splitter, table, targets, groups)
         weighted = sample_weight is not None and _takes_weights(scorer)
+        own_score = getattr(self._kind, "score", None) is ClassifierMixin.score
+        plain = isinstance(scorer, _PassthroughScorer) and own_score
         limits = Limits(None if self.max_iter < 0 else self.max_iter)
         outcome, begun = SearchOutcome(), time.perf_counter()
 
@@ -194,6 +196,9 @@ class KernelSearch:
 
             def score(model: Any, k: int) -> float:
                 test = parts[k][2]
+                if plain:  # scikit-learn looks at the labels again for each score
+                    correct = model.predict(folds[k].X_test) == y[test]
+                    return float(np.average(correct, weights=counts[test] if weighted else None))
                 more = {"sample_weight": counts[test]} if weighted else {}
                 return _number(scorer(model, folds[k].X_test, y[test], **more))
 

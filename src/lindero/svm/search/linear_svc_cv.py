@@ -123,6 +123,7 @@ class LinearSVCCV(KernelSearch, ClassifierMixin, BaseEstimator):  # type: ignore
     _kind = LinearSVC
     _own_parameters = ("loss", "class_weight", "tol", "max_iter")
     _takes_objects = False
+    _takes_any_order = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
