@@ -1,14 +1,24 @@
 """Every formulation, there and back: data, problem, solution, function, and the solution again."""
 
+import inspect
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from lindero.kernels.operator import kernel_operator
+from lindero.problems.class_margin import ClassMargin
 from lindero.problems.formulation import Formulation
 from lindero.problems.margin import CostMargin, Margin, NuMargin, margin_terms
 from lindero.problems.novelty import Novelty, novelty_terms
+from lindero.problems.sparse_margin import SparseMargin
 from lindero.problems.squared import SquaredMargin, SquaredTube
+from lindero.problems.through_origin import (
+    OriginMargin,
+    OriginTube,
+    SquaredOriginMargin,
+    SquaredOriginTube,
+)
 from lindero.problems.tube import NuTube, Tube, tube_terms
 from lindero.solvers.choose import GeneralSolver
 from tests.problem_bank import curve, rbf, two_clouds
@@ -47,13 +57,24 @@ def solved(formulation, n=60):
     return problem, matrix, targets, solution
 
 
-def final_classes(kind):
-    below = kind.__subclasses__()
-    return set().union(*map(final_classes, below)) if below else {kind}
+#: Formulations whose solutions are no points of a `DualQP` with sums: their solvers' tests have them.
+ELSEWHERE = {
+    ClassMargin,
+    SparseMargin,
+    OriginMargin,
+    OriginTube,
+    SquaredOriginMargin,
+    SquaredOriginTube,
+}
+
+
+def concrete_classes(kind):
+    below = set().union(*map(concrete_classes, kind.__subclasses__()))
+    return below if inspect.isabstract(kind) else {kind} | below
 
 
 def test_there_is_a_case_of_each_formulation():
-    assert {type(case) for case in FORMULATIONS} == final_classes(Formulation)
+    assert {type(case) for case in FORMULATIONS} == concrete_classes(Formulation) - ELSEWHERE
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS, ids=names)

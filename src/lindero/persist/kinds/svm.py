@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from lindero.kernels.operator import NAMED_KERNELS, KernelFunction
 from lindero.models.kernel_machine import LARGEST_COEFFICIENT
 from lindero.persist.fields import LABELS, MOST, Fields
-from lindero.persist.registry import Kind, estimator_state, of_lindero
+from lindero.persist.registry import Kind, estimator_state, of_lindero, state_of
 from lindero.problems.formulation import Formulation, Task
 from lindero.solvers.solution import Certificate, Status
 from lindero.svm.fitting import export_state, find_formulation, import_state
@@ -93,6 +93,11 @@ def check_solution(given: Fields) -> None:
         parts.array("pair", "float64", 2, given.size("n"), finite=True)
     given.mapping("statistics")
     given.where_given(("blur",), given.number)
+
+
+def solution_state(solution: Any) -> dict[str, Any]:
+    """Without the weights, which follow from the rest."""
+    return {name: value for name, value in state_of(solution).items() if name != "weights"}
 
 
 # -- what machines share --------------------------------------------------------------------------
@@ -403,7 +408,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("Certificate", "lindero.solvers.solution:Certificate", check_certificate),
     Kind("KernelGap", "lindero.kernels.nystrom:KernelGap", check_kernel_gap),
     Kind("Costs", "lindero.svm.costs:MisclassificationCosts", check_costs, _costs_state),
-    Kind("Solution", "lindero.solvers.solution:Solution", check_solution),
+    Kind("Solution", "lindero.solvers.solution:Solution", check_solution, solution_state),
     Kind("BinaryTask", "lindero.problems.formulation:Task", check_task, _task_state, _task),
     _of_kernel("svm.SVC", "svc", check_classifier),
     _of_kernel("svm.NuSVC", "nu_svc", check_classifier),
