@@ -19,11 +19,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from lindero.errors import SolverError
 from lindero.problems.dual_qp import Judgement
-from lindero.runtime.arrays import Array
+from lindero.runtime.arrays import Array, dense
 
 #: By how much an answer may seem worse than another, in shares of what is compared: rounding.
 _ROUNDING = 1e-9
@@ -48,14 +47,16 @@ class ModelProblem:
     X: Sequence[Any]
     Y: Sequence[Any]
     C: float
-    right: list[Array] = field(init=False)
+    right: list[tuple[Array, Array]] = field(init=False)
     n_weights: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.n_weights = -1
         self.right = []
         for i, (x, y) in enumerate(zip(self.X, self.Y, strict=True)):
-            self.right.append(self._read_feature(i, self.model.joint_feature(x, y)))
+            feature = self._read_feature(i, self.model.joint_feature(x, y))
+            indices = np.flatnonzero(feature)
+            self.right.append((indices, feature[indices]))
             self._read_loss(i, y, y)
 
     def search(self, case: int, w: Array) -> Plane:
@@ -63,7 +64,9 @@ class ModelProblem:
         x, y = self.X[case], self.Y[case]
         found = self.model.loss_augmented_argmax(w, x, y)
         loss = self._read_loss(case, y, found)
-        psi = self.right[case] - self._read_feature(case, self.model.joint_feature(x, found))
+        psi = -self._read_feature(case, self.model.joint_feature(x, found))
+        places, values = self.right[case]
+        psi[places] += values
         indices = np.flatnonzero(psi)
         return Plane(indices, psi[indices], loss)
 
@@ -99,7 +102,8 @@ class ModelProblem:
 
     def require_worst(self, case: int, height: float, known: float, w: Array) -> float:
         """The larger of both: an answer of the model must not be worse than a known one."""
-        scale = 1.0 + abs(height) + float(np.abs(self.right[case]) @ np.abs(w))
+        places, values = self.right[case]
+        scale = 1.0 + abs(height) + float(np.abs(values) @ np.abs(w[places]))
         if height < known - _ROUNDING * scale:
             raise SolverError(
                 f"loss_augmented_argmax of the model answered case {case} with what scores "
@@ -109,9 +113,8 @@ class ModelProblem:
         return max(height, known)
 
     def _read_feature(self, case: int, value: Any) -> Array:
-        vector: Any = value.toarray() if sp.issparse(value) else value
         try:
-            vector = np.asarray(vector, dtype=np.float64).ravel()
+            vector: Array = np.asarray(dense(value), dtype=np.float64).ravel()
         except (TypeError, ValueError):
             raise SolverError(
                 f"joint_feature of the model must return a vector of numbers; for case {case} it "

@@ -22,9 +22,8 @@ from a fixed seed; the later ones draw cases with probability in proportion to t
 when last seen. An exact pass over all cases at fixed w (the judge's) measures all gaps anew.
 
 Averages. w_k after visit k also counts k times in an average, begun anew with each exact pass. With
-S_k = 1 + … + k, w̄ = w_K − (1/S_K) Σ_k S_{k−1} (w_k − w_{k−1}), so a visit adds to a second table
-only
-what it changed, times S_{k−1}. The average often has the lower primal objective early on; what is
+S_k = 1 + … + k, w̄ = w_K − (1/S_K) Σ_k S_{k−1} (w_k − w_{k−1}), so a visit only adds what it
+changed, times S_{k−1}, to a second table. The average often has the lower primal objective early on; what is
 returned is the best of those judged, whose gap is to the best dual value found.
 
 S. Lacoste-Julien, M. Jaggi, M. Schmidt and P. Pletscher, "Block-coordinate Frank-Wolfe optimization

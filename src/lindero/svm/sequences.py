@@ -48,10 +48,10 @@ def read_sequences(X: Any, lengths: Any) -> Sequences:
         which = "X has no sequences" if len(sizes) == 0 else f"X[{int(np.argmin(sizes))}] is empty"
         raise ValueError(f"{which}: a sequence has at least one token. Leave empty ones out.")
     if any(sp.issparse(part) for part in X):
-        _require_one_width(X, "shape")
+        _require_one_width(X)
         return Sequences(sp.vstack([sp.csr_array(part) for part in X], "csr"), sizes, True)
     if all(isinstance(part, np.ndarray) for part in X) and X[0].ndim == 2:
-        _require_one_width(X, "shape")
+        _require_one_width(X)
         return Sequences(np.concatenate(list(X)), sizes, True)
     tokens = [token for part in X for token in part]
     if not isinstance(tokens[0], str):
@@ -63,9 +63,9 @@ def read_sequences(X: Any, lengths: Any) -> Sequences:
     return Sequences(tokens, sizes, True)
 
 
-def _require_one_width(parts: Sequence[Any], name: str) -> None:
+def _require_one_width(parts: Sequence[Any]) -> None:
     for number, part in enumerate(parts):
-        shape = getattr(part, name, ())
+        shape: tuple[int, ...] = getattr(part, "shape", ())
         if len(shape) != 2 or shape[1] != parts[0].shape[1]:
             raise ValueError(
                 f"X[{number}] has the shape {tuple(shape)}, but X[0] has {parts[0].shape[1]} "
@@ -86,7 +86,7 @@ def _is_list_of_sequences(X: Any) -> bool:
         return True
     if isinstance(first, (str, bytes)) or not hasattr(first, "__len__"):
         return False
-    inner = first[0] if len(first) else None
+    inner: Any = first[0] if len(first) else 0.0
     return isinstance(inner, str) or np.ndim(inner) == 1
 
 
