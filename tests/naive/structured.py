@@ -1,6 +1,6 @@
 """Structured machines the slow way: every labelling listed, and the dual as one QP."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -22,7 +22,7 @@ class ChainModel:
         for token, label in zip(x, y, strict=True):
             table[:d, label] += token
         if self.linked:
-            for before, after in zip(y[:-1], y[1:], strict=True):
+            for before, after in pairwise(y):
                 table[d + before, after] += 1.0
             table[d + n_labels, y[0]] += 1.0
             table[d + n_labels + 1, y[-1]] += 1.0

@@ -23,8 +23,8 @@ when last seen. An exact pass over all cases at fixed w (the judge's) measures a
 
 Averages. w_k after visit k also counts k times in an average, begun anew with each exact pass. With
 S_k = 1 + … + k, w̄ = w_K − (1/S_K) Σ_k S_{k−1} (w_k − w_{k−1}), so a visit only adds what it
-changed, times S_{k−1}, to a second table. The average often has the lower primal objective early on; what is
-returned is the best of those judged, whose gap is to the best dual value found.
+changed, times S_{k−1}, to a second table. The average often has the lower primal objective early
+on; what is returned is the best of those judged, whose gap is to the best dual value found.
 
 S. Lacoste-Julien, M. Jaggi, M. Schmidt and P. Pletscher, "Block-coordinate Frank-Wolfe optimization
 for structural SVMs", ICML 2013; N. Shah, V. Kolmogorov and C. H. Lampert, "A multi-plane
@@ -65,8 +65,9 @@ MOST_CACHED, FAIR_SHARE = 10, 0.1
 #: Steps along the list of a case in a visit.
 STEPS = 8
 
-#: Exact passes without progress after which rounding is what is left of the gap.
-IDLE_PASSES = 6
+#: Exact passes without progress after which rounding is what is left of the gap, and the share of
+#: the dual that is none; and sweeps after which a problem is left as it is.
+IDLE_PASSES, NO_PROGRESS, MOST_SWEEPS = 6, 1e-13, 10_000
 
 SEED = 0
 
@@ -135,15 +136,17 @@ class _Play:
                 near = self.gaps.sum() <= self.tol * max(self._guess_primal(), 0.0)
                 if status is None and not near and since < SWEEPS_BETWEEN:
                     continue
-                before, since = self.best.duality_gap, 0
+                before, since = self.best, 0
                 self._judge()
                 if self.best.duality_gap <= self.tol * self.best.primal:
                     return Status.OPTIMAL
                 if status is not None:
                     return status
-                idle = 0 if self.best.duality_gap <= 0.99 * before else idle + 1
+                idle = 0 if has_progressed(before, self.best) else idle + 1
                 if idle == IDLE_PASSES:
                     return Status.PRECISION
+                if self.n_sweeps >= MOST_SWEEPS:
+                    return Status.STALLED
         except KeyboardInterrupt:
             limits.interrupt()
             self._judge()
@@ -217,6 +220,12 @@ class _Play:
         self.best = replace(self.best, kkt_gap=judgement.kkt_gap, dual=dual)
         self.drift[:] = 0.0
         numbers[_CLOCK] = numbers[_WEIGHT] = 0.0
+
+
+def has_progressed(before: Judgement, now: Judgement) -> bool:
+    """Whether the gap has become smaller, or the dual larger, by more than rounding."""
+    closer = now.duality_gap <= 0.99 * before.duality_gap
+    return closer or not now.dual - before.dual <= NO_PROGRESS * abs(now.dual)
 
 
 # -- loops ----------------------------------------------------------------------------------------

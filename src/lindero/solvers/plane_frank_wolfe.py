@@ -21,10 +21,12 @@ from lindero.solvers.frank_wolfe import (
     FAIR_SHARE,
     IDLE_PASSES,
     MOST_CACHED,
+    MOST_SWEEPS,
     SEED,
     STEPS,
     SWEEPS_BETWEEN,
     StructuredSolution,
+    has_progressed,
 )
 from lindero.solvers.solution import Limits, Progress, Status
 
@@ -81,15 +83,17 @@ class _PlaneDescent:
                 near = self.gaps.sum() <= self.tol * max(self.best.primal, 0.0)
                 if status is None and not near and since < SWEEPS_BETWEEN:
                     continue
-                before, since = self.best.duality_gap, 0
+                before, since = self.best, 0
                 self._judge()
                 if self.best.duality_gap <= self.tol * self.best.primal:
                     return Status.OPTIMAL
                 if status is not None:
                     return status
-                idle = 0 if self.best.duality_gap <= 0.99 * before else idle + 1
+                idle = 0 if has_progressed(before, self.best) else idle + 1
                 if idle == IDLE_PASSES:
                     return Status.PRECISION
+                if self.n_sweeps >= MOST_SWEEPS:
+                    return Status.STALLED
         except KeyboardInterrupt:
             limits.interrupt()
             for shares in self.alpha:  # a step may have been half done

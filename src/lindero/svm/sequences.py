@@ -181,3 +181,16 @@ def measure_labels(measure: str, right: Array, found: Array, bounds: Array) -> f
             '"hamming".'
         )
     return 2.0 * len(wanted & had) / (len(wanted) + len(had))
+
+
+def measure_sequences(right: Array, found: Array, lengths: Array | None) -> dict[str, float]:
+    """All measures by name; that of chunks where labels are of chunks."""
+    sizes = np.array([len(right)]) if lengths is None else lengths
+    bounds = np.concatenate([[0], np.cumsum(sizes)])
+    told = {
+        "token_accuracy": measure_labels("hamming", right, found, bounds),
+        "sequence_accuracy": measure_labels("sequences", right, found, bounds),
+    }
+    if any(str(label).startswith(("B-", "I-")) for label in set(right.tolist())):
+        told["chunk_f1"] = measure_labels("chunks", right, found, bounds)
+    return told

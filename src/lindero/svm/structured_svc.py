@@ -135,7 +135,7 @@ class StructuredSVC(BaseEstimator):  # type: ignore[misc]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "model": ["no_validation"],
+        "model": [object],
         "C": [Interval(Real, 0.0, np.inf, closed="neither")],
         "tol": [Interval(Real, 0.0, 1.0, closed="neither")],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
