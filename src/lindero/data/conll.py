@@ -31,6 +31,8 @@ def looks_like_conll(head: bytes) -> bool:
         words = line.split()
         if len(words) < 2 or words[0] == b"-DOCSTART-":
             continue
+        if words[0] == b"#" and not _LABEL.fullmatch(words[-1]):
+            continue  # a comment
         n_lines += 1
         fits = _LABEL.fullmatch(words[-1]) is not None and b"," not in words[0][1:]
         fitting += fits

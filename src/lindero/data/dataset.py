@@ -100,6 +100,13 @@ class Dataset:
             return "ranking" if self.y.dtype.kind in "biuf" else "tagging"
         return "regression" if self.y.dtype.kind == "f" else "classification"
 
+    @property
+    def lengths(self) -> Array | None:
+        """Rows of each sequence, or of each query; None where there are none."""
+        from lindero.svm.sequences import count_runs
+
+        return None if self.qid is None else count_runs(self.qid)
+
     def summary(self) -> str:
         """Describe the data in one line.
 

@@ -34,6 +34,7 @@ from lindero.evaluation.registry import (
     suggest_name,
 )
 from lindero.runtime.arrays import Array
+from lindero.svm.sequences import count_runs
 
 #: Guests use several threads from this many rows on.
 _MANY_ROWS = 10_000
@@ -368,13 +369,6 @@ def require_target(machine: MachineSpec, y: Any) -> None:
                 f"{fractions[0]:g}: take a machine for numbers, such as svr, or name another "
                 "target."
             )
-
-
-def count_runs(qid: Any) -> Array:
-    """Lengths of sequences, from what tells the rows of one from those of the next."""
-    names = np.asarray(qid)
-    starts = np.flatnonzero(names[1:] != names[:-1]) + 1
-    return np.diff(np.concatenate([[0], starts, [len(names)]]))
 
 
 def predict_rows(model: Any, X: Any, *, times: Any = None, qid: Any = None) -> Array:

@@ -55,7 +55,6 @@ from sklearn.model_selection import ParameterGrid
 
 from lindero.evaluation.build import (
     compute_probabilities,
-    count_runs,
     make_machine,
     predict_rows,
     unwrap_machine,
@@ -72,6 +71,7 @@ from lindero.evaluation.registry import (
     suggest_name,
 )
 from lindero.runtime.arrays import Array
+from lindero.svm.sequences import count_runs, measure_sequences
 
 LABELS, PROBABILITIES, NUMBERS = "labels", "probabilities", "numbers"
 
@@ -783,8 +783,6 @@ def measure_machine(
     if found is None:
         found = predict_rows(model, X, times=times, qid=qid)
     if machine.task == TAGGING:
-        from lindero.svm.sequences import measure_sequences
-
         return measure_sequences(np.asarray(y), found, None if qid is None else count_runs(qid))
     if machine.task == NOVELTY:
         return {"outlier_share": float(np.average(found < 0, weights=weights))}

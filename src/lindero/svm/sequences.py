@@ -54,13 +54,27 @@ def read_sequences(X: Any, lengths: Any) -> Sequences:
         _require_one_width(X)
         return Sequences(np.concatenate(list(X)), sizes, True)
     tokens = [token for part in X for token in part]
-    if not isinstance(tokens[0], str):
+    plain = [isinstance(token, str) for token in tokens]
+    if any(plain) and not all(plain):
+        number = plain.index(not plain[0])
+        raise ValueError(
+            f"Tokens are words, or lists of a word and further columns, not both: the first is "
+            f"{tokens[0]!r}, and token {number} is {tokens[number]!r}."
+        )
+    if not plain[0]:
         widths = {np.size(token) for token in tokens}
         if len(widths) > 1:
             raise ValueError(
                 f"Tokens have between {min(widths)} and {max(widths)} columns: all need the same."
             )
     return Sequences(tokens, sizes, True)
+
+
+def count_runs(names: Any) -> Array:
+    """Lengths of sequences, from what tells the rows of one from those of the next."""
+    array = np.asarray(names)
+    starts = np.flatnonzero(array[1:] != array[:-1]) + 1
+    return np.diff(np.concatenate([[0], starts, [len(array)]]))
 
 
 def _require_one_width(parts: Sequence[Any]) -> None:
@@ -120,11 +134,17 @@ def has_text(tokens: Any) -> bool:
 def read_labels(y: Any, sequences: Sequences) -> Array:
     """Labels of all tokens: as a list for a list of sequences, or flat."""
     if y is None:
-        raise ValueError("y is needed: a label for each token.")
+        raise ValueError(
+            "Fitting requires y to be passed, but the target y is None: give each token a label."
+        )
     lengths = sequences.lengths
-    nested = sequences.listed and len(y) == len(lengths) and all(
+    nested = sequences.listed and len(y) > 0 and all(
         not isinstance(part, str) and hasattr(part, "__len__") for part in y
     )  # fmt: skip
+    if nested and len(y) != len(lengths):
+        raise ValueError(
+            f"y has {len(y)} sequences, but X has {len(lengths)}: each needs its labels."
+        )
     if nested:
         for number, (part, length) in enumerate(zip(y, lengths, strict=True)):
             if len(part) != length:
