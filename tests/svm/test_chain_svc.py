@@ -195,7 +195,7 @@ def test_tokens_that_cannot_be_hashed():
         ((TOKENS, LABELS, LENGTHS[:-1]), "lengths sum to"),
         ((TOKENS, LABELS, [0, *LENGTHS]), r"lengths\[0\] is 0"),
         ((TOKENS, LABELS, LENGTHS + 0.5), "whole numbers"),
-        ((TOKENS, None, LENGTHS), "y is needed"),
+        ((TOKENS, None, LENGTHS), "requires y to be passed"),
         ((TOKENS, LABELS[:-1], LENGTHS), "a label for each token"),
         ((TOKENS, np.zeros(len(TOKENS)), LENGTHS), "only one class"),
         ((TOKENS * np.nan, LABELS, LENGTHS), "NaN"),

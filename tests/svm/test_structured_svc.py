@@ -1,5 +1,7 @@
 """StructuredSVC: classes with costs, hierarchies, any model; what it refuses."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -195,3 +197,13 @@ def test_ctrl_c_leaves_the_best_model_so_far():
     assert "Interrupted" in model.certificate_.status
     assert model.certificate_.infeasibility < 1e-9
     model.predict(CASES)
+
+
+def test_the_model_of_the_page_is_learned(capsys):
+    page = Path(__file__).parents[2] / "docs" / "structured.md"
+    part = page.read_text(encoding="utf-8").partition("<!-- own model -->")[2]
+    code = part.partition("```python\n")[2].partition("```")[0]
+    exec(compile(code, str(page), "exec"), {})
+    printed = capsys.readouterr().out
+    assert printed.startswith("Optimal")
+    assert float(printed.split()[-1]) > 0.9

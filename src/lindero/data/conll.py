@@ -8,8 +8,6 @@ A file is known by its labels, O or B-, I-, E- or S- with a kind, in most of its
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pyarrow as pa
 
@@ -18,39 +16,22 @@ from lindero.data.dataset import Dataset
 from lindero.data.reading import Reading, Roles
 from lindero.runtime.texts import shorten
 
-#: Lines that tell it from other formats.
-_LINES = 40
-
-_LABEL = re.compile(rb"O|[BIES]-[^\s,;\"]+")
-
-
-def looks_like_conll(head: bytes) -> bool:
-    """Whether nearly all of the first lines end with a label of a chunk, after other columns."""
-    fitting = n_lines = n_chunks = 0
-    for line in head.split(b"\n", _LINES)[:_LINES]:
-        words = line.split()
-        if len(words) < 2 or words[0] == b"-DOCSTART-":
-            continue
-        if words[0] == b"#" and not _LABEL.fullmatch(words[-1]):
-            continue  # a comment
-        n_lines += 1
-        fits = _LABEL.fullmatch(words[-1]) is not None and b"," not in words[0][1:]
-        fitting += fits
-        n_chunks += fits and words[-1] != b"O"
-    return n_chunks > 0 and fitting >= 0.9 * n_lines
+#: What a document begins with, and what lines that may be no tokens do.
+_DOCUMENT = "-DOCSTART-"
+_NO_TOKENS = ("# ", _DOCUMENT)
 
 
 def read_sentences(content: Content) -> tuple[list[list[str]], list[int]]:
     """The tokens of all sentences, and the length of each."""
     text = bytes(content.data).decode("utf-8")
     lines = [line.rstrip("\r") for line in text.split("\n")]
-    first = next((line for line in lines if line.strip() and not line.startswith("# ")), "")
-    tabs = "\t" in first
+    tokens_of = (line for line in lines if line.strip() and not line.startswith(_NO_TOKENS))
+    tabs = "\t" in next(tokens_of, "")
     tokens: list[list[str]] = []
     lengths: list[int] = []
     n_open, width = 0, 0
     for number, line in enumerate([*lines, ""], start=1):
-        if not line.strip() or line.startswith("-DOCSTART-"):
+        if not line.strip() or line.startswith(_DOCUMENT):
             if n_open:
                 lengths.append(n_open)
             n_open = 0

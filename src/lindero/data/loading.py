@@ -23,7 +23,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 from pyarrow import types
 
-from lindero.data.conll import load_conll, looks_like_conll
+from lindero.data.conll import load_conll
 from lindero.data.content import Content, read_content, suggest
 from lindero.data.csv_files import read_csv
 from lindero.data.dataset import Dataset
@@ -77,6 +77,9 @@ _LINES = 20
 _SIGNIFICANT_BYTES = 2**16
 _KEEL = re.compile(rb"^[ \t]*@(?:inputs?|outputs?)\b|^[ \t]*@attribute[^\n{]*\[", re.I | re.M)
 _ROWS = re.compile(rb"^[ \t]*@data\b", re.I | re.M)
+
+#: A label of a chunk.
+_CHUNK = re.compile(rb"O|[BIES]-[^\s,;\"]+")
 _ENTRY = re.compile(rb"(?:qid|sid|cost|[0-9]+):\S+")
 
 
@@ -383,7 +386,7 @@ def detect_format(content: Content) -> str:
         rows = _ROWS.search(content.data)
         end = rows.start() if rows else len(content.data)
         return "keel" if _KEEL.search(content.data, 0, end) else "arff"
-    if looks_like_conll(head):
+    if _is_conll(head):
         return "conll"
     return "svmlight" if _is_svmlight(head) else "csv"
 
@@ -410,6 +413,20 @@ def _is_svmlight(head: bytes) -> bool:
             entries += fits * (len(words) - 1)
             n_lines += 1
     return entries > 0 and 2 * fitting >= n_lines
+
+
+def _is_conll(head: bytes) -> bool:
+    """Whether nearly all of the first lines end with a label of a chunk, after other columns."""
+    fitting = n_lines = n_chunks = 0
+    for line in head.split(b"\n", 2 * _LINES)[: 2 * _LINES]:
+        words = line.split()
+        is_label = len(words) > 1 and _CHUNK.fullmatch(words[-1]) is not None
+        if len(words) < 2 or words[0] == b"-DOCSTART-" or (words[0] == b"#" and not is_label):
+            continue  # the last is a comment
+        n_lines += 1
+        fitting += is_label and b"," not in words[0][1:]
+        n_chunks += is_label and words[-1] != b"O"
+    return n_chunks > 0 and fitting >= 0.9 * n_lines
 
 
 def _is_label(word: bytes) -> bool:
