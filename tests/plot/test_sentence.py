@@ -2,12 +2,10 @@
 
 import pytest
 
-pytest.importorskip("matplotlib").use("Agg")
-
-import matplotlib.pyplot as plt
-
 from lindero.plot import SentenceDisplay
 from lindero.svm import ChainSVC
+
+plt = pytest.importorskip("matplotlib.pyplot", reason="matplotlib is not installed")
 
 WORDS = [["the", "cat", "sleeps"], ["a", "dog", "barks"]]
 LABELS = [["B-NP", "I-NP", "B-VP"]] * 2

@@ -142,6 +142,9 @@ def test_words_are_hashed():
     named = ChainSVC(C=1.0).fit(frame, labels, lengths=[3, 2])
     assert named.feature_names_in_.tolist() == ["word", "pos"]
     np.testing.assert_array_equal(named.coef_, model.coef_)
+    polars = pytest.importorskip("polars")
+    other = ChainSVC(C=1.0).fit(polars.from_pandas(frame), labels, lengths=[3, 2])
+    np.testing.assert_array_equal(other.predict(frame, lengths=[3, 2]), labels)
 
 
 def test_hashes_stay_within_their_sentences_and_never_change():

@@ -20,7 +20,14 @@ from lindero.solvers.frank_wolfe import FrankWolfeSolver
 from lindero.solvers.solution import Callback, Limits
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.progress import reporting
-from lindero.svm.sequences import Sequences, has_text, measure_labels, read_labels, read_sequences
+from lindero.svm.sequences import (
+    Sequences,
+    has_text,
+    measure_labels,
+    open_frame,
+    read_labels,
+    read_sequences,
+)
 from lindero.svm.structured_models import read_costs
 from lindero.svm.structured_svc import conclude_fit, require_moderate_rows
 from lindero.svm.token_hasher import TokenHasher
@@ -212,18 +219,16 @@ class ChainSVC(BaseEstimator):  # type: ignore[misc]
 
     def _hash(self, tokens: Any, lengths: Array, first: bool = False) -> Any:
         """Rows of words, of as many columns as in training."""
-        names = getattr(tokens, "column_names", getattr(tokens, "columns", None))
-        if hasattr(tokens, "dtypes"):
-            tokens = tokens.to_numpy(dtype=object)
-        width = tokens.shape[1] if getattr(tokens, "ndim", 1) == 2 else None
-        if hasattr(tokens, "num_columns"):
-            width = tokens.num_columns
-        if width is None:
-            width = 1 if isinstance(tokens[0], str) else len(tokens[0])
+        frame = open_frame(tokens)
+        if frame is not None:
+            tokens = np.array([column.to_list() for column in frame.iter_columns()], object).T
+        width = np.shape(tokens)[1] if isinstance(tokens, np.ndarray) and tokens.ndim == 2 else 1
+        if not isinstance(tokens, np.ndarray) and not isinstance(tokens[0], str):
+            width = len(tokens[0])
         if first:
             self.n_features_in_ = int(width)
-            if names is not None and all(isinstance(name, str) for name in names):
-                self.feature_names_in_ = np.array(list(names), dtype=object)
+            if frame is not None:
+                self.feature_names_in_ = np.array(frame.columns, dtype=object)
         elif width != self.n_features_in_:
             raise ValueError(
                 f"Tokens have {width} columns, but {type(self).__name__} was fitted to tokens with "

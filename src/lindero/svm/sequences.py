@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
@@ -119,16 +120,20 @@ def has_text(tokens: Any) -> bool:
     """Whether tokens are words, and not rows of numbers."""
     if sp.issparse(tokens):
         return False
-    if hasattr(tokens, "column_names"):  # of Arrow
-        return not all(
-            str(kind).startswith(("int", "uint", "float", "double")) for kind in tokens.schema.types
-        )
-    if hasattr(tokens, "dtypes"):  # of pandas
-        return not all(getattr(kind, "kind", "O") in "biuf" for kind in tokens.dtypes)
+    frame = open_frame(tokens)
+    if frame is not None:
+        kinds = frame.schema.values()
+        return not all(kind.is_numeric() or kind == nw.Boolean for kind in kinds)
     table = np.asarray(tokens, dtype=None if isinstance(tokens, np.ndarray) else object)
     if table.dtype.kind in "US":
         return True
     return table.dtype == object and any(isinstance(value, str) for value in table.flat)
+
+
+def open_frame(tokens: Any) -> Any:
+    """A dataframe of any library, or None for what is none."""
+    frame = nw.from_native(tokens, pass_through=True, eager_only=True)
+    return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def read_labels(y: Any, sequences: Sequences) -> Array:

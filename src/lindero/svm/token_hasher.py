@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 
@@ -171,8 +172,9 @@ class TokenHasher:
 
 def read_tokens(tokens: Any) -> list[Array]:
     """Columns of tokens as text."""
-    if hasattr(tokens, "column_names"):  # of Arrow
-        return [_as_text(np.array(column.to_pylist(), dtype=object)) for column in tokens.columns]
+    frame = nw.from_native(tokens, pass_through=True, eager_only=True)
+    if isinstance(frame, nw.DataFrame):
+        return [_as_text(column.to_list()) for column in frame.iter_columns()]
     if isinstance(tokens, (str, bytes)):
         raise ValueError("tokens must be a list of tokens, not a text: split it first.")
     try:
@@ -191,7 +193,7 @@ def read_tokens(tokens: Any) -> list[Array]:
     return [_as_text(column) for column in table.T]
 
 
-def _as_text(column: Array) -> Array:
+def _as_text(column: Iterable[Any]) -> Array:
     return np.array([value if isinstance(value, str) else str(value) for value in column], object)
 
 
