@@ -6,9 +6,9 @@ import scipy.sparse as sp
 
 from lindero.errors import SolverError
 from lindero.models.chain import ChainMachine, SequenceRows
-from lindero.problems.structured import ChainProblem
+from lindero.problems.structured import Answers, ChainProblem
 from lindero.problems.structured_model import ModelProblem
-from lindero.solvers.frank_wolfe import FrankWolfeSolver
+from lindero.solvers.frank_wolfe import FrankWolfeSolver, visit
 from lindero.solvers.plane_frank_wolfe import PlaneFrankWolfeSolver
 from lindero.solvers.solution import Limits, Status
 from tests.naive import structured as naive
@@ -104,6 +104,43 @@ def test_the_gap_is_at_least_what_is_missing_and_the_dual_never_falls(solver):
     plain = naive.frank_wolfe(model, X, Y, problem.C, 30)[1]
     assert (np.diff(plain) >= -1e-12).all()
     assert duals[-1] >= plain[-1]
+
+
+@pytest.mark.parametrize(("linked", "costs"), [(True, None), (False, UNEVEN)])
+def test_no_visit_lets_the_dual_fall(linked, costs):
+    """Case by case, with searches and without, with room for few answers only."""
+    problem, *_ = make_chains(8, linked=linked, costs=costs, scale=3.0)
+    rows, answers = problem.rows, Answers.of(problem)
+    W, drift, scratch = (problem.make_weights() for _ in range(3))
+    numbers, gaps = np.zeros(4), np.zeros(rows.n_sequences)
+    weights, total, dual = [], 0.0, 0.0
+    rng = np.random.default_rng(0)
+    for step in range(300):
+        case = int(rng.integers(rows.n_sequences))
+        length = int(rows.bounds[case + 1] - rows.bounds[case])
+        before, loss = W.copy(), numbers[1]
+        if answers.rooms[case] < 64:
+            answers.enlarge(case, length)
+        done = visit(
+            *rows.arrays(), rows.n_features, linked, rows.longest, problem.truth, problem.costs,
+            problem.C, answers.slots, answers.rooms, answers.counts, answers.places, answers.alpha,
+            answers.loss, answers.labels, np.array([case]), gaps, W, drift, scratch, numbers,
+            step % 3 != 2, 0.0,
+        )  # fmt: skip
+        assert done == 1
+        assert not scratch.any()
+        now = float(answers.alpha @ answers.loss) - 0.5 * float((W * W).sum())
+        assert now >= dual - 1e-12
+        assert now - dual == pytest.approx(
+            numbers[1] - loss - 0.5 * float((W * W).sum() - (before * before).sum()), abs=1e-9
+        )
+        dual = now
+        weights.append((step + 1) * W)
+        total += step + 1
+    judgement, _ = problem.judge(answers, W.copy())
+    assert judgement.dual == pytest.approx(dual)
+    assert judgement.infeasibility < 1e-12
+    np.testing.assert_allclose(W - drift / total, sum(weights) / total, atol=1e-12)
 
 
 def test_long_lists_of_answers_find_room():

@@ -255,6 +255,11 @@ _ALL = (
         grid={"C": (0.001, 0.01, 0.1, 1.0, 10.0)},
     ),
     _svm(
+        "structured-svc", "StructuredSVC", CLASSIFICATION,
+        "One machine for all classes together, linear (Crammer and Singer's).",
+        grid={"C": _LINEAR_C},
+    ),
+    _svm(
         "chain-svc", "ChainSVC", TAGGING,
         "Labels the tokens of sentences (files of CoNLL), or the rows of sequences (--qid).",
         grid={"C": (0.01, 0.1, 1.0)}, takes_tables=True,

@@ -95,13 +95,13 @@ class FrankWolfeSolver:
     def solve(self, problem: ChainProblem, limits: Limits | None = None) -> StructuredSolution:
         """The best weights found; `n_iter` counts searches, in sweeps of as many as cases."""
         begun = time.perf_counter()
-        play = _Play(problem, self.tol)
-        status = play.run(limits or Limits(), begun)
+        descent = _ChainDescent(problem, self.tol)
+        status = descent.run(limits or Limits(), begun)
         seconds = time.perf_counter() - begun
-        return StructuredSolution(play.best_W, play.best, status, play.n_sweeps, seconds)
+        return StructuredSolution(descent.best_W, descent.best, status, descent.n_sweeps, seconds)
 
 
-class _Play:
+class _ChainDescent:
     """The iterate, its average, and the best judged weights."""
 
     def __init__(self, problem: ChainProblem, tol: float) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import ClassifierTags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -227,7 +228,7 @@ class StructuredSVC(BaseEstimator):  # type: ignore[misc]
         return ChainProblem(rows, codes.astype(np.int16), costs, self.C, False)
 
     def decision_function(self, X: Any) -> Array:
-        """Scores of the classes of a ready model.
+        """Scores of the classes of a ready model; of two, how much the second has more.
 
         Parameters
         ----------
@@ -236,8 +237,12 @@ class StructuredSVC(BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        scores : ndarray of shape (n_samples, n_classes)
+        scores : ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
         """
+        scores = self._score_classes(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def _score_classes(self, X: Any) -> Array:
         check_is_fitted(self)
         if not hasattr(self, "classes_"):
             raise AttributeError(
@@ -265,7 +270,7 @@ class StructuredSVC(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if not hasattr(self, "classes_"):
             return [self.model.argmax(self.coef_, x) for x in X]
-        return self.classes_[np.argmax(self.decision_function(X), axis=1)]
+        return self.classes_[np.argmax(self._score_classes(X), axis=1)]
 
     def score(self, X: Any, y: Any) -> float:
         """One less the mean loss of answers: their accuracy, where losses are 0 and 1.
@@ -301,6 +306,8 @@ class StructuredSVC(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.sparse = True
+        if self._ready_model is not None:
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         return tags
 
 
