@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.refusals import refused
 
@@ -31,7 +32,7 @@ _ONE_SEQUENCE = {
 
 
 @parametrize_with_checks(
-    [ChainSVC()],
+    [ChainSVC(max_iter=200)],
     expected_failed_checks=lambda estimator: _ONE_SEQUENCE,
 )
 def test_scikit_learns_checks(estimator, check):
@@ -254,3 +255,9 @@ def test_limits_interruption_and_progress():
     done = ChainSVC().fit(PARTS, TAGS).certificate_
     assert done.status.startswith("Optimal")
     assert done.duality_gap <= 0.01 * done.primal
+
+
+def test_lists_of_sequences_are_divided_as_rows_are():
+    scores = cross_val_score(ChainSVC(C=1.0), PARTS, TAGS, cv=3)
+    assert scores.shape == (3,)
+    assert scores.min() > 0.4

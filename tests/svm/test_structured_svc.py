@@ -21,7 +21,7 @@ THREE = np.array(["ash", "elm", "oak"])[np.digitize(X[:, 0] + 0.5 * X[:, 1], [-0
 COSTS = [[0, 1, 4], [2, 0, 1], [3, 0.5, 0]]
 
 
-@parametrize_with_checks([StructuredSVC()])
+@parametrize_with_checks([StructuredSVC(max_iter=200)])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
