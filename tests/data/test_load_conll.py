@@ -2,7 +2,7 @@
 
 import pytest
 
-from lindero.data import load
+from lindero.data import load, read_conll
 from lindero.errors import DataError
 from lindero.svm import ChainSVC
 from tests.data.files import columns_of, loaded
@@ -22,6 +22,16 @@ def test_sentences_of_tokens(tmp_path):
     assert data.summary().endswith("2 sequences")
     model = ChainSVC().fit(data.X, data.y, lengths=[3, 3])
     assert model.feature_names_in_.tolist() == ["word", "column1"]
+
+
+def test_sentences_as_lists(tmp_path):
+    (tmp_path / "a.txt").write_text(CHUNKS)
+    sentences, labels = read_conll(tmp_path / "a.txt")
+    assert sentences[1] == [["It", "PRP"], ["rains", "VBZ"], [".", "."]]
+    assert labels == [["B-NP", "B-VP", "B-NP"], ["B-NP", "B-VP", "O"]]
+    (tmp_path / "b.txt").write_text("a\nb\n")
+    with pytest.raises(DataError, match="one column only"):
+        read_conll(tmp_path / "b.txt")
 
 
 def test_tabs_comments_and_documents(tmp_path):

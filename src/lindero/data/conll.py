@@ -8,10 +8,13 @@ A file is known by its labels, O or B-, I-, E- or S- with a kind, in most of its
 
 from __future__ import annotations
 
+import os
+from itertools import accumulate
+
 import numpy as np
 import pyarrow as pa
 
-from lindero.data.content import Content
+from lindero.data.content import Content, read_content
 from lindero.data.dataset import Dataset
 from lindero.data.reading import Reading, Roles
 from lindero.runtime.texts import shorten
@@ -19,6 +22,57 @@ from lindero.runtime.texts import shorten
 #: What a document begins with, and what lines that may be no tokens do.
 _DOCUMENT = "-DOCSTART-"
 _NO_TOKENS = ("# ", _DOCUMENT)
+
+
+def read_conll(
+    path: str | os.PathLike[str], *, max_megabytes: float | None = None
+) -> tuple[list[list[list[str]]], list[list[str]]]:
+    """Read the sentences of a file of CoNLL, as lists.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, compressed with gzip or not; "-" is standard input.
+    max_megabytes : float, default=None
+        Megabytes that a file may grow to when it is unpacked, as in `load`.
+
+    Returns
+    -------
+    sentences : list of list of list of str
+        For each sentence its tokens, each with all of its columns but the last.
+    labels : list of list of str
+        The last column, for each sentence.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or a line has another number of columns.
+
+    See Also
+    --------
+    load : The same as a table, with columns by name.
+    lindero.svm.ChainSVC : Learns from them.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from lindero.data import read_conll
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "chunks.txt")
+    ...     with open(path, "w") as file:
+    ...         _ = file.write("He PRP B-NP\\nslept VBD B-VP\\n\\nRain NN B-NP\\n")
+    ...     sentences, labels = read_conll(path)
+    >>> sentences[0], labels
+    ([['He', 'PRP'], ['slept', 'VBD']], [['B-NP', 'B-VP'], ['B-NP']])
+    """
+    content = read_content(path, max_megabytes).as_text()
+    tokens, lengths = read_sentences(content)
+    ends = list(accumulate(lengths))
+    parts = [tokens[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+    if len(tokens[0]) < 2:
+        raise content.error("has one column only: the last one is to be the label.")
+    sentences = [[token[:-1] for token in part] for part in parts]
+    return sentences, [[token[-1] for token in part] for part in parts]
 
 
 def read_sentences(content: Content) -> tuple[list[list[str]], list[int]]:

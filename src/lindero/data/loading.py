@@ -1,9 +1,10 @@
 """Loading a file: its format, its columns, and the role of each.
 
-The format is detected from the content. Parquet has a signature. ARFF and KEEL begin with ``@``,
-of which only KEEL declares inputs, outputs or ranges. If nearly all of the first lines end with
-labels of chunks (`lindero.data.conll`), the file is one of CoNLL. If most of the first lines are
-``label [qid:number] index:value …``, the file is svmlight; otherwise it is CSV.
+The format is detected from the content. Parquet has a signature. ARFF and KEEL begin with ``@``, of
+which only KEEL declares inputs, outputs or ranges. If nearly all of the first lines end with labels
+of chunks (`lindero.data.conll`), the file is one of CoNLL. If most of them are ``label [qid:number]
+index:value …``, it is svmlight; otherwise it is CSV. Formats are told apart in one file, as each
+has to leave the others theirs.
 
 scikit-learn reads svmlight files. Here their errors get a line number, and indices a limit: models
 keep a number for every index up to the largest, so that one digit too many would ask for terabytes.

@@ -362,8 +362,8 @@ def conclude_fit(
     estimator.fit_status_ = int(status is not Status.OPTIMAL)
     if estimator.fit_status_ and not limits.interrupted:
         share = certificate.duality_gap / max(certificate.primal, np.finfo(float).tiny)
-        advice = "Lower C, or raise tol."
-        if status is not Status.PRECISION:
+        advice = "Standardise the features, lower C, or raise tol."
+        if status not in (Status.PRECISION, Status.STALLED):
             advice = "Raise max_iter, time_limit or tol."
         warn_user(
             f"{words} The gap left is {share:.3g} of the objective, tol is {estimator.tol:.3g}. "
