@@ -63,13 +63,13 @@ def test_transitions_learn_what_tokens_do_not_tell():
     model = ChainSVC(C=1.0).fit(X, labels, lengths=lengths)
     assert model.score(X, labels, lengths=lengths) == 1.0
     assert model.transition_coef_[0, 1] > model.transition_coef_[0, 0]
-    assert model.first_coef_[0] > model.first_coef_[1]
-    assert model.last_coef_[0] > model.last_coef_[1]
+    assert model.start_coef_[0] > model.start_coef_[1]
+    assert model.end_coef_[0] > model.end_coef_[1]
     alone = ChainSVC(C=1.0, transitions=False).fit(X, labels, lengths=lengths)
     assert alone.score(X, labels, lengths=lengths) < 0.9
     assert not alone.transition_coef_.any()
-    assert not alone.first_coef_.any()
-    assert not alone.last_coef_.any()
+    assert not alone.start_coef_.any()
+    assert not alone.end_coef_.any()
 
 
 def test_scores_of_labels():

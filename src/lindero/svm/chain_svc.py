@@ -87,7 +87,7 @@ class ChainSVC(BaseEstimator):  # type: ignore[misc]
         Features that had a value other than zero in training; others have no weight.
     transition_coef_ : ndarray of shape (n_classes, n_classes)
         Weights of pairs of neighbouring labels, the former in rows.
-    first_coef_, last_coef_ : ndarray of shape (n_classes,)
+    start_coef_, end_coef_ : ndarray of shape (n_classes,)
         Weights of labels at the beginning and at the end.
     hasher_ : TokenHasher or None
         What turns words into features; None where rows are numbers.
@@ -357,12 +357,12 @@ class ChainSVC(BaseEstimator):  # type: ignore[misc]
         return self._weights[begin : begin + n_labels]
 
     @property
-    def first_coef_(self) -> Array:
+    def start_coef_(self) -> Array:
         """Weights of first labels."""
         return self._weights[-2] if self._is_linked else np.zeros(len(self.classes_))
 
     @property
-    def last_coef_(self) -> Array:
+    def end_coef_(self) -> Array:
         """Weights of last labels."""
         return self._weights[-1] if self._is_linked else np.zeros(len(self.classes_))
 
