@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo pictures test test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-data fuzz bounds clean clean-compiled
+.PHONY: help demo pictures test test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-structured bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-data fuzz bounds clean clean-compiled
 
 help:
 	@echo "make demo   install, then lindero demo: compare, follow, forget; a page in demo/"
@@ -16,7 +16,7 @@ help:
 	@echo "make bounds the same, some cases of every kind, with every index of compiled loops checked"
 	@echo "make dist   build wheel and sdist, check them, try the wheel"
 	@echo "make bench  measure SVC against scikit-learn, LIBSVM and scikit-learn-intelex"
-	@echo "            (bench-family, -ranking, -search, -incremental, -adaptive, -streams, -bayes,"
+	@echo "            (bench-family, -ranking, -structured, -search, -incremental, -adaptive, -streams, -bayes,"
 	@echo "             -tm, -clustering, -data: the others)"
 	@echo "make bench-against BASE=main  is anything slower than in another revision?"
 
@@ -84,7 +84,7 @@ BASE ?= main
 bench-against: $(VENV)/made-plot+bench
 	$(BIN)/python benchmarks/against.py $(BASE) $(ARGS)
 
-bench-family bench-ranking bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-data: bench-%: $(VENV)/made-plot+bench
+bench-family bench-ranking bench-structured bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-data: bench-%: $(VENV)/made-plot+bench
 	$(BIN)/python benchmarks/$*.py $(ARGS)
 
 clean-compiled:

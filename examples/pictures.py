@@ -18,10 +18,11 @@ from sklearn.preprocessing import StandardScaler
 
 from lindero.bayes import TAN, NaiveBayes
 from lindero.persist import load_libsvm, save_libsvm
-from lindero.plot import BoundaryDisplay
+from lindero.plot import BoundaryDisplay, SentenceDisplay
 from lindero.svm import (
     SVC,
     SVR,
+    ChainSVC,
     CostSensitiveSVC,
     IncrementalSVC,
     NuSVC,
@@ -34,6 +35,20 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 FOLDER = Path("demo")
+
+#: Words, parts of speech and chunks.
+SENTENCES = """
+The/DT/B-NP old/JJ/I-NP ferry/NN/I-NP left/VBD/B-VP the/DT/B-NP harbour/NN/I-NP at/IN/B-PP noon/NN/B-NP ././O
+She/PRP/B-NP has/VBZ/B-VP never/RB/I-VP seen/VBN/I-VP the/DT/B-NP sea/NN/I-NP ././O
+Three/CD/B-NP small/JJ/I-NP boats/NNS/I-NP waited/VBD/B-VP behind/IN/B-PP the/DT/B-NP wall/NN/I-NP ././O
+The/DT/B-NP captain/NN/I-NP wants/VBZ/B-VP to/TO/I-VP sell/VB/I-VP his/PRP$/B-NP house/NN/I-NP ././O
+Rain/NN/B-NP fell/VBD/B-VP on/IN/B-PP the/DT/B-NP empty/JJ/I-NP market/NN/I-NP square/NN/I-NP ././O
+They/PRP/B-NP will/MD/B-VP open/VB/I-VP a/DT/B-NP new/JJ/I-NP school/NN/I-NP in/IN/B-PP May/NNP/B-NP ././O
+Prices/NNS/B-NP of/IN/B-PP fresh/JJ/B-NP fish/NN/I-NP rose/VBD/B-VP again/RB/B-ADVP ././O
+My/PRP$/B-NP brother/NN/I-NP often/RB/B-ADVP works/VBZ/B-VP at/IN/B-PP night/NN/B-NP ././O
+He/PRP/B-NP was/VBD/B-VP told/VBN/I-VP to/TO/I-VP wait/VB/I-VP for/IN/B-PP the/DT/B-NP doctor/NN/I-NP ././O
+The/DT/B-NP young/JJ/I-NP teacher/NN/I-NP will/MD/B-VP wait/VB/I-VP for/IN/B-PP the/DT/B-NP last/JJ/I-NP ferry/NN/I-NP in/IN/B-PP the/DT/B-NP rain/NN/I-NP and/CC/O sell/VB/B-VP fresh/JJ/B-NP fish/NN/I-NP at/IN/B-PP noon/NN/B-NP ././O
+"""  # noqa: E501
 
 
 def xor_machine() -> tuple[SVC, np.ndarray, np.ndarray]:
@@ -190,6 +205,21 @@ def draw_family() -> Path:
     return path
 
 
+def draw_sentence() -> Path:
+    """The last sentence, in the chunks that a chain fitted to the others finds."""
+    tokens = [
+        [token.split("/") for token in line.split()] for line in SENTENCES.strip().splitlines()
+    ]
+    words = [[token[:2] for token in sentence] for sentence in tokens]
+    labels = [[token[2] for token in sentence] for sentence in tokens]
+    model = ChainSVC(C=1.0).fit(words[:-1], labels[:-1])
+    figure, ax = plt.subplots(figsize=(9, 2.2), layout="constrained")
+    SentenceDisplay.from_estimator(model, words[-1], labels[-1], ax=ax)
+    path = FOLDER / "sentence.png"
+    figure.savefig(path, dpi=130)
+    return path
+
+
 def main() -> None:
     print("The first fit on a machine compiles inner loops, which takes some seconds.", flush=True)
     xor_machine()
@@ -210,6 +240,7 @@ def main() -> None:
     print(f"\nA picture of three boundaries with margins and support vectors: {draw()}")
     print(f"A picture of a tube and a region: {draw_family()}")
     print(f"A picture of costs inside the margin: {draw_costs()}")
+    print(f"A picture of a sentence in chunks: {draw_sentence()}")
     print(f"A picture of a boundary that moves: {moving}")
     save_libsvm(model, FOLDER / "xor.libsvm")
     same = (load_libsvm(FOLDER / "xor.libsvm").predict(X) == model.predict(X)).all()

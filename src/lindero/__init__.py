@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lindero.svm import SVRCV as SVRCV
     from lindero.svm import AdaptiveSVC as AdaptiveSVC
     from lindero.svm import AdaptiveSVR as AdaptiveSVR
+    from lindero.svm import ChainSVC as ChainSVC
     from lindero.svm import CostSensitiveSVC as CostSensitiveSVC
     from lindero.svm import IncrementalOneClassSVM as IncrementalOneClassSVM
     from lindero.svm import IncrementalSVC as IncrementalSVC
@@ -35,12 +36,13 @@ if TYPE_CHECKING:
     from lindero.svm import NystromSVR as NystromSVR
     from lindero.svm import OneClassSVM as OneClassSVM
     from lindero.svm import RankSVM as RankSVM
+    from lindero.svm import StructuredSVC as StructuredSVC
 
 _BAYES = "AODE KDB NaiveBayes NetworkClassifier StructuralTM TAN TMClustering"
 _SVM = (
-    "AdaptiveSVC AdaptiveSVR CostSensitiveSVC IncrementalOneClassSVM IncrementalSVC IncrementalSVR "
-    "LinearSVC LinearSVCCV LinearSVR NuSVC NuSVR NystromSVC NystromSVR OneClassSVM RankSVM SVC "
-    "SVCCV SVR SVRCV"
+    "AdaptiveSVC AdaptiveSVR ChainSVC CostSensitiveSVC IncrementalOneClassSVM IncrementalSVC "
+    "IncrementalSVR LinearSVC LinearSVCCV LinearSVR NuSVC NuSVR NystromSVC NystromSVR OneClassSVM "
+    "RankSVM SVC SVCCV SVR SVRCV StructuredSVC"
 )
 _HOMES = {**dict.fromkeys(_BAYES.split(), ".bayes"), **dict.fromkeys(_SVM.split(), ".svm")}
 __all__ = [*_HOMES, "__version__"]

@@ -30,6 +30,8 @@ TABLE = [
     for k, (x, y) in enumerate(zip(X[:, 1], Y2, strict=True))
 ]
 NEW_TABLE = [["red", 0.5, True, None], ["violet", None, False, None], [None, 1.5, None, None]]
+SENTENCES = [["the", "cat", "sleeps"], ["a", "tree"], ["cats", "sleep"]]
+TAGS = [["D", "N", "V"], ["D", "N"], ["N", "V"]]
 #: Windows of 25 and 75 samples.
 AUTO = {"gamma": 0.5, "window": "auto", "max_window": 75}
 
@@ -309,6 +311,18 @@ def _batches() -> list[Case]:
         _batch("NystromSVR", svm.NystromSVR, X, VALUES, n_components=6, landmarks="leverage"),
         _batch("RankSVM", svm.RankSVM, X, VALUES, QUERIES),
         _batch("RankSVM rbf", svm.RankSVM, X, VALUES, QUERIES, kernel="rbf"),
+        _batch("ChainSVC", svm.ChainSVC, X, WORDS, np.full(8, 2)),
+        _batch("ChainSVC sparse", svm.ChainSVC, sparse, Y2, transitions=False, C=2.0),
+        Case(
+            "ChainSVC words",
+            lambda: svm.ChainSVC(hasher=svm.TokenHasher(1000, window=1)).fit(SENTENCES, TAGS),
+            [["the", "cat"], ["a", "tree"]],
+        ),
+        _batch("StructuredSVC", svm.StructuredSVC, X, Y3),
+        _batch("StructuredSVC costs", svm.StructuredSVC, sparse, Y2,
+               model=svm.MulticlassModel([[0, 1], [3, 0]])),
+        _batch("StructuredSVC tree", svm.StructuredSVC, X, WORDS,
+               model=svm.HierarchyModel({"no": "clear", "yes": "clear", "perhaps": "vague"})),
         _batch("SVCCV", svm.SVCCV, X, Y2, Cs=[1, 10], gammas=[0.1, "scale"], cv=2),
         _batch("SVRCV", svm.SVRCV, X, VALUES, Cs=[1.0], kernel="linear", cv=_folds()),
         _batch("SVCCV standardized", svm.SVCCV, X, Y3, Cs=[1, 10], cv=2),

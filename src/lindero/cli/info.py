@@ -131,7 +131,7 @@ def _measure(output: Output, saved: Any, data: str, groups: tuple[str, ...]) -> 
         )
     dataset, X = saved.load(make_source(data), output)
     machine = saved.machine
-    if not machine.has_target or machine.task == "ranking":
+    if not machine.has_target or machine.task in ("ranking", "tagging"):
         raise CommandError(
             f"{machine.name} has no target that its answers could be compared with: leave --data "
             "out."

@@ -24,7 +24,7 @@ from lindero.evaluation.registry import (
     list_comparable,
 )
 
-FORMATS = ("csv", "tsv", "parquet", "arff", "keel", "svmlight")
+FORMATS = ("csv", "tsv", "parquet", "arff", "keel", "svmlight", "conll")
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def data_options(
             "--no-target", is_flag=True, help="There is no target: all columns are features."
         ),
         column("--time", help="Column with the time of each row."),
-        column("--qid", help="Column with the query of each row."),
+        column("--qid", help="Column with the query, or the sequence, of each row."),
         column("--weight", help="Column with the weight of each row."),
         column(
             "--id",
@@ -405,7 +405,7 @@ def machine_option(text: str) -> Callable[..., Any]:
 
 def machine_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The machine and its parameters."""
-    text = "The machine; auto is svc, svr, rank-svm or one-class-svm, depending on the data."
+    text = "The machine; auto is svc, svr, rank-svm, chain-svc or one-class-svm, by the data."
     command: Callable[..., Any] = machine_option(text)(settings_option(function))
     return command
 

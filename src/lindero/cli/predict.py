@@ -159,7 +159,7 @@ def _predict_columns(
         codes = decide_classes(compute_probabilities(saved.model, X, times=times), **rule)
         columns["prediction"] = saved.model.classes_[codes]
     else:
-        columns["prediction"] = predict_rows(saved.model, X, times=times)
+        columns["prediction"] = predict_rows(saved.model, X, times=times, qid=dataset.qid)
     if proba:
         columns.update(_predict_probabilities(saved, X, times))
     if decision:
@@ -206,7 +206,7 @@ def _score(saved: Any, dataset: Any, X: Any, found: Any, rule: dict[str, Any]) -
     from lindero.validation import find_missing
 
     machine = saved.machine
-    has_queries = machine.task != "ranking" or dataset.qid is not None
+    has_queries = machine.task not in ("ranking", "tagging") or dataset.qid is not None
     if not machine.has_target or dataset.y is None or not has_queries:
         return {}
     known = np.flatnonzero(~find_missing(dataset.y))

@@ -7,6 +7,7 @@ from lindero.errors import warn_user
 from lindero.lazy import load_lazily
 
 if TYPE_CHECKING:
+    from lindero.data.conll import read_conll as read_conll
     from lindero.data.dataset import Dataset as Dataset
     from lindero.data.fetching import fetch as fetch
     from lindero.data.fetching import list_published as list_published
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
     from lindero.data.loading import load as load
 
 _MADE = ("load_tax_table", "make_rotating", "make_sigmoid", "make_sigmoid_grid", "make_xor")
-_HOMES = {"Dataset": ".dataset", "load": ".loading", **dict.fromkeys(_MADE, ".generators")}
+_HOMES = {
+    "Dataset": ".dataset",
+    "load": ".loading",
+    "read_conll": ".conll",
+    **dict.fromkeys(_MADE, ".generators"),
+}
 _HOMES |= dict.fromkeys(("fetch", "list_published"), ".fetching")
 _RENAMED = {
     "published": "list_published",

@@ -1,4 +1,4 @@
-"""A table with its target, and the time, weight, query and name of each row."""
+"""A table with its target, and the time, weight, query or sequence, and name of each row."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Dataset:
     source : str
         Where the data come from.
     times, weights, qid, ids : ndarray of shape (n_rows,) or None, default=None
-        Time, weight, query and name of each row; with several columns of names, `ids` has one
-        column for each.
+        Time, weight, query or sequence, and name of each row; with several columns of names, `ids`
+        has one column for each.
     left_out : tuple of str, default=()
         Columns of the file that name rows, and are not in `X` therefore.
     notes : tuple of str, default=()
@@ -92,12 +92,20 @@ class Dataset:
 
     @property
     def task(self) -> str:
-        """ "classification", "regression", "ranking" (rows have queries) or "unlabelled"."""
+        """ "classification", "regression", "ranking" (rows have queries), "tagging" (they have
+        sequences, and classes as targets) or "unlabelled"."""
         if self.y is None:
             return "unlabelled"
         if self.qid is not None:
-            return "ranking"
+            return "ranking" if self.y.dtype.kind in "biuf" else "tagging"
         return "regression" if self.y.dtype.kind == "f" else "classification"
+
+    @property
+    def lengths(self) -> Array | None:
+        """Rows of each sequence, or of each query; None where there are none."""
+        from lindero.svm.sequences import count_runs
+
+        return None if self.qid is None else count_runs(self.qid)
 
     def summary(self) -> str:
         """Describe the data in one line.
@@ -128,7 +136,8 @@ class Dataset:
             return line + "; no target"
         line += f"; target {self.target!r}: {_describe_target(self.y)}"
         if self.qid is not None:
-            line += f"; {_count(len(np.unique(self.qid)), 'query', 'queries')}"
+            names = ("sequence", None) if self.task == "tagging" else ("query", "queries")
+            line += f"; {_count(len(np.unique(self.qid)), *names)}"
         return line
 
     def rows(self, indices: Any) -> Dataset:

@@ -1,8 +1,10 @@
 """Loading a file: its format, its columns, and the role of each.
 
-The format is detected from the content. Parquet has a signature. ARFF and KEEL begin with ``@``,
-of which only KEEL declares inputs, outputs or ranges. If most of the first lines are
-``label [qid:number] index:value …``, the file is svmlight; otherwise it is CSV.
+The format is detected from the content. Parquet has a signature. ARFF and KEEL begin with ``@``, of
+which only KEEL declares inputs, outputs or ranges. If nearly all of the first lines end with labels
+of chunks (`lindero.data.conll`), the file is one of CoNLL. If most of them are ``label [qid:number]
+index:value …``, it is svmlight; otherwise it is CSV. Formats are told apart in one file, as each
+has to leave the others theirs.
 
 scikit-learn reads svmlight files. Here their errors get a line number, and indices a limit: models
 keep a number for every index up to the largest, so that one digit too many would ask for terabytes.
@@ -22,6 +24,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 from pyarrow import types
 
+from lindero.data.conll import load_conll
 from lindero.data.content import Content, read_content, suggest
 from lindero.data.csv_files import read_csv
 from lindero.data.dataset import Dataset
@@ -43,7 +46,7 @@ from lindero.errors import DataError
 from lindero.runtime.arrays import Array
 from lindero.runtime.texts import shorten
 
-FORMATS = ("csv", "tsv", "parquet", "arff", "keel", "svmlight")
+FORMATS = ("csv", "tsv", "parquet", "arff", "keel", "svmlight", "conll")
 _ALSO = {"libsvm": "svmlight", "svm": "svmlight", "dat": "keel", "txt": "csv"}
 
 #: Signatures of files that are often mistaken for tables.
@@ -75,6 +78,9 @@ _LINES = 20
 _SIGNIFICANT_BYTES = 2**16
 _KEEL = re.compile(rb"^[ \t]*@(?:inputs?|outputs?)\b|^[ \t]*@attribute[^\n{]*\[", re.I | re.M)
 _ROWS = re.compile(rb"^[ \t]*@data\b", re.I | re.M)
+
+#: A label of a chunk.
+_CHUNK = re.compile(rb"O|[BIES]-[^\s,;\"]+")
 _ENTRY = re.compile(rb"(?:qid|sid|cost|[0-9]+):\S+")
 
 
@@ -109,15 +115,17 @@ def load(
     ----------
     path : str or path-like
         The file, compressed with gzip or not; "-" is standard input.
-    format : {"csv", "tsv", "parquet", "arff", "keel", "svmlight"}, default=None
-        Format of the file; None detects it from the content.
+    format : {"csv", "tsv", "parquet", "arff", "keel", "svmlight", "conll"}, default=None
+        Format of the file; None detects it from the content. In files of CoNLL each line is a
+        token, the last column its label, and empty lines end sentences.
     target : str, int or False, default=None
         The column to predict. None takes one called class, target, label or y, in any case, or
         else the last column. With False there is no target: all columns are features.
     time : str or int, default=None
         The column of times: numbers, or dates such as 2024-05-01T12:30:00.
     qid : str or int, default=None
-        The column with the query that each row belongs to. svmlight files have their own.
+        The column with the query, or the sequence, that each row belongs to. Files of svmlight
+        and CoNLL have their own.
     weight : str or int, default=None
         The column of sample weights.
     id : str, int or list of these, default=None
@@ -223,6 +231,8 @@ def load_content(
         return build_dataset(read_parquet(content), roles, content, options)
     refuse_other_formats(content)
     content = content.as_text()
+    if kind == "conll":
+        return load_conll(content, roles, known)
     if kind == "svmlight":
         return _load_svmlight(content, roles, known_width)
     if kind in ("arff", "keel"):
@@ -377,6 +387,8 @@ def detect_format(content: Content) -> str:
         rows = _ROWS.search(content.data)
         end = rows.start() if rows else len(content.data)
         return "keel" if _KEEL.search(content.data, 0, end) else "arff"
+    if _is_conll(head):
+        return "conll"
     return "svmlight" if _is_svmlight(head) else "csv"
 
 
@@ -402,6 +414,20 @@ def _is_svmlight(head: bytes) -> bool:
             entries += fits * (len(words) - 1)
             n_lines += 1
     return entries > 0 and 2 * fitting >= n_lines
+
+
+def _is_conll(head: bytes) -> bool:
+    """Whether nearly all of the first lines end with a label of a chunk, after other columns."""
+    fitting = n_lines = n_chunks = 0
+    for line in head.split(b"\n", 2 * _LINES)[: 2 * _LINES]:
+        words = line.split()
+        is_label = len(words) > 1 and _CHUNK.fullmatch(words[-1]) is not None
+        if len(words) < 2 or words[0] == b"-DOCSTART-" or (words[0] == b"#" and not is_label):
+            continue  # the last is a comment
+        n_lines += 1
+        fitting += is_label and b"," not in words[0][1:]
+        n_chunks += is_label and words[-1] != b"O"
+    return n_chunks > 0 and fitting >= 0.9 * n_lines
 
 
 def _is_label(word: bytes) -> bool:

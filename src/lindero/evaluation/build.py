@@ -25,6 +25,7 @@ from lindero.evaluation.registry import (
     CLASSIFICATION,
     RANKING,
     REGRESSION,
+    TAGGING,
     MachineSpec,
     find_final,
     find_inner,
@@ -33,6 +34,7 @@ from lindero.evaluation.registry import (
     suggest_name,
 )
 from lindero.runtime.arrays import Array
+from lindero.svm.sequences import count_runs
 
 #: Guests use several threads from this many rows on.
 _MANY_ROWS = 10_000
@@ -276,8 +278,8 @@ def fit_machine(
     y : array-like or None, default=None
         Labels or targets.
     times, qid, weights : array-like or None, default=None
-        Time, query and weight of each row. Times are left out for machines that have no use for
-        them; queries and weights are refused where they would be ignored.
+        Time, query or sequence, and weight of each row. Times are left out for machines that have
+        no use for them; queries and weights are refused where they would be ignored.
     ids : array-like or None, default=None
         Ids of the rows, for machines that forget rows by them; left out for others.
 
@@ -310,6 +312,11 @@ def fit_machine(
                 f"{title} takes tables, not sparse rows: make them a table first (lindero convert "
                 "rows.svm rows.csv, or X.toarray())."
             )
+        if machine.task == TAGGING and qid is None:
+            raise ValueError(
+                f"{title} labels sequences, but the data say nothing of them: name the column that "
+                "tells them apart (--qid, qid=), or use a file of CoNLL."
+            )
         if machine.task == RANKING and qid is None:
             raise ValueError(
                 f"{title} ranks rows within a query, but the data have no queries: name their "
@@ -320,6 +327,7 @@ def fit_machine(
     if not hasattr(model, "steps") and "ids" not in inspect.signature(model.fit).parameters:
         ids = None  # around a machine that takes them, but not itself
     given = {"times": times, "qid": qid, "sample_weight": weights, "ids": ids}
+    given["lengths"] = None if qid is None else count_runs(qid)
     prefix = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
     more = {f"{prefix}{k}": v for k, v in given.items() if v is not None and k in takes}
     with _keep_threads_few(machine, X):
@@ -342,12 +350,13 @@ def require_target(machine: MachineSpec, y: Any) -> None:
             "(--target), or pass y."
         )
     values = np.asarray(y)
-    if machine.task == CLASSIFICATION and len(values) and (values == values[0]).all():
+    classes = machine.task in (CLASSIFICATION, TAGGING)
+    if classes and len(values) and (values == values[0]).all():
         raise ValueError(
             f"The target has one value only ({values[0]!s}): {machine.name} needs rows of at least "
             "two classes."
         )
-    if machine.task != CLASSIFICATION and values.dtype.kind not in "biuf":
+    if not classes and values.dtype.kind not in "biuf":
         raise ValueError(
             f"{machine.name} predicts numbers, but the target holds {values[0]!r}: name another "
             "target, or take a machine for classes, such as svc."
@@ -362,9 +371,13 @@ def require_target(machine: MachineSpec, y: Any) -> None:
             )
 
 
-def predict_rows(model: Any, X: Any, *, times: Any = None) -> Array:
+def predict_rows(model: Any, X: Any, *, times: Any = None, qid: Any = None) -> Array:
     """Predictions of a fitted machine: a class, a number, a rank, or 1 and −1 for inliers and
     outliers."""
+    machine = identify_machine(model)
+    if machine is not None and machine.task == TAGGING:
+        labels: Array = model.predict(X, lengths=None if qid is None else count_runs(qid))
+        return labels
     return _ask(model, model.predict, X, times)
 
 

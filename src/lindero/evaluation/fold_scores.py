@@ -35,7 +35,14 @@ from lindero.evaluation.measures import (
     read_costs,
     score,
 )
-from lindero.evaluation.registry import CLASSIFICATION, NOVELTY, REGRESSION, MachineSpec, Strategy
+from lindero.evaluation.registry import (
+    CLASSIFICATION,
+    NOVELTY,
+    REGRESSION,
+    TAGGING,
+    MachineSpec,
+    Strategy,
+)
 from lindero.evaluation.rows import EvaluationRows
 from lindero.models.probabilities import ProbabilityCurve, arrange_by_class, fit_column_curve
 from lindero.runtime.arrays import Array
@@ -76,7 +83,7 @@ class FoldJudge:
         if machine.task not in (CLASSIFICATION, REGRESSION):
             if measure is not None or costs is not None:
                 raise ValueError(f"{machine.name} is for {machine.task}: it has its own measure.")
-            own = "outlier_share" if machine.task == NOVELTY else "ndcg@10"
+            own = {NOVELTY: "outlier_share", TAGGING: "token_accuracy"}.get(machine.task, "ndcg@10")
             return cls(machine, own, (own,))
         if machine.task != CLASSIFICATION:
             if costs is not None:

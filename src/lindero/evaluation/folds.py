@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from lindero.errors import warn_user
-from lindero.evaluation.registry import CLASSIFICATION, RANKING, MachineSpec
+from lindero.evaluation.registry import CLASSIFICATION, RANKING, TAGGING, MachineSpec
 from lindero.runtime.arrays import Array
 
 #: Training rows and test rows of a fold.
@@ -44,8 +44,9 @@ def make_splits(
     if folds < 2:
         raise ValueError(f"folds={folds} is too few: cross-validation needs at least 2.")
     rows = np.arange(n_rows)
-    if machine.task == RANKING and qid is not None:
-        _require_enough(len(np.unique(qid)), folds, "queries")
+    if machine.task in (RANKING, TAGGING) and qid is not None:
+        what = "queries" if machine.task == RANKING else "sequences"
+        _require_enough(len(np.unique(qid)), folds, what)
         splitter = GroupKFold(folds, shuffle=True, random_state=random_state)
         return list(splitter.split(rows, groups=qid))
     if times is not None or machine.takes_times:

@@ -65,11 +65,13 @@ from lindero.evaluation.registry import (
     NOVELTY,
     RANKING,
     REGRESSION,
+    TAGGING,
     MachineSpec,
     Strategy,
     suggest_name,
 )
 from lindero.runtime.arrays import Array
+from lindero.svm.sequences import count_runs, measure_sequences
 
 LABELS, PROBABILITIES, NUMBERS = "labels", "probabilities", "numbers"
 
@@ -84,7 +86,7 @@ class Measure:
         As it is written in Python and on the command line.
     title : str
         As it is written in tables.
-    task : {"classification", "regression", "ranking", "novelty"}
+    task : {"classification", "regression", "ranking", "tagging", "novelty"}
         What it judges.
     greater_is_better : bool, default=False
         Whether more of it is better.
@@ -159,6 +161,9 @@ _ALL = (
     _numbers("r2", "R²", **_MORE),
     _numbers("pinball", "pinball loss"),
     Measure("ndcg@10", "NDCG@10", RANKING, **_MORE),
+    Measure("token_accuracy", "accuracy of tokens", TAGGING, in_percent=True, **_MORE),
+    Measure("sequence_accuracy", "accuracy of sequences", TAGGING, in_percent=True, **_MORE),
+    Measure("chunk_f1", "F1 of chunks", TAGGING, **_MORE),
     Measure("outlier_share", "share of outliers", NOVELTY),
 )
 
@@ -776,7 +781,9 @@ def measure_machine(
         encoded = X if model is unwrap_machine(model) else model[:-1].transform(X)
         return {"ndcg@10": float(unwrap_machine(model).score(encoded, y, qid=qid))}
     if found is None:
-        found = predict_rows(model, X, times=times)
+        found = predict_rows(model, X, times=times, qid=qid)
+    if machine.task == TAGGING:
+        return measure_sequences(np.asarray(y), found, None if qid is None else count_runs(qid))
     if machine.task == NOVELTY:
         return {"outlier_share": float(np.average(found < 0, weights=weights))}
     if machine.task == CLASSIFICATION:

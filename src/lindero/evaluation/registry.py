@@ -20,6 +20,7 @@ from lindero.errors import DataError
 CLASSIFICATION = "classification"
 REGRESSION = "regression"
 RANKING = "ranking"
+TAGGING = "tagging"
 NOVELTY = "novelty"
 CLUSTERING = "clustering"
 
@@ -42,7 +43,7 @@ class MachineSpec:
     ----------
     name, path : str
         Its name in kebab case, and where the class is, ``"module:Class"``.
-    task : {"classification", "regression", "ranking", "novelty", "clustering"}
+    task : {"classification", "regression", "ranking", "tagging", "novelty", "clustering"}
         What it learns. The last two have no target.
     one_line : str
         What it is for.
@@ -253,6 +254,16 @@ _ALL = (
         "rank-svm", "RankSVM", RANKING, "The best first, within each query (--qid).",
         grid={"C": (0.001, 0.01, 0.1, 1.0, 10.0)},
     ),
+    _svm(
+        "structured-svc", "StructuredSVC", CLASSIFICATION,
+        "One machine for all classes together, linear (Crammer and Singer's).",
+        grid={"C": _LINEAR_C},
+    ),
+    _svm(
+        "chain-svc", "ChainSVC", TAGGING,
+        "Labels the tokens of sentences (files of CoNLL), or the rows of sequences (--qid).",
+        grid={"C": (0.01, 0.1, 1.0)}, takes_tables=True,
+    ),
     _svm("one-class-svm", "OneClassSVM", NOVELTY, "What is unlike the rows it was shown."),
     _svm(
         "incremental-one-class-svm", "IncrementalOneClassSVM", NOVELTY,
@@ -390,6 +401,7 @@ USUAL_MACHINES = {
     CLASSIFICATION: "svc",
     REGRESSION: "svr",
     RANKING: "rank-svm",
+    TAGGING: "chain-svc",
     "unlabelled": "one-class-svm",
 }
 

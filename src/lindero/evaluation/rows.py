@@ -95,6 +95,11 @@ def read_comparison(
                 "The data have no target, so nothing says which machine is right: name the column "
                 "that is to be predicted (target)."
             )
+        if dataset.task == "tagging":
+            raise ValueError(
+                "The data are sequences, whose machine is not compared: use chain-svc with "
+                "train, cv or tune."
+            )
         if dataset.qid is not None:
             raise ValueError(
                 "The data are queries to be ranked (qid), which are not compared: there is one "

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from lindero.svm.adaptive.svr import AdaptiveSVR as AdaptiveSVR
     from lindero.svm.calibration import calibrate as calibrate
     from lindero.svm.calibration import calibrated as calibrated
+    from lindero.svm.chain_svc import ChainSVC as ChainSVC
     from lindero.svm.cost_sensitive_svc import CostSensitiveSVC as CostSensitiveSVC
     from lindero.svm.costs import costs_from_matrix as costs_from_matrix
     from lindero.svm.incremental.one_class import IncrementalOneClassSVM as IncrementalOneClassSVM
@@ -28,19 +29,26 @@ if TYPE_CHECKING:
     from lindero.svm.search.linear_svc_cv import LinearSVCCV as LinearSVCCV
     from lindero.svm.search.svc_cv import SVCCV as SVCCV
     from lindero.svm.search.svr_cv import SVRCV as SVRCV
+    from lindero.svm.structured_models import HierarchyModel as HierarchyModel
+    from lindero.svm.structured_models import MulticlassModel as MulticlassModel
+    from lindero.svm.structured_svc import StructuredSVC as StructuredSVC
     from lindero.svm.svc import SVC as SVC
     from lindero.svm.svr import SVR as SVR
+    from lindero.svm.token_hasher import TokenHasher as TokenHasher
 
 _HOMES = {
     "AdaptiveSVC": ".adaptive.svc",
     "AdaptiveSVR": ".adaptive.svr",
+    "ChainSVC": ".chain_svc",
     "CostSensitiveSVC": ".cost_sensitive_svc",
+    "HierarchyModel": ".structured_models",
     "IncrementalOneClassSVM": ".incremental.one_class",
     "IncrementalSVC": ".incremental.svc",
     "IncrementalSVR": ".incremental.svr",
     "LinearSVC": ".linear_svc",
     "LinearSVCCV": ".search.linear_svc_cv",
     "LinearSVR": ".linear_svr",
+    "MulticlassModel": ".structured_models",
     "NuSVC": ".nu_svc",
     "NuSVR": ".nu_svr",
     "NystromSVC": ".nystrom_svc",
@@ -51,6 +59,8 @@ _HOMES = {
     "SVCCV": ".search.svc_cv",
     "SVR": ".svr",
     "SVRCV": ".search.svr_cv",
+    "StructuredSVC": ".structured_svc",
+    "TokenHasher": ".token_hasher",
     "calibrate": ".calibration",
     "calibrated": ".calibration",
     "costs_from_matrix": ".costs",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from lindero.errors import ModelFileError
 from lindero.kernels.operator import NAMED_KERNELS, KernelFunction
 from lindero.models.kernel_machine import LARGEST_COEFFICIENT
 from lindero.persist.fields import LABELS, MOST, Fields
@@ -18,6 +19,7 @@ from lindero.solvers.solution import Certificate, Status
 from lindero.svm.fitting import export_state, find_formulation, import_state
 from lindero.svm.linear_svc import STATED_MARGINS
 from lindero.svm.linear_svr import STATED_TUBES
+from lindero.svm.token_hasher import TokenHasher
 from lindero.validation import require_computable
 
 #: Largest power of a polynomial kernel: it is computed by repeated squaring.
@@ -305,6 +307,50 @@ def check_ranking(given: Fields) -> None:
         require_moderate(given, "dual_coef_", coefficients)
 
 
+def check_hasher(given: Fields) -> None:
+    values = {name: given.any(name) for name in ("n_features", "window", "affixes", "shape")}
+    given.flag("shape")
+    given.optional("templates", given.items, tuple, None, tuple)
+    try:
+        TokenHasher(**values, templates=given.any("templates"))
+    except (ValueError, TypeError) as error:
+        raise ModelFileError(f"{given.kind}: {str(error)[:300]}") from None
+
+
+def check_costs_of_classes(given: Fields) -> None:
+    given.any("costs")  # read where they are used
+
+
+def check_parents(given: Fields) -> None:
+    given.mapping("parents")
+
+
+def check_chain(given: Fields) -> None:
+    width, n_classes = check_width(given), check_classes(given)
+    check_fit(given)
+    given.integer("n_iter_")
+    hasher = given.optional("hasher_", given.instance, "TokenHasher")
+    wide = width if hasher is None else hasher.n_features
+    columns = given.array("columns_", "int32", "columns", least=0, below=wide)
+    rising = bool((np.diff(columns) > 0).all())
+    given.require("columns_", rising, "must be in order, each once")
+    weights = given.array("_weights", "float64", None, n_classes, finite=True)
+    known = len(weights) - len(columns) in (0, n_classes + 2)
+    given.require("_weights", known, "must have a row for each column, and for transitions")
+    require_moderate(given, "_weights", weights)
+
+
+def check_structured(given: Fields) -> None:
+    check_fit(given)
+    given.integer("n_iter_")
+    shape: tuple[Any, ...] = (None,)
+    if "classes_" in given:
+        shape = (check_classes(given), check_width(given))
+        intercepts = given.array("intercept_", "float64", shape[0], finite=True)
+        require_moderate(given, "intercept_", intercepts)
+    require_moderate(given, "coef_", given.array("coef_", "float64", *shape, finite=True))
+
+
 # -- searches -------------------------------------------------------------------------------------
 
 
@@ -399,6 +445,8 @@ def _adopt_linear(machine: Any, state: dict[str, Any]) -> None:
     import_state(machine, rest, None if loss is None else _LOSSES[loss])
 
 
+_MODELS = "lindero.svm.structured_models"
+
 _of_linear = partial(of_lindero, state=_linear_state, adopt=_adopt_linear)
 _of_kernel = partial(of_lindero, state=export_state, adopt=import_state)
 _of_search = partial(of_lindero, state=_search_state, adopt=_adopt_search)
@@ -419,6 +467,11 @@ KINDS: tuple[Kind, ...] = (
     _of_kernel("svm.NystromSVC", "nystrom_svc", partial(check_classifier, check=check_landmarks)),
     _of_kernel("svm.NystromSVR", "nystrom_svr", partial(check_single, check=check_landmarks)),
     of_lindero("svm.RankSVM", "rank_svm", check_ranking),
+    of_lindero("svm.ChainSVC", "chain_svc", check_chain),
+    of_lindero("svm.StructuredSVC", "structured_svc", check_structured),
+    Kind("TokenHasher", "lindero.svm.token_hasher:TokenHasher", check_hasher),
+    Kind("MulticlassModel", f"{_MODELS}:MulticlassModel", check_costs_of_classes),
+    Kind("HierarchyModel", f"{_MODELS}:HierarchyModel", check_parents),
     _of_linear("svm.LinearSVC", "linear_svc", check_linear_classifier),
     _of_linear("svm.LinearSVR", "linear_svr", check_linear_value),
     _of_search("svm.LinearSVCCV", "search.linear_svc_cv", check_linear_search),
