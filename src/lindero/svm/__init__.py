@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lindero.svm.search.svr_cv import SVRCV as SVRCV
     from lindero.svm.svc import SVC as SVC
     from lindero.svm.svr import SVR as SVR
+    from lindero.svm.transductive_svc import TransductiveSVC as TransductiveSVC
 
 _HOMES = {
     "AdaptiveSVC": ".adaptive.svc",
@@ -50,6 +51,7 @@ _HOMES = {
     "SVCCV": ".search.svc_cv",
     "SVR": ".svr",
     "SVRCV": ".search.svr_cv",
+    "TransductiveSVC": ".transductive_svc",
     "calibrate": ".calibration",
     "calibrated": ".calibration",
     "costs_from_matrix": ".costs",
