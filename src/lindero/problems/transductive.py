@@ -59,8 +59,9 @@ from lindero.runtime.arrays import Array
 #: Share of the largest cost that a swap must save at least: less is rounding.
 _LEAST_GAIN = 1e-9
 
-#: Rounds of scaling in which soft labels of several classes meet their counts, and how nearly.
-_SCALINGS, _SCALED = 1_000, 1e-9
+#: Steps in which soft labels of several classes meet their counts, and how nearly, as a share of
+#: the rows.
+_MOST_SHIFTS, _NEAR = 200, 1e-10
 
 
 def hinge(reach: Array) -> Array:
@@ -143,33 +144,56 @@ def assign_labels(costs: Array, counts: Array) -> Array:
 def soften_labels(costs: Array, counts: Array, temperature: float) -> Array:
     """Shares p of each class in each row that have the least cost and T Σ p log p, and add up to
     the counts."""
+    present = np.flatnonzero(counts > 0)
+    shares = np.zeros(costs.shape)
     with np.errstate(over="ignore", under="ignore"):
-        scaled = -(costs - costs.min(axis=1, keepdims=True)) / temperature
-        if costs.shape[1] == 2:
-            return _soften_two(scaled, int(counts[1]))
-        nu = np.zeros(costs.shape[1])
-        wanted = np.log(np.maximum(counts, 1e-300))
-        for _ in range(_SCALINGS):
-            log_p = scaled + nu
-            log_p -= logsumexp(log_p, axis=1, keepdims=True)
-            off = wanted - logsumexp(log_p, axis=0)
-            nu += off
-            if np.abs(np.expm1(-off[counts > 0])).max() <= _SCALED:
-                break
-        log_p = scaled + nu
-        return np.asarray(np.exp(log_p - logsumexp(log_p, axis=1, keepdims=True)))
+        kept = costs[:, present]
+        scaled = -(kept - kept.min(axis=1, keepdims=True)) / temperature
+        if len(present) == 2:
+            shares[:, present] = _soften_two(scaled, int(counts[present[1]]))
+        else:
+            shares[:, present] = _soften_several(scaled, counts[present].astype(np.float64))
+    return shares
 
 
 def _soften_two(scaled: Array, count: int) -> Array:
-    gains, n_rows = scaled[:, 1] - scaled[:, 0], len(scaled)
-    if count in (0, n_rows):
-        return np.tile([float(count == 0), float(count > 0)], (n_rows, 1))
-    far = 40.0 + np.log(n_rows)
+    gains = scaled[:, 1] - scaled[:, 0]
+    far = 40.0 + np.log(len(scaled))
     shift = brentq(
         lambda nu: expit(gains + nu).sum() - count,
         -gains.max() - far, -gains.min() + far, xtol=1e-14, rtol=1e-14, maxiter=500,
     )  # fmt: skip
     return np.column_stack([expit(-(gains + shift)), expit(gains + shift)])
+
+
+def _soften_several(scaled: Array, counts: Array) -> Array:
+    """ν is where Σ_c m_c ν_c − Σ_j log Σ_c exp(ν_c − J_jc / T) is largest, a concave function:
+    Newton's steps, and where they promise too much, one of scaling, which always gains."""
+    nu, ridge = np.zeros(len(counts)), 1e-9 * counts.sum()
+    value, p = _weigh_shift(scaled, counts, nu)
+    for _ in range(_MOST_SHIFTS):
+        sums = p.sum(axis=0)
+        off = counts - sums
+        if np.abs(off).max() <= _NEAR * counts.sum():
+            break
+        curve = np.diag(sums) - p.T @ p
+        # Shifts of all classes at once change nothing.
+        step = np.linalg.solve(curve + ridge * np.eye(len(nu)) + 1.0, off)
+        scaling = np.log(counts) - np.log(np.maximum(sums, 1e-300))
+        moves = [nu + step * 0.5**k for k in range(6)] + [nu + scaling]
+        for moved in moves:
+            found, shares = _weigh_shift(scaled, counts, moved)
+            if found > value:
+                break
+        else:
+            break  # rounding
+        nu, value, p = moved, found, shares
+    return p
+
+
+def _weigh_shift(scaled: Array, counts: Array, nu: Array) -> tuple[float, Array]:
+    total = logsumexp(scaled + nu, axis=1, keepdims=True)
+    return float(counts @ nu) - float(total.sum()), np.asarray(np.exp(scaled + nu - total))
 
 
 def entropy_cost(shares: Array) -> float:

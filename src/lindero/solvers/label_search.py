@@ -56,7 +56,7 @@ _DOUBLINGS = 10
 
 #: The first temperature, in units of the cost of an unlabelled error, what it falls by, and where
 #: labels are as good as hard.
-_HOT, _COOLING, _COLD = 10.0, 2.0, 1e-3
+_HOT, _COOLING, _COLD = 10.0, 2.0, 1e-2
 
 #: Share of the objective that a step over soft labels, or over a tangent, must gain to be followed
 #: by another, and the most of them.

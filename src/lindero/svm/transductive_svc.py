@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -25,9 +25,10 @@ from lindero.solvers.label_search import (
     PartialLabels,
     keep_kernel,
 )
-from lindero.solvers.solution import Callback, Limits, Solution, Solver
+from lindero.solvers.solution import Callback, Limits, Solver
 from lindero.svm import fitting
 from lindero.svm.fitting import (
+    FittedMachines,
     Functions,
     KernelEstimator,
     MachineOptions,
@@ -50,8 +51,9 @@ from lindero.validation import (
     weigh_classes,
 )
 
-#: Where the share of a class may lie, as quantiles of what the labelled rows leave open.
-_QUANTILES = (0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)
+#: Where the share of a class may lie, as quantiles of what the labelled rows leave open: a standard
+#: error on both sides.
+_QUANTILES = (0.16, 0.33, 0.5, 0.67, 0.84)
 
 #: Keys of `trace_`, as the steps of a search have them, with their types.
 _TRACE = {
@@ -84,8 +86,8 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         The share of each class in the unlabelled rows, which is met exactly (to whole rows): a dict
         of labels, or shares in the order of the classes. ``"labelled"`` takes the shares of the
         labelled rows. ``"auto"`` knows that few labelled rows say little of them: for two classes
-        it tries 7 shares that the labelled rows leave open, and takes the one of least objective, in
-        units of what a constant function has with that share; for more it is ``"labelled"``.
+        it tries five shares within a standard error of theirs, and takes the one of least objective;
+        for more it is ``"labelled"``.
     method : {"switching", "annealing", "cccp"}, default="switching"
         ``"switching"`` swaps labels while the penalty of unlabelled errors doubles step by step.
         ``"annealing"`` has soft labels that a falling temperature makes hard. ``"cccp"`` is the
@@ -302,7 +304,7 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         make_solver: Callable[..., Solver],
         tol: float,
         limits: Limits,
-        starts: Sequence[Solution | None] | None,
+        last: FittedMachines | None,
     ) -> tuple[TrainingSet, Solved]:
         codes, n_classes = training.codes, training.n_classes
         assert codes is not None
@@ -314,12 +316,13 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         self.balance_ = self._find_shares(known_codes, n_classes)
         if len(opened) == 0:
             training = replace(training, codes=np.maximum(codes, 0))
-            return super()._solve(training, make_solver, tol, limits, starts)
+            return super()._solve(training, make_solver, tol, limits, last)
         kernel = keep_kernel(training.kernels()(training.tasks[0]), self.cache_size)
         self._warn_of_memory(kernel.n_samples, training.function.name)
         signs = np.where(codes[rows, None] < 0, 0.0, sides(codes[rows], n_classes))
         partial_labels = PartialLabels(kernel, signs, training.bounds[rows], n_classes)
-        found = self._search(partial_labels, known_codes, training, tol, limits)
+        before = _find_last_labels(training, last)
+        found = self._search(partial_labels, known_codes, before, training, tol, limits)
         codes = np.maximum(codes, 0)
         codes[opened] = found.codes
         self.trace_ = {
@@ -345,25 +348,31 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         self,
         rows: PartialLabels,
         known_codes: Array,
+        before: Array | None,
         training: TrainingSet,
         tol: float,
         limits: Limits,
     ) -> Labelling:
-        """The best labelling of those that the shares of classes in question lead to."""
+        """The best labelling of those that the shares of classes in question lead to, or the one
+        that swaps lead to from the labels `before`."""
         search, n_open = self._prepare(rows, training, tol, limits), len(rows.unlabelled)
-        first, found = search.solve_labelled(), list[tuple[float, Labelling, Array]]()
         tried = self._list_counts(known_codes, n_open, training.n_classes)
+        if before is not None:
+            counts = np.bincount(before, minlength=training.n_classes)
+            if len(tried) > 1 or np.array_equal(counts, tried[0]):
+                self.balance_ = counts / n_open
+                return search.settle(before)
+        first, found = search.solve_labelled(), list[tuple[Labelling, Array]]()
         for counts in tried:
-            labelling = search.run(self.method, first, counts)
-            found.append((labelling.objective / _constant_cost(counts), labelling, counts))
+            found.append((search.run(self.method, first, counts), counts))
             if limits.stopped or limits.expired:
                 break
-        _, best, counts = min(found, key=lambda one: one[0])
+        best, counts = min(found, key=lambda one: one[0].objective)
         self.balance_ = counts / n_open
         if len(tried) > 1:
             self.balances_ = {
-                "share": np.array([counts[1] / n_open for _, _, counts in found]),
-                "objective": np.array([labelling.objective for _, labelling, _ in found]),
+                "share": np.array([counts[1] / n_open for _, counts in found]),
+                "objective": np.array([labelling.objective for labelling, _ in found]),
             }
         return best
 
@@ -529,10 +538,21 @@ def _weigh_unlabelled(weights: Array, own: float, C: float) -> Array:
     return found
 
 
-def _constant_cost(counts: Array) -> float:
-    """What the labels cost a machine that is constant, up to a factor: the objective of shares is
-    compared in these units, since small classes cost any machine little."""
-    return max(1.0, float(counts.sum()) - float(counts @ counts) / float(counts.sum()))
+def _find_last_labels(training: TrainingSet, last: FittedMachines | None) -> Array | None:
+    """The codes that a former fit found for the unlabelled rows, where it has the same others."""
+    if last is None or last.solved is None or len(last.solved) != len(training.tasks):
+        return None
+    assert training.codes is not None
+    rows = training.tasks[0].rows
+    if not all(np.array_equal(old.rows, rows) for old, _ in last.solved):
+        return None
+    signs = np.column_stack([old.targets for old, _ in last.solved])
+    codes: Array = (signs[:, 0] > 0).astype(np.intp)
+    if training.n_classes > 2:
+        codes = np.argmax(signs, axis=1)
+    given = training.codes[rows]
+    same = np.array_equal(codes[given >= 0], given[given >= 0])
+    return codes[given < 0] if same else None
 
 
 def deal_folds(codes: Array, n_folds: int) -> Array:
