@@ -370,9 +370,9 @@ def find_unlabelled(y: Any, mark: Any) -> tuple[Array | None, Any]:
         if unlabelled.any() and len(rest) and _equals(rest, rest[0]).all():
             raise ValueError(
                 f"y holds -1 and {rest[0]} only, so -1 is either a class or the mark of unlabelled "
-                f"rows. If it is a class, pass unlabelled=None, and mark unlabelled rows by missing "
-                "values (None, NaN) or a label of their own (unlabelled=0, say). If it is not, only "
-                "one class is labelled: label rows of a second one."
+                "rows. If it is a class, pass unlabelled=None, and mark unlabelled rows by missing "
+                "values (None, NaN) or a label of their own (unlabelled=0, say). If it is not, "
+                "only one class is labelled: label rows of a second one."
             )
     elif not automatic and mark is not None:
         unlabelled[known] = _equals(labels[known], mark)
@@ -658,9 +658,7 @@ def compute_spread_gamma(X: Any, weights: Array) -> float:
             spread = 0.0
             for start in range(0, X.shape[0], height):
                 block = X[start : start + height] - mean
-                spread += float(
-                    share[start : start + height] @ np.einsum("ij,ij->i", block, block)
-                )
+                spread += float(share[start : start + height] @ np.einsum("ij,ij->i", block, block))
         return float(1.0 / np.float64(spread)) if spread > 0 else 1.0
 
 

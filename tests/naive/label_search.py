@@ -1,5 +1,5 @@
-"""Twins of `lindero.problems.transductive` and of what `lindero.solvers.label_search` looks for: all
-labellings with the counts, one by one, and plain loops."""
+"""Twins of `lindero.problems.transductive`, and of what `lindero.solvers.label_search` looks for:
+all labellings with the counts, one by one, and plain loops."""
 
 from itertools import permutations
 
@@ -50,13 +50,12 @@ def search_labels(K, signs, bounds, n_classes, counts):
 
 
 def label_costs(values, n_classes, weights):
-    return np.array([
-        [
-            weight * sum(max(0.0, 1.0 - d * f) for d, f in zip(sides(c, n_classes), row, strict=True))
-            for c in range(n_classes)
-        ]
-        for row, weight in zip(values, weights, strict=True)
-    ])  # fmt: skip
+    costs = np.zeros((len(values), n_classes))
+    for j, row in enumerate(values):
+        for c in range(n_classes):
+            errors = np.maximum(0.0, 1.0 - sides(c, n_classes) * row)
+            costs[j, c] = weights[j] * errors.sum()
+    return costs
 
 
 def assign_labels(costs, counts):

@@ -1,4 +1,4 @@
-"""The search for labels, against all labellings of a few rows, and its steps against plain loops."""
+"""The search for labels against all labellings of a few rows, its steps against plain loops."""
 
 import numpy as np
 import pytest

@@ -116,11 +116,11 @@ def test_an_automatic_balance_is_the_best_of_those_that_were_tried():
 
 
 def test_all_marks_of_unlabelled_rows_mean_the_same():
-    X, truth, y = far_clouds()
+    X, _, y = far_clouds()
     first = TransductiveSVC(held_out_folds=0).fit(X, y)
     missing = np.where(y < 0, np.nan, y)
     nothing = [None if label < 0 else label for label in y.tolist()]
-    names = [None if label < 0 else "no yes".split()[label] for label in y.tolist()]
+    names = [None if label < 0 else ["no", "yes"][label] for label in y.tolist()]
     signed = np.where(y < 0, 0, 2 * y - 1)
     for labels, mark in ((missing, "auto"), (nothing, "auto"), (names, None), (signed, 0)):
         other = TransductiveSVC(unlabelled=mark, held_out_folds=0).fit(X, labels)
@@ -195,7 +195,7 @@ def test_it_says_where_unlabelled_rows_do_harm():
 
 
 def test_it_says_nothing_where_they_help():
-    X, truth, y = far_clouds()
+    X, _, y = far_clouds()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = TransductiveSVC().fit(X, y)

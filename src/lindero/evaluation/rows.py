@@ -202,8 +202,8 @@ def _expand_dates(X: Any) -> Any:
 def load_for_machine(path: Any, machine: str = AUTO, **options: Any) -> Any:
     """The data set of a file, with the options of `lindero.data.load`, for a machine.
 
-    Rows whose target is missing are left out, but for a machine that learns from them. For a machine
-    without a target, so is a column with the name of one; no other column is taken for the target.
+    Rows whose target is missing are left out, but for a machine that learns from them. For a
+    machine without a target, so is a column with the name of one; no other column is taken for it.
     """
     from lindero.data import load
     from lindero.data.content import read_content

@@ -1,7 +1,7 @@
 """Classification with unlabelled rows: the problem, its balance, and the steps that lower it.
 
-Labels of the unlabelled rows are variables, too. With one machine k for two classes, or one for each
-class against the rest,
+Labels of the unlabelled rows are variables, too. With one machine k for two classes, or one for
+each class against the rest,
 
     min_{w, b, c}  J = Σ_k [ ½‖w_k‖² + Σ_i u_i h(y_ik f_k(x_i)) + Σ_j v_j h(d_jk f_k(x_j)) ]
 
@@ -17,15 +17,15 @@ machine, and for given f the labels cost
     J_jc = v_j Σ_k h(d_k(c) f_k(x_j)),        d_k(c) = ±1, the side of class c in machine k
 
 so that the best c is an assignment under counts. For two classes it is the m rows of largest
-v_j (J_j0 − J_j1). For more, a swap of the labels a, b of rows i, j gains what it saves:
+J_j0 − J_j1. For more, a swap of the labels a, b of rows i, j gains what it saves:
 
     (J_ia − J_ib) + (J_jb − J_ja) > 0
 
 Joachims' condition, for any number of classes. The most profitable rows of both are swapped in
 pairs, all in one go; the counts stay what they are.
 
-Soft labels. Deterministic annealing (Sindhwani, Keerthi and Chapelle) gives each row a share p_jc of
-each class, and adds T Σ p log p at a temperature T that falls. For given f
+Soft labels. Deterministic annealing (Sindhwani, Keerthi and Chapelle) gives each row a share p_jc
+of each class, and adds T Σ p log p at a temperature T that falls. For given f
 
     p_jc ∝ exp((ν_c − J_jc) / T),        ν such that Σ_j p_jc = m_c
 
@@ -80,10 +80,16 @@ def sides(codes: Array, n_classes: int) -> Array:
 def count_labels(shares: Array, n_rows: int) -> Array:
     """Whole numbers of rows of each class that are nearest to its share: they add up to all."""
     wanted = shares / shares.sum() * n_rows
-    counts = np.floor(wanted).astype(np.intp)
+    counts: Array = np.floor(wanted).astype(np.intp)
     largest = np.argsort(counts - wanted, kind="stable")
     counts[largest[: n_rows - counts.sum()]] += 1
     return counts
+
+
+def deviate_labels(counts: Array) -> float:
+    """The standard deviation of labels ±1 with these counts, of one class at the least."""
+    share = max(1, int(counts.min())) / max(2, int(counts.sum()))
+    return 2.0 * float(np.sqrt(share * (1.0 - share)))
 
 
 def label_costs(values: Array, n_classes: int, weights: Array) -> Array:
@@ -219,7 +225,12 @@ def state_soft(
 
 
 def state_tangent(
-    kernel: KernelOperator, signs: Array, labelled: Array, unlabelled: Array, d: Array, values: Array
+    kernel: KernelOperator,
+    signs: Array,
+    labelled: Array,
+    unlabelled: Array,
+    d: Array,
+    values: Array,
 ) -> DualQP:
     """One machine with the concave part replaced by its tangent at `values`, where the unlabelled
     rows have the sides `d`; `kernel` as above."""

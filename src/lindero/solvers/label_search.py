@@ -11,9 +11,9 @@ making the problem easier first:
     annealing    labels are soft at a high temperature, which falls.
     cccp         the concave part of J gives way to its tangent, again and again.
 
-All three end with swaps at full cost: what they return has no profitable pair. A step is taken only
-if the primal objective, as the problem itself judges it, is lower than before; where rounding of the
-inner solutions hides that, they are made more exact, down to `tol`.
+All three end with swaps at full cost: what they return has no profitable pair. A step is taken
+only if the primal objective, as the problem itself judges it, is lower than before; where that of
+inexact solutions is not, they are made more exact, down to `tol`.
 
 Machines share one kernel over all rows. Where it fits into the cache it is computed once.
 
@@ -68,8 +68,8 @@ _COARSE = 1e-2
 
 class SearchStep(NamedTuple):
     """What a step of the search came to: `objective` is J, with unlabelled errors at `cost_share`
-    of their cost (and the entropy at `temperature` where labels are soft); `n_swaps` pairs of labels
-    were swapped before the machines took `n_iter` steps."""
+    of their cost (and the entropy at `temperature` where labels are soft); `n_swaps` pairs of
+    labels were swapped before the machines took `n_iter` steps."""
 
     level: int
     cost_share: float
@@ -81,8 +81,8 @@ class SearchStep(NamedTuple):
 
 @dataclass(frozen=True)
 class PartialLabels:
-    """Rows of which some are labelled: `signs` are the sides of all rows in each machine (zero where
-    unlabelled), `bounds` what errors cost at the most."""
+    """Rows of which some are labelled: `signs` are the sides of all rows in each machine (zero
+    where unlabelled), `bounds` what errors cost at the most."""
 
     kernel: KernelOperator
     signs: Array
@@ -140,7 +140,9 @@ class LabelSearch:
         self.rows, self.tol, self.limits = rows, tol, limits
         self._open = rows.unlabelled
         self._known = np.flatnonzero(rows.signs[:, 0] != 0.0)
-        self._make_solver = lambda tol: make_solver(tol=tol, cache_size=cache_size)
+        self._make_solver: Callable[[float], Solver] = lambda tol: make_solver(
+            tol=tol, cache_size=cache_size
+        )
         self._steps: list[SearchStep] = []
         self._doubled: KernelOperator | None = None
 
@@ -219,9 +221,7 @@ class LabelSearch:
         n_iter = sum(solution.n_iter for solution in state.solutions)
         self._steps.append(SearchStep(level, share, 0.0, state.objective, n_swaps, n_iter))
 
-    def _solve(
-        self, codes: Array, share: float, start: Labelling | None, tol: float
-    ) -> Labelling:
+    def _solve(self, codes: Array, share: float, start: Labelling | None, tol: float) -> Labelling:
         """The machines of these labels, unlabelled errors at a share of their cost."""
         rows = self.rows
         signs, bounds = rows.complete(codes), rows.bounds.copy()

@@ -1,4 +1,6 @@
-"""Support vector classification that learns from unlabelled rows, too."""
+"""Support vector classification that learns from unlabelled rows, too: marks of such rows, shares of
+classes, the search and what it is worth are in one file, since each needs what the others found.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lindero.errors import warn_user
 from lindero.problems.margin import Margin
-from lindero.problems.transductive import count_labels, sides
+from lindero.problems.transductive import count_labels, deviate_labels, sides
 from lindero.runtime.arrays import Array
 from lindero.solvers.choose import choose_solver
 from lindero.solvers.label_search import (
@@ -51,9 +53,8 @@ from lindero.validation import (
     weigh_classes,
 )
 
-#: Where the share of a class may lie, as quantiles of what the labelled rows leave open: a standard
-#: error on both sides.
-_QUANTILES = (0.16, 0.33, 0.5, 0.67, 0.84)
+#: Where the share of a class may lie, as quantiles of what the labelled rows leave open.
+_QUANTILES = (0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9)
 
 #: Keys of `trace_`, as the steps of a search have them, with their types.
 _TRACE = {
@@ -86,8 +87,9 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         The share of each class in the unlabelled rows, which is met exactly (to whole rows): a dict
         of labels, or shares in the order of the classes. ``"labelled"`` takes the shares of the
         labelled rows. ``"auto"`` knows that few labelled rows say little of them: for two classes
-        it tries five shares within a standard error of theirs, and takes the one of least objective;
-        for more it is ``"labelled"``.
+        it tries seven shares that these leave open (in an interval of 80 %), and takes the one of
+        least objective, in units of the standard deviation that labels of that share have; for
+        more classes it is ``"labelled"``.
     method : {"switching", "annealing", "cccp"}, default="switching"
         ``"switching"`` swaps labels while the penalty of unlabelled errors doubles step by step.
         ``"annealing"`` has soft labels that a falling temperature makes hard. ``"cccp"`` is the
@@ -152,8 +154,8 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         ``transductive``, and those that only one makes, ``supervised_only`` and
         ``transductive_only``.
     certificate_ : Certificate
-        Of the machine with these labels: KKT gap, primal and dual objective, iterations, seconds and
-        why fitting stopped.
+        Of the machine with these labels: KKT gap, primal and dual objective, iterations, seconds
+        and why fitting stopped.
     classes_ : ndarray of shape (n_classes,)
         The class labels.
     class_weight_ : ndarray of shape (n_classes,)
@@ -195,8 +197,8 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
     V. Sindhwani and S. S. Keerthi, "Large scale semi-supervised linear SVMs", SIGIR 2006.
 
-    O. Chapelle, V. Sindhwani and S. S. Keerthi, "Optimization techniques for semi-supervised support
-    vector machines", Journal of Machine Learning Research 9, 2008.
+    O. Chapelle, V. Sindhwani and S. S. Keerthi, "Optimization techniques for semi-supervised
+    support vector machines", Journal of Machine Learning Research 9, 2008.
 
     Examples
     --------
@@ -228,7 +230,10 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         "balance": [StrOptions({"auto", "labelled"}), dict, "array-like"],
         "method": [StrOptions(set(METHODS))],
         "unlabelled": "no_validation",  # type: ignore[dict-item]
-        "gamma": [StrOptions({"spread", "scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "gamma": [
+            StrOptions({"spread", "scale", "auto"}),
+            Interval(Real, 0.0, None, closed="left"),
+        ],
         "held_out_folds": [Interval(Integral, 0, None, closed="left")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
@@ -310,7 +315,8 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         assert codes is not None
         rows = training.tasks[0].rows  # of positive weight: the same for all machines
         opened = rows[codes[rows] < 0]
-        self.held_out_, self.balances_ = None, {"share": np.empty(0), "objective": np.empty(0)}
+        self.held_out_: dict[str, int] | None = None
+        self.balances_ = {"share": np.empty(0), "objective": np.empty(0)}
         self.trace_ = {name: np.empty(0, dtype) for name, dtype in _TRACE.items()}
         known_codes = codes[rows[codes[rows] >= 0]]
         self.balance_ = self._find_shares(known_codes, n_classes)
@@ -367,7 +373,8 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             found.append((search.run(self.method, first, counts), counts))
             if limits.stopped or limits.expired:
                 break
-        best, counts = min(found, key=lambda one: one[0].objective)
+        # A small class costs any machine little: alone, J would take the most unequal shares.
+        best, counts = min(found, key=lambda one: one[0].objective / deviate_labels(one[1]))
         self.balance_ = counts / n_open
         if len(tried) > 1:
             self.balances_ = {
@@ -390,7 +397,7 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         asked = self.balance
         if isinstance(asked, str):
             counts = np.bincount(known_codes, minlength=n_classes)
-            return counts / counts.sum()
+            return np.asarray(counts / counts.sum())
         classes = self.classes_.tolist()
         if isinstance(asked, Mapping):
             unknown = [label for label in asked if label not in classes]
@@ -465,28 +472,29 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             search, opened = self._prepare(part, training, tol, limits), part.unlabelled
             first = search.solve_labelled()
             counts = count_labels(self.balance_, len(opened))
-            found = search.run(self.method, first, counts)
+            labels = search.run(self.method, first, counts).codes
             if limits.stopped or limits.expired:
                 return
             left = np.isin(opened, out)
             guessed = pick_classes(first[out], n_classes, "ovr", False)
             wrong[0, fold_of == fold] = guessed != codes[out]
-            wrong[1, fold_of == fold] = found.codes[left] != codes[out]
+            wrong[1, fold_of == fold] = labels[left] != codes[out]
         tried = fold_of >= 0
         if not tried.any():
             return
         only = (int((wrong[0] & ~wrong[1]).sum()), int((wrong[1] & ~wrong[0]).sum()))
-        self.held_out_ = {
+        found = {
             "n_rows": int(tried.sum()), "supervised": int(wrong[0].sum()),
             "transductive": int(wrong[1].sum()), "supervised_only": only[0],
             "transductive_only": only[1],
         }  # fmt: skip
+        self.held_out_ = found
         if only[1] - only[0] > np.sqrt(only[0] + only[1]):
             warn_user(
-                f"The unlabelled rows do not help here: of {self.held_out_['n_rows']} labelled "
-                f"rows, left out in turn, the supervised machine gets {self.held_out_['supervised']} "
-                f"wrong and this one {self.held_out_['transductive']}. Use SVC on the labelled rows, "
-                "or another kernel, gamma or balance. (held_out_folds=0 leaves this comparison out.)",
+                f"The unlabelled rows do not help here: of {found['n_rows']} labelled rows, left "
+                f"out in turn, the supervised machine gets {found['supervised']} wrong and this "
+                f"one {found['transductive']}. Use SVC on the labelled rows, or another kernel, "
+                "gamma or balance. (held_out_folds=0 leaves this comparison out.)",
                 UserWarning,
             )
 
