@@ -71,13 +71,13 @@ def command(
             f"{found.name} knows each row by one id, and there are several (--id): it counts its "
             "rows from 0 instead. To update it by ids, train with one."
         )
-    if found.takes_unlabelled and find_missing(dataset.y).any():
-        if tune or costs or threshold is not None or proba:
-            raise CommandError(
-                "--tune, --cost, --threshold and --proba need rows with a target to be left out in "
-                f"turn, and {found.name} was given rows without: leave these options out, and "
-                "choose parameters by --set."
-            )
+    leaves_out = tune or costs or threshold is not None or proba
+    if found.takes_unlabelled and leaves_out and find_missing(dataset.y).any():
+        raise CommandError(
+            "--tune, --cost, --threshold and --proba need rows with a target to be left out in "
+            f"turn, and {found.name} was given rows without: leave these options out, and choose "
+            "parameters by --set."
+        )
     asked = read_decisions(dataset, found, measure, costs, threshold, proba)
     begun = time.perf_counter()
     if tune:

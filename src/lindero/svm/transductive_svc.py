@@ -1,5 +1,7 @@
-"""Support vector classification that learns from unlabelled rows, too: marks of such rows, shares of
-classes, the search and what it is worth are in one file, since each needs what the others found.
+"""Support vector classification that learns from unlabelled rows, too.
+
+Which rows these are, the shares of classes, the search for labels and what it was worth are in
+one file, since each needs what the others found.
 """
 
 from __future__ import annotations
