@@ -91,20 +91,26 @@ def test_twins_state_what_the_mathematics_says(n_classes):
     K, signs, bounds, _ = few_rows(1)
     opened = np.flatnonzero(signs[:, 0] == 0)
     known = np.flatnonzero(signs[:, 0] != 0)
-    kernel = MatrixKernel(K).subset(np.concatenate([known, opened, opened]))
+    samples = np.concatenate([known, opened, opened])
     random = np.random.default_rng(2)
     shares, at = random.uniform(size=5), 2.0 * random.normal(size=5)
     d = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
     y, own, other = signs[known, 0], bounds[known], bounds[opened]
-    soft = transductive.state_soft(kernel, y, own, other, shares)
-    tangent = transductive.state_tangent(kernel, y, own, other, d, at)
-    for problem in (soft, tangent):
+    doubled = MatrixKernel(K).subset(samples), None
+    problems = [
+        transductive.state_soft(*rows, y, own, other, shares)
+        for rows in (doubled, (MatrixKernel(K), samples))
+    ] + [
+        transductive.state_tangent(*rows, y, own, other, d, at)
+        for rows in (doubled, (MatrixKernel(K), samples))
+    ]
+    for number, problem in enumerate(problems):
         a = problem.nearest_feasible(random.uniform(size=14) * problem.u)
         f = problem.kernel_sums(a)
         bias = 0.3
-        reach = f[4:9] + bias
-        loss = own @ transductive.hinge(y * (f[:4] + bias))
-        if problem is soft:
+        reach = f[4:9] + bias if problem.sample_of is None else f[opened] + bias
+        loss = own @ transductive.hinge(y * (f[known] + bias))
+        if number < 2:
             loss += other @ (
                 shares * transductive.hinge(reach) + (1 - shares) * transductive.hinge(-reach)
             )
@@ -112,7 +118,7 @@ def test_twins_state_what_the_mathematics_says(n_classes):
             slope = np.where(d * at > -1.0, d, 0.0)
             both = transductive.hinge(reach) + transductive.hinge(-reach)
             loss += other @ (both - slope * reach - (slope != 0))
-        quadratic = 0.5 * float((problem.s * a) @ f)
+        quadratic = 0.5 * float(problem.at_samples(problem.s * a) @ f)
         assert problem.judge(a, f, bias).primal == pytest.approx(quadratic + loss)
 
 

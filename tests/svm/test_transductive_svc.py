@@ -110,9 +110,12 @@ def test_an_automatic_balance_is_the_best_of_those_that_were_tried():
     X, _, y = far_clouds()
     model = TransductiveSVC(held_out_folds=0).fit(X, y)
     tried = model.balances_
-    assert len(tried["share"]) == 5
-    assert model.balance_[1] == tried["share"][np.argmin(tried["objective"])]
-    assert 0.3 < tried["share"].min() < 0.5 < tried["share"].max() < 0.7
+    shares, objectives = tried["share"], tried["objective"]
+    assert len(shares) == len(objectives) == 7
+    relative = objectives / np.sqrt(shares * (1.0 - shares))
+    assert model.balance_[1] == shares[np.argmin(relative)]
+    assert model.objective_ == pytest.approx(objectives[np.argmin(relative)], rel=1e-2)
+    assert 0.25 < shares.min() < 0.5 < shares.max() < 0.75
 
 
 def test_all_marks_of_unlabelled_rows_mean_the_same():
@@ -236,6 +239,22 @@ def test_no_time_gives_a_model_and_a_warning():
         model = TransductiveSVC(time_limit=1e-9).fit(X, y)
     assert model.fit_status_ == 1
     assert np.isfinite(model.predict(X)).all()
+
+
+def test_scikit_learn_has_a_twin_of_it():
+    X, _, y = far_clouds()
+    model = TransductiveSVC(held_out_folds=0).fit(X, y)
+    values = model.to_sklearn().decision_function(X)
+    np.testing.assert_allclose(values, model.decision_function(X), atol=1e-9)
+
+
+def test_a_stop_by_the_callback_is_what_the_certificate_says():
+    X, _, y = far_clouds()
+    stop = {"max_iter": 10**9, "callback": lambda report: report.n_iter >= 0}
+    with pytest.warns(ConvergenceWarning, match="callback"):
+        model = TransductiveSVC(tol=1e-9, **stop).fit(X, y)
+    assert model.certificate_.status.startswith("Stopped by the callback")
+    assert np.array_equal(np.bincount(model.transduction_[y < 0]), 114 * model.balance_)
 
 
 def test_fits_are_the_same_each_time_and_leave_the_data_alone():

@@ -211,21 +211,29 @@ def entropy_cost(shares: Array) -> float:
 
 
 def state_soft(
-    kernel: KernelOperator, signs: Array, labelled: Array, unlabelled: Array, shares: Array
+    kernel: KernelOperator,
+    sample_of: Array | None,
+    signs: Array,
+    labelled: Array,
+    unlabelled: Array,
+    shares: Array,
 ) -> DualQP:
-    """One machine over soft labels. `kernel` has the labelled rows, then the unlabelled ones twice;
-    `labelled` and `unlabelled` are their bounds, `shares` those of the positive side."""
+    """One machine over soft labels. Variables are those of the labelled rows, then those of the
+    unlabelled ones twice, of the samples `sample_of`, or of samples in this order; `labelled` and
+    `unlabelled` are their bounds, `shares` those of the positive side."""
     half = np.ones(len(shares))
     return DualQP(
         kernel=kernel,
         p=-np.ones(len(signs) + 2 * len(shares)),
         s=np.concatenate([signs, half, -half]),
         u=np.concatenate([labelled, unlabelled * shares, unlabelled * (1.0 - shares)]),
+        sample_of=sample_of,
     )
 
 
 def state_tangent(
     kernel: KernelOperator,
+    sample_of: Array | None,
     signs: Array,
     labelled: Array,
     unlabelled: Array,
@@ -233,11 +241,12 @@ def state_tangent(
     values: Array,
 ) -> DualQP:
     """One machine with the concave part replaced by its tangent at `values`, where the unlabelled
-    rows have the sides `d`; `kernel` as above."""
+    rows have the sides `d`; the rest as above."""
     sloped = d * values > -1.0
     return DualQP(
         kernel=kernel,
-        p=np.concatenate([-np.ones(len(signs)), -np.ones(len(d)), np.where(sloped, 1.0, -1.0)]),
+        p=np.concatenate([-np.ones(len(signs) + len(d)), np.where(sloped, 1.0, -1.0)]),
         s=np.concatenate([signs, d, np.where(sloped, d, -d)]),
         u=np.concatenate([labelled, unlabelled, unlabelled]),
+        sample_of=sample_of,
     )

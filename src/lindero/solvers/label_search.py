@@ -28,11 +28,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from lindero.kernels.operator import KernelOperator
+from lindero.kernels.operator import KernelOperator, ProductKernel
 from lindero.kernels.special import MatrixKernel
 from lindero.problems.dual_qp import DualQP
 from lindero.problems.transductive import (
@@ -64,6 +65,9 @@ _LEAST_GAIN, _MOST_STEPS = 1e-4, 50
 
 #: The KKT gap that is enough while labels still change.
 _COARSE = 1e-2
+
+#: A kernel, and which of its samples the variables of a problem belong to: in order, if None.
+_Twins = tuple[KernelOperator, Array | None]
 
 
 class SearchStep(NamedTuple):
@@ -144,7 +148,6 @@ class LabelSearch:
             tol=tol, cache_size=cache_size
         )
         self._steps: list[SearchStep] = []
-        self._doubled: KernelOperator | None = None
 
     def solve_labelled(self) -> Array:
         """The outputs, for all rows, of machines that know the labelled rows only."""
@@ -240,27 +243,35 @@ class LabelSearch:
 
     def _over_twins(
         self,
-        state: Callable[[KernelOperator, int], DualQP],
+        state: Callable[[_Twins, int], DualQP],
         starts: Sequence[Start],
         tol: float,
     ) -> tuple[list[DualQP], list[Solution], Array]:
         """The machines over labelled rows and twins: problems, solutions, and outputs for all
         rows."""
-        rows, n_known, n_open = self.rows, len(self._known), len(self._open)
-        if self._doubled is None:
-            self._doubled = rows.kernel.subset(
-                np.concatenate([self._known, self._open, self._open])
-            )
-        n_machines = rows.signs.shape[1]
-        problems = [state(self._doubled, k) for k in range(n_machines)]
-        solver, values = self._make_solver(tol), np.empty((len(rows.bounds), n_machines))
+        sample_of, n_machines = self._twins[1], self.rows.signs.shape[1]
+        problems = [state(self._twins, k) for k in range(n_machines)]
+        solver, values = self._make_solver(tol), np.empty((len(self.rows.bounds), n_machines))
         solutions = []
         for k, (problem, start) in enumerate(zip(problems, starts, strict=True)):
             solution = solver.solve(problem, start, self.limits, k)
             solutions.append(solution)
-            values[self._known, k] = solution.f[:n_known] + solution.bias
-            values[self._open, k] = solution.f[n_known : n_known + n_open] + solution.bias
+            f = solution.f
+            if sample_of is None:
+                values[np.concatenate([self._known, self._open]), k] = f[: len(values)]
+            else:
+                values[:, k] = f
+            values[:, k] += solution.bias
         return problems, solutions, values
+
+    @cached_property
+    def _twins(self) -> _Twins:
+        """The kernel of problems with twins, and the samples that variables belong to. Coordinate
+        descent takes one variable of each sign a sample: for it, rows come twice."""
+        kernel, places = self.rows.kernel, np.concatenate([self._known, self._open, self._open])
+        if isinstance(kernel, ProductKernel) and kernel.function.name == "linear":
+            return kernel.subset(places), None
+        return kernel, places
 
     def _anneal(self, codes: Array, counts: Array) -> Array:
         """Labels of soft ones that have become hard."""
@@ -274,9 +285,9 @@ class LabelSearch:
             for _ in range(_MOST_STEPS):
                 positive = shares[:, 1:] if n_machines == 1 else shares
 
-                def state(kernel: KernelOperator, k: int, p: Array = positive) -> DualQP:
+                def state(twins: _Twins, k: int, p: Array = positive) -> DualQP:
                     return state_soft(
-                        kernel, rows.signs[known, k], rows.bounds[known], rows.bounds[opened],
+                        *twins, rows.signs[known, k], rows.bounds[known], rows.bounds[opened],
                         p[:, k],
                     )  # fmt: skip
 
@@ -308,9 +319,9 @@ class LabelSearch:
                 break
             d, at = sides(codes, rows.n_classes), values[opened]
 
-            def state(kernel: KernelOperator, k: int, d: Array = d, at: Array = at) -> DualQP:
+            def state(twins: _Twins, k: int, d: Array = d, at: Array = at) -> DualQP:
                 return state_tangent(
-                    kernel, rows.signs[known, k], rows.bounds[known], rows.bounds[opened], d[:, k],
+                    *twins, rows.signs[known, k], rows.bounds[known], rows.bounds[opened], d[:, k],
                     at[:, k],
                 )  # fmt: skip
 
@@ -321,7 +332,8 @@ class LabelSearch:
             errors = hinge(rows.signs[known] * found[known])
             objective += float(rows.bounds[known] @ errors.sum(axis=1))
             for problem, solution in zip(problems, solutions, strict=True):
-                objective += 0.5 * float((problem.s * solution.a) @ solution.f)
+                z = problem.at_samples(problem.s * solution.a)
+                objective += 0.5 * float(z @ solution.f)
             if not objective < before - _LEAST_GAIN * abs(objective):
                 break
             before, codes, values, starts = objective, better, found, solutions

@@ -340,10 +340,14 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         tasks = make_tasks(rows, codes, n_classes, "ovr")
         training = replace(training, codes=codes, tasks=tasks)
         if limits.stopped or limits.expired:
-            kernels = training.kernels()
+            # What there is, and why there is no more: `fit_machines` would begin with nothing.
+            kernels, solver = training.kernels(), make_solver(tol=tol, cache_size=self.cache_size)
+            problems = [training.state(kernels(task), task) for task in tasks]
             return training, [
-                (training.state(kernels(task), task), solution)
-                for task, solution in zip(tasks, found.solutions, strict=True)
+                (problem, solver.solve(problem, start, limits, number))
+                for number, (problem, start) in enumerate(
+                    zip(problems, found.solutions, strict=True)
+                )
             ]
         [solved] = fit_machines(
             [training], make_solver, tol, self.cache_size, limits, found.solutions
@@ -436,7 +440,7 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
     def _warn_of_memory(self, n_rows: int, kernel: str) -> None:
         megabytes = 8e-6 * n_rows**2
-        if megabytes <= self.cache_size or kernel == "linear":
+        if megabytes <= self.cache_size or kernel in ("linear", "precomputed"):
             return
         warn_user(
             f"The kernel matrix of {n_rows} rows takes {megabytes:.0f} MB, more than cache_size="
