@@ -207,16 +207,17 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     >>> import numpy as np
     >>> from sklearn.datasets import make_moons
     >>> from lindero.svm import TransductiveSVC
-    >>> X, truth = make_moons(200, noise=0.05, random_state=0)
-    >>> y = np.full(200, -1)
+    >>> X, truth = make_moons(200, noise=0.08, random_state=0)
+    >>> random, y = np.random.default_rng(0), np.full(200, -1)
     >>> for label in (0, 1):
-    ...     rows = np.flatnonzero(truth == label)[:3]
-    ...     y[rows] = label
-    >>> model = TransductiveSVC(gamma=2, balance="labelled", held_out_folds=0).fit(X, y)
-    >>> bool(np.mean(model.transduction_ == truth) > 0.95)
+    ...     y[random.choice(np.flatnonzero(truth == label), 3, replace=False)] = label
+    >>> model = TransductiveSVC().fit(X, y)
+    >>> bool((model.transduction_ == truth).all())
     True
     >>> np.bincount(model.transduction_[y == -1])
     array([97, 97])
+    >>> model.certificate_.status
+    'Optimal: the KKT gap is within tol.'
     """
 
     _formulation = Margin
