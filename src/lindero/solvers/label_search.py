@@ -175,7 +175,7 @@ class LabelSearch:
             for level in range(_DOUBLINGS):
                 if self._stopped:
                     break
-                state = self._descend(codes, level, 0.5 ** (_DOUBLINGS - level), state, _COARSE)
+                state = self._descend(codes, level, 0.5 ** (_DOUBLINGS - level), state)
                 codes = state.codes
         elif method == "annealing":
             codes = self._anneal(codes, counts)
@@ -186,7 +186,7 @@ class LabelSearch:
     def settle(self, codes: Array, start: Labelling | None = None) -> Labelling:
         """The labelling that swaps at full cost lead to from the labels `codes`."""
         level = self._steps[-1].level + 1 if self._steps else 0
-        state = self._descend(codes, level, 1.0, start, max(self.tol, _COARSE))
+        state = self._descend(codes, level, 1.0, start, to_tol=True)
         return replace(state, steps=tuple(self._steps))
 
     @property
@@ -201,19 +201,30 @@ class LabelSearch:
     # -- hard labels ------------------------------------------------------------------------------
 
     def _descend(
-        self, codes: Array, level: int, share: float, start: Labelling | None, tol: float
+        self,
+        codes: Array,
+        level: int,
+        share: float,
+        start: Labelling | None,
+        to_tol: bool = False,
     ) -> Labelling:
-        """Machines and swaps in turn until no swap is profitable; J falls with each step."""
-        state, n_swaps = self._solve(codes, share, start, tol), 0
+        """Machines and swaps in turn until no swap is profitable, in the end to `tol` if asked for;
+        J falls with each step."""
+        tol = max(self.tol, _COARSE)
+        state = self._solve(codes, share, start, tol)
         self._report(level, share, state, 0)
         while not self._stopped:
             codes, n_swaps = swap_labels(state.codes, self._costs(state.values))
             if n_swaps == 0:
-                break
+                if tol <= self.tol or not to_tol:
+                    break
+                tol = self.tol  # the machines were too coarse to tell
             better = self._solve(codes, share, state, tol)
             if better.objective < state.objective:
                 state = better
                 self._report(level, share, state, n_swaps)
+            elif n_swaps == 0:
+                state = replace(better, objective=state.objective)
             elif tol <= self.tol:
                 break
             else:
