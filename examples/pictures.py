@@ -11,7 +11,13 @@ from typing import Any
 import matplotlib
 import moving_boundary
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_digits,
+    load_iris,
+    make_moons,
+)
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -28,6 +34,7 @@ from lindero.svm import (
     NuSVC,
     OneClassSVM,
     RankSVM,
+    TransductiveSVC,
     costs_from_matrix,
 )
 
@@ -220,6 +227,36 @@ def draw_sentence() -> Path:
     return path
 
 
+def draw_moons() -> Path:
+    """Two moons with six labels: what they say alone, and with 194 rows without a label."""
+    X, truth = make_moons(200, noise=0.08, random_state=0)
+    y, rng = np.full(200, -1), np.random.default_rng(0)
+    for label in (0, 1):
+        y[rng.choice(np.flatnonzero(truth == label), 3, replace=False)] = label
+    known = y >= 0
+    after = TransductiveSVC(held_out_folds=0).fit(X, y)
+    before = SVC(C=after.C, gamma=after.__lindero_kernel__().gamma).fit(X[known], y[known])
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    grid = np.stack(np.meshgrid(np.linspace(-1.5, 2.5, 240), np.linspace(-1, 1.5, 160)), axis=-1)
+    for ax, model, title in (
+        (axes[0], before, "SVC: six labels"),
+        (axes[1], after, "TransductiveSVC: six labels, 194 rows without"),
+    ):
+        values = model.decision_function(grid.reshape(-1, 2)).reshape(grid.shape[:2])
+        ax.contourf(grid[..., 0], grid[..., 1], values > 0, levels=[-0.5, 0.5, 1.5],
+                    colors=["#4c78a8", "#e45756"], alpha=0.15)  # fmt: skip
+        ax.contour(grid[..., 0], grid[..., 1], values, levels=[-1, 0, 1], colors="#222222",
+                   linestyles=["dotted", "solid", "dotted"], linewidths=1.0)  # fmt: skip
+        ax.plot(*X[~known].T, ".", color="#888888")
+        for label, colour in ((0, "#4c78a8"), (1, "#e45756")):
+            ax.plot(*X[y == label].T, "o", color=colour, markersize=9, markeredgecolor="#222222")
+        wrong = 100 * np.mean(model.predict(X[~known]) != truth[~known])
+        ax.set_title(f"{title}: {wrong:.0f} % wrong")
+    path = FOLDER / "moons.png"
+    figure.savefig(path, dpi=110)
+    return path
+
+
 def main() -> None:
     print("The first fit on a machine compiles inner loops, which takes some seconds.", flush=True)
     xor_machine()
@@ -241,6 +278,7 @@ def main() -> None:
     print(f"A picture of a tube and a region: {draw_family()}")
     print(f"A picture of costs inside the margin: {draw_costs()}")
     print(f"A picture of a sentence in chunks: {draw_sentence()}")
+    print(f"A picture of six labels and what lies between: {draw_moons()}")
     print(f"A picture of a boundary that moves: {moving}")
     save_libsvm(model, FOLDER / "xor.libsvm")
     same = (load_libsvm(FOLDER / "xor.libsvm").predict(X) == model.predict(X)).all()

@@ -37,12 +37,13 @@ if TYPE_CHECKING:
     from lindero.svm import OneClassSVM as OneClassSVM
     from lindero.svm import RankSVM as RankSVM
     from lindero.svm import StructuredSVC as StructuredSVC
+    from lindero.svm import TransductiveSVC as TransductiveSVC
 
 _BAYES = "AODE KDB NaiveBayes NetworkClassifier StructuralTM TAN TMClustering"
 _SVM = (
     "AdaptiveSVC AdaptiveSVR ChainSVC CostSensitiveSVC IncrementalOneClassSVM IncrementalSVC "
     "IncrementalSVR LinearSVC LinearSVCCV LinearSVR NuSVC NuSVR NystromSVC NystromSVR OneClassSVM "
-    "RankSVM SVC SVCCV SVR SVRCV StructuredSVC"
+    "RankSVM SVC SVCCV SVR SVRCV StructuredSVC TransductiveSVC"
 )
 _HOMES = {**dict.fromkeys(_BAYES.split(), ".bayes"), **dict.fromkeys(_SVM.split(), ".svm")}
 __all__ = [*_HOMES, "__version__"]

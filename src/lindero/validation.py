@@ -389,6 +389,45 @@ def require_labels(y: Any) -> None:
         )
 
 
+def find_unlabelled(y: Any, mark: Any) -> tuple[Array | None, Any]:
+    """Which rows are unlabelled, and y with a label of some other row in their place; None where y
+    is no vector, which later checks speak of. Missing values are unlabelled, and what equals
+    `mark`; "auto" stands for -1 where nothing is missing, None for no further mark."""
+    known = find_labelled(y)
+    if known is None:
+        return None, y
+    labels = make_label_array(y).ravel()
+    unlabelled = ~known
+    automatic = isinstance(mark, str) and mark == "auto"
+    if automatic and known.all() and labels.dtype.kind in "ifO":
+        unlabelled = _equals(labels, -1)
+        rest = labels[~unlabelled]
+        if unlabelled.any() and len(rest) and _equals(rest, rest[0]).all():
+            raise ValueError(
+                f"y holds -1 and {rest[0]} only, so -1 is either a class or the mark of unlabelled "
+                "rows. If it is a class, pass unlabelled=None, and mark unlabelled rows by missing "
+                "values (None, NaN) or a label of their own (unlabelled=0, say). If it is not, "
+                "only one class is labelled: label rows of a second one."
+            )
+    elif not automatic and mark is not None:
+        unlabelled[known] = _equals(labels[known], mark)
+    if not unlabelled.any():
+        return unlabelled, y
+    if unlabelled.all():
+        raise ValueError(
+            f"All {len(labels)} rows are unlabelled: a classifier needs labelled rows of at least "
+            "two classes. For groups without any label see lindero.bayes.TMClustering."
+        )
+    filled = labels.copy()
+    filled[unlabelled] = labels[~unlabelled][0]
+    return unlabelled, make_plain_labels(filled)
+
+
+def _equals(labels: Array, value: Any) -> Array:
+    same: Array = np.frompyfunc(lambda label: bool(label == value), 1, 1)(labels).astype(bool)
+    return same
+
+
 def make_label_array(labels: Any) -> Array:
     """Labels in an array that has kept each as it is: a list of text and NaN would become text that
     says 'nan'."""
@@ -593,6 +632,8 @@ def make_kernel_function(estimator: Any, X: Any, weights: Array) -> KernelFuncti
         gamma = compute_scale_gamma(X, weights)
     elif gamma == "auto":
         gamma = 1.0 / X.shape[1]
+    elif gamma == "spread":
+        gamma = compute_spread_gamma(X, weights)
     if not np.isfinite(gamma):
         raise ValueError(
             f"gamma={estimator.gamma!r} gives {gamma}: the values of X are too small or too large "
@@ -651,6 +692,25 @@ def compute_scale_gamma(X: Any, weights: Array | None = None) -> float:
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         spread = compute_total_variance(X, weights)
         return float(np.float64(1.0) / (X.shape[1] * spread)) if spread > 0 else 1.0
+
+
+def compute_spread_gamma(X: Any, weights: Array) -> float:
+    """What gamma="spread" is for a table: 1 / (sum of the variances of the columns), or 1. It is
+    ``"scale"`` of the table with each column moved to mean zero, which moves no row nearer to
+    another."""
+    share = weights / weights.sum()
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        if sp.issparse(X):
+            mean, squares = X.T @ share, float((X.multiply(X).T @ share).sum())
+            spread = squares - float(mean @ mean)
+        else:
+            mean = share @ X
+            height = max(1, _BLOCK_NUMBERS // max(1, X.shape[1]))
+            spread = 0.0
+            for start in range(0, X.shape[0], height):
+                block = X[start : start + height] - mean
+                spread += float(share[start : start + height] @ np.einsum("ij,ij->i", block, block))
+        return float(1.0 / np.float64(spread)) if spread > 0 else 1.0
 
 
 def compute_total_variance(X: Any, weights: Array) -> float:

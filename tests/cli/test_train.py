@@ -168,3 +168,39 @@ def test_the_model_file_knows_where_it_came_from(here, flowers):
     assert summary["roles"] == {"target": "class", "id": "width"}
     assert summary["rows"] == 60
     assert "flowers.csv" in summary["data"]
+
+
+def partly_labelled(here, suffix):
+    """60 rows in two groups, 8 of them with a label: an empty target, or SVMlight's 0."""
+    random = np.random.default_rng(0)
+    groups = np.arange(60) % 2
+    x = random.normal(size=60) + 6.0 * groups
+    if suffix == "csv":
+        labels = np.where(np.arange(60) < 8, np.array(["no", "yes"])[groups], "")
+        rows = [f"{value:.3f},{label}" for value, label in zip(x, labels, strict=True)]
+        return here.write("some.csv", "\n".join(["x,label", *rows]) + "\n"), ["no", "yes"], groups
+    labels = np.where(np.arange(60) < 8, 2 * groups - 1, 0)
+    rows = [f"{label} 1:{value:.3f}" for value, label in zip(x, labels, strict=True)]
+    return here.write("some.svm", "\n".join(rows) + "\n"), ["-1", "1"], groups
+
+
+@pytest.mark.parametrize("suffix", ["csv", "svm"])
+def test_a_transductive_machine_learns_from_rows_without_a_target(here, suffix):
+    path, classes, groups = partly_labelled(here, suffix)
+    told = here.json("train", path, "-m", "transductive-svc", "--set", "kernel=linear")
+    assert told["rows"] == 60
+    here.run("predict", "model.lin", path, "-o", "p.csv")
+    found = here.read("p.csv").split()[1:]
+    assert found == [classes[group] for group in groups]
+    machine = load("model.lin")[-1]
+    assert machine.unlabelled_.sum() == 52
+    assert np.bincount(np.searchsorted(machine.classes_, machine.transduction_)).sum() == 60
+
+
+def test_what_needs_labels_is_refused_where_some_are_missing(here):
+    path, _, _ = partly_labelled(here, "csv")
+    for option in (["--tune"], ["--proba"], ["--threshold", "0.3"], ["--cost", "no:yes=3"]):
+        said = here.refused("train", path, "-m", "transductive-svc", *option)
+        assert "need rows with a target" in said
+    said = here.refused("train", path, "-m", "transductive-svc", "--measure", "brier")
+    assert "leave them out to train transductive-svc" in said

@@ -20,6 +20,8 @@ X = np.round(_RNG.normal(size=(16, 3)), 2)
 Y2 = (X[:, 0] + 0.5 * X[:, 1] > 0).astype(int)
 Y3 = np.digitize(X[:, 0] - X[:, 2], [-0.5, 0.6])
 WORDS = np.array(["no", "perhaps", "yes"], dtype=object)[Y3]
+#: Labels of every second row or so, for machines that learn from the others, too.
+PARTLY = np.where(np.arange(16) % 5 < 3, np.array(["no", "yes"], dtype=object)[Y2], None)
 VALUES = np.round(X @ [1.0, -2.0, 0.5], 2)
 QUERIES = np.repeat([1, 2], 8)
 DATES = np.datetime64("2024-01-01T00:00", "s") + np.arange(16) * np.timedelta64(3600, "s")
@@ -309,6 +311,9 @@ def _batches() -> list[Case]:
         _batch("NystromSVC costs, sparse", svm.NystromSVC, sparse, Y2, kernel="poly",
                costs=svm.costs_from_matrix([[0, 1], [4, 0]]), n_components=4),
         _batch("NystromSVR", svm.NystromSVR, X, VALUES, n_components=6, landmarks="leverage"),
+        _batch("TransductiveSVC", svm.TransductiveSVC, X, PARTLY, held_out_folds=2),
+        _batch("TransductiveSVC ovr, warm", svm.TransductiveSVC, sparse, Y3, kernel="linear",
+               warm_start=True),
         _batch("RankSVM", svm.RankSVM, X, VALUES, QUERIES),
         _batch("RankSVM rbf", svm.RankSVM, X, VALUES, QUERIES, kernel="rbf"),
         _batch("ChainSVC", svm.ChainSVC, X, WORDS, np.full(8, 2)),

@@ -57,7 +57,7 @@ def solved(formulation, n=60):
     return problem, matrix, targets, solution
 
 
-#: Formulations whose solutions are no points of a `DualQP` with sums: their solvers' tests have them.
+#: Those whose solutions are no points of a `DualQP` with sums: tests of their solvers have them.
 ELSEWHERE = {
     ClassMargin,
     SparseMargin,

@@ -72,6 +72,7 @@ def command(
     from lindero.cli.saved_model import save_model
     from lindero.cli.writing import require_writable
     from lindero.scale.partitions import are_partitions
+    from lindero.validation import find_missing
 
     require_writable(output, [path], [data.path])
     if cluster is not None or are_partitions(data.path):
@@ -85,6 +86,13 @@ def command(
         output.warn(
             f"{found.name} knows each row by one id, and there are several (--id): it counts its "
             "rows from 0 instead. To update it by ids, train with one."
+        )
+    leaves_out = tune or costs or threshold is not None or proba
+    if found.takes_unlabelled and leaves_out and find_missing(dataset.y).any():
+        raise CommandError(
+            "--tune, --cost, --threshold and --proba need rows with a target to be left out in "
+            f"turn, and {found.name} was given rows without: leave these options out, and choose "
+            "parameters by --set."
         )
     asked = read_decisions(dataset, found, measure, costs, threshold, proba)
     begun = time.perf_counter()

@@ -190,7 +190,7 @@ def parse_settings(
     machine : str or MachineSpec
         Whose parameters they are.
     y : ndarray or None, default=None
-        Labels of the data, which the keys of `class_weight` then stand for.
+        Labels of the data, which the keys of `class_weight` and `balance` then stand for.
 
     Returns
     -------
@@ -218,10 +218,11 @@ def parse_settings(
             title = machine if isinstance(machine, str) else machine.name
             raise ValueError(f"{title} has no parameter {name!r}: {suggest_name(name, known)}")
         params[name] = parse_value(text)
-    weights = params.get("class_weight")
-    if isinstance(weights, dict) and y is not None:  # keys of JSON are text
-        labels = {json.dumps(label): label for label in set(y.tolist())}
-        params["class_weight"] = {labels.get(key, key): w for key, w in weights.items()}
+    for name in ("class_weight", "balance"):
+        values = params.get(name)
+        if isinstance(values, dict) and y is not None:  # keys of JSON are text
+            labels = {json.dumps(label): label for label in set(y.tolist())}
+            params[name] = {labels.get(key, key): value for key, value in values.items()}
     return params
 
 

@@ -56,7 +56,7 @@ from lindero.models.probabilities import ProbabilityCurve, arrange_by_class, fit
 from lindero.notebook import link_documentation, write_card
 from lindero.runtime.arrays import Array
 from lindero.transaction import fitting_aside
-from lindero.validation import find_classes
+from lindero.validation import find_classes, find_missing
 
 #: Values of `rule_`.
 LARGEST, THRESHOLD, COSTS, MARGINS = "largest", "threshold", "costs", "margins"
@@ -675,6 +675,11 @@ def make_decision_machine(
             "Costs and measures depend on the classes: say which there are, by y=, the labels of "
             "the rows that the machine will be fitted to."
         )
+    unlabelled = False
+    if found.takes_unlabelled and y is not None:
+        y = np.asarray(y)
+        missing = find_missing(y)
+        y, unlabelled = y[~missing], bool(missing.any())
     classes = np.unique(np.asarray(y))
     matrix = read_costs(costs, classes)
     inside = found.strategy is Strategy.COSTS and matrix is not None and len(classes) == 2
@@ -693,5 +698,10 @@ def make_decision_machine(
     decides = threshold is not None or (costs is not None and not inside)
     if not decides and (not wants_proba or has_probabilities(model)):
         return model
+    if unlabelled:
+        raise ValueError(
+            "Thresholds, costs and probabilities are learned from rows that are left out in turn, "
+            f"which need labels, and some rows have none: leave them out to train {found.name}."
+        )
     seed = 0 if random_state is None else random_state
     return DecisionClassifier(model, threshold=threshold, costs=costs, random_state=seed)

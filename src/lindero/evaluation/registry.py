@@ -52,6 +52,8 @@ class MachineSpec:
         :class:`~lindero.evaluation.TableEncoder`.
     takes_times : bool
         Whether `fit` and `predict` take the times of rows.
+    takes_unlabelled : bool
+        Whether rows without a target are learned from, too.
     grid : dict of str to tuple
         Values of parameters that are worth trying.
     preset : dict
@@ -91,6 +93,7 @@ class MachineSpec:
     one_line: str
     takes_tables: bool = False
     takes_times: bool = False
+    takes_unlabelled: bool = False
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     preset: Mapping[str, Any] = field(default_factory=dict)
     variant_of: str | None = None
@@ -210,6 +213,11 @@ _ALL = (
         "nystrom-svc", "NystromSVC", CLASSIFICATION,
         "Support vector classification of up to millions of rows, through landmarks.",
         grid=_KERNEL, inner_grid={"C": (0.1, 1.0, 10.0, 100.0)}, advantage=_CURVED,
+    ),
+    _svm(
+        "transductive-svc", "TransductiveSVC", CLASSIFICATION,
+        "Learns from rows without a target, too.", takes_unlabelled=True,
+        grid={"C": (0.1, 1.0, 10.0, 100.0)}, advantage=_CURVED,
     ),
     _svm("svc-cv", "SVCCV", CLASSIFICATION, "SVC that chooses C and gamma itself."),
     _svm(

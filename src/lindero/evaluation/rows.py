@@ -207,14 +207,16 @@ def _expand_dates(X: Any) -> Any:
 def load_for_machine(path: Any, machine: str = AUTO, **options: Any) -> Any:
     """The data set of a file, with the options of `lindero.data.load`, for a machine.
 
-    Rows whose target is missing are left out. For a machine without a target, so is a column with
-    the name of one; no other column is taken for the target.
+    Rows whose target is missing are left out, but for a machine that learns from them. For a
+    machine without a target, so is a column with the name of one; no other column is taken for it.
     """
     from lindero.data import load
     from lindero.data.content import read_content
     from lindero.data.loading import load_content
     from lindero.data.reading import TARGET_NAMES
 
+    if machine != AUTO and find_machine(machine).takes_unlabelled:
+        return mark_unlabelled(load(path, **options))
     has_target = machine == AUTO or find_machine(machine).has_target
     if has_target or options.get("target") is not None:
         return drop_unlabelled(load(path, **options))
@@ -246,6 +248,20 @@ def drop_unlabelled(data: Any) -> Any:
     )
     select = data.take if isinstance(data, EvaluationRows) else data.rows
     return select(np.flatnonzero(known))
+
+
+def mark_unlabelled(dataset: Any) -> Any:
+    """A data set with its unlabelled rows, whose target is missing. Among labels 1 and -1 of an
+    svmlight file, 0 is none, as SVMlight has it."""
+    labels = dataset.y
+    if labels is None or not sp.issparse(dataset.X) or labels.dtype.kind not in "iu":
+        return dataset
+    if not np.array_equal(np.unique(labels), [-1, 0, 1]):
+        return dataset
+    marked = labels.astype(object)
+    marked[labels == 0] = None
+    note = f"label 0 beside 1 and -1: {int((labels == 0).sum())} rows are unlabelled"
+    return replace(dataset, y=marked, notes=(*dataset.notes, note))
 
 
 def require_count(name: str, value: Any, least: int) -> None:

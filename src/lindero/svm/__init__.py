@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from lindero.svm.svc import SVC as SVC
     from lindero.svm.svr import SVR as SVR
     from lindero.svm.token_hasher import TokenHasher as TokenHasher
+    from lindero.svm.transductive_svc import TransductiveSVC as TransductiveSVC
 
 _HOMES = {
     "AdaptiveSVC": ".adaptive.svc",
@@ -61,6 +62,7 @@ _HOMES = {
     "SVRCV": ".search.svr_cv",
     "StructuredSVC": ".structured_svc",
     "TokenHasher": ".token_hasher",
+    "TransductiveSVC": ".transductive_svc",
     "calibrate": ".calibration",
     "calibrated": ".calibration",
     "costs_from_matrix": ".costs",

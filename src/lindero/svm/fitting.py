@@ -476,6 +476,20 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     def _options(self) -> MachineOptions:
         return MachineOptions()
 
+    def _solve(
+        self,
+        training: TrainingSet,
+        make_solver: Callable[..., Solver],
+        tol: float,
+        limits: Limits,
+        last: FittedMachines | None,
+    ) -> tuple[TrainingSet, Solved]:
+        """The solutions of all tasks, and the rows as these see them: a machine that finds labels
+        has more to say of them than before."""
+        starts = find_starts(training, last)
+        [solved] = fit_machines([training], make_solver, tol, self.cache_size, limits, starts)
+        return training, solved
+
     def _finish(self, functions: Functions, training: TrainingSet, solved: Solved) -> None:
         """Set what only this kind of estimator has, from the function of each task."""
 
@@ -530,10 +544,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         training = self._read(X, y, sample_weight)
         make_solver = training.choose_solver(options.solver)
         tol = self.tol * training.formulation.unit
-        starts = find_starts(training, last)
         with self._reporting() as callback:
             limits = self._limits(callback, len(training.tasks))
-            [solved] = fit_machines([training], make_solver, tol, self.cache_size, limits, starts)
+            training, solved = self._solve(training, make_solver, tol, limits, last)
         solved, parts = certify_solutions(solved, tol)
         functions = adopt_solutions(self, training, solved)
         self.certificate_ = Certificate.join(parts, time.perf_counter() - begun)

@@ -28,6 +28,7 @@ TWINS = {
     "NuSVC": "NuSVC",
     "CostSensitiveSVC": "SVC",
     "IncrementalSVC": "SVC",
+    "TransductiveSVC": "SVC",
     "SVR": "SVR",
     "NuSVR": "NuSVR",
     "IncrementalSVR": "SVR",

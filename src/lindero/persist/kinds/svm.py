@@ -201,6 +201,36 @@ def check_classifier(
     check_last_solutions(given, n_machines)
 
 
+#: What the steps of a search for labels, and the shares it tried, are written as.
+_TRACE = {
+    "level": "int64", "cost_share": "float64", "temperature": "float64", "objective": "float64",
+    "n_swaps": "int64", "n_iter": "int64",
+}  # fmt: skip
+_BALANCES = {"share": "float64", "objective": "float64"}
+_HELD_OUT = ("n_rows", "supervised", "transductive", "supervised_only", "transductive_only")
+
+
+def check_transductive(given: Fields) -> None:
+    check_classifier(given)
+    n_rows = given.any("shape_fit_")[0]
+    given.text("_scheme", ("ovr",))
+    given.array("transduction_", LABELS, n_rows)
+    given.array("unlabelled_", "bool", n_rows)
+    given.number("objective_")
+    given.number("C_unlabelled_", least=0.0, finite=True)
+    given.array("balance_", "float64", len(given.any("classes_")), least=0.0, finite=True)
+    for name, columns in (("trace_", _TRACE), ("balances_", _BALANCES)):
+        table = given.mapping(name)
+        given.require(name, table.keys() == columns.keys(), "must have the columns of its kind")
+        parts = Fields(f"{given.kind}.{name}", table)
+        for column, dtype in columns.items():
+            parts.array(column, dtype, "steps")
+    if given.any("held_out_") is not None:
+        counts = given.mapping("held_out_")
+        sound = tuple(counts) == _HELD_OUT and all(type(n) is int for n in counts.values())
+        given.require("held_out_", sound, "must be counts of rows")
+
+
 def check_last_solutions(given: Fields, n_machines: int) -> None:
     """Where a warm start goes on from."""
     if "_last_solutions" not in given or given.any("_last_solutions") is None:
@@ -461,6 +491,7 @@ KINDS: tuple[Kind, ...] = (
     _of_kernel("svm.SVC", "svc", check_classifier),
     _of_kernel("svm.NuSVC", "nu_svc", check_classifier),
     _of_kernel("svm.CostSensitiveSVC", "cost_sensitive_svc", check_classifier),
+    _of_kernel("svm.TransductiveSVC", "transductive_svc", check_transductive),
     _of_kernel("svm.SVR", "svr", check_single),
     _of_kernel("svm.NuSVR", "nu_svr", check_single),
     _of_kernel("svm.OneClassSVM", "one_class", check_one_class),
