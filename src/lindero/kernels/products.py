@@ -119,6 +119,11 @@ class DenseProducts:
             return self._ready[start:stop]
         return self._convert(self._gather(slice(start, stop)))
 
+    @property
+    def numbers_a_row(self) -> int:
+        """Numbers that are read of a row."""
+        return max(1, int(self.n_features))
+
     def part(self, start: int, stop: int) -> DenseProducts:
         """Some rows by themselves, converted once for all that is asked of them."""
         return DenseProducts(self.tile(start, stop), self.dtype)
@@ -284,9 +289,10 @@ class SparseProducts:
         pointers = pointers.astype(np.int32 if len(data) < 2**31 else np.int64)
         return sp.csr_array((data, indices, pointers), shape=(rows.n_samples, width))
 
-    def part(self, start: int, stop: int) -> SparseProducts:
-        """Some rows by themselves."""
-        return SparseProducts(self.source[start:stop], self.dtype)
+    @property
+    def numbers_a_row(self) -> int:
+        """Numbers that are read of a row, on average."""
+        return max(1, int(len(self.source.data) // max(1, self.n_samples)))
 
     def converted_bytes(self) -> int:
         return 0
@@ -484,6 +490,8 @@ def sparse_weighted_gram(data, indices, indptr, start, stop, weights, out):  # t
     last = out.shape[0] - 1
     for i in range(start, stop):
         weight = weights[i - start]
+        if weight == 0.0:
+            continue
         out[last, last] += weight
         for k in range(indptr[i], indptr[i + 1]):
             value = weight * data[k]

@@ -280,7 +280,7 @@ class DenseNewtonSystem:
         self.n_samples = products.n_samples
         self.n_features = products.n_features
         self.n_parameters = self.n_features + 1
-        height = max(256, _BLOCK_ELEMENTS // max(1, self.n_features))
+        height = max(256, _BLOCK_ELEMENTS // products.numbers_a_row)
         self._blocks = [
             (start, min(start + height, self.n_samples))
             for start in range(0, self.n_samples, height)

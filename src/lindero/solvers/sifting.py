@@ -146,7 +146,7 @@ class _Rows:
         self.s, self.p, self.u = terms
         self.n_samples, self.n_features = products.n_samples, products.n_features
         self.r = np.zeros(self.s.shape)
-        height = max(256, _BLOCK_NUMBERS // max(1, self.n_features))
+        height = max(256, _BLOCK_NUMBERS // products.numbers_a_row)
         self._blocks = [
             (start, min(start + height, self.n_samples))
             for start in range(0, self.n_samples, height)
@@ -165,23 +165,26 @@ class _Rows:
 
         def work(k: int) -> None:
             for start, stop in self._blocks[k::_PARTIAL_SUMS]:
-                part, n = self.products.part(start, stop), stop - start
+                n, first = stop - start, start
+                part = self.products
+                if isinstance(part, DenseProducts):  # converted once for all that is asked
+                    part, first = part.part(start, stop), 0
                 f = np.empty(n)
-                part.times(theta[:-1], 0, n, out=f)
+                part.times(theta[:-1], first, first + n, out=f)
                 r = self._put_reach(f, theta[-1], start, stop)
                 s, u = self.s[:, start:stop], self.u[:, start:stop]
                 z = (s * u * np.clip(0.5 - r / (2.0 * mu), 0.0, 1.0)).sum(axis=0)
                 sums = np.empty(size - 1)
-                part.transposed_times(z, 0, n, out=sums)
+                part.transposed_times(z, first, first + n, out=sums)
                 gradients[k, :-1] += sums
                 gradients[k, -1] += z.sum()
                 sigma = np.where(np.abs(r) < mu, u / (2.0 * mu), 0.0).sum(axis=0)
                 weights[k] += sigma.sum()
                 chosen = np.flatnonzero(sigma)
-                if len(chosen) < n:  # far rows add nothing
-                    part, sigma = part.subset(chosen), sigma[chosen]
+                if isinstance(part, DenseProducts) and len(chosen) < n:  # far rows add nothing
+                    part, sigma, n = part.subset(chosen), sigma[chosen], len(chosen)
                 if len(chosen):
-                    part.add_weighted_gram(sigma, 0, len(chosen), out=matrices[k])
+                    part.add_weighted_gram(sigma, first, first + n, out=matrices[k])
 
         self.threads.map(work, range(_PARTIAL_SUMS))
         return _Look(gradients.sum(axis=0), matrices.sum(axis=0), float(weights.sum()))
