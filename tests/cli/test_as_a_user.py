@@ -214,4 +214,4 @@ def test_the_shell_is_told_which_machines_there_are(folder):
         text=True,
         timeout=120,
     )
-    assert done.stdout.split() == ["plain,structural-tm"]
+    assert done.stdout.split() == ["plain,structured-svc", "plain,structural-tm"]

@@ -69,7 +69,6 @@ def test_tables_with_categories_get_a_machine_that_counts(here, parts):
         (["-m", "svc-linear"], "'word' holds text, and svc-linear over partitions takes numbers"),
         (["-m", "svc"], "svc over partitions needs a linear kernel"),
         (["-m", "random-forest"], "needs the whole table in memory. Over partitions there are"),
-        (["-m", "tan-tm"], "learning='discriminative'"),
         (["--proba"], "--proba is not there for tables in partitions"),
         (["--time", "a"], "--time is not there"),
         (["-y", "sid"], "There is no column 'sid': did you mean 'side'"),

@@ -205,7 +205,7 @@ def trial(form, number, path):
             assert data.summary().count("\n") == 0
         assert data.n_rows > 0
         assert data.y is None or data.y.shape == (data.n_rows,)
-        assert data.task in ("classification", "regression", "ranking", "unlabelled")
+        assert data.task in ("classification", "regression", "ranking", "tagging", "unlabelled")
         outcome = "loaded"
     except DataError as error:
         if "more memory than" in str(error):

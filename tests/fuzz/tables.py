@@ -126,7 +126,7 @@ def _require_sound(dataset: Any) -> None:
     sound = (
         dataset.n_rows > 0
         and (dataset.y is None or dataset.y.shape == (dataset.n_rows,))
-        and dataset.task in ("classification", "regression", "ranking", "unlabelled")
+        and dataset.task in ("classification", "regression", "ranking", "tagging", "unlabelled")
         and dataset.summary().count("\n") == 0
     )
     if not sound:

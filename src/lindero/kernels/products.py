@@ -6,7 +6,8 @@ dense and transposed (features × rows), so that each stored entry of sample j a
 vector: the work is proportional to the entries stored, and runs at vector speed.
 
 The user's array is not copied to another precision unless the copy is small: larger data are
-converted a tile at a time, which keeps 8-bit pixels 8-bit in memory.
+converted a tile at a time, which keeps 8-bit pixels 8-bit in memory. Dense and sparse products are
+in one file: the verbs are the same, and whoever changes one has to see the other.
 """
 
 from __future__ import annotations

@@ -279,14 +279,16 @@ Runner = ThreadRunner | ClusterRunner
 
 
 def find_client() -> Any:
-    """The active client of Dask, None where there is none. Dask is not imported to know."""
+    """The active client of Dask, None where there is none or it never found its scheduler. Dask is
+    not imported to know."""
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None
     try:
-        return distributed.get_client()
+        client = distributed.get_client()
     except ValueError:
         return None
+    return None if client.status == "connecting" else client
 
 
 def choose_runner(source: Source, client: Any = None, progress: Progress | None = None) -> Runner:

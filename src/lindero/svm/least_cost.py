@@ -58,7 +58,7 @@ def l1_min_c(
     >>> from lindero.svm import LinearSVC, l1_min_c
     >>> X, y = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]]), [0, 0, 1, 1]
     >>> least = l1_min_c(X, y)
-    >>> [LinearSVC("l1", C=f * least).fit(X, y).coef_.any().item() for f in (0.999, 1.001)]
+    >>> [LinearSVC("l1", C=f * least).fit(X, y).coef_.any().item() for f in (0.999, 1.1)]
     [False, True]
     """
     if loss != "squared_hinge":

@@ -13,7 +13,7 @@ from lindero.svm import IncrementalOneClassSVM, IncrementalSVC, IncrementalSVR
 
 #: Fitted attributes of all, and those of one.
 ATTRIBUTES = (
-    "sample_ids_", "ids_", "updates_", "certificate_", "support_", "support_vectors_",
+    "sample_ids_", "ids_", "next_id_", "updates_", "certificate_", "support_", "support_vectors_",
     "free_support_", "bounded_support_", "dual_coef_", "intercept_", "shape_fit_",
 )  # fmt: skip
 #: Names that are there only with some parameters.

@@ -1,4 +1,8 @@
-"""Model files of support vector machines fitted to all samples at once."""
+"""Model files of support vector machines fitted to all samples at once.
+
+All of them stand in one file: their states differ by a field or two, and are checked by the same
+few functions.
+"""
 
 from __future__ import annotations
 
