@@ -10,6 +10,7 @@ count. Of a comparison only the way to the machines counts, not what each of the
 
 import ast
 import contextlib
+import gc
 import io
 import sys
 import tempfile
@@ -87,6 +88,7 @@ def trace(call):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         call()
+        gc.collect()  # generators that other calls left unfinished end here, not inside the walk
         threading.setprofile(watch)
         sys.setprofile(watch)
         try:
