@@ -8,8 +8,9 @@ import pytest
 
 from lindero.bayes import NaiveBayes
 from lindero.evaluation import prequential
+from lindero.evaluation.change_points import find_changes, find_error_changes
 from lindero.report import write_stream_report
-from lindero.report.streams import draw_error_curves, find_changes, find_error_changes
+from lindero.report.streams import draw_error_curves
 from lindero.svm import AdaptiveSVC, AdaptiveSVR
 
 

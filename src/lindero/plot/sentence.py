@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lindero.plot.style import find_style, load_pyplot
 from lindero.svm.sequences import find_chunks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-#: Kinds of chunks, by their order in the sentence; they differ in lightness too.
-_COLOURS = ("#2b6cb0", "#dd6b20", "#2f855a", "#805ad5", "#b7791f", "#c53030", "#4a5568")
-_INK, _WRONG = "#1a202c", "#c53030"
 
 #: Letters of a line, and the least room for a word.
 _LINE, _LEAST = 76, 4
@@ -40,6 +37,8 @@ class SentenceDisplay:
     ----------
     ax_ : matplotlib Axes
         The axes of the last plot.
+    figure_ : matplotlib Figure
+        Their figure.
 
     See Also
     --------
@@ -68,6 +67,7 @@ class SentenceDisplay:
         right: Sequence[Any] | None = None,
         *,
         ax: Axes | None = None,
+        theme: str | None = None,
     ) -> SentenceDisplay:
         """Label a sentence and draw it.
 
@@ -81,6 +81,8 @@ class SentenceDisplay:
             The right labels, where they are known.
         ax : matplotlib Axes, optional
             The axes to draw on; the current axes by default.
+        theme : {"light", "dark"}, optional
+            Colours; those of :func:`~lindero.plot.use_theme` by default.
 
         Returns
         -------
@@ -93,29 +95,32 @@ class SentenceDisplay:
             raise ValueError(
                 f"right has {len(known)} labels, but the sentence has {len(words)} words."
             )
-        return cls(words, labels, known).plot(ax=ax)
+        return cls(words, labels, known).plot(ax=ax, theme=theme)
 
-    def plot(self, *, ax: Axes | None = None) -> SentenceDisplay:
+    def plot(self, *, ax: Axes | None = None, theme: str | None = None) -> SentenceDisplay:
         """Draw the sentence, in as many lines as it needs.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             The axes to draw on; the current axes by default.
+        theme : {"light", "dark"}, optional
+            Colours; those of :func:`~lindero.plot.use_theme` by default.
 
         Returns
         -------
         self : SentenceDisplay
         """
-        import matplotlib.pyplot as plt
+        plt, style = load_pyplot(), find_style(theme)
         from matplotlib.patches import FancyBboxPatch
 
         ax = plt.gca() if ax is None else ax
+        bad = style.colour(1)
         places = self._place_words()
         chunks = sorted(find_chunks(self.labels, np.array([0, len(self.labels)])))
         kinds = list(dict.fromkeys(kind for *_, kind in chunks))
         for first, stop, kind in chunks:
-            colour = _COLOURS[kinds.index(kind) % len(_COLOURS)]
+            colour = style.colour(kinds.index(kind))
             for line in sorted({places[t][0] for t in range(first, stop)}):
                 of_line = [t for t in range(first, stop) if places[t][0] == line]
                 left = places[of_line[0]][1] - 0.4
@@ -129,7 +134,7 @@ class SentenceDisplay:
         for t, (word, (line, left, wide)) in enumerate(zip(self.words, places, strict=True)):
             wrong = self.right is not None and self.right[t] != self.labels[t]
             middle = left + wide / 2
-            colour = _WRONG if wrong else _INK
+            colour = bad if wrong else style.ink
             ax.text(middle, -line, word, ha="center", va="center", fontsize=10, color=colour)
             told = self.labels[t]
             if wrong and self.right is not None:
@@ -137,12 +142,13 @@ class SentenceDisplay:
             plain = not wrong
             ax.text(
                 middle, -line - 0.28, told, ha="center", va="center", fontsize=6,
-                color=_INK if plain else _WRONG, alpha=0.65 if plain else 1.0,
+                color=style.ink if plain else bad, alpha=0.65 if plain else 1.0,
             )  # fmt: skip
         ax.set_xlim(-1, _LINE + 1)
         ax.set_ylim(-places[-1][0] - 0.6, 0.6)
         ax.set_axis_off()
-        self.ax_ = ax
+        ax.figure.set_facecolor(style.paper)
+        self.ax_, self.figure_ = ax, ax.figure
         return self
 
     def _place_words(self) -> list[tuple[int, float, float]]:

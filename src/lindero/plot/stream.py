@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from lindero.plot.curves import CurveChart, draw_curves
+from lindero.plot.style import find_style, take_panels
 from lindero.runtime.arrays import Array
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
-_SPEED, _LOSS, _CHANGE, _INK = "#2b6cb0", "#dd6b20", "#a0aec0", "#1a202c"
+def describe_speed(history: Any) -> CurveChart:
+    """What is drawn of how fast a stream changed, on pages and by displays; of `history_` of an
+    adaptive machine."""
+    return _describe_reach(
+        history.rows, np.sqrt(history.coupling), [float(change.row) for change in history.changes]
+    )
+
+
+def _describe_reach(rows: Array, reach: Array, changes: Any) -> CurveChart:
+    return CurveChart(
+        "How fast the stream changes: the fewer, the faster",
+        {"rows that matter": (rows, reach)},
+        "rows that matter",
+        "row of the stream",
+        marks=changes,
+        logarithmic=True,
+    )
 
 
 @dataclass(repr=False)
@@ -36,10 +52,16 @@ class StreamDisplay:
     ----------
     axes_ : tuple of two matplotlib Axes
         The axes of the last plot.
+    figure_ : matplotlib Figure
+        Their figure.
+    lines_ : list of matplotlib Line2D
+        The two curves.
 
     See Also
     --------
     lindero.svm.AdaptiveSVC : Its attribute `history_`.
+    PathDisplay : Weights, offsets and drift.
+    PrequentialDisplay : Errors along a stream.
 
     Examples
     --------
@@ -59,7 +81,9 @@ class StreamDisplay:
     changes: Array
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, axes: Any = None) -> StreamDisplay:
+    def from_estimator(
+        cls, estimator: Any, *, axes: Any = None, theme: str | None = None
+    ) -> StreamDisplay:
         """Draw the stream that a machine has learned.
 
         Parameters
@@ -68,6 +92,8 @@ class StreamDisplay:
             One that has learned by `partial_fit`, with ``coupling="auto"``.
         axes : sequence of two matplotlib Axes, optional
             The axes to draw on, for speed and for loss; two new ones by default.
+        theme : {"light", "dark"}, optional
+            Colours; those of :func:`~lindero.plot.use_theme` by default.
 
         Returns
         -------
@@ -84,38 +110,38 @@ class StreamDisplay:
             loss=told.loss,
             changes=np.array([change.row for change in told.changes], dtype=np.int64),
         )
-        return display.plot(axes=axes)
+        return display.plot(axes=axes, theme=theme)
 
-    def plot(self, *, axes: Any = None) -> StreamDisplay:
+    def plot(self, *, axes: Any = None, theme: str | None = None) -> StreamDisplay:
         """Draw it.
 
         Parameters
         ----------
         axes : sequence of two matplotlib Axes, optional
             The axes to draw on, for speed and for loss; two new ones by default.
+        theme : {"light", "dark"}, optional
+            Colours; those of :func:`~lindero.plot.use_theme` by default.
 
         Returns
         -------
         self : StreamDisplay
         """
-        import matplotlib.pyplot as plt
-
+        style = find_style(theme)
+        above, below = take_panels(axes, [2.0, 2.0])
+        speed = _describe_reach(self.rows, self.reach, self.changes)
+        loss = CurveChart(
+            "Mean log-loss since the last record",
+            {"log-loss": (self.rows, self.loss)},
+            "log-loss",
+            "rows learned; dashed: a change",
+            marks=self.changes,
+            least=min(0.0, float(self.loss.min())),
+        )
+        self.lines_ = [
+            *draw_curves(above, speed, style),
+            *draw_curves(below, loss, style, first=1),
+        ]
         if axes is None:
-            _, axes = plt.subplots(2, 1, sharex=True, layout="constrained", figsize=(7.0, 4.2))
-        above, below = axes
-        self._draw(above, self.reach, _SPEED, "rows that matter")
-        above.set_yscale("log")
-        above.set_title("How fast the stream changes: the fewer, the faster", fontsize=10)
-        self._draw(below, self.loss, _LOSS, "log-loss")
-        below.set_ylim(bottom=min(0.0, float(self.loss.min())))
-        below.set_xlabel("rows learned; dashed: a change")
-        self.axes_ = above, below
+            above.set_xlabel("")
+        self.axes_, self.figure_ = (above, below), above.figure
         return self
-
-    def _draw(self, ax: Axes, values: Array, colour: str, title: str) -> None:
-        for row in self.changes:
-            ax.axvline(row, color=_CHANGE, linewidth=1.2, linestyle="--", zorder=1)
-        marker = "o" if len(values) < 20 else None
-        ax.plot(self.rows, values, color=colour, linewidth=1.8, marker=marker, zorder=2)
-        ax.set_ylabel(title, color=_INK)
-        ax.spines[["top", "right"]].set_visible(False)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from lindero.plot.style import dress, find_style, take_axes
 from lindero.runtime.texts import shorten_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-#: For it and against it; they differ in lightness too.
-_FOR, _AGAINST, _INK = "#2b6cb0", "#dd6b20", "#1a202c"
 
 #: Letters of a title that fit beside the bars.
 _LONGEST = 34
@@ -54,11 +52,15 @@ class WaterfallDisplay:
     ----------
     ax_ : matplotlib Axes
         The axes of the last plot.
+    figure_ : matplotlib Figure
+        Their figure.
+    bars_ : list of matplotlib Rectangle
+        The bars; those against are hatched.
 
     See Also
     --------
     lindero.evaluation.explain : The explanations.
-    BoundaryDisplay : The decision boundary over two features.
+    ExplanationDisplay : The same for an estimator, and over many rows.
 
     Examples
     --------
@@ -78,7 +80,12 @@ class WaterfallDisplay:
 
     @classmethod
     def from_explanation(
-        cls, explanation: Steps, *, most: int = 10, ax: Axes | None = None
+        cls,
+        explanation: Steps,
+        *,
+        most: int = 10,
+        ax: Axes | None = None,
+        theme: str | None = None,
     ) -> WaterfallDisplay:
         """Draw an explanation.
 
@@ -90,58 +97,88 @@ class WaterfallDisplay:
             How many columns to draw; the others are summed up in one bar.
         ax : matplotlib Axes, optional
             The axes to draw on; the current axes by default.
+        theme : {"light", "dark"}, optional
+            Colours; those of :func:`~lindero.plot.use_theme` by default.
 
         Returns
         -------
         display : WaterfallDisplay
         """
-        display = cls(
-            steps=explanation.list_steps(most),
+        return cls.describe(explanation, most=most).plot(ax=ax, theme=theme)
+
+    @classmethod
+    def describe(cls, explanation: Steps, *, most: int = 10) -> WaterfallDisplay:
+        """What is drawn of an explanation, not drawn yet: pages draw it as SVG.
+
+        Parameters
+        ----------
+        explanation : RowExplanation
+            One of those that :func:`lindero.evaluation.explain` gives.
+        most : int, default=10
+            How many columns to draw.
+
+        Returns
+        -------
+        display : WaterfallDisplay
+        """
+        return cls(
+            steps=[
+                (shorten_name(title, _LONGEST), start, stop, text)
+                for title, start, stop, text in explanation.list_steps(most)
+            ],
             ends=explanation.describe_ends(),
             axis=explanation.describe_axis(),
             baseline=float(explanation.baseline),
             value=float(explanation.value),
         )
-        return display.plot(ax=ax)
 
-    def plot(self, *, ax: Axes | None = None) -> WaterfallDisplay:
+    @property
+    def places(self) -> list[float]:
+        """Everywhere along the axis that something is drawn."""
+        return [self.baseline, self.value, *(stop for _, _, stop, _ in self.steps)]
+
+    def plot(self, *, ax: Axes | None = None, theme: str | None = None) -> WaterfallDisplay:
         """Draw the bars, the largest contribution above.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             The axes to draw on; the current axes by default.
+        theme : {"light", "dark"}, optional
+            Colours; those of :func:`~lindero.plot.use_theme` by default.
 
         Returns
         -------
         self : WaterfallDisplay
         """
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            ax = plt.gca()
-            figure = plt.gcf()
-            if figure.get_layout_engine() is None:
-                figure.set_layout_engine("constrained")
-        places = [self.baseline, self.value, *(stop for _, _, stop, _ in self.steps)]
+        style, ax = find_style(theme), take_axes(ax)
+        places = self.places
         room = 0.02 * (max(places) - min(places)) or 0.02
         last = len(self.steps)
+        self.bars_ = []
         for row, (_, start, stop, text) in enumerate(self.steps):
-            colour = _FOR if stop >= start else _AGAINST
-            ax.barh(row, stop - start, left=start, color=colour, height=0.62)
-            ax.plot([stop, stop], [row - 0.31, row + 1.31], color=_INK, linewidth=0.7, alpha=0.5)
-            ax.text(max(start, stop) + room, row, text, va="center", fontsize=9, color=_INK)
-        ax.axvline(self.baseline, color=_INK, linewidth=0.8, linestyle=":")
-        ax.plot(self.value, last, marker="D", color=_INK, markersize=6)
-        ax.text(self.value + 2 * room, last, self.ends[1], va="center", fontsize=9, weight="bold")
-        ax.set_title(self.ends[0], fontsize=9, loc="left", color=_INK)
-        titles = [shorten_name(title, _LONGEST) for title, *_ in self.steps]
-        ax.set_yticks(range(last + 1), [*titles, "prediction"])
+            against = stop < start
+            (bar,) = ax.barh(
+                row, stop - start, left=start, color=style.colour(int(against)), height=0.62,
+                hatch="////" if against else None, edgecolor=style.paper, linewidth=0.0,
+            )  # fmt: skip
+            self.bars_.append(bar)
+            ax.plot(
+                [stop, stop], [row - 0.31, row + 1.31], color=style.ink, linewidth=0.7, alpha=0.5
+            )
+            ax.text(max(start, stop) + room, row, text, va="center", fontsize=9, color=style.ink)
+        ax.axvline(self.baseline, color=style.ink, linewidth=0.8, linestyle=":")
+        ax.plot(self.value, last, marker="D", color=style.ink, markersize=6)
+        ax.text(
+            self.value + 2 * room, last, self.ends[1], va="center", fontsize=9, weight="bold",
+            color=style.ink,
+        )  # fmt: skip
+        ax.set_title(self.ends[0], fontsize=9, loc="left", color=style.ink)
+        ax.set_yticks(range(last + 1), [*(title for title, *_ in self.steps), "prediction"])
         ax.set_ylim(last + 0.6, -0.6)
         ax.set_xlim(min(places) - 4 * room, max(places) + 14 * room)
         ax.ticklabel_format(axis="x", style="plain", useOffset=False)
         ax.set_xlabel(self.axis)
-        for side in ("top", "right"):
-            ax.spines[side].set_visible(False)
-        self.ax_ = ax
+        dress(ax, style)
+        self.ax_, self.figure_ = ax, ax.figure
         return self

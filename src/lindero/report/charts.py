@@ -15,6 +15,7 @@ import numpy as np
 from lindero.evaluation.explanations import RowExplanation
 from lindero.evaluation.measures import Measure, find_measure, find_positive
 from lindero.evaluation.results import Comparison, MachineResult
+from lindero.plot.waterfall import WaterfallDisplay
 from lindero.report.picture import (
     NARROW,
     WIDE,
@@ -25,7 +26,7 @@ from lindero.report.picture import (
     write_number,
 )
 from lindero.runtime.arrays import Array, write_plain
-from lindero.runtime.texts import shorten, shorten_name
+from lindero.runtime.texts import shorten
 
 #: More classes than this are not drawn as a matrix.
 MOST_CLASSES = 40
@@ -455,25 +456,26 @@ def draw_importance(
 
 
 def draw_waterfall(explanation: RowExplanation, width: int = WIDE, *, most: int = 10) -> str:
-    """A prediction from its baseline, column by column, to its value.
+    """A prediction from its baseline, column by column, to its value, as SVG.
 
-    The same picture for matplotlib is :class:`lindero.plot.WaterfallDisplay`.
+    What is drawn is a :class:`lindero.plot.WaterfallDisplay`, which draws it by matplotlib.
     """
-    steps, ends = explanation.list_steps(most), explanation.describe_ends()
+    drawn = WaterfallDisplay.describe(explanation, most=most)
+    steps, ends = drawn.steps, drawn.ends
     is_narrow = width < WIDE
-    titles = [shorten_name(title, 36) for title, *_ in steps]
+    titles = [title for title, *_ in steps]
     left = 14.0 if is_narrow else 16 + max([60.0, *(measure_text(title) for title in titles)])
     row, top = (40, 26) if is_narrow else (26, 26)
     bottom = top + row * (len(steps) + 1)
     picture = Picture(width, bottom + 44, "What each column adds to the prediction")
-    places = [explanation.baseline, explanation.value, *(stop for _, _, stop, _ in steps)]
+    places = drawn.places
     room = 0.04 * (max(places) - min(places)) or 0.1
     right = 16 + max(measure_text(text) for text in (*(text for *_, text in steps), ends[1]))
     x = Scale(min(places) - room, max(places) + room, left, width - right)
     middle = (left + width - right) / 2
     fitting = int(2 * min(middle, width - middle) / measure_text("n"))
-    picture.axis_below(x, top, bottom, shorten(explanation.describe_axis(), fitting))
-    start = x(explanation.baseline)
+    picture.axis_below(x, top, bottom, shorten(drawn.axis, fitting))
+    start = x(drawn.baseline)
     picture.line(start, top, start, bottom, "reference")
     anchor = "start" if start < width / 2 else "end"
     picture.text(start, top - 10, ends[0], style="value", anchor=anchor)
@@ -489,6 +491,6 @@ def draw_waterfall(explanation: RowExplanation, width: int = WIDE, *, most: int 
         picture.line(x(stop), y - 8, x(stop), y + row - 8, "leader")
         picture.text(high + 6, y + 4, text, style="value")
     y = top + row * (len(steps) + 0.5)
-    picture.circle(x(explanation.value), y, 5, "boundary")
-    picture.text(x(explanation.value) + 10, y + 4, ends[1], style="label best-text")
+    picture.circle(x(drawn.value), y, 5, "boundary")
+    picture.text(x(drawn.value) + 10, y + 4, ends[1], style="label best-text")
     return str(picture)

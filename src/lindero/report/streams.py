@@ -1,14 +1,11 @@
 """A stream as a page: errors along it, where they changed, and how a moving boundary moved.
 
-Change points: the row after which the share of errors differs most before and after, by the test of
-two proportions, if p times the number of places tried (Bonferroni) is below 1 %; then the same in
-both parts. Errors of neighbouring rows are taken as independent. Of numbers, ranks of the absolute
-errors are compared by the test of two means, so that a few large errors make no change point.
+What is drawn, errors with their change points, speeds, weights, is found by `lindero.plot`, whose
+displays show the same by matplotlib; here curves become SVG in the colours of the page.
 """
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,8 +14,12 @@ import numpy as np
 
 from lindero.evaluation.build import TABLE_STEP, unwrap_machine
 from lindero.evaluation.registry import CLASSIFICATION
-from lindero.evaluation.stream_results import PrequentialResult, sum_in_window
+from lindero.evaluation.stream_results import PrequentialResult
 from lindero.persist.safe_file import write_whole_bytes
+from lindero.plot.curves import CurveChart, find_places, thin_curve
+from lindero.plot.path import describe_weights
+from lindero.plot.prequential import StreamErrors, describe_errors
+from lindero.plot.stream import describe_speed
 from lindero.report.charts import draw_twice
 from lindero.report.page import describe_origin, figure, heading, page, paragraph, table
 from lindero.report.picture import WIDE, Picture, Scale, measure_text
@@ -32,58 +33,6 @@ _MOST_POINTS = 600
 #: Weights that are drawn.
 _MOST_WEIGHTS = 5
 
-#: Change points: the level of the test, rows on either side, and how many at most.
-_LEVEL, _FEWEST, _MOST_CHANGES = 0.01, 30, 8
-
-
-# -- change points --------------------------------------------------------------------------------
-
-
-def find_changes(correct: Any) -> list[int]:
-    """Places in a stream of right and wrong answers where the share of errors changes, in order."""
-    return _find_places((~np.asarray(correct, dtype=bool)).astype(np.float64))
-
-
-def find_error_changes(errors: Any) -> list[int]:
-    """Places in a stream of absolute errors where their size changes, in order."""
-    from scipy.stats import rankdata
-
-    sizes = np.nan_to_num(np.asarray(errors, dtype=np.float64), nan=np.inf)
-    return _find_places(rankdata(sizes) / max(1, len(sizes)))
-
-
-def _find_places(losses: Array) -> list[int]:
-    totals = np.zeros((2, len(losses) + 1))
-    np.cumsum([losses, losses**2], axis=1, out=totals[:, 1:])
-    parts: list[tuple[int, int]] = [(0, len(losses))]
-    found: list[int] = []
-    while parts and len(found) < _MOST_CHANGES:
-        start, stop = parts.pop(0)
-        place = _find_change(totals, start, stop)
-        if place is not None:
-            found.append(place)
-            parts += [(start, place), (place, stop)]
-    return sorted(found)
-
-
-def _find_change(totals: Array, start: int, stop: int) -> int | None:
-    """The place of a part where it changes most, if it does; `totals` are sums of the losses and of
-    their squares."""
-    places = np.arange(start + _FEWEST, stop - _FEWEST + 1)
-    if len(places) == 0:
-        return None
-    before, after, total = places - start, stop - places, totals[0]
-    first = (total[places] - total[start]) / before
-    second = (total[stop] - total[places]) / after
-    mean, square = (totals[:, stop] - totals[:, start]) / (stop - start)
-    variance = square - mean**2  # of right and wrong answers, share · (1 − share)
-    if not variance > 1e-12:
-        return None
-    z = np.abs(first - second) / np.sqrt(variance * (1 / before + 1 / after))
-    best = int(z.argmax())
-    p = len(places) * math.erfc(float(z[best]) / math.sqrt(2.0))
-    return int(places[best]) if p < _LEVEL else None
-
 
 # -- charts ---------------------------------------------------------------------------------------
 
@@ -95,60 +44,55 @@ def draw_error_curves(
     shaded: tuple[float, float] | None = None,
     changes: Sequence[float] = (),
     axis: str = "row of the stream",
-    times: Array | None = None,
 ) -> str:
     """Error rates, from 0 to 1, along the rows of a stream, up to three curves by name; between
     the `shaded` rows something happens, and lines mark `changes`."""
     hundred = {name: (rows, 100.0 * np.asarray(errors)) for name, (rows, errors) in curves.items()}
     title = "Error rate along the stream"
-    return _draw_curves(
-        title, hundred, "error rate (%)", width, shaded=shaded, changes=changes, axis=axis,
-        least=0.0, times=times,
-    )  # fmt: skip
+    return write_curves(
+        CurveChart(title, hundred, "error rate (%)", axis, changes, shaded, least=0.0), width
+    )
 
 
-def _draw_curves(
-    title: str,
-    curves: Mapping[str, tuple[Any, Any]],
-    beside: str,
-    width: int,
-    *,
-    shaded: tuple[float, float] | None = None,
-    changes: Sequence[float] = (),
-    axis: str,
-    least: float | None = None,
-    times: Array | None = None,
-) -> str:
-    ends = [(min(map(float, v)), max(map(float, v))) for _, v in curves.values()]
-    low = min(end[0] for end in ends) if least is None else least
-    high = max(end[1] for end in ends)
-    room = 0.08 * (high - low) or 1.0
+def write_curves(chart: CurveChart, width: int = WIDE) -> str:
+    """A chart of curves as SVG; :func:`lindero.plot.curves.draw_curves` draws it by matplotlib."""
+    curves = {name: thin_curve(*curve, _MOST_POINTS) for name, curve in chart.curves.items()}
+    low = min(float(y.min()) for _, y in curves.values())
+    low = low if chart.least is None else chart.least
+    high = max(float(y.max()) for _, y in curves.values())
+    if chart.logarithmic:
+        low, high = low / 1.3, high * 1.3
+    else:
+        room = 0.08 * (high - low) or 1.0
+        low, high = low if chart.least is not None else low - room, high + room
     rows_of_keys = _place_keys([shorten(name, 30) for name in curves], width)
     top = 20 + 18 * len(rows_of_keys)
     left, right, bottom = 70, 20, _HEIGHT - 46
-    picture = Picture(width, _HEIGHT, title)
-    first = min(float(np.min(rows)) for rows, _ in curves.values())
-    last = max(float(np.max(rows)) for rows, _ in curves.values())
-    x = Scale(0.0 if least is not None and times is None else first, last, left, width - right)
-    y = Scale(low if least is not None else low - room, high + room, bottom, top)
-    if shaded is not None:
-        start, stop = map(x, shaded)
+    picture = Picture(width, _HEIGHT, chart.title)
+    first = min(float(np.min(places)) for places, _ in curves.values())
+    last = max(float(np.max(places)) for places, _ in curves.values())
+    x = Scale(
+        0.0 if chart.least is not None and not chart.dates else first, last, left, width - right
+    )
+    y = Scale(low, high, bottom, top, logarithmic=chart.logarithmic)
+    if chart.shaded is not None:
+        start, stop = map(x, chart.shaded)
         picture.rectangle(start, top, stop - start, bottom - top, "empty")
-    if times is None:
-        picture.axis_below(x, top, bottom, axis)
+    if chart.dates:
+        _draw_dates(picture, x, top, bottom)
     else:
-        _draw_dates(picture, x, top, bottom, times)
-    picture.axis_left(y, left, width - right, beside)
-    for change in changes:
-        picture.line(x(change), top, x(change), bottom, "reference")
-    places = [place for line in rows_of_keys for place in line]
-    for (name, (rows, values)), style, place in zip(
-        curves.items(), _list_styles(len(curves)), places, strict=True
+        picture.axis_below(x, top, bottom, chart.axis)
+    picture.axis_left(y, left, width - right, chart.beside)
+    for mark in chart.marks:
+        picture.line(x(mark), top, x(mark), bottom, "reference")
+    keys = [key for line in rows_of_keys for key in line]
+    for (name, (places, values)), style, key in zip(
+        curves.items(), _list_styles(len(curves)), keys, strict=True
     ):
-        few = np.linspace(0, len(rows) - 1, min(len(rows), _MOST_POINTS)).round().astype(int)
-        picture.path([(x(float(rows[k])), y(float(values[k]))) for k in few], style)
-        picture.line(place[0], place[1], place[0] + 18, place[1], f"{style} key")
-        picture.text(place[0] + 24, place[1] + 4, shorten(name, 30))
+        points = zip(places.tolist(), values.tolist(), strict=True)
+        picture.path([(x(place), y(value)) for place, value in points], style)
+        picture.line(key[0], key[1], key[0] + 18, key[1], f"{style} key")
+        picture.text(key[0] + 24, key[1] + 4, shorten(name, 30))
     return str(picture)
 
 
@@ -170,7 +114,7 @@ def _place_keys(names: list[str], width: int) -> list[list[tuple[float, float]]]
     return lines
 
 
-def _draw_dates(picture: Picture, x: Scale, top: float, bottom: float, times: Array) -> None:
+def _draw_dates(picture: Picture, x: Scale, top: float, bottom: float) -> None:
     """An axis of days or times; x counts nanoseconds."""
     count = max(2, int((x(x.high) - x(x.low)) / 120))
     span = (x.high - x.low) / 1e9
@@ -237,62 +181,28 @@ def write_stream_report(
     """
     body = [heading(title, 1), paragraph(summary, "muted"), *(paragraph(line) for line in lines)]
     if len(result.rows):
-        places, axis, dates = _read_times(result.times if times is None else times, result)
-        body += _show_errors(result, places, axis, dates)
+        body += _show_errors(result, times)
         body += _show_drift(result)
         body += _show_speed(result)
-        body += _show_weights(result, places, axis, dates)
+        body += _show_weights(result, times)
     body += describe_origin(command, data)
     write_whole_bytes(path, page(title, body).encode("utf-8", errors="replace"))
 
 
-def _read_times(times: Any, result: PrequentialResult) -> tuple[Array, str, Array | None]:
-    """Where each tested row is along the axis, what the axis is, and dates if they are."""
-    if times is None:
-        return result.rows + 1, "row of the stream", None
-    own = np.asarray(times)
-    own = own[result.rows] if len(own) > len(result.rows) else own
-    if own.dtype.kind == "M":
-        dates = own.astype("datetime64[ns]")
-        return dates.astype(np.int64), "time", dates
-    return own.astype(np.float64), "time", None
-
-
-def _show_errors(
-    result: PrequentialResult, places: Array, axis: str, dates: Array | None
-) -> list[str]:
-    window = min(result.window, max(_FEWEST, len(result.rows) // 15))
+def _show_errors(result: PrequentialResult, times: Any) -> list[str]:
+    found = describe_errors(result, times)
     of_classes = result.task == CLASSIFICATION
-    if of_classes:
-        losses, what = (~result.correct).astype(np.float64), "Share of errors"
-        changes = find_changes(result.correct)
-    else:
-        losses, what = np.abs(result.truth - result.answers), "Mean absolute error"
-        changes = find_error_changes(losses)
-    curve = (
-        places,
-        sum_in_window(losses, window) / np.minimum(np.arange(1, len(losses) + 1), window),
-    )
-    marks = [float(places[change]) for change in changes]
-    said = f"{what} in the last {window} rows, each predicted before it was learned. "
-    said += "Dashed lines: change points." if changes else "No change points were found."
-
-    def draw(width: int) -> str:
-        if of_classes:
-            curves = {"errors": curve}
-            return draw_error_curves(curves, width, changes=marks, axis=axis, times=dates)
-        return _draw_curves(
-            "Mean absolute error along the stream", {"MAE": _keep_finite(*curve)}, "MAE", width,
-            changes=marks, axis=axis, least=0.0, times=dates,
-        )  # fmt: skip
-
-    parts = [heading("Errors over time"), figure(draw_twice(draw), said)]
-    if changes:
+    what = "Share of errors" if of_classes else "Mean absolute error"
+    said = f"{what} in the last {found.window} rows, each predicted before it was learned. "
+    said += "Dashed lines: change points." if found.changes else "No change points were found."
+    picture = draw_twice(lambda width: write_curves(found.chart, width))
+    parts = [heading("Errors over time"), figure(picture, said)]
+    if found.changes:
         test = "test of two proportions" if of_classes else "test of two means of their ranks"
         what = "the share of errors changes" if of_classes else "absolute errors change"
         parts += [
             heading("Change points"),
-            _make_changes_table(result, losses, changes, places, dates),
+            _make_changes_table(result, found),
             paragraph(
                 f"Places where {what}: {test}, p below 1 % after Bonferroni's correction for all "
                 "places.",
@@ -302,24 +212,18 @@ def _show_errors(
     return parts
 
 
-def _keep_finite(places: Array, values: Array) -> tuple[Array, Array]:
-    kept = np.isfinite(values)
-    return (places[kept], values[kept]) if kept.any() else (places, np.zeros(len(places)))
-
-
-def _make_changes_table(
-    result: PrequentialResult, losses: Array, changes: list[int], places: Array, dates: Array | None
-) -> str:
+def _make_changes_table(result: PrequentialResult, found: StreamErrors) -> str:
     def write(part: Array) -> str:
         mean = float(part.mean())
         return f"{100 * mean:.1f} %" if result.task == CLASSIFICATION else write_plain(mean)
 
+    changes, losses = found.changes, found.losses
     ends = [0, *changes, len(result.rows)]
     rows = []
     for at, change in enumerate(changes):
-        when = write_plain(float(places[change]), 6)
-        if dates is not None:
-            when = _write_date(dates[change])
+        when = write_plain(float(found.places[change]), 6)
+        if found.chart.dates:
+            when = _write_date(found.places[change].astype("datetime64[ns]"))
         before, after = losses[ends[at] : change], losses[change : ends[at + 2]]
         rows.append([f"{result.rows[change] + 1}", when, write(before), write(after)])
     name = "errors" if result.task == CLASSIFICATION else "MAE"
@@ -349,48 +253,37 @@ def _show_speed(result: PrequentialResult) -> list[str]:
     history = _find_history(result)
     if history is None or len(history.rows) < 3:
         return []
-    curves = {"rows that matter": (history.rows, 0.5 * np.log10(history.coupling))}
-    marks = [float(change.row) for change in history.changes]
-
-    def draw(width: int) -> str:
-        return _draw_curves(
-            "Speed of change", curves, "log10 of rows that matter", width, changes=marks,
-            axis="row of the stream",
-        )  # fmt: skip
-
+    chart = describe_speed(history)
     said = "How many of the last rows matter: the fewer, the faster things change. "
-    said += "Dashed lines: changes that the machine noticed." if marks else "No change was noticed."
-    return [heading("Speed of change"), figure(draw_twice(draw), said)]
+    said += "Dashed lines: changes that the machine noticed." if chart.marks else (
+        "No change was noticed."
+    )
+    picture = draw_twice(lambda width: write_curves(chart, width))
+    return [heading("Speed of change"), figure(picture, said)]
 
 
-def _show_weights(
-    result: PrequentialResult, places: Array, axis: str, dates: Array | None
-) -> list[str]:
+def _show_weights(result: PrequentialResult, times: Any) -> list[str]:
     """How the weights of a linear boundary moved, where the model keeps them for all times."""
     final = unwrap_machine(result.model)
     try:
         weights = np.asarray(final.coef_)
     except (AttributeError, ValueError):
         return []
+    places, axis, dates = find_places(result.rows, result.times if times is None else times)
     history, n_tested = _find_history(result), len(places)
     if history is not None:  # kept now and then, and the present ones
         places = np.append(history.rows, result.rows[-1] + 1 - result.delay)
-        axis, dates = "row of the stream", None
+        axis, dates = "row of the stream", False
         if weights.ndim != 2 or not 3 <= len(weights) == len(places):
             return []
     elif weights.ndim != 2 or len(weights) < max(3, n_tested // 2):
         return []
     weights = weights[-len(places) :]
     names = _name_weights(result.model, weights.shape[1])
-    moved = np.ptp(weights, axis=0)
-    shown = np.argsort(-moved, kind="stable")[:_MOST_WEIGHTS]
-    curves = {names[j]: (places[-len(weights) :], weights[:, j]) for j in shown}
-
-    def draw(width: int) -> str:
-        return _draw_curves("Weights over time", curves, "weight", width, axis=axis, times=dates)
-
-    said = f"Weights of the boundary over time, of the {len(shown)} columns that moved most."
-    return [heading("Weights over time"), figure(draw_twice(draw), said)]
+    chart = describe_weights(places[-len(weights) :], weights, names, _MOST_WEIGHTS, axis, dates)
+    said = f"Weights of the boundary over time, of the {len(chart.curves)} columns that moved most."
+    picture = draw_twice(lambda width: write_curves(chart, width))
+    return [heading("Weights over time"), figure(picture, said)]
 
 
 def _name_weights(model: Any, count: int) -> list[str]:
