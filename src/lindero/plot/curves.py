@@ -105,7 +105,8 @@ def draw_curves(
         x, y = thin_curve(x, y)
         marker = style.marker(k) if len(y) < 20 else None
         (line,) = ax.plot(
-            place(x), y, color=style.colour(k), linestyle=style.line(k), linewidth=1.6,
+            place(x), y, color=style.colour(k), linewidth=1.6,
+            linestyle=style.line(k) if len(chart.curves) > 1 else "-",
             marker=marker, markersize=4, label=shorten(name, 40), zorder=2 + 0.01 * k,
         )  # fmt: skip
         lines.append(line)
@@ -114,7 +115,7 @@ def draw_curves(
     elif chart.least is not None:
         ax.set_ylim(bottom=chart.least)
     ax.set(xlabel=chart.axis, ylabel=chart.beside)
-    ax.set_title(chart.title, fontsize=10, loc="left")
+    ax.set_title(chart.title, fontsize=10, loc="left", color=style.ink)
     ax.grid(visible=True, color=style.grid, linewidth=0.6)
     ax.set_axisbelow(True)
     if legend or (legend is None and len(chart.curves) > 1):

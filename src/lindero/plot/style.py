@@ -187,7 +187,7 @@ def sample_rows(n_rows: int, most: int = MOST_POINTS) -> tuple[Any, str]:
 
 def draw_points(
     ax: Axes, x: Array, y: Array, style: Style, k: int, label: str, *, size: float = 4.6,
-    alpha: float | None = None, zorder: float = 3,
+    alpha: float | None = None, zorder: float = 3, colour: str | None = None,
 ) -> Any:  # fmt: skip
     """Points of one class: smaller and fainter the more there are."""
     crowd = len(x)
@@ -197,7 +197,7 @@ def draw_points(
         alpha = 0.9 if crowd <= 1000 else 0.5
     (points,) = ax.plot(
         x, y, linestyle="none", marker=style.marker(k), markersize=size, markeredgewidth=0.0,
-        color=style.colour(k), alpha=alpha, label=label, zorder=zorder,
+        color=colour or style.colour(k), alpha=alpha, label=label, zorder=zorder,
         rasterized=crowd > _MOST_VECTORS,
     )  # fmt: skip
     return points

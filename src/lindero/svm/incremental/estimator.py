@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy, deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -26,7 +26,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.errors import SolverError, warn_user
 from lindero.kernels.growing import GrowingKernel
-from lindero.kernels.operator import KernelFunction, origin
+from lindero.kernels.operator import KernelFunction, kernel_operator, origin
+from lindero.models.kernel_machine import KernelMachine
 from lindero.notebook import link_documentation, write_card
 from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads, one_at_a_time
@@ -453,11 +454,41 @@ class PenaltyPath:
         Signed coefficients of the samples held, in the order of `sample_ids_`.
     intercepts : ndarray of shape (n_breakpoints,)
         The constants.
+    function : KernelFunction or None
+        The kernel.
+    vectors : ndarray or CSR array of shape (n_held, n_features) or None
+        The samples held, which the path goes on holding when the machine forgets them.
     """
 
     C: Array
     coefficients: Array
     intercepts: Array
+    function: KernelFunction | None = field(default=None, repr=False)
+    vectors: Any = field(default=None, repr=False)
+
+    def decision_function(self, X: Any) -> Array:
+        """The values of all solutions of the path; between two they are linear in C.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+            Rows to judge.
+
+        Returns
+        -------
+        values : ndarray of shape (n_breakpoints, n_rows)
+            Of a regression, predictions.
+        """
+        if self.function is None:
+            raise ValueError("This path knows no samples: take it from `path` of the machine.")
+        used = np.flatnonzero(self.coefficients.any(axis=0))
+        rows = X if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+        if not len(used):
+            return np.repeat(self.intercepts[:, None], rows.shape[0], axis=1)
+        vectors = self.vectors[used]
+        kernel = kernel_operator(vectors, self.function, shift=origin(vectors, self.function))
+        machine = KernelMachine(kernel, self.coefficients[:, used], self.intercepts)
+        return machine.decision_values(rows).T
 
     def at(self, C: float) -> tuple[Array, float]:
         """Coefficients and intercept for a value of C within the path.
@@ -590,4 +621,7 @@ def path(self: IncrementalEstimator, C_from: float, C_to: float) -> PenaltyPath:
             rows.pop()
         record(1.0)  # again, with rounding settled
     values, coefficients, intercepts = zip(*rows, strict=True)
-    return PenaltyPath(np.array(values), np.array(coefficients), np.array(intercepts))
+    return PenaltyPath(
+        np.array(values), np.array(coefficients), np.array(intercepts), machine.kernel.function,
+        machine.kernel.rows.take(slots),
+    )  # fmt: skip

@@ -1,0 +1,517 @@
+"""A Bayesian network as a graph: arcs as thick as what they tell, tables where they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lindero.bayes import BayesNetwork
+from lindero.bayes.networks.network import Network
+from lindero.plot.layered_layout import Layout, lay_out
+from lindero.plot.style import Style, find_style, take_axes
+from lindero.runtime.arrays import Array
+from lindero.runtime.texts import shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: More nodes cannot be read.
+_MOST_NODES = 40
+
+#: Cells of a joint table of a family's parents; beyond, an arc's strength is not computed.
+_MOST_CELLS = 10**6
+
+#: Letters in a line of a node, rows and columns of a table.
+_LONGEST, _MOST_ROWS, _MOST_COLUMNS = 14, 12, 6
+
+#: Attributes up to which arcs from the class are drawn.
+_MOST_ARCS = 8
+
+#: Size of a node, in units of the layout.
+_WIDE, _HIGH = 0.84, 0.42
+
+_LN2 = float(np.log(2.0))
+
+
+@dataclass(repr=False)
+class NetworkDisplay:
+    """A Bayesian network: its class, its attributes, and how much each arc tells.
+
+    Create it with :meth:`from_estimator`; :meth:`plot` draws it again elsewhere. An arc from p to x
+    is as thick as the mutual information of x and p given the other parents of x, as the network
+    has it: 0 bits where x does not depend on p at all. Where there are many attributes, all of
+    which depend on the class, a bar in each says that for the class, in place of an arc.
+
+    Parameters
+    ----------
+    network : BayesNetwork
+        Arcs and tables.
+    nodes : list of str
+        The class and the attributes that are drawn.
+    strengths : dict of (str, str) to float
+        Bits that each arc tells; NaN where the tables are too large to say.
+    beside : list of str, default=[]
+        Columns that are Gaussian: they depend on the class and have no table.
+    left_out : int, default=0
+        How many attributes are not drawn.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes of the last plot.
+    figure_ : matplotlib Figure
+        Their figure.
+    layout_ : Layout
+        Where the nodes are.
+    boxes_ : dict of str to matplotlib FancyBboxPatch
+        The nodes.
+    arrows_ : dict of (str, str) to matplotlib FancyArrowPatch
+        The arcs.
+    bars_ : dict of str to matplotlib Rectangle
+        What the class tells of each attribute, where arcs from the class are not drawn.
+    tables_ : dict of str to str
+        Tables that were drawn, as text.
+
+    See Also
+    --------
+    lindero.bayes.BayesNetwork : Its `arcs` and `table`.
+    ExplanationDisplay : What columns contribute to predictions.
+
+    References
+    ----------
+    .. [1] Sugiyama, K., Tagawa, S., Toda, M. (1981). Methods for visual understanding of
+       hierarchical system structures. IEEE Transactions on Systems, Man, and Cybernetics 11.
+
+    Examples
+    --------
+    >>> from lindero.bayes import TAN
+    >>> from lindero.plot import NetworkDisplay
+    >>> X = [["sun", "warm"], ["sun", "warm"], ["rain", "cold"], ["rain", "warm"]]
+    >>> display = NetworkDisplay.from_estimator(TAN().fit(X, ["out", "out", "in", "in"]))
+    >>> display.nodes
+    ['class', 'x0', 'x1']
+    >>> sorted(display.arrows_) == sorted(display.network.arcs)
+    True
+    """
+
+    network: BayesNetwork
+    nodes: list[str]
+    strengths: dict[tuple[str, str], float]
+    beside: list[str] = field(default_factory=list)
+    left_out: int = 0
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        most: int | None = None,
+        tables: Sequence[str] = (),
+        class_arcs: bool | None = None,
+        ax: Axes | None = None,
+        theme: str | None = None,
+    ) -> NetworkDisplay:
+        """Draw the network of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : NaiveBayes, TAN, KDB, NetworkClassifier, StructuralTM or BayesNetwork
+            Fitted; or a network, as read from a BIF file.
+        columns : sequence of str, optional
+            Attributes to draw; all of them by default.
+        most : int, optional
+            Draw this many attributes, those whose arcs tell most.
+        tables : sequence of str, optional
+            Attributes, or the class, whose tables are written beside the graph.
+        class_arcs : bool, optional
+            Whether arcs from the class are drawn; by default up to 8 attributes, and where there
+            are no others or some attribute does not depend on the class.
+        ax : matplotlib Axes, optional
+            The axes to draw on; the current axes by default.
+        theme : {"light", "dark"}, optional
+            Colours; those of :func:`~lindero.plot.use_theme` by default.
+
+        Returns
+        -------
+        display : NetworkDisplay
+        """
+        network = _find_network(estimator)
+        strengths = measure_strengths(network)
+        chosen = _choose_attributes(network, strengths, columns, most)
+        used = {name for arc in network.arcs for name in arc}
+        if columns is None and most is None:
+            chosen = [name for name in chosen if name in used] or chosen
+        beside = [name for name in network.left_out if columns is None or name in columns]
+        count = len(chosen) + len(beside) + 1
+        if count > _MOST_NODES:
+            raise ValueError(
+                f"The network has {count - 1} attributes, and a picture of more than "
+                f"{_MOST_NODES - 1} cannot be read. Draw those whose arcs tell most (most=20), or "
+                "name them (columns=[...])."
+            )
+        kept = {network.class_name, *chosen}
+        display = cls(
+            network,
+            [network.class_name, *chosen],
+            {arc: bits for arc, bits in strengths.items() if set(arc) <= kept},
+            beside,
+            len(network.names) - len(chosen),
+        )
+        return display.plot(tables=tables, class_arcs=class_arcs, ax=ax, theme=theme)
+
+    def plot(
+        self,
+        *,
+        tables: Sequence[str] = (),
+        class_arcs: bool | None = None,
+        ax: Axes | None = None,
+        theme: str | None = None,
+    ) -> NetworkDisplay:
+        """Draw the graph, and tables to the right of it.
+
+        Parameters
+        ----------
+        tables : sequence of str, optional
+            Attributes, or the class, whose tables are written.
+        class_arcs : bool, optional
+            Whether arcs from the class are drawn; by default up to 8 attributes, and where there
+            are no others or some attribute does not depend on the class.
+        ax : matplotlib Axes, optional
+            The axes to draw on; the current axes by default.
+        theme : {"light", "dark"}, optional
+            Colours; those of :func:`~lindero.plot.use_theme` by default.
+
+        Returns
+        -------
+        self : NetworkDisplay
+        """
+        written = {name: self.write_table(name) for name in tables}  # refuses unknown names
+        style, ax = find_style(theme), take_axes(ax)
+        root, arcs = self.network.class_name, list(self.strengths)
+        arcs += [(root, name) for name in self.beside]
+        drawn = arcs if self._shows_class_arcs(class_arcs) else [a for a in arcs if a[0] != root]
+        self.layout_ = self._lay_out(drawn)
+        places = self.layout_.places
+        points = [*places.values(), *(p for bends in self.layout_.bends.values() for p in bends)]
+        left, right = min(x for x, _ in points) - 0.55, max(x for x, _ in points) + 0.55
+        top, bottom = min(y for _, y in points) - 0.45, max(y for _, y in points) + 0.45
+        spare = max(0.0, 3.2 - (bottom - top)) / 2  # few rows keep their height
+        ax.set_xlim(left, right)
+        ax.set_ylim(bottom + spare, top - spare)
+        ax.set_axis_off()
+        known = [bits for bits in self.strengths.values() if np.isfinite(bits)]
+        strongest = max(known, default=0.0) or 1.0
+        self.arrows_ = {
+            arc: self._draw_arc(ax, style, arc, self.strengths.get(arc, np.nan), strongest)
+            for arc in drawn
+        }
+        axes_points = ax.get_window_extent().width / ax.figure.dpi * 72.0
+        room = 0.92 * _WIDE * axes_points / (right - left)
+        self.boxes_ = {
+            name: self._draw_node(ax, style, name, place, room) for name, place in places.items()
+        }
+        self.bars_ = {}
+        if len(drawn) < len(arcs):
+            for name in self.nodes[1:]:
+                bits = self.strengths.get((root, name), np.nan)
+                if bits > 0.0:
+                    self.bars_[name] = self._draw_bar(ax, style, name, bits / strongest)
+        told = []
+        if known:
+            what = "longest bar" if self.bars_ else ""
+            strongest_arc = max(self.strengths, key=lambda arc: self.strengths[arc])
+            what = what if what and strongest_arc[0] == root else "thickest arc"
+            told.append(f"{what}: {strongest:.2g} bits")
+        if len(drawn) < len(arcs):
+            told.append(f"all depend on {root}; bars: how much")
+        if self.left_out:
+            told.append(f"{self.left_out} columns not in the picture")
+        if self.beside:
+            told.append("dotted: Gaussian, no table")
+        ax.set_title("; ".join(told), fontsize=8, loc="left", color=style.muted)
+        ax.figure.set_facecolor(style.paper)
+        self.tables_ = written
+        if written:
+            ax.text(
+                1.02, 0.98, "\n\n".join(written.values()), transform=ax.transAxes, va="top",
+                ha="left", family="monospace", fontsize=7.5, color=style.ink,
+                bbox={"facecolor": style.panel, "edgecolor": style.grid, "pad": 6},
+            )  # fmt: skip
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _shows_class_arcs(self, wanted: bool | None) -> bool:
+        if wanted is not None:
+            return wanted
+        root, attributes = self.network.class_name, [*self.nodes[1:], *self.beside]
+        of_class = {child for parent, child in self.strengths if parent == root} | set(self.beside)
+        others = any(parent != root for parent, _ in self.strengths)
+        return len(attributes) <= _MOST_ARCS or not others or set(attributes) != of_class
+
+    def _lay_out(self, arcs: list[tuple[str, str]]) -> Layout:
+        """Places of all nodes; the class stands above them, whatever its arcs are."""
+        root, nodes = self.network.class_name, [*self.nodes, *self.beside]
+        if any(root in arc for arc in arcs) or len(nodes) == 1:
+            return lay_out(nodes, arcs)
+        found = lay_out(nodes[1:], arcs)
+        places = {root: (0.0, -1.0), **found.places}
+        return Layout(places, found.bends)
+
+    def _draw_bar(self, ax: Axes, style: Style, name: str, share: float) -> Any:
+        from matplotlib.patches import Rectangle
+
+        x, y = self.layout_.places[name]
+        bar = Rectangle(
+            (x - 0.9 * _WIDE / 2, y + _HIGH / 2 - 0.085), 0.9 * _WIDE * share, 0.06,
+            facecolor=style.colour(0), linewidth=0, zorder=4,
+        )  # fmt: skip
+        ax.add_patch(bar)
+        return bar
+
+    def write_table(self, name: str) -> str:
+        """The probabilities of an attribute, or of the class, as text: a line for each combination
+        of the parents' values, at most 12.
+
+        Parameters
+        ----------
+        name : str
+            Of an attribute or of the class.
+
+        Returns
+        -------
+        text : str
+        """
+        network = self.network
+        if name == network.class_name:
+            head, values = f"P({name})", network.classes
+            rows, keys = np.exp(network.network.log_prior)[None, :], [""]
+        else:
+            if name not in network.names:
+                known = [network.class_name, *network.names]
+                raise ValueError(f"There is no table of {name!r}; there are those of {known}.")
+            i = network.names.index(name)
+            own = network.network
+            table = np.moveaxis(np.exp(own.log_tables[i]), -1, 0)
+            rows, values = table.reshape(-1, table.shape[-1]), network.values[i]
+            above = [(network.class_name, network.classes)] if own.with_class[i] else []
+            above += [(network.names[p], network.values[p]) for p in own.parents[i]]
+            head = f"P({shorten(name, 18)} | {', '.join(shorten(n, 12) for n, _ in above)})"
+            head = head if above else f"P({name})"
+            shape = [max(1, len(listed)) for _, listed in above]
+            keys = [
+                ", ".join(
+                    shorten(listed[at], 9) for at, (_, listed) in zip(where, above, strict=True)
+                )
+                for where in np.ndindex(*shape)
+            ]
+        shown = values[:_MOST_COLUMNS]
+        titles = [shorten(value, 9) for value in shown]
+        wide = max([len(key) for key in keys[:_MOST_ROWS]], default=0)
+        lines = [head, " " * wide + "".join(f" {title:>9}" for title in titles)]
+        for key, row in list(zip(keys, rows, strict=True))[:_MOST_ROWS]:
+            lines.append(f"{key:<{wide}}" + "".join(f" {p:9.3f}" for p in row[: len(shown)]))
+        more = []
+        if len(keys) > _MOST_ROWS:
+            more.append(f"{len(keys) - _MOST_ROWS} more lines")
+        if len(values) > len(shown):
+            more.append(f"{len(values) - len(shown)} more values")
+        return "\n".join([*lines, *([f"… {', '.join(more)}"] if more else [])])
+
+    def _draw_node(
+        self, ax: Axes, style: Style, name: str, place: tuple[float, float], room: float
+    ) -> Any:
+        from matplotlib.patches import FancyBboxPatch
+
+        is_class, is_beside = name == self.network.class_name, name in self.beside
+        x, y = place
+        colour = style.colour(0) if is_class else style.panel
+        box = FancyBboxPatch(
+            (x - _WIDE / 2, y - _HIGH / 2), _WIDE, _HIGH,
+            boxstyle="round,pad=0,rounding_size=0.09", facecolor=colour,
+            edgecolor=style.colour(0) if is_class else style.muted, linewidth=1.0,
+            linestyle=":" if is_beside else "-", zorder=3,
+        )  # fmt: skip
+        ax.add_patch(box)
+        lines = _break(name)
+        size = float(np.clip(room / (0.6 * max(map(len, lines))), 5.5, 9.0))
+        ax.text(
+            x, y - 0.02, "\n".join(lines), ha="center", va="center", zorder=5, fontsize=size,
+            linespacing=0.95, weight="bold" if is_class else "normal",
+            color=style.paper if is_class else style.ink,
+        )  # fmt: skip
+        return box
+
+    def _draw_arc(
+        self, ax: Axes, style: Style, arc: tuple[str, str], bits: float, strongest: float
+    ) -> Any:
+        from matplotlib.patches import FancyArrowPatch
+        from matplotlib.path import Path
+
+        of_class = arc[0] == self.network.class_name
+        start, stop = (self.layout_.places[node] for node in arc)
+        bends = self.layout_.bends.get(arc, [])
+        points = [start, *bends, stop]
+        points[0] = (start[0], start[1] + _HIGH / 2)
+        points[-1] = (stop[0], stop[1] - _HIGH / 2 - 0.02)
+        if stop[1] <= start[1]:  # beside each other, in rows of one layer
+            points[0], points[-1] = start, stop
+        share = bits / strongest if np.isfinite(bits) else 0.3
+        arrow = FancyArrowPatch(
+            path=Path(_smooth(points)), arrowstyle="-|>", mutation_scale=9,
+            linewidth=0.6 + 3.4 * share, color=style.grid if of_class else style.colour(1),
+            linestyle=":" if arc[1] in self.beside else "-", zorder=1 if of_class else 2,
+            shrinkA=0, shrinkB=0, capstyle="butt", joinstyle="round",
+            label=f"{arc[0]} → {arc[1]}",
+        )  # fmt: skip
+        if of_class:
+            arrow.set_color(style.muted)
+            arrow.set_alpha(0.55)
+        ax.add_patch(arrow)
+        return arrow
+
+
+def _break(name: str) -> list[str]:
+    """A name in one line or two, broken between its words."""
+    text = shorten(name, 2 * _LONGEST)
+    if len(text) <= _LONGEST:
+        return [text]
+    breaks = [i + 1 for i, letter in enumerate(text[:-1]) if letter in " _-.:/"]
+    middle = min(breaks or [len(text) // 2], key=lambda i: abs(i - len(text) / 2))
+    return [shorten(text[:middle], _LONGEST + 2), shorten(text[middle:], _LONGEST + 2)]
+
+
+def _smooth(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Points of a curve through some points (Catmull and Rom)."""
+    if len(points) == 2:
+        return points
+    P = np.array([points[0], *points, points[-1]])
+    t = np.linspace(0.0, 1.0, 12, endpoint=False)[:, None]
+    pieces = [
+        0.5
+        * (
+            2 * P[k]
+            + (P[k + 1] - P[k - 1]) * t
+            + (2 * P[k - 1] - 5 * P[k] + 4 * P[k + 1] - P[k + 2]) * t**2
+            + (3 * P[k] - P[k - 1] - 3 * P[k + 1] + P[k + 2]) * t**3
+        )
+        for k in range(1, len(P) - 2)
+    ]
+    return [tuple(point) for point in np.vstack([*pieces, P[-1:]]).tolist()]
+
+
+def _find_network(estimator: Any) -> BayesNetwork:
+    last = estimator[-1] if hasattr(estimator, "steps") else estimator
+    if isinstance(last, BayesNetwork):
+        return last
+    try:
+        found: BayesNetwork = last.network_
+    except AttributeError as error:
+        raise ValueError(
+            f"{type(last).__name__} has no single network to draw ({error}). Fit a NaiveBayes, TAN, "
+            "KDB, NetworkClassifier or StructuralTM."
+        ) from None
+    return found
+
+
+def _choose_attributes(
+    network: BayesNetwork,
+    strengths: dict[tuple[str, str], float],
+    columns: Sequence[str] | None,
+    most: int | None,
+) -> list[str]:
+    """Attributes to draw, in the order of the table."""
+    chosen = list(network.names)
+    if columns is not None:
+        unknown = [name for name in columns if name not in (*network.names, *network.left_out)]
+        if unknown:
+            raise ValueError(
+                f"columns names {unknown}, which are not in the network; there are {chosen}."
+            )
+        chosen = [name for name in chosen if name in columns]
+    if most is not None:
+        told = dict.fromkeys(chosen, 0.0)
+        for (_, child), bits in strengths.items():
+            if child in told and np.isfinite(bits):
+                told[child] += bits
+        first = sorted(chosen, key=lambda name: -told[name])[: max(0, most)]
+        chosen = [name for name in chosen if name in first]
+    return chosen
+
+
+# -- how much an arc tells ------------------------------------------------------------------------
+
+
+def measure_strengths(network: BayesNetwork) -> dict[tuple[str, str], float]:
+    """I(x; p | the other parents of x), in bits, for each arc p → x of a network."""
+    model, names = network.network, network.names
+    shares = np.exp(model.log_prior)
+    strengths: dict[tuple[str, str], float] = {}
+    joints: dict[tuple[int, ...], Array | None] = {}
+    for i, above in enumerate(model.parents):
+        table, _ = model.tables_of(i)  # (parents…, values, classes or 1)
+        around = _join(model, tuple(sorted(above)), joints)
+        arcs = [network.class_name] if model.with_class[i] else []
+        arcs += [names[p] for p in above]
+        if around is None or table.shape[-2] == 0:
+            strengths |= {(parent, names[i]): float("nan") for parent in arcs}
+            continue
+        # P(parents, c), its axes in the order of the table's.
+        order = [sorted(above).index(p) for p in above]
+        weights = np.transpose(around, [*order, len(above)]) * shares
+        child = np.exp(table)
+        joint = child * weights[..., None, :]  # P(parents, x, c)
+        for axis, parent in enumerate(above):
+            strengths[names[parent], names[i]] = _tell(joint, axis, len(above))
+        if model.with_class[i]:
+            strengths[network.class_name, names[i]] = _tell(joint, len(above) + 1, len(above))
+    return {arc: strengths[arc] for arc in network.arcs}
+
+
+def _tell(joint: Array, axis: int, of_child: int) -> float:
+    """I(x; the variable of an axis | all others), of a joint table whose axis `of_child` is x."""
+    given = joint.sum(axis=(axis, of_child), keepdims=True)
+    with_parent = joint.sum(axis=of_child, keepdims=True)
+    with_child = joint.sum(axis=axis, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.log(joint * given) - np.log(with_parent * with_child)
+    return max(0.0, float(np.where(joint > 0.0, joint * ratio, 0.0).sum()) / _LN2)
+
+
+def _join(
+    model: Network, chosen: tuple[int, ...], known: dict[tuple[int, ...], Array | None]
+) -> Array | None:
+    """P(some attributes | c) as a table with an axis for each, sorted, and the class last; None
+    where it would have too many cells.
+
+    The last of them in topological order, v, is taken off: P(S | c) is the sum of P(v | parents, c)
+    P(S without v, parents of v | c) over those parents that are not in S.
+    """
+    if chosen in known:
+        return known[chosen]
+    n_classes = model.n_classes
+    if not chosen:
+        return np.ones(n_classes)
+    rank = {attribute: at for at, attribute in enumerate(model.order)}
+    v = max(chosen, key=rank.__getitem__)
+    above = model.parents[v]
+    rest = tuple(sorted({*chosen, *above} - {v}))
+    sizes = [max(1, int(model.cards[k])) for k in (*rest, v)]
+    found: Array | None = None
+    if np.prod(sizes, dtype=float) * n_classes <= _MOST_CELLS and len(rest) < 24:
+        around = _join(model, rest, known)
+        if around is not None:
+            letters = {k: at for at, k in enumerate((*rest, v))}
+            c = len(letters)
+            table = np.exp(model.tables_of(v)[0])
+            table = np.broadcast_to(table, (*table.shape[:-1], n_classes))
+            found = np.einsum(
+                table, [*(letters[p] for p in above), letters[v], c],
+                around, [*(letters[k] for k in rest), c],
+                [*(letters[k] for k in chosen), c],
+            )  # fmt: skip
+    known[chosen] = found
+    return found
