@@ -125,7 +125,7 @@ class BoundaryDisplay:
         y : array-like of shape (n_samples,), optional
             Their labels or targets; not needed for a one-class machine.
         ax : matplotlib Axes, optional
-            The axes to draw on; the current axes by default.
+            The axes to draw on; by default the current ones if they are empty, else new ones.
         theme : {"light", "dark"}, optional
             Colours; those of :func:`~lindero.plot.use_theme` by default.
         resolution : int, optional
@@ -226,7 +226,7 @@ class BoundaryDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            The axes to draw on; the current axes by default.
+            The axes to draw on; by default the current ones if they are empty, else new ones.
         theme : {"light", "dark"}, optional
             Colours; those of :func:`~lindero.plot.use_theme` by default.
 

@@ -131,7 +131,7 @@ class NetworkDisplay:
             Whether arcs from the class are drawn; by default up to 8 attributes, and where there
             are no others or some attribute does not depend on the class.
         ax : matplotlib Axes, optional
-            The axes to draw on; the current axes by default.
+            The axes to draw on; by default the current ones if they are empty, else new ones.
         theme : {"light", "dark"}, optional
             Colours; those of :func:`~lindero.plot.use_theme` by default.
 
@@ -181,7 +181,7 @@ class NetworkDisplay:
             Whether arcs from the class are drawn; by default up to 8 attributes, and where there
             are no others or some attribute does not depend on the class.
         ax : matplotlib Axes, optional
-            The axes to draw on; the current axes by default.
+            The axes to draw on; by default the current ones if they are empty, else new ones.
         theme : {"light", "dark"}, optional
             Colours; those of :func:`~lindero.plot.use_theme` by default.
 

@@ -137,7 +137,7 @@ class PrequentialDisplay:
         X, y : array-like
             The stream, in the order of time.
         ax : matplotlib Axes, optional
-            The axes to draw on; the current axes by default.
+            The axes to draw on; by default the current ones if they are empty, else new ones.
         theme : {"light", "dark"}, optional
             Colours; those of :func:`~lindero.plot.use_theme` by default.
         **options : dict
@@ -171,7 +171,7 @@ class PrequentialDisplay:
         times : array-like, optional
             Time of each row; those of the result by default.
         ax : matplotlib Axes, optional
-            The axes to draw on; the current axes by default.
+            The axes to draw on; by default the current ones if they are empty, else new ones.
         theme : {"light", "dark"}, optional
             Colours; those of :func:`~lindero.plot.use_theme` by default.
 
@@ -208,7 +208,7 @@ class PrequentialDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            The axes to draw on; the current axes by default.
+            The axes to draw on; by default the current ones if they are empty, else new ones.
         theme : {"light", "dark"}, optional
             Colours; those of :func:`~lindero.plot.use_theme` by default.
 

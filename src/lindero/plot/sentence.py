@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lindero.plot.style import find_style, load_pyplot
+from lindero.plot.style import find_style, take_axes
 from lindero.svm.sequences import find_chunks
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class SentenceDisplay:
         right : sequence of str, default=None
             The right labels, where they are known.
         ax : matplotlib Axes, optional
-            The axes to draw on; the current axes by default.
+            The axes to draw on; by default the current ones if they are empty, else new ones.
         theme : {"light", "dark"}, optional
             Colours; those of :func:`~lindero.plot.use_theme` by default.
 
@@ -103,7 +103,7 @@ class SentenceDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            The axes to draw on; the current axes by default.
+            The axes to draw on; by default the current ones if they are empty, else new ones.
         theme : {"light", "dark"}, optional
             Colours; those of :func:`~lindero.plot.use_theme` by default.
 
@@ -111,10 +111,9 @@ class SentenceDisplay:
         -------
         self : SentenceDisplay
         """
-        plt, style = load_pyplot(), find_style(theme)
+        style, ax = find_style(theme), take_axes(ax)
         from matplotlib.patches import FancyBboxPatch
 
-        ax = plt.gca() if ax is None else ax
         bad = style.colour(1)
         places = self._place_words()
         chunks = sorted(find_chunks(self.labels, np.array([0, len(self.labels)])))

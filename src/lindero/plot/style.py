@@ -46,8 +46,8 @@ class Style:
         Of classes and curves, in this order.
     shades : str
         A colour map for numbers, dark to light.
-    sides : str
-        A colour map for numbers of either sign.
+    ends : tuple of str
+        Colours of small and of large numbers, for points.
     """
 
     name: str
@@ -57,8 +57,8 @@ class Style:
     grid: str
     panel: str
     colours: tuple[str, ...]
+    ends: tuple[str, str]
     shades: str = "cividis"
-    sides: str = "PuOr"
 
     def colour(self, k: int) -> str:
         """The colour of class or curve k."""
@@ -68,6 +68,12 @@ class Style:
         """The marker of class k."""
         return _MARKERS[k % len(_MARKERS)]
 
+    def blend(self) -> Any:
+        """A colour map for points, which is seen on the paper at both ends."""
+        from matplotlib.colors import LinearSegmentedColormap
+
+        return LinearSegmentedColormap.from_list(f"lindero {self.name}", list(self.ends))
+
     def line(self, k: int) -> Any:
         """The line style of curve k."""
         return _LINES[k % len(_LINES)]
@@ -76,10 +82,12 @@ class Style:
 LIGHT = Style(
     "light", paper="#ffffff", ink="#1a202c", muted="#5b6575", grid="#dfe3ea", panel="#f3f5f8",
     colours=("#0072b2", "#d55e00", "#00825f", "#a64d86", "#8f6400", "#4d5766"),
+    ends=("#0b4f8a", "#e69f00"),
 )  # fmt: skip
 DARK = Style(
     "dark", paper="#14181f", ink="#e8ecf2", muted="#a3adbb", grid="#333b47", panel="#222934",
     colours=("#56b4e9", "#e69f00", "#1fc795", "#e39ac9", "#f0e442", "#b6bfcc"),
+    ends=("#4aa3e0", "#f7e26b"),
 )  # fmt: skip
 
 THEMES = {"light": LIGHT, "dark": DARK}
@@ -135,12 +143,15 @@ def load_pyplot() -> Any:
 
 
 def take_axes(ax: Axes | None) -> Axes:
-    """The axes to draw on: the current ones where none are given, in a figure that makes room."""
+    """The axes to draw on: where none are given the current ones, if nothing is drawn there, else
+    those of a new figure, which makes room for what stands outside of them."""
     if ax is not None:
         return ax
     plt = load_pyplot()
     taken: Axes = plt.gca()
-    if taken.figure.get_layout_engine() is None:
+    if taken.has_data():
+        taken = plt.subplots(layout="constrained")[1]
+    elif taken.figure.get_layout_engine() is None:
         taken.figure.set_layout_engine("constrained")
     return taken
 

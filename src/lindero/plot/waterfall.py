@@ -96,7 +96,7 @@ class WaterfallDisplay:
         most : int, default=10
             How many columns to draw; the others are summed up in one bar.
         ax : matplotlib Axes, optional
-            The axes to draw on; the current axes by default.
+            The axes to draw on; by default the current ones if they are empty, else new ones.
         theme : {"light", "dark"}, optional
             Colours; those of :func:`~lindero.plot.use_theme` by default.
 
@@ -143,7 +143,7 @@ class WaterfallDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            The axes to draw on; the current axes by default.
+            The axes to draw on; by default the current ones if they are empty, else new ones.
         theme : {"light", "dark"}, optional
             Colours; those of :func:`~lindero.plot.use_theme` by default.
 
@@ -176,7 +176,9 @@ class WaterfallDisplay:
         ax.set_title(self.ends[0], fontsize=9, loc="left", color=style.ink)
         ax.set_yticks(range(last + 1), [*(title for title, *_ in self.steps), "prediction"])
         ax.set_ylim(last + 0.6, -0.6)
-        ax.set_xlim(min(places) - 4 * room, max(places) + 14 * room)
+        # Room for what is written beside the bars: a letter is about a hundredth of the width.
+        letters = max(len(self.ends[1]) + 4, *(len(text) for *_, text in self.steps), 6)
+        ax.set_xlim(min(places) - 4 * room, max(places) + 0.75 * letters * room)
         ax.ticklabel_format(axis="x", style="plain", useOffset=False)
         ax.set_xlabel(self.axis)
         dress(ax, style)

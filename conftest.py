@@ -1,0 +1,15 @@
+"""For tests and examples in docstrings: pictures need no window, and no figure outlives its test."""
+
+import os
+import sys
+
+import pytest
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
