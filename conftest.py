@@ -1,4 +1,4 @@
-"""For tests and examples in docstrings: pictures need no window, and no figure outlives its test."""
+"""Of tests and of examples in docstrings: pictures need no window, and figures are closed."""
 
 import os
 import sys

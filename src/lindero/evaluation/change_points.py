@@ -2,8 +2,8 @@
 
 The row after which the share of errors differs most before and after, by the test of two
 proportions, if p times the number of places tried (Bonferroni) is below 1 %; then the same in both
-parts. Errors of neighbouring rows are taken as independent. Of numbers, ranks of the absolute errors
-are compared by the test of two means, so that a few large errors make no change point.
+parts. Errors of neighbouring rows are taken as independent. Of numbers, ranks of the absolute
+errors are compared by the test of two means, so that a few large errors make no change point.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What a machine says over its inputs: regions and margins of classifiers, the region of a one-class
-machine, the tube of a regression; and the support vectors that hold them."""
+"""What a machine says over its inputs: regions and margins of classifiers, the region of a
+one-class machine, the tube of a regression; and the support vectors that hold them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lindero.plot.style import Style, dress, draw_points, find_style, sample_rows, take_axes
+from lindero.plot.style import Style, draw_points, dress, find_style, sample_rows, take_axes
 from lindero.runtime.arrays import Array, dense
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _RESOLUTION, _LEAST_RESOLUTION = 250, 80
 _MOST_VALUES = 3 * 10**8
 
 #: Support vectors with a ring.
-_MOST_RINGS = 1500
+_MOST_RINGS = 300
 
 
 @dataclass(repr=False)
@@ -235,13 +235,14 @@ class BoundaryDisplay:
         self : BoundaryDisplay
         """
         style, ax = find_style(theme), take_axes(ax)
-        self.surface_ = self.contours_ = None
+        self.surface_: Any = None
+        self.contours_: Any = None
         if self.sides is None:
             self._draw_tube(ax, style)
         else:
             self._draw_regions(ax, style)
         rows, told = sample_rows(len(self.X))
-        self.points_ = []
+        self.points_: list[Any] = []
         points, codes = self.X[rows], self.codes[rows]
         for k in range(max(1, len(self.classes))):
             mine = codes == k
@@ -254,7 +255,7 @@ class BoundaryDisplay:
                 if len(self.classes)
                 else draw_points(ax, x, y, style, 0, label, colour=style.muted)
             )
-        self.rings_ = []
+        self.rings_: list[Any] = []
         if self.bounded is None:
             self._draw_rings(ax, style, self.vectors, "-", "support vector")
         else:
@@ -265,15 +266,19 @@ class BoundaryDisplay:
             self._draw_rings(
                 ax, style, self.vectors[self.bounded], ":", "support vector, at its bound"
             )
-        if sum(len(rings.get_offsets()) for rings in self.rings_) < len(self.vectors):
+        if sum([len(rings.get_offsets()) for rings in self.rings_]) < len(self.vectors):
             more = f"of {len(self.vectors):,} support vectors some have rings"
             told = f"{told}; {more}" if told else more
         ax.set(xlabel=self.names[0], ylabel=self.names[1])
-        ax.legend(
+        legend = ax.legend(
             loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, fontsize=8, frameon=False,
             title=told or None, title_fontsize=8, columnspacing=1.0, handlelength=1.6,
         )  # fmt: skip
         dress(ax, style, frame=self.sides is not None)
+        handles: list[Any] = list(legend.legend_handles)
+        for handle in handles:  # points may be tiny where there are many
+            if hasattr(handle, "set_markersize"):
+                handle.set(markersize=4.6, alpha=1.0)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -317,15 +322,14 @@ class BoundaryDisplay:
                 ax.plot(self.xx, edge, "--", color=style.ink, linewidth=0.8, zorder=2)
         ax.plot(self.xx, self.yy, color=style.ink, linewidth=1.8, label="prediction", zorder=4)
 
-    def _draw_rings(
-        self, ax: Axes, style: Style, vectors: Array, line: str, label: str
-    ) -> None:
+    def _draw_rings(self, ax: Axes, style: Style, vectors: Array, line: str, label: str) -> None:
         if len(vectors):
             rows, _ = sample_rows(len(vectors), _MOST_RINGS)
             rings = ax.scatter(
-                vectors[rows, 0], vectors[rows, 1], s=80 if len(rows) <= 300 else 40,
-                facecolors="none", edgecolors=style.ink, linewidths=1.1, linestyles=line,
-                label=label, zorder=4, rasterized=len(rows) > 300,
+                vectors[rows, 0], vectors[rows, 1], s=80 if len(rows) <= 100 else 45,
+                facecolors="none", edgecolors=style.ink, linestyles=line, label=label, zorder=4,
+                linewidths=1.1 if len(rows) <= 100 else 0.7,
+                alpha=1.0 if len(rows) <= 100 else 0.6,
             )  # fmt: skip
             self.rings_.append(rings)
 
@@ -351,9 +355,7 @@ def require_features(points: Array, count: int, display: str) -> None:
             "fit)."
         )
     else:
-        advice = (
-            "Fit on one column, or look at all of them with lindero.plot.ExplanationDisplay."
-        )
+        advice = "Fit on one column, or look at all of them with lindero.plot.ExplanationDisplay."
     raise ValueError(f"{display} draws {what}, but X has shape {points.shape}. {advice}")
 
 
@@ -365,7 +367,8 @@ def find_codes(classes: Array, y: Any, n_rows: int) -> Array:
         if (classes[codes] == labels).all():
             return codes
     raise ValueError(
-        "y must hold one label for each row of X, from the classes that the estimator was fitted on."
+        "y must hold one label for each row of X, from the classes that the estimator was "
+        "fitted on."
     )
 
 

@@ -31,7 +31,9 @@ class CPathDisplay:
 
     Create it with :meth:`from_estimator`; :meth:`plot` draws it again elsewhere. Between two
     breakpoints coefficients and decision values are linear in C, so that the share of errors is
-    known for every C: it changes where a decision value crosses zero, and nowhere else.
+    known for every C: it changes where a decision value crosses zero, and nowhere else. Where no
+    sample is on the margin an interval of constants is optimal, and a fit may take another one than
+    the path.
 
     Parameters
     ----------
@@ -65,8 +67,8 @@ class CPathDisplay:
 
     References
     ----------
-    .. [1] Hastie, T., Rosset, S., Tibshirani, R., Zhu, J. (2004). The entire regularization path for
-       the support vector machine. Journal of Machine Learning Research 5, 1391-1415.
+    .. [1] Hastie, T., Rosset, S., Tibshirani, R., Zhu, J. (2004). The entire regularization path
+       for the support vector machine. Journal of Machine Learning Research 5, 1391-1415.
 
     Examples
     --------

@@ -243,8 +243,8 @@ class CertificateDisplay:
         )
         told = self.name
         if self.certificate is not None:
-            own = self.certificate
-            told = f"{told}: gap {own.kkt_gap:.2g}, {own.n_iter:,} steps, {own.seconds:.2g} s"
+            found = self.certificate
+            told += f": gap {found.kkt_gap:.2g}, {found.n_iter:,} steps, {found.seconds:.2g} s"
         ax.set_title(told.removeprefix(": "), fontsize=10, loc="left", color=style.ink)
         ax.grid(visible=True, color=style.grid, linewidth=0.6)
         ax.set_axisbelow(True)

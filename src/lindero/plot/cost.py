@@ -61,8 +61,8 @@ class CostDisplay:
 
     References
     ----------
-    .. [1] Drummond, C., Holte, R. (2006). Cost curves: an improved method for visualizing classifier
-       performance. Machine Learning 65, 95-130.
+    .. [1] Drummond, C., Holte, R. (2006). Cost curves: an improved method for visualizing
+       classifier performance. Machine Learning 65, 95-130.
 
     Examples
     --------

@@ -94,7 +94,7 @@ def draw_curves(
     """Draw a chart by matplotlib; the lines. `first` is the style of the first curve."""
 
     def place(x: Any) -> Any:
-        return np.asarray(x, dtype="datetime64[ns]") if chart.dates else x
+        return np.asarray(x).astype(np.int64).astype("datetime64[ns]") if chart.dates else x
 
     if chart.shaded is not None:
         ax.axvspan(*map(place, chart.shaded), color=style.grid, linewidth=0, zorder=0)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lindero.plot.boundary import find_codes, like_table, make_grid, require_features
-from lindero.plot.style import Style, dress, draw_points, find_style, load_pyplot
+from lindero.plot.style import Style, draw_points, dress, find_style, load_pyplot
 from lindero.runtime.arrays import Array, dense
 
 if TYPE_CHECKING:
@@ -164,9 +164,7 @@ class EvolutionDisplay:
         own = np.arange(len(points)) if times is None else np.asarray(times)
         if len(own) != len(points):
             raise ValueError(f"times has {len(own)} entries for {len(points)} rows of X.")
-        display = cls(
-            estimator, X, points, codes, classes, own, grid, (names[0], names[1]), []
-        )
+        display = cls(estimator, X, points, codes, classes, own, grid, (names[0], names[1]), [])
         display.instants = [display.look_at(when) for when in display._choose(instants)]
         return display.plot(axes=axes, theme=theme)
 
@@ -301,7 +299,8 @@ class EvolutionDisplay:
             (boundary,) = ax.plot(
                 xx, instant.values, color=style.ink, linewidth=1.8, label="prediction"
             )
-            draw_points(ax, *self.X[rows].T, style, 0, "rows around")
+            x, y = self.X[rows].T
+            draw_points(ax, x, y, style, 0, "rows around")
             low, high = self.X[:, 1].min(), self.X[:, 1].max()
             room = 0.05 * (high - low) or 1.0
             ax.set_ylim(low - room, high + room)
@@ -309,7 +308,8 @@ class EvolutionDisplay:
             boundary = self._draw_regions(ax, instant, style)
             for k, label in enumerate(self.classes):
                 mine = rows[self.codes[rows] == k]
-                draw_points(ax, *self.X[mine].T, style, k, f"class {label}")
+                x, y = self.X[mine].T
+                draw_points(ax, x, y, style, k, f"class {label}")
             ax.set(xlim=(xx.min(), xx.max()), ylim=(yy.min(), yy.max()))
         ax.set(xlabel=self.names[0], ylabel=self.names[1])
         ax.set_title(instant.title, fontsize=10)

@@ -28,9 +28,9 @@ _BINS = 80
 class ExplanationDisplay:
     """Contributions of columns to predictions: of one row, or of all rows.
 
-    Create it with :meth:`from_estimator`; :meth:`plot` draws it again elsewhere. Over all rows there
-    is a line of dots for each column, a dot for each row; of two classes to the right where the
-    column speaks for the second one, of more where it speaks for the class that was predicted.
+    Create it with :meth:`from_estimator`; :meth:`plot` draws it again elsewhere. Over all rows
+    there is a line of dots for each column, a dot for each row; of two classes to the right where
+    the column speaks for the second one, of more where it speaks for the class that was predicted.
     Dots are shaded by the column's value, where it holds numbers.
 
     Parameters
@@ -166,7 +166,9 @@ class ExplanationDisplay:
         self : ExplanationDisplay
         """
         count = len(self.explanations)
-        self.columns_, self.dots_, self.waterfall_ = [], [], None
+        self.columns_: list[str] = []
+        self.dots_: list[Any] = []
+        self.waterfall_: WaterfallDisplay | None = None
         if row is not None or count == 1:
             if not -count <= (row or 0) < count:
                 raise ValueError(f"row={row} is not one of the {count} rows explained.")
@@ -222,7 +224,9 @@ class ExplanationDisplay:
         if mapped is not None:
             bar = ax.figure.colorbar(mapped, ax=ax, ticks=[0.0, 1.0], aspect=40, pad=0.01)
             bar.ax.set_yticklabels(["low", "high"])
-            bar.set_label("value of the column (grey: no number)", color=style.ink, fontsize=8)
+            grey = any(dots.get_array() is None for dots in self.dots_)
+            label = "value of the column" + (" (grey: no number)" if grey else "")
+            bar.set_label(label, color=style.ink, fontsize=8)
             bar.ax.tick_params(colors=style.muted, labelcolor=style.ink, labelsize=8)
             bar.outline.set_edgecolor(style.muted)
 
@@ -253,7 +257,7 @@ class ExplanationDisplay:
 
 
 def _shade(values: list[Any]) -> Array | None:
-    """Numbers by their rank, from 0 to 1, missing ones in the middle; None for what is no number."""
+    """Numbers by their rank, from 0 to 1, missing ones in the middle; None for other values."""
     try:
         numbers = np.array([np.nan if value is None else float(value) for value in values])
     except (TypeError, ValueError):

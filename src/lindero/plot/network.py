@@ -1,7 +1,21 @@
-"""A Bayesian network as a graph: arcs as thick as what they tell, tables where they are asked for."""
+"""A Bayesian network as a graph: arcs as thick as what they tell, tables on demand.
+
+Nodes lie in layers, parents above their children:
+
+1. A node's layer is one below its lowest parent; then nodes without parents go down to just above
+   their first child.
+2. Arcs over several layers get a placeholder in each, which the arc bends around.
+3. Within its layer a node goes to the mean place of its neighbours above, then below, sweep after
+   sweep; the order with the fewest crossings is kept.
+4. Layers that are too wide are cut into rows.
+
+Everything is decided by the order of the nodes, so that a graph always has the same picture. Layout
+and drawing are one file: nothing else is laid out like that.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -9,10 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lindero.bayes import BayesNetwork
-from lindero.bayes.networks.network import Network
-from lindero.plot.layered_layout import Layout, lay_out
+from lindero.bayes.networks.arc_strength import measure_arcs
 from lindero.plot.style import Style, find_style, take_axes
-from lindero.runtime.arrays import Array
 from lindero.runtime.texts import shorten
 
 if TYPE_CHECKING:
@@ -20,9 +32,6 @@ if TYPE_CHECKING:
 
 #: More nodes cannot be read.
 _MOST_NODES = 40
-
-#: Cells of a joint table of a family's parents; beyond, an arc's strength is not computed.
-_MOST_CELLS = 10**6
 
 #: Letters in a line of a node, rows and columns of a table.
 _LONGEST, _MOST_ROWS, _MOST_COLUMNS = 14, 12, 6
@@ -33,7 +42,153 @@ _MOST_ARCS = 8
 #: Size of a node, in units of the layout.
 _WIDE, _HIGH = 0.84, 0.42
 
-_LN2 = float(np.log(2.0))
+
+#: Sweeps over all layers.
+_SWEEPS = 12
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Places of nodes, and the bends of arcs.
+
+    Attributes
+    ----------
+    places : dict of str to (float, float)
+        Where each node is; y grows downwards, both in units of a node.
+    bends : dict of (str, str) to list of (float, float)
+        Points that an arc goes through, from parent to child, where it passes other layers.
+    """
+
+    places: dict[str, tuple[float, float]]
+    bends: dict[tuple[str, str], list[tuple[float, float]]]
+
+
+def lay_out(nodes: Sequence[str], arcs: Sequence[tuple[str, str]], *, widest: int = 6) -> Layout:
+    """Places for the nodes of a graph without cycles, at most `widest` in a row."""
+    layer_of = _find_layers(nodes, arcs)
+    depth = max(layer_of.values(), default=0) + 1
+    layers: list[list[str]] = [[] for _ in range(depth)]
+    for node in nodes:
+        layers[layer_of[node]].append(node)
+    links: list[tuple[str, str]] = []
+    chains: dict[tuple[str, str], list[str]] = {}
+    for parent, child in arcs:
+        # A placeholder has a name that no node can have.
+        steps = range(layer_of[parent] + 1, layer_of[child])
+        chain = [f"\0{parent}\0{child}\0{step}" for step in steps]
+        for step, placeholder in zip(steps, chain, strict=True):
+            layers[step].append(placeholder)
+        chains[parent, child] = chain
+        links += zip([parent, *chain], [*chain, child], strict=True)
+    layers = _untangle(layers, links)
+    return _place(layers, chains, set(nodes), widest)
+
+
+def _find_layers(nodes: Sequence[str], arcs: Sequence[tuple[str, str]]) -> dict[str, int]:
+    parents, children = defaultdict(list), defaultdict(list)
+    for parent, child in arcs:
+        parents[child].append(parent)
+        children[parent].append(child)
+    layer: dict[str, int] = {}
+    waiting = list(nodes)
+    while waiting:
+        ready = [n for n in waiting if all(p in layer for p in parents[n])]
+        if not ready:
+            raise ValueError(f"The arcs between {', '.join(waiting[:4])} form a cycle.")
+        for node in ready:
+            layer[node] = 1 + max((layer[p] for p in parents[node]), default=-1)
+        waiting = [n for n in waiting if n not in layer]
+    for node in nodes:
+        if not parents[node] and children[node]:
+            layer[node] = min(layer[child] for child in children[node]) - 1
+    return layer
+
+
+def _untangle(layers: list[list[str]], links: list[tuple[str, str]]) -> list[list[str]]:
+    """The same layers with fewer crossings."""
+    above, below = defaultdict(list), defaultdict(list)
+    for parent, child in links:
+        above[child].append(parent)
+        below[parent].append(child)
+    best, fewest = layers, _count_crossings(layers, below)
+    layers = [list(layer) for layer in layers]
+    for sweep in range(_SWEEPS):
+        if fewest == 0:
+            break
+        down = sweep % 2 == 0
+        order = range(1, len(layers)) if down else range(len(layers) - 2, -1, -1)
+        for k in order:
+            beside = layers[k - 1] if down else layers[k + 1]
+            place = {node: i / max(1, len(beside) - 1) for i, node in enumerate(beside)}
+            near = above if down else below
+            old = {node: i / max(1, len(layers[k]) - 1) for i, node in enumerate(layers[k])}
+
+            def middle(
+                node: str,
+                place: dict[str, float] = place,
+                near: dict[str, list[str]] = near,
+                old: dict[str, float] = old,
+            ) -> float:
+                known = [place[other] for other in near[node] if other in place]
+                return sum(known) / len(known) if known else old[node]
+
+            layers[k].sort(key=middle)
+        crossings = _count_crossings(layers, below)
+        if crossings < fewest:
+            best, fewest = [list(layer) for layer in layers], crossings
+    return best
+
+
+def _count_crossings(layers: list[list[str]], below: dict[str, list[str]]) -> int:
+    total = 0
+    for upper, lower in itertools.pairwise(layers):
+        place = {node: i for i, node in enumerate(lower)}
+        ends = [place[child] for node in upper for child in below[node] if child in place]
+        starts = [i for i, node in enumerate(upper) for child in below[node] if child in place]
+        total += sum(
+            starts[a] < starts[b] and ends[a] > ends[b]
+            for a in range(len(ends))
+            for b in range(a + 1, len(ends))
+        ) + sum(
+            starts[a] > starts[b] and ends[a] < ends[b]
+            for a in range(len(ends))
+            for b in range(a + 1, len(ends))
+        )
+    return total
+
+
+def _place(
+    layers: list[list[str]],
+    chains: dict[tuple[str, str], list[str]],
+    nodes: set[str],
+    widest: int,
+) -> Layout:
+    known: dict[str, tuple[float, float]] = {}
+    y = 0.0
+    for layer in layers:
+        real = sum(node in nodes for node in layer)
+        n_rows = max(1, -(-real // widest))
+        # Rows of a layer that is cut take turns, and are shifted against each other.
+        rows: list[list[str]] = [[] for _ in range(n_rows)]
+        turn = 0
+        for node in layer:
+            if node in nodes:
+                rows[turn % n_rows].append(node)
+                turn += 1
+            else:
+                rows[turn % n_rows].append(node)
+        for row_number, row in enumerate(rows):
+            widths = [1.0 if node in nodes else 0.35 for node in row]
+            x = -sum(widths) / 2
+            if n_rows > 1:
+                x += 0.25 if row_number % 2 else -0.25
+            for node, width in zip(row, widths, strict=True):
+                known[node] = (x + width / 2, y)
+                x += width
+            y += 1.0
+    places = {node: place for node, place in known.items() if node in nodes}
+    bends = {arc: [known[step] for step in chain] for arc, chain in chains.items()}
+    return Layout(places, bends)
 
 
 @dataclass(repr=False)
@@ -411,8 +566,8 @@ def _find_network(estimator: Any) -> BayesNetwork:
         found: BayesNetwork = last.network_
     except AttributeError as error:
         raise ValueError(
-            f"{type(last).__name__} has no single network to draw ({error}). Fit a NaiveBayes, TAN, "
-            "KDB, NetworkClassifier or StructuralTM."
+            f"{type(last).__name__} has no single network to draw ({error}). Fit a NaiveBayes, "
+            "TAN, KDB, NetworkClassifier or StructuralTM."
         ) from None
     return found
 
@@ -442,76 +597,11 @@ def _choose_attributes(
     return chosen
 
 
-# -- how much an arc tells ------------------------------------------------------------------------
-
-
 def measure_strengths(network: BayesNetwork) -> dict[tuple[str, str], float]:
-    """I(x; p | the other parents of x), in bits, for each arc p → x of a network."""
-    model, names = network.network, network.names
-    shares = np.exp(model.log_prior)
-    strengths: dict[tuple[str, str], float] = {}
-    joints: dict[tuple[int, ...], Array | None] = {}
-    for i, above in enumerate(model.parents):
-        table, _ = model.tables_of(i)  # (parents…, values, classes or 1)
-        around = _join(model, tuple(sorted(above)), joints)
-        arcs = [network.class_name] if model.with_class[i] else []
-        arcs += [names[p] for p in above]
-        if around is None or table.shape[-2] == 0:
-            strengths |= {(parent, names[i]): float("nan") for parent in arcs}
-            continue
-        # P(parents, c), its axes in the order of the table's.
-        order = [sorted(above).index(p) for p in above]
-        weights = np.transpose(around, [*order, len(above)]) * shares
-        child = np.exp(table)
-        joint = child * weights[..., None, :]  # P(parents, x, c)
-        for axis, parent in enumerate(above):
-            strengths[names[parent], names[i]] = _tell(joint, axis, len(above))
-        if model.with_class[i]:
-            strengths[network.class_name, names[i]] = _tell(joint, len(above) + 1, len(above))
-    return {arc: strengths[arc] for arc in network.arcs}
-
-
-def _tell(joint: Array, axis: int, of_child: int) -> float:
-    """I(x; the variable of an axis | all others), of a joint table whose axis `of_child` is x."""
-    given = joint.sum(axis=(axis, of_child), keepdims=True)
-    with_parent = joint.sum(axis=of_child, keepdims=True)
-    with_child = joint.sum(axis=axis, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.log(joint * given) - np.log(with_parent * with_child)
-    return max(0.0, float(np.where(joint > 0.0, joint * ratio, 0.0).sum()) / _LN2)
-
-
-def _join(
-    model: Network, chosen: tuple[int, ...], known: dict[tuple[int, ...], Array | None]
-) -> Array | None:
-    """P(some attributes | c) as a table with an axis for each, sorted, and the class last; None
-    where it would have too many cells.
-
-    The last of them in topological order, v, is taken off: P(S | c) is the sum of P(v | parents, c)
-    P(S without v, parents of v | c) over those parents that are not in S.
-    """
-    if chosen in known:
-        return known[chosen]
-    n_classes = model.n_classes
-    if not chosen:
-        return np.ones(n_classes)
-    rank = {attribute: at for at, attribute in enumerate(model.order)}
-    v = max(chosen, key=rank.__getitem__)
-    above = model.parents[v]
-    rest = tuple(sorted({*chosen, *above} - {v}))
-    sizes = [max(1, int(model.cards[k])) for k in (*rest, v)]
-    found: Array | None = None
-    if np.prod(sizes, dtype=float) * n_classes <= _MOST_CELLS and len(rest) < 24:
-        around = _join(model, rest, known)
-        if around is not None:
-            letters = {k: at for at, k in enumerate((*rest, v))}
-            c = len(letters)
-            table = np.exp(model.tables_of(v)[0])
-            table = np.broadcast_to(table, (*table.shape[:-1], n_classes))
-            found = np.einsum(
-                table, [*(letters[p] for p in above), letters[v], c],
-                around, [*(letters[k] for k in rest), c],
-                [*(letters[k] for k in chosen), c],
-            )  # fmt: skip
-    known[chosen] = found
-    return found
+    """The bits that each arc tells, by names, in the order of the arcs."""
+    names, found = network.names, measure_arcs(network.network)
+    told = {
+        (network.class_name if parent is None else names[parent], names[child]): bits
+        for (parent, child), bits in found.items()
+    }
+    return {arc: told[arc] for arc in network.arcs}

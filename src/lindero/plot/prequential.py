@@ -181,7 +181,9 @@ class PrequentialDisplay:
         """
         named = dict(result) if isinstance(result, Mapping) else {"": result}
         if not named:
-            raise ValueError("result holds no evaluation: pass one, or a mapping from names to them.")
+            raise ValueError(
+                "result holds no evaluation: pass one, or a mapping from names to them."
+            )
         for name, one in named.items():
             if not len(one.rows):
                 of = f" of {name!r}" if name else ""

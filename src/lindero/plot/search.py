@@ -125,7 +125,8 @@ class SearchDisplay:
         self : SearchDisplay
         """
         style, ax = find_style(theme), take_axes(ax)
-        self.map_ = self.colorbar_ = None
+        self.map_: Any = None
+        self.colorbar_: Any = None
         if len(self.gammas) == 1:
             self._draw_curve(ax, style)
         else:

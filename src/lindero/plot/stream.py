@@ -128,13 +128,13 @@ class StreamDisplay:
         """
         style = find_style(theme)
         above, below = take_panels(axes, [2.0, 2.0])
-        speed = _describe_reach(self.rows, self.reach, self.changes)
+        speed = _describe_reach(self.rows, self.reach, self.changes.tolist())
         loss = CurveChart(
             "Mean log-loss since the last record",
             {"log-loss": (self.rows, self.loss)},
             "log-loss",
             "rows learned; dashed: a change",
-            marks=self.changes,
+            marks=self.changes.tolist(),
             least=min(0.0, float(self.loss.min())),
         )
         self.lines_ = [

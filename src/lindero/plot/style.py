@@ -151,8 +151,8 @@ def take_axes(ax: Axes | None) -> Axes:
     taken: Axes = plt.gca()
     if taken.has_data():
         taken = plt.subplots(layout="constrained")[1]
-    elif taken.figure.get_layout_engine() is None:
-        taken.figure.set_layout_engine("constrained")
+    elif plt.gcf().get_layout_engine() is None:
+        plt.gcf().set_layout_engine("constrained")
     return taken
 
 

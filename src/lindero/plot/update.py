@@ -189,7 +189,7 @@ class UpdateDisplay:
         style = find_style(theme)
         shown = self.changes[:_MOST]
         above, below = take_panels(axes, [max(1.3, 0.9 + 0.24 * len(shown)), 1.5], share=False)
-        self.arrows_ = []
+        self.arrows_: list[Any] = []
         self._draw_changes(above, style, shown)
         counts = self.log["set_changes"][~self.log["from_scratch"]]
         chart = CurveChart(
@@ -200,6 +200,8 @@ class UpdateDisplay:
             least=0.0,
         )
         draw_curves(below, chart, style, first=2)
+        locator: Any = below.xaxis.get_major_locator()
+        locator.set_params(integer=True)
         if len(counts) == 0:
             below.text(
                 0.5, 0.5, "all samples were learned at once", transform=below.transAxes,
@@ -223,9 +225,7 @@ class UpdateDisplay:
                     markeredgecolor=colour, markeredgewidth=1.3, zorder=3)  # fmt: skip
             marker, colour = looks[move.after]
             ax.plot(ends[1], row, marker=marker, markersize=7, color=colour, zorder=4)
-        names = [
-            f"#{shorten(move.sample, 14)}  {move.before} → {move.after}" for move in shown
-        ]
+        names = [f"#{shorten(move.sample, 14)}  {move.before} → {move.after}" for move in shown]
         ax.set_yticks(range(len(shown)), names, fontsize=8)
         ax.set_ylim(max(len(shown), 1) - 0.4, -0.6)
         ax.set_xlabel("coefficient; hollow: before, filled: after")
@@ -256,7 +256,7 @@ class UpdateDisplay:
 def _read_sets(machine: Any) -> dict[Any, tuple[str, float]]:
     """The set and the coefficient of each sample held, by its id."""
     ids = machine.sample_ids_.tolist()
-    found = {sample: (RESERVE, 0.0) for sample in ids}
+    found = dict.fromkeys(ids, (RESERVE, 0.0))
     coefficients = machine.dual_coef_
     if hasattr(coefficients, "toarray"):
         coefficients = coefficients.toarray()

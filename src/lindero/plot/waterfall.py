@@ -178,7 +178,7 @@ class WaterfallDisplay:
         ax.set_ylim(last + 0.6, -0.6)
         # Room for what is written beside the bars: a letter is about a hundredth of the width.
         letters = max(len(self.ends[1]) + 4, *(len(text) for *_, text in self.steps), 6)
-        ax.set_xlim(min(places) - 4 * room, max(places) + 0.75 * letters * room)
+        ax.set_xlim(min(places) - 4 * room, max(places) + 1.1 * letters * room)
         ax.ticklabel_format(axis="x", style="plain", useOffset=False)
         ax.set_xlabel(self.axis)
         dress(ax, style)

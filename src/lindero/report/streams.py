@@ -255,8 +255,10 @@ def _show_speed(result: PrequentialResult) -> list[str]:
         return []
     chart = describe_speed(history)
     said = "How many of the last rows matter: the fewer, the faster things change. "
-    said += "Dashed lines: changes that the machine noticed." if chart.marks else (
-        "No change was noticed."
+    said += (
+        "Dashed lines: changes that the machine noticed."
+        if chart.marks
+        else ("No change was noticed.")
     )
     picture = draw_twice(lambda width: write_curves(chart, width))
     return [heading("Speed of change"), figure(picture, said)]
