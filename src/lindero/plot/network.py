@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,18 +142,14 @@ def _untangle(layers: list[list[str]], links: list[tuple[str, str]]) -> list[lis
 
 def _count_crossings(layers: list[list[str]], below: dict[str, list[str]]) -> int:
     total = 0
-    for upper, lower in itertools.pairwise(layers):
+    for upper, lower in pairwise(layers):
         place = {node: i for i, node in enumerate(lower)}
         ends = [place[child] for node in upper for child in below[node] if child in place]
         starts = [i for i, node in enumerate(upper) for child in below[node] if child in place]
         total += sum(
-            starts[a] < starts[b] and ends[a] > ends[b]
+            (starts[a] - starts[b]) * (ends[a] - ends[b]) < 0
             for a in range(len(ends))
-            for b in range(a + 1, len(ends))
-        ) + sum(
-            starts[a] > starts[b] and ends[a] < ends[b]
-            for a in range(len(ends))
-            for b in range(a + 1, len(ends))
+            for b in range(a)
         )
     return total
 
@@ -172,11 +169,8 @@ def _place(
         rows: list[list[str]] = [[] for _ in range(n_rows)]
         turn = 0
         for node in layer:
-            if node in nodes:
-                rows[turn % n_rows].append(node)
-                turn += 1
-            else:
-                rows[turn % n_rows].append(node)
+            rows[turn % n_rows].append(node)
+            turn += node in nodes
         for row_number, row in enumerate(rows):
             widths = [1.0 if node in nodes else 0.35 for node in row]
             x = -sum(widths) / 2

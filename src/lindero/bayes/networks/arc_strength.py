@@ -19,7 +19,7 @@ _LN2 = float(np.log(2.0))
 
 
 def measure_arcs(model: Network) -> dict[tuple[int | None, int], float]:
-    """I(x; p | the other parents of x), in bits, for each arc p → x by number, None being the class;
+    """I(x; p | the other parents of x), in bits, for each arc p → x by number, None for the class;
     NaN where a table would be too large."""
     shares = np.exp(model.log_prior)
     strengths: dict[tuple[int | None, int], float] = {}
