@@ -5,6 +5,7 @@ Run it with ``make pictures``; they go to the folder ``demo``.
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -183,30 +184,15 @@ def draw() -> Path:
 def draw_family() -> Path:
     """A tube around a curve, and a region around a cloud."""
     rng = np.random.default_rng(1)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5.0), layout="constrained")
     x = np.sort(rng.uniform(0, 6, 60))
     y = np.sin(x) + 0.15 * rng.normal(size=60)
-    model, line = SVR(C=10, gamma=0.5, epsilon=0.2).fit(x[:, None], y), np.linspace(0, 6, 300)
-    curve = model.predict(line[:, None])
-    left.fill_between(line, curve - 0.2, curve + 0.2, color="#4c78a8", alpha=0.15, label="tube")
-    left.plot(line, curve, color="#4c78a8")
-    left.plot(x, y, ".", color="#555555", label="data")
-    left.plot(x[model.support_], y[model.support_], "o", mfc="none", color="#222222",
-              label="support vectors")  # fmt: skip
-    left.legend(frameon=False)
+    model = SVR(C=10, gamma=0.5, epsilon=0.2).fit(x[:, None], y)
+    BoundaryDisplay.from_estimator(model, x[:, None], y, ax=left)
     left.set_title("SVR: flat within a tube of half-width 0.2")
     cloud = np.vstack([rng.normal(0, 0.6, (150, 2)), rng.normal(2.5, 0.4, (80, 2))])
-    region = OneClassSVM(nu=0.05, gamma=0.25).fit(cloud)
-    grid = np.stack(np.meshgrid(np.linspace(-2.5, 4.5, 200), np.linspace(-2.5, 4.5, 200)), axis=-1)
-    values = region.decision_function(grid.reshape(-1, 2)).reshape(200, 200)
-    right.contourf(grid[..., 0], grid[..., 1], values, levels=[0, values.max()],
-                   colors=["#4c78a8"], alpha=0.15)  # fmt: skip
-    right.contour(grid[..., 0], grid[..., 1], values, levels=[0], colors="#4c78a8")
-    inside = region.predict(cloud) == 1
-    right.plot(*cloud[inside].T, ".", color="#555555", label="inside")
-    right.plot(*cloud[~inside].T, "x", color="#e45756", label="outside, at most 5 %")
-    right.legend(frameon=False, loc="upper left")
-    right.set_title("OneClassSVM: where the data are")
+    BoundaryDisplay.from_estimator(OneClassSVM(nu=0.05, gamma=0.25).fit(cloud), cloud, ax=right)
+    right.set_title("OneClassSVM: where the data are, at most 5 % outside")
     path = FOLDER / "family.png"
     figure.savefig(path, dpi=110)
     return path
@@ -257,6 +243,13 @@ def draw_moons() -> Path:
     return path
 
 
+def draw_gallery(folder: Path) -> None:
+    """The pictures of all scripts in the folder gallery."""
+    for script in sorted((Path(__file__).parent / "gallery").glob("*.py")):
+        print(f"A picture of the gallery: {runpy.run_path(str(script))['main'](folder)}")
+        plt.close("all")
+
+
 def main() -> None:
     print("The first fit on a machine compiles inner loops, which takes some seconds.", flush=True)
     xor_machine()
@@ -280,6 +273,7 @@ def main() -> None:
     print(f"A picture of a sentence in chunks: {draw_sentence()}")
     print(f"A picture of six labels and what lies between: {draw_moons()}")
     print(f"A picture of a boundary that moves: {moving}")
+    draw_gallery(FOLDER / "gallery")
     save_libsvm(model, FOLDER / "xor.libsvm")
     same = (load_libsvm(FOLDER / "xor.libsvm").predict(X) == model.predict(X)).all()
     print(

@@ -1,7 +1,7 @@
 """Why did the classifier say "malignant", and what does it look at in general?
 
-A tree-augmented naive Bayes classifier says exactly what each column adds to the odds: for one tumour
-as a waterfall, for all tumours as a line of dots for each column.
+A tree-augmented naive Bayes classifier says exactly what each column adds to the odds: for one
+tumour as a waterfall, for all tumours as a line of dots for each column.
 """
 
 from __future__ import annotations

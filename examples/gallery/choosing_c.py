@@ -1,7 +1,8 @@
 """Which C? All of them: the exact path of solutions, judged on rows that were not learned.
 
-A grid of values of C shows some points of the lower curve. The path shows where each error comes and
-goes, and over which stretch of C the least errors are made: a wide one can be trusted.
+A grid of values of C shows some points of the lower curve. The path shows where each error comes
+and goes, and over which stretch of C the least errors are made. The rows that choose C have been
+used up by that: how good the machine is, other rows have to say.
 """
 
 from __future__ import annotations

@@ -35,15 +35,16 @@ def main(folder: Path = Path("demo/gallery"), count: int = 120) -> Path:
     asking = names[int(wrong.argmax())]
     figure = load_pyplot().figure(figsize=(10.5, 6.2), layout="constrained")
     grid = figure.add_gridspec(2, 2, width_ratios=[1.25, 1])
-    axes = [figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 0])]
-    UpdateDisplay.from_estimator(model, forget=asking, axes=axes)
+    axes = [figure.add_subplot(grid[row, column]) for column in (0, 1) for row in (0, 1)]
+    UpdateDisplay.from_estimator(model, forget=asking, axes=axes[:2])
     for place, title in enumerate((f"With {asking}", f"As if {asking} had never been there")):
-        ax = figure.add_subplot(grid[place, 1])
+        ax = axes[2 + place]
         if place:
             model.forget(asking)
         BoundaryDisplay.from_estimator(model, X, y, ax=ax, resolution=150)
         ax.set(title=title, xlabel="months since the last order", ylabel="orders a year")
-        ax.get_legend().remove()
+        if not place:
+            ax.get_legend().remove()  # the one below is for both
         ax.plot(*X[names.index(asking)], "k*", markersize=12, markeredgecolor="w", zorder=6)
     assert asking not in model.sample_ids_.tolist()
     folder.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ from lindero.svm import SVC
 def main(folder: Path = Path("demo/gallery"), n_rows: int = 3000) -> Path:
     """Draw the gaps of three fits, side by side."""
     X, y = make_classification(n_rows, 20, n_informative=8, flip_y=0.1, random_state=0)
+    SVC(C=1.0).fit(X[:500], y[:500])  # inner loops are compiled by the first fit
     figure, axes = load_pyplot().subplots(
         1, 3, figsize=(11, 3.6), sharey=True, layout="constrained"
     )

@@ -234,6 +234,8 @@ class BoundaryDisplay:
         -------
         self : BoundaryDisplay
         """
+        from matplotlib.transforms import offset_copy
+
         style, ax = find_style(theme), take_axes(ax)
         self.surface_: Any = None
         self.contours_: Any = None
@@ -270,9 +272,13 @@ class BoundaryDisplay:
             more = f"of {len(self.vectors):,} support vectors some have rings"
             told = f"{told}; {more}" if told else more
         ax.set(xlabel=self.names[0], ylabel=self.names[1])
+        # Below the title of the axis, however low the axes are.
+        figure: Any = ax.figure
+        below = offset_copy(ax.transAxes, fig=figure, y=-30.0, units="points")
         legend = ax.legend(
-            loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, fontsize=8, frameon=False,
-            title=told or None, title_fontsize=8, columnspacing=1.0, handlelength=1.6,
+            loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=below, ncols=2,
+            fontsize=8, frameon=False, title=told or None, title_fontsize=8, columnspacing=1.0,
+            handlelength=1.6,
         )  # fmt: skip
         dress(ax, style, frame=self.sides is not None)
         handles: list[Any] = list(legend.legend_handles)

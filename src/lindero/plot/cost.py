@@ -288,7 +288,10 @@ class CostDisplay:
             xlabel=f"part of {of} in what is at stake (its share × cost of missing it)",
             ylabel="cost, as part of the worst",
         )  # fmt: skip
-        ax.legend(fontsize=8, facecolor=style.paper, edgecolor="none", framealpha=0.85)
+        # Curves are low, and the middle above them is free.
+        ax.legend(
+            fontsize=8, facecolor=style.paper, edgecolor="none", framealpha=0.85, loc="upper center"
+        )
         dress(ax, style)
         self.ax_, self.figure_ = ax, ax.figure
         return self

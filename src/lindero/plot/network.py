@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 #: More nodes cannot be read.
 _MOST_NODES = 40
 
-#: Letters in a line of a node, rows and columns of a table.
-_LONGEST, _MOST_ROWS, _MOST_COLUMNS = 14, 12, 6
+#: Letters in a line of a node; rows and columns of a table, and letters of a value there.
+_LONGEST, _MOST_ROWS, _MOST_COLUMNS, _MOST_LETTERS = 14, 12, 6, 18
 
 #: Attributes up to which arcs from the class are drawn.
 _MOST_ARCS = 8
@@ -275,7 +275,7 @@ class NetworkDisplay:
         most : int, optional
             Draw this many attributes, those whose arcs tell most.
         tables : sequence of str, optional
-            Attributes, or the class, whose tables are written beside the graph.
+            Attributes, or the class, whose tables are written below the graph.
         class_arcs : bool, optional
             Whether arcs from the class are drawn; by default up to 8 attributes, and where there
             are no others or some attribute does not depend on the class.
@@ -320,7 +320,7 @@ class NetworkDisplay:
         ax: Axes | None = None,
         theme: str | None = None,
     ) -> NetworkDisplay:
-        """Draw the graph, and tables to the right of it.
+        """Draw the graph, and tables below it.
 
         Parameters
         ----------
@@ -358,6 +358,15 @@ class NetworkDisplay:
             arc: self._draw_arc(ax, style, arc, self.strengths.get(arc, np.nan), strongest)
             for arc in drawn
         }
+        self.tables_ = written
+        if written:
+            ax.text(
+                0.02, -0.02, "\n\n".join(written.values()), transform=ax.transAxes, va="top",
+                ha="left", family="monospace", fontsize=7.5, color=style.ink,
+                bbox={"facecolor": style.panel, "edgecolor": style.grid, "pad": 6},
+            )  # fmt: skip
+        figure: Any = ax.figure
+        figure.draw_without_rendering()  # texts must fit nodes of the size that they will have
         axes_points = ax.get_window_extent().width / ax.figure.dpi * 72.0
         room = 0.92 * _WIDE * axes_points / (right - left)
         self.boxes_ = {
@@ -383,13 +392,6 @@ class NetworkDisplay:
             told.append("dotted: Gaussian, no table")
         ax.set_title("; ".join(told), fontsize=8, loc="left", color=style.muted)
         ax.figure.set_facecolor(style.paper)
-        self.tables_ = written
-        if written:
-            ax.text(
-                1.02, 0.98, "\n\n".join(written.values()), transform=ax.transAxes, va="top",
-                ha="left", family="monospace", fontsize=7.5, color=style.ink,
-                bbox={"facecolor": style.panel, "edgecolor": style.grid, "pad": 6},
-            )  # fmt: skip
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -453,16 +455,23 @@ class NetworkDisplay:
             shape = [max(1, len(listed)) for _, listed in above]
             keys = [
                 ", ".join(
-                    shorten(listed[at], 9) for at, (_, listed) in zip(where, above, strict=True)
+                    shorten(listed[at], _MOST_LETTERS)
+                    for at, (_, listed) in zip(where, above, strict=True)
                 )
                 for where in np.ndindex(*shape)
             ]
         shown = values[:_MOST_COLUMNS]
-        titles = [shorten(value, 9) for value in shown]
+        titles = [shorten(value, _MOST_LETTERS) for value in shown]
+        widths = [max(6, len(title)) for title in titles]
         wide = max([len(key) for key in keys[:_MOST_ROWS]], default=0)
-        lines = [head, " " * wide + "".join(f" {title:>9}" for title in titles)]
+
+        def join(key: str, cells: list[str]) -> str:
+            own = [f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)]
+            return "  ".join([f"{key:<{wide}}", *own])
+
+        lines = [head, join("", titles)]
         for key, row in list(zip(keys, rows, strict=True))[:_MOST_ROWS]:
-            lines.append(f"{key:<{wide}}" + "".join(f" {p:9.3f}" for p in row[: len(shown)]))
+            lines.append(join(key, [f"{p:.3f}" for p in row[: len(shown)]]))
         more = []
         if len(keys) > _MOST_ROWS:
             more.append(f"{len(keys) - _MOST_ROWS} more lines")

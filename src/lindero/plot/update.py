@@ -193,7 +193,7 @@ class UpdateDisplay:
         self._draw_changes(above, style, shown)
         counts = self.log["set_changes"][~self.log["from_scratch"]]
         chart = CurveChart(
-            "Set changes of each update that was made one by one, the last on the right",
+            "Set changes of single updates, the latest last",
             {"set changes": (np.arange(1, len(counts) + 1), counts)},
             "set changes",
             "update",
