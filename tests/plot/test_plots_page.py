@@ -15,7 +15,6 @@ DISPLAYS = [name for name in lindero.plot.__all__ if name.endswith("Display")]
 plt = pytest.importorskip("matplotlib.pyplot")
 
 
-@pytest.mark.filterwarnings("ignore:More than 20 figures")
 def test_the_examples_run():
     text = PAGE.read_text(encoding="utf-8")
     example = doctest.DocTestParser().get_doctest(text, {}, "plots.md", str(PAGE), 0)

@@ -114,7 +114,7 @@ class SentenceDisplay:
         style, ax = find_style(theme), take_axes(ax)
         from matplotlib.patches import FancyBboxPatch
 
-        bad = style.colour(1)
+        bad = style.colour(3)  # wrong words are bold, too
         places = self._place_words()
         chunks = sorted(find_chunks(self.labels, np.array([0, len(self.labels)])))
         kinds = list(dict.fromkeys(kind for *_, kind in chunks))
@@ -134,7 +134,10 @@ class SentenceDisplay:
             wrong = self.right is not None and self.right[t] != self.labels[t]
             middle = left + wide / 2
             colour = bad if wrong else style.ink
-            ax.text(middle, -line, word, ha="center", va="center", fontsize=10, color=colour)
+            ax.text(
+                middle, -line, word, ha="center", va="center", fontsize=10, color=colour,
+                weight="bold" if wrong else "normal",
+            )  # fmt: skip
             told = self.labels[t]
             if wrong and self.right is not None:
                 told += f" (is {self.right[t]})"
@@ -142,6 +145,7 @@ class SentenceDisplay:
             ax.text(
                 middle, -line - 0.28, told, ha="center", va="center", fontsize=6,
                 color=style.ink if plain else bad, alpha=0.65 if plain else 1.0,
+                weight="normal" if plain else "bold",
             )  # fmt: skip
         ax.set_xlim(-1, _LINE + 1)
         ax.set_ylim(-places[-1][0] - 0.6, 0.6)
