@@ -13,6 +13,7 @@ from lindero.plot import BoundaryDisplay
 from lindero.svm import (
     SVC,
     SVR,
+    AdaptiveSVC,
     CostSensitiveSVC,
     IncrementalSVR,
     LinearSVC,
@@ -150,6 +151,33 @@ def test_a_picture_is_drawn_again_in_the_dark():
     assert display.figure_ is display.ax_.figure
     assert display.ax_.get_facecolor()[:3] < (0.2, 0.2, 0.2)
     assert [line.get_marker() for line in display.points_] == ["o", "s", "^"]
+
+
+def test_only_values_of_support_vector_machines_have_margins():
+    from sklearn.linear_model import LogisticRegression
+
+    rows, kinds = PETALS[LATER], KINDS[LATER]
+    stream = AdaptiveSVC().partial_fit(rows, kinds)  # log-odds
+    for model, margins in (
+        (SVC().fit(rows, kinds), (1.0, 1.0)),
+        (sklearn.svm.LinearSVC().fit(rows, kinds), (1.0, 1.0)),
+        (LogisticRegression().fit(rows, kinds), None),
+        (stream, None),
+    ):
+        display = BoundaryDisplay.from_estimator(model, rows, kinds, resolution=20)
+        assert display.margins == margins
+        assert ("margin" in labels(display)) == (margins is not None)
+
+
+def test_the_boundary_of_an_instant_is_that_of_its_time():
+    X = np.tile([[-1.0, 0.3], [1.0, -0.3]], (40, 1))
+    y = np.repeat([1, -1], 40) * X[:, 0]
+    model = AdaptiveSVC(coupling=10.0).fit(X, y)
+    before, after = (
+        BoundaryDisplay.from_estimator(model, X, y, resolution=20, times=time) for time in (5, 75)
+    )
+    assert (before.sides[:, -1] == 1).all()
+    assert (after.sides[:, -1] == 0).all()
 
 
 def test_very_many_rows_are_sampled_and_the_legend_says_so():

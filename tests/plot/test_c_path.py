@@ -77,6 +77,8 @@ def test_a_path_judges_rows_after_its_samples_are_forgotten():
     coefficients, intercept = path.at(0.75 * path.C[0] + 0.25 * path.C[1])
     kernel = np.exp(-((X[60:, None] - X[None, :60]) ** 2).sum(-1))
     np.testing.assert_allclose(kernel @ coefficients + intercept, values, atol=1e-9)
+    with pytest.raises(ValueError, match=r"\(3, 1\), but the samples of the path have 2 features"):
+        path.decision_function(X[:3, :1])
     with pytest.raises(ValueError, match="knows no samples"):
         type(path)(path.C, path.coefficients, path.intercepts).decision_function(X)
 

@@ -416,11 +416,10 @@ def _is_one_class(estimator: Any) -> bool:
 
 
 def _has_margins(machine: Any) -> bool:
-    """Whether a distance from the boundary is measured in margins: of all but Bayesian classifiers,
-    whose decision values, if they have any, are log-odds."""
-    return type(machine).__module__.partition("lindero.")[2].startswith("svm") or hasattr(
-        machine, "support_vectors_"
-    )
+    """Whether decision values are measured in margins: those of support vector machines, except on
+    a stream, where they are log-odds as those of other classifiers."""
+    of_svm = type(machine).__module__.startswith("lindero.svm.") or "SV" in type(machine).__name__
+    return (of_svm or hasattr(machine, "support_vectors_")) and not hasattr(machine, "history_")
 
 
 def _find_vectors(estimator: Any, count: int) -> Array:

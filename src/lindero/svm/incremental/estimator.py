@@ -483,6 +483,11 @@ class PenaltyPath:
             raise ValueError("This path knows no samples: take it from `path` of the machine.")
         used = np.flatnonzero(self.coefficients.any(axis=0))
         rows = X if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != self.vectors.shape[1]:
+            raise ValueError(
+                f"X has shape {rows.shape}, but the samples of the path have "
+                f"{self.vectors.shape[1]} features."
+            )
         if not len(used):
             return np.repeat(self.intercepts[:, None], rows.shape[0], axis=1)
         vectors = self.vectors[used]
