@@ -153,6 +153,18 @@ def test_a_picture_is_drawn_again_in_the_dark():
     assert [line.get_marker() for line in display.points_] == ["o", "s", "^"]
 
 
+def test_regions_are_those_of_predictions_where_a_threshold_moves_them():
+    from lindero.evaluation import DecisionClassifier, make_machine
+
+    rows, kinds = PETALS[LATER], KINDS[LATER]
+    model = DecisionClassifier(make_machine("svc"), threshold=0.1).fit(rows, kinds)
+    model.decision_function = lambda X: model.predict_proba(X)[:, 1] - 0.5
+    display = BoundaryDisplay.from_estimator(model, rows, kinds, resolution=30)
+    grid = np.column_stack([display.xx.ravel(), display.yy.ravel()])
+    assert (display.classes[display.sides.ravel()] == model.predict(grid)).all()
+    assert (display.sides != (display.values > 0)).any()
+
+
 def test_only_values_of_support_vector_machines_have_margins():
     from sklearn.linear_model import LogisticRegression
 

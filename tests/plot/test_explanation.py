@@ -90,6 +90,28 @@ def test_very_many_rows_are_sampled_and_it_is_said(model):
     assert display.ax_.get_title(loc="left") == "1,500 of 3,200 rows are drawn"
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "list"])
+def test_of_very_many_rows_only_those_that_are_drawn_are_explained(model, kind):
+    whole = pd.concat([TABLE] * 40, ignore_index=True)
+    table = whole
+    if kind == "polars":
+        table = pytest.importorskip("polars").DataFrame(dict(whole))
+    elif kind == "arrow":
+        import pyarrow
+
+        table = pyarrow.Table.from_pandas(whole)
+    elif kind == "list":
+        table = whole.to_numpy(dtype=object).tolist()
+    told = model if kind != "list" else NaiveBayes(numeric="gaussian").fit(table[:80], OUT)
+    display = ExplanationDisplay.from_estimator(told, table)
+    assert len(display.explanations) == 1500
+    assert display.ax_.get_title(loc="left") == "1,500 of 3,200 rows are drawn"
+    last = ExplanationDisplay.from_estimator(told, table, row=-1)
+    assert last.waterfall_.value == pytest.approx(explain(model, TABLE[-1:])[0].value)
+    with pytest.raises(ValueError, match="row=3200 is not one of the 3200 rows"):
+        ExplanationDisplay.from_estimator(told, table, row=3200)
+
+
 def test_rows_that_are_not_there_are_refused(model):
     with pytest.raises(ValueError, match="row=80 is not one of the 80 rows"):
         ExplanationDisplay.from_estimator(model, TABLE, row=80)

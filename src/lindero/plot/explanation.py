@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: Rows that are drawn, a dot for each and column.
 _MOST_ROWS = 1500
 
+_EMPTY = "There is no row to explain: X is empty."
+
 #: Dots that lie beside each other in a column are moved up and down, in so many bins along it.
 _BINS = 80
 
@@ -36,7 +38,9 @@ class ExplanationDisplay:
     Parameters
     ----------
     explanations : list of RowExplanation
-        One for each row.
+        One for each row; of more than 1500 for a sample, since only these are drawn.
+    n_rows : int or None, default=None
+        Of how many rows they are; None is their own number.
 
     Attributes
     ----------
@@ -70,6 +74,7 @@ class ExplanationDisplay:
     """
 
     explanations: list[RowExplanation]
+    n_rows: int | None = None
 
     @classmethod
     def from_estimator(
@@ -110,8 +115,18 @@ class ExplanationDisplay:
         -------
         display : ExplanationDisplay
         """
+        count = X.shape[0] if hasattr(X, "shape") else len(X)
+        if count > _MOST_ROWS:
+            chosen = sample_rows(count, _MOST_ROWS)[0]
+            if row is not None:
+                _require_row(row, count)
+                chosen, row = np.array([row % count]), None
+            X = _take_rows(X, chosen)
+            times = None if times is None else np.asarray(times)[chosen]
         found = explain(estimator, X, times=times, background=background)
-        return cls.from_explanations(found, row=row, most=most, ax=ax, theme=theme)
+        if not found:
+            raise ValueError(_EMPTY)
+        return cls(found, count).plot(row=row, most=most, ax=ax, theme=theme)
 
     @classmethod
     def from_explanations(
@@ -137,7 +152,7 @@ class ExplanationDisplay:
         display : ExplanationDisplay
         """
         if not len(explanations):
-            raise ValueError("There is no row to explain: X is empty.")
+            raise ValueError(_EMPTY)
         return cls(list(explanations)).plot(row=row, most=most, ax=ax, theme=theme)
 
     def plot(
@@ -170,8 +185,7 @@ class ExplanationDisplay:
         self.dots_: list[Any] = []
         self.waterfall_: WaterfallDisplay | None = None
         if row is not None or count == 1:
-            if not -count <= (row or 0) < count:
-                raise ValueError(f"row={row} is not one of the {count} rows explained.")
+            _require_row(row or 0, count)
             self.waterfall_ = WaterfallDisplay.from_explanation(
                 self.explanations[row or 0], most=most, ax=ax, theme=theme
             )
@@ -184,6 +198,8 @@ class ExplanationDisplay:
 
     def _draw_rows(self, ax: Axes, style: Style, most: int) -> None:
         shown, told = sample_rows(len(self.explanations), _MOST_ROWS)
+        if self.n_rows is not None and self.n_rows > len(self.explanations):
+            told = f"{len(shown):,} of {self.n_rows:,} rows are drawn"
         rows = [self.explanations[k] for k in shown]
         names, terms, axis = rows[0].names, self._collect(rows), self._describe_axis()
         order = np.argsort(-np.abs(terms).mean(axis=0), kind="stable")
@@ -254,6 +270,20 @@ class ExplanationDisplay:
         if first.n_classes == 2:
             return f"added to the {first.unit} of {shorten(self._find_second(), 24)}"
         return f"added to the {first.unit} of the class that was predicted"
+
+
+def _require_row(row: int, count: int) -> None:
+    if not -count <= row < count:
+        raise ValueError(f"row={row} is not one of the {count} rows explained.")
+
+
+def _take_rows(X: Any, rows: Array) -> Any:
+    """Some rows of a table of any kind."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if hasattr(X, "column_names"):  # of Arrow
+        return X.take(rows)
+    return X[rows] if hasattr(X, "shape") else [X[k] for k in rows.tolist()]
 
 
 def _shade(values: list[Any]) -> Array | None:
