@@ -253,8 +253,8 @@ def _count_workers(n_jobs: int) -> int:
 
 @dataclass
 class FinishedWorks:
-    """What works returned, in a file of lines that only grows; a line that was cut off in its middle
-    is left out."""
+    """What works returned, in a file of lines that only grows; a line that was cut off is left
+    out."""
 
     path: Path
     _found: dict[tuple[str, str], tuple[Measured, float]] = field(default_factory=dict)
@@ -262,8 +262,7 @@ class FinishedWorks:
     _file: Any = None
 
     def __post_init__(self) -> None:
-        if not self.path.exists():
-            return
+        self.path.touch()  # by which the folder is known as one of a run
         content = self.path.read_bytes()
         for line in content.splitlines():
             with suppress(ValueError, KeyError, TypeError):
