@@ -108,12 +108,12 @@ def list_rows(table: PaperTable, results: Results) -> list[list[str]]:
         row = "" if cell.row == before else cell.row
         before = cell.row
         printed = cell.write_published() or "—"
-        words = verdict.words or ("Not in the paper." if printed == "—" else "")
+        words = verdict.words or ("Not published." if printed == "—" else "")
         rows.append([row, cell.column, printed, verdict.ours, verdict.difference, words])
     if all(row[2] == "—" for row in rows[1:]):
         rows = [[row[0], row[1], row[3], row[5]] for row in rows]
         rows[0][-1] = "remark"
-        rows = [[*row[:3], row[3].replace("Not in the paper.", "").strip()] for row in rows]
+        rows = [[*row[:3], row[3].replace("Not published.", "").strip()] for row in rows]
         if not any(row[3] for row in rows[1:]):
             rows = [row[:3] for row in rows]
     return rows
