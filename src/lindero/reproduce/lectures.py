@@ -98,7 +98,7 @@ def fit_margin(seed: int, noise: bool, C: float | None) -> Measured:
     from lindero.svm import SVC
 
     X, y = make_separable(seed, noise)
-    exact = {"C": np.inf, "tol": 1e-12} if C is None else {"C": C}
+    exact: dict[str, Any] = {"C": np.inf, "tol": 1e-12} if C is None else {"C": C}
     model = SVC(kernel="linear", **exact).fit(X, y)
     w, b = model.coef_[0], float(model.intercept_[0])
     multipliers = np.zeros(len(y))
