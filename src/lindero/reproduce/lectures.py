@@ -345,10 +345,10 @@ def _draw_in_space(ax: Any, points: Any, y: Any) -> None:
         mine = points[y == label]
         ax.scatter(mine[:, 0], mine[:, 1], mine[:, 2], color=COLOURS[place],
                    marker=MARKERS[place], s=10, depthshade=False)  # fmt: skip
-    ax.set(xlabel="$x_1$", ylabel="$x_2$", zlabel="$x_1^2 + x_2^2$", xlim=(-1.3, 1.3),
+    ax.set(xlabel="$x_1$", ylabel="$x_2$", title="height: $x_1^2 + x_2^2$", xlim=(-1.3, 1.3),
            ylim=(-1.3, 1.3), zlim=(0, 1.5))  # fmt: skip
     ax.view_init(18, -60)
-    ax.set_box_aspect(None, zoom=0.85)  # room for the labels
+    ax.set_box_aspect(None, zoom=0.85)  # room for the numbers
 
 
 def draw_search(figure: Figure, measured: Sequence[Measured]) -> None:
@@ -493,12 +493,11 @@ def plan_machines(settings: Settings) -> PaperTable:
 
 def plan_costs(sweep: Sequence[Work], hard: Work) -> PaperTable:
     """The soft margin over C."""
-    cells = []
-    for name, work in (*zip((f"2^{k}" for k in range(-5, 16, 2)), sweep, strict=True),
-                       ("hard margin", hard)):  # fmt: skip
-        cells += [Cell(f"C = {name}" if name[0] == "2" else name, "width 2/‖w‖", [work], "width"),
-                  Cell(f"C = {name}" if name[0] == "2" else name, "wrong of 28", [work], "n_wrong",
-                       digits=0)]  # fmt: skip
+    raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    names = [f"C = 2{str(k).translate(raised)}" for k in range(-5, 16, 2)]
+    runs = [*zip(names, sweep, strict=True), ("hard margin", hard)]
+    cells = [Cell("width of the margin, 2/‖w‖", name, [work], "width") for name, work in runs]
+    cells += [Cell("wrong of 28", name, [work], "n_wrong", digits=0) for name, work in runs]
     return PaperTable(
         "Beside the slides: the soft margin over C",
         "The examples of the picture above, P and Q among them.",

@@ -111,7 +111,7 @@ def solve_separable(seed: int) -> Measured:
     w, b = model.coef_[0], float(model.intercept_[0])
     distances = y * (X @ w + b) / np.linalg.norm(w)
     nearest = [float(distances[y == label].min()) for label in (1, -1)]
-    soft = SVC(kernel="linear", C=1e9, tol=1e-12).fit(X, y)
+    soft = SVC(kernel="linear", C=1e9).fit(X, y)
     of_others = np.delete(np.arange(len(y)), model.support_)
     few = SVC(kernel="linear", C=np.inf, tol=1e-12).fit(X[model.support_], y[model.support_])
     judged = model.certify(X, y)
