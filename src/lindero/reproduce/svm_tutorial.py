@@ -2,7 +2,7 @@
 
 The tutorial's drawings have points that it does not list: ours are of seeds, on the same axes. What
 its text says of solutions (which coefficients are zero, which are at their bound, where C leads) is
-counted on data, too.
+counted on data, too. A source is one file.
 """
 
 from __future__ import annotations
