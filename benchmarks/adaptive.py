@@ -196,7 +196,7 @@ def online() -> None:
 
 
 def published() -> None:
-    """The tables that the machine was published with, ours beside them: `lindero reproduce asvm`."""
+    """The tables that the machine was published with, and ours: `lindero reproduce asvm`."""
     found = run("asvm", out="demo/reproduced", n_jobs=-1)
     print("\n" + Path(found.folder, "report.md").read_text(encoding="utf-8"))
 

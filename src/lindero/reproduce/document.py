@@ -33,6 +33,18 @@ _LARGE = 400_000
 _HEADER = ("", "", "published", "ours", "difference", "does the spread allow it?")
 
 
+_TITLE = "Published tables and figures, and ours"
+
+#: How the last column is to be read.
+_RULES = (
+    "A published number without chance in it must come out as it is printed. One that is a single "
+    "draw, of data or of folds, comes out if it lies where 95 % of further draws of ours would; "
+    "means with standard deviations, if they differ by no more than their standard errors allow. "
+    "Where a number does not come out the likely reason is given. Numbers that were not published "
+    "stand beside the others for comparison."
+)
+
+
 def write_reports(found: Reproduction) -> None:
     """Write both reports and all pictures into the folder of the run."""
     folder = Path(found.folder)
@@ -131,7 +143,7 @@ def list_rows(table: PaperTable, results: Results) -> list[list[str]]:
 
 def write_markdown(found: Reproduction, lacks: dict[str, str], pictures: str = "figures") -> str:
     """The whole report; `pictures` is the folder of the pictures as seen from it."""
-    parts = ["# Published tables and figures, and ours", describe_run(found)]
+    parts = [f"# {_TITLE}", describe_run(found), _RULES]
     parts += [
         section
         for paper in found.papers
@@ -201,7 +213,7 @@ def update_page(found: Reproduction, path: str | Path, pictures: str | Path) -> 
 
 def _make_page() -> str:
     sections = [f"<!-- {name} -->\n\n<!-- end of {name} -->" for name in PAPERS]
-    return "\n\n".join(["# Published tables and figures, and ours", *sections]) + "\n"
+    return "\n\n".join([f"# {_TITLE}", _RULES, *sections]) + "\n"
 
 
 def _copy_picture(source: Path, target: Path) -> None:
@@ -218,8 +230,8 @@ def _copy_picture(source: Path, target: Path) -> None:
 
 def write_html(found: Reproduction, lacks: dict[str, str]) -> str:
     """The whole report as a page that needs no other file."""
-    title = "Published tables and figures, and ours"
-    body = [page.heading(title, 1), _write_paragraph(describe_run(found), "muted")]
+    body = [page.heading(_TITLE, 1), _write_paragraph(describe_run(found), "muted")]
+    body.append(_write_paragraph(_RULES))
     folder = Path(found.folder) / "figures"
     for paper in found.papers:
         body.append(page.heading(paper.title))
@@ -236,7 +248,7 @@ def write_html(found: Reproduction, lacks: dict[str, str]) -> str:
             else:
                 caption = part.caption.replace("`", "")
                 body.append(page.figure(_embed(folder / part.name, part.title), caption))
-    return page.page(title, body)
+    return page.page(_TITLE, body)
 
 
 def _write_paragraph(text: str, style: str = "") -> str:
