@@ -276,10 +276,11 @@ def draw_distances(figure: Figure, measured: Sequence[Measured]) -> None:
                label="support vector", zorder=4)  # fmt: skip
     far = int(np.argmax(y * (X @ w + b)))
     near = max(found["support"], key=lambda row: float(y[row]))
-    for row, text in ((near, r"$1/\|w\|$"), (far, r"$|D(x_i)|/\|w\|$")):
+    for row, text, shift in ((near, r"$1/\|w\|$", (6, -14)),
+                             (far, r"$|D(x_i)|/\|w\|$", (-62, 0))):  # fmt: skip
         foot = X[row] - (X[row] @ w + b) * w / (w @ w)
         ax.annotate("", X[row], foot, arrowprops={"arrowstyle": "<->", "color": COLOURS[2]})
-        _tell(ax, text, (X[row] + foot) / 2)
+        _tell(ax, text, (X[row] + foot) / 2, shift)
     frame_points(ax, X)
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
@@ -298,10 +299,12 @@ def draw_slacks(figure: Figure, measured: Sequence[Measured]) -> None:
     inside = np.flatnonzero((slack > 0.2) & (slack < 0.95))
     apart = np.linalg.norm(X[inside][:, None] - X[wrong][None], axis=2).min(axis=1)
     chosen = (int(inside[np.argmax(apart)]), *wrong)
-    for name, row, shift in zip("ijk", chosen, ((-30, -16), (8, 6), (-30, -16)), strict=True):
+    for name, row in zip("ijk", chosen, strict=True):
         edge = X[row] + (y[row] - X[row] @ w - b) * w / (w @ w)
         ax.annotate("", edge, X[row], arrowprops={"arrowstyle": "->", "color": COLOURS[2]})
-        _tell(ax, rf"$x_{name}$: $\xi_{name}$ = {slack[row]:.2f}", X[row], shift)
+        ax.annotate(f"$x_{name}$", X[row], xytext=(-5, -13), textcoords="offset points")
+        side = "on its side" if slack[row] < 1 else "on the wrong side"
+        ax.plot([], [], " ", label=rf"$\xi_{name}$ = {slack[row]:.2f}, {side}")
     frame_points(ax, X)
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
@@ -387,11 +390,11 @@ def draw_tube(figure: Figure, measured: Sequence[Measured]) -> None:
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
     _draw_regression(left, found)
     errors, x, y = np.array(found["errors"]), np.array(found["x"]), np.array(found["y"])
-    for row, name in ((int(np.argmax(errors)), r"$\xi_i^-$"),
-                      (int(np.argmin(errors)), r"$\xi_j^+$")):  # fmt: skip
+    shown = np.where(x < 5.0, errors, 0.0)  # not at the border of the picture
+    for row, name in ((int(np.argmax(shown)), r"$\xi_i^-$"),
+                      (int(np.argmin(shown)), r"$\xi_j^+$")):  # fmt: skip
         edge = y[row] - errors[row] + np.sign(errors[row]) * found["epsilon"]
-        left.annotate("", (x[row], edge), (x[row], y[row]),
-                      arrowprops={"arrowstyle": "<->", "color": COLOURS[2]})  # fmt: skip
+        left.plot([x[row], x[row]], [edge, y[row]], color=COLOURS[1], linewidth=2.0)
         _tell(left, name, (x[row], (edge + y[row]) / 2))
     left.legend(loc="upper left", fontsize=7)
     t = np.linspace(-1.5, 1.5, 301)
@@ -453,7 +456,7 @@ def plan(settings: Settings) -> PaperPlan:
     """The tables and figures of the tutorial."""
     xor, separable = Work(solve_xor, {}, 0.2), Work(solve_separable, {"seed": 3}, 0.2)
     soft = Work(solve_soft, {"seed": 5, "n": 40, "C": 1.0}, 0.1)
-    tube = Work(solve_tube, {"seed": 1, "n": 36, "epsilon": 0.4}, 0.1)
+    tube = Work(solve_tube, {"seed": 1, "n": 36, "epsilon": 0.3}, 0.1)
     curve = Work(solve_tube, {"seed": 2, "n": 60, "epsilon": 0.3, "kernel": "rbf"}, 0.1)
     own = " The tutorial does not list its points; these are ours, of a seed."
     widths = settings.choose(full=(0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8), quick=(0.1, 0.4, 0.8))
