@@ -84,7 +84,9 @@ def test_code_that_only_draws_or_lists_is_not_part_of_the_hash():
         return runner._strip_drawing(text)
 
     base = "def measure():\n    return 1\n"
-    assert strip(base) == strip(base + "# words\ndef draw_it():\n    pass\ndef plan():\n    pass\n")
+    more = "# words\ndef draw_it():\n    pass\ndef plan():\n    pass\n"
+    assert strip(base) == strip('"""Words."""\n' + base + more)
+    assert strip(base) == strip(base.replace("    ", '    """Words."""\n    '))
     assert strip(base) != strip(base.replace("1", "2"))
 
 

@@ -401,15 +401,22 @@ def hash_code(function: Callable[..., Any]) -> str:
 
 
 def _strip_drawing(source: str) -> str:
-    """Python without functions that only draw or list, and without comments."""
+    """Python without functions that only draw or list, without docstrings and comments, and without
+    what is imported from this folder: how works are listed and drawn changes none of them."""
     tree = ast.parse(source)
-    tree.body = [
-        part
-        for part in tree.body
-        if not (isinstance(part, ast.FunctionDef)
-                and (part.name.startswith(("draw", "plan"))))
-    ]  # fmt: skip
+    tree.body = [part for part in tree.body if not _is_aside(part)]
+    for part in ast.walk(tree):
+        if isinstance(part, ast.FunctionDef):
+            part.body = [line for line in part.body if not _is_aside(line)]
     return ast.dump(tree)
+
+
+def _is_aside(part: ast.stmt) -> bool:
+    if isinstance(part, ast.FunctionDef):
+        return part.name.startswith(("draw", "plan"))
+    if isinstance(part, ast.ImportFrom):
+        return part.module in ("lindero.reproduce.cells", "lindero.reproduce.figures")
+    return isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant)
 
 
 @cache
