@@ -89,8 +89,8 @@ def describe_run(found: Reproduction, paper: PaperPlan | None = None) -> str:
     quick = " --quick" if found.settings.quick else ""
     return (
         f"Written on {now.day} {now:%B %Y} by `lindero reproduce {names}{quick}` (lindero "
-        f"{__version__}, {settings}) on {describe_machine()}. One after the other its works took "
-        f"{took} by the clock, on {found.n_jobs} process{'es' if found.n_jobs > 1 else ''}."
+        f"{__version__}, {settings}) on {describe_machine()}. Its works took {took} of "
+        "processor time."
     )
 
 
