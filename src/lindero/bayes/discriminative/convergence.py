@@ -33,8 +33,8 @@ class LearningOutcome(Enum):
     )
     STALLED = (
         "Stalled: counts close to zero allow only steps so small that the objective hardly "
-        'changes. solver="accelerated" continues from there; a penalty above 0 or a larger alpha '
-        "keeps counts away from zero."
+        "changes, and max_iter allows no other way on. A penalty above 0 or a larger alpha keeps "
+        "counts away from zero."
     )
     ROUNDING = (
         "Stopped: steps still improve the objective, but rounding hides by how much. Numbers that "
