@@ -115,7 +115,8 @@ class Convergence:
     objective : ndarray of shape (n_steps + 1,)
         The same with the penalty, which is what is maximised.
     step : ndarray of shape (n_steps + 1,)
-        Step length λ: 0 for the generative estimate, then always 1 with ``solver="accelerated"``.
+        Step length λ: 0 for the generative estimate, then always 1 with ``solver="accelerated"``,
+        and from where "tm" handed over to it.
     n_iter : int
         Evaluations of the objective, each over all rows. A step's line search may need several.
     solver : str
