@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "convert": ("lindero.cli.convert", "Convert models and data to other formats."),
     "info": ("lindero.cli.info", "Show what a saved model contains."),
     "data": ("lindero.cli.data", "List and download published data sets."),
+    "reproduce": ("lindero.cli.reproduce", "Compute published tables and figures."),
     "demo": ("lindero.cli.demo", "See what lindero can do."),
     "completion": ("lindero.cli.completion", "Set up shell completion."),
 }

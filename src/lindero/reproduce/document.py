@@ -1,0 +1,188 @@
+"""Reports of a run: ``report.html``, one page with its pictures inside, ``report.md``, and the
+pictures in ``figures/`` as SVG and PNG."""
+
+from __future__ import annotations
+
+import base64
+import platform
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from html import escape
+from pathlib import Path
+
+from lindero import __version__
+from lindero.report import page
+from lindero.reproduce.cells import (
+    Lacking,
+    PaperFigure,
+    PaperPlan,
+    PaperTable,
+    Results,
+    judge,
+)
+from lindero.reproduce.figures import draw_figure, save_figure
+from lindero.reproduce.runner import Reproduction
+
+#: An SVG file with more bytes than this is shown as PNG within the page.
+_LARGE = 400_000
+
+HEADER = ("", "", "published", "ours", "difference", "does the spread allow it?")
+
+
+def write_reports(found: Reproduction) -> None:
+    """Write both reports and all pictures into the folder of the run."""
+    folder = Path(found.folder)
+    lacks = {
+        figure.name: draw_to(figure, found.results, folder / "figures")
+        for paper in found.papers
+        for figure in paper.figures
+    }
+    (folder / "report.md").write_text(write_markdown(found, lacks), encoding="utf-8")
+    (folder / "report.html").write_text(write_html(found, lacks), encoding="utf-8")
+
+
+def draw_to(figure: PaperFigure, results: Results, folder: Path) -> str:
+    """Draw a figure into a folder; why it cannot be drawn, if it cannot."""
+    folder.mkdir(parents=True, exist_ok=True)
+    measured = [results[work.key] for work in figure.works]
+    for one in measured:
+        if isinstance(one, Lacking):
+            return one.sentence
+    try:
+        sheet = draw_figure(figure, [one for one in measured if not isinstance(one, Lacking)])
+    except ImportError:
+        return "Pictures need matplotlib: pip install 'lindero[plot]'."
+    save_figure(sheet, folder / figure.name)
+    return ""
+
+
+def describe_run(found: Reproduction) -> str:
+    """When, on what and how long."""
+    settings = "quick settings" if found.settings.quick else "full settings"
+    seeds = found.settings.n_seeds
+    if seeds is not None:
+        settings += f" with {seeds} seed{'s' if seeds > 1 else ''}"
+    now = datetime.now().astimezone()
+    minutes = found.worked / 60
+    took = f"{minutes:.1f} minutes" if minutes >= 1 else f"{found.worked:.0f} seconds"
+    names = " ".join(paper.name for paper in found.papers)
+    quick = " --quick" if found.settings.quick else ""
+    return (
+        f"Written on {now.day} {now:%B %Y} by `lindero reproduce {names}{quick}` (lindero "
+        f"{__version__}, {settings}) on {describe_machine()}. Its works took {took} one by one, on "
+        f"{found.n_jobs} process{'es' if found.n_jobs > 1 else ''}."
+    )
+
+
+def describe_machine() -> str:
+    """The machine, in words."""
+    from joblib import cpu_count
+
+    return (
+        f"{platform.system()} {platform.machine()}, {cpu_count()} cores, Python "
+        f"{platform.python_version()}"
+    )
+
+
+def summarise(found: Reproduction, paper: PaperPlan) -> str:
+    """How many of the numbers of a paper come out."""
+    counts = found.count(paper.name)
+    words = (
+        f"{counts['published']} published numbers: {counts['agree']} agree with ours, "
+        f"{counts['differ']} do not"
+    )
+    if counts["not compared"]:
+        words += f", {counts['not compared']} cannot be compared"
+    return f"{words}. {len(paper.figures)} figures."
+
+
+def list_rows(table: PaperTable, results: Results) -> Iterator[tuple[str, ...]]:
+    """Cells as rows: row, column, published, ours, difference, words."""
+    before = None
+    for cell in table.cells:
+        verdict = judge(cell, results)
+        row = "" if cell.row == before else cell.row
+        before = cell.row
+        printed = cell.write_published() or "—"
+        yield row, cell.column, printed, verdict.ours, verdict.difference, verdict.words
+
+
+# -- Markdown --------------------------------------------------------------------------------------
+
+
+def write_markdown(found: Reproduction, lacks: dict[str, str], pictures: str = "figures") -> str:
+    """The whole report; `pictures` is the folder of the pictures as seen from it."""
+    parts = ["# Published tables and figures, and ours", describe_run(found)]
+    parts += [
+        section
+        for paper in found.papers
+        for section in write_markdown_paper(found, paper, lacks, pictures)
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def write_markdown_paper(
+    found: Reproduction, paper: PaperPlan, lacks: dict[str, str], pictures: str
+) -> Iterator[str]:
+    """The section of a paper."""
+    yield f"## {paper.title}"
+    yield from (
+        text for text in (paper.source, paper.introduction, summarise(found, paper)) if text
+    )
+    for part in paper.parts:
+        yield f"### {part.title}"
+        if isinstance(part, PaperTable):
+            yield part.what
+            yield _write_markdown_table(part, found.results)
+            if part.note:
+                yield part.note
+        else:
+            lack = lacks.get(part.name)
+            yield f"Not drawn: {lack}" if lack else f"![{part.title}]({pictures}/{part.name}.png)"
+            yield part.caption
+
+
+def _write_markdown_table(table: PaperTable, results: Results) -> str:
+    rows = [HEADER, ("---", "---", "---:", "---:", "---:", "---"), *list_rows(table, results)]
+    return "\n".join("| " + " | ".join(map(_protect, row)) + " |" for row in rows)
+
+
+def _protect(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
+
+
+# -- HTML ------------------------------------------------------------------------------------------
+
+
+def write_html(found: Reproduction, lacks: dict[str, str]) -> str:
+    """The whole report as a page that needs no other file."""
+    title = "Published tables and figures, and ours"
+    body = [page.heading(title, 1), page.paragraph(describe_run(found).replace("`", ""), "muted")]
+    folder = Path(found.folder) / "figures"
+    for paper in found.papers:
+        body.append(page.heading(paper.title))
+        body += [page.paragraph(text) for text in (paper.source, paper.introduction) if text]
+        body.append(page.paragraph(summarise(found, paper), "advice"))
+        for part in paper.parts:
+            body.append(page.heading(part.title, 3))
+            if isinstance(part, PaperTable):
+                rows: Sequence[Sequence[str]] = list(list_rows(part, found.results))
+                body.append(page.paragraph(part.what))
+                body.append(page.table(HEADER, rows, figures=(2, 3, 4), minor=(4,)))
+                body.append(page.paragraph(part.note) if part.note else "")
+            elif lacks.get(part.name):
+                body.append(page.paragraph(f"Not drawn: {lacks[part.name]}"))
+                body.append(page.paragraph(part.caption, "muted"))
+            else:
+                body.append(page.figure(_embed(folder / part.name, part.title), part.caption))
+    return page.page(title, body)
+
+
+def _embed(path: Path, title: str) -> str:
+    svg = path.with_suffix(".svg")
+    is_svg = svg.stat().st_size <= _LARGE
+    content = (svg if is_svg else path.with_suffix(".png")).read_bytes()
+    kind = "svg+xml" if is_svg else "png"
+    coded = base64.b64encode(content).decode("ascii")
+    style = "max-width:100%;height:auto;background:#fff"
+    return f'<img alt="{escape(title)}" style="{style}" src="data:image/{kind};base64,{coded}">'

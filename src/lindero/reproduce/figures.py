@@ -1,0 +1,76 @@
+"""Pictures of papers: one style for all, and files as SVG and PNG (needs the ``plot`` extra).
+
+Colours are those of Okabe and Ito, which colour-blind readers tell apart; classes differ in their
+marks too, and lines in their dashes, so that the pictures survive a black-and-white printer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lindero.reproduce.cells import Measured, PaperFigure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Blue, vermilion, green, purple, orange, sky blue, and the ink.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+INK = "#1a202c"
+MARKERS = ("o", "s", "^", "D", "v", "P")
+DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
+
+#: Settings of matplotlib for all pictures.
+STYLE: dict[str, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.5,
+    "svg.hashsalt": "lindero",
+    "svg.fonttype": "none",
+}
+
+
+def draw_figure(figure: PaperFigure, measured: Sequence[Measured]) -> Figure:
+    """A picture of what works returned."""
+    import matplotlib
+    from matplotlib.figure import Figure as Sheet
+
+    with matplotlib.rc_context(STYLE):
+        sheet = Sheet(figsize=figure.size, layout="constrained")
+        figure.draw(sheet, measured)
+    return sheet
+
+
+def save_figure(sheet: Figure, path: Path) -> None:
+    """As ``path.svg`` and ``path.png``, the same each time."""
+    import matplotlib
+
+    with matplotlib.rc_context(STYLE):
+        sheet.savefig(path.with_suffix(".svg"), metadata={"Date": None}, dpi=150)
+        sheet.savefig(path.with_suffix(".png"), dpi=110, metadata={"Software": None})
+
+
+def draw_points(
+    ax: Axes, X: Any, y: Any, *, size: float = 14.0, labels: dict[int, str] | None = None
+) -> None:
+    """Samples of classes −1 and 1, in two colours and marks."""
+    X, y = np.asarray(X), np.asarray(y)
+    for place, label in enumerate((1, -1)):
+        mine = y == label
+        ax.scatter(
+            X[mine, 0], X[mine, 1], s=size, c=COLOURS[place], marker=MARKERS[place], linewidths=0,
+            label=(labels or {}).get(label, f"class {'+1' if label == 1 else '−1'}"), zorder=3,
+        )  # fmt: skip
