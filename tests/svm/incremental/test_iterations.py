@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.metrics.pairwise import pairwise_kernels
-from tests.naive.incremental_svc import IncrementalTwin
 
+from lindero.reproduce.published_updates import PublishedUpdates
 from lindero.svm import IncrementalSVC
 
 COSTS = {"C": 10.0, "cost_positive": 1.0, "cost_negative": 2.0}
@@ -31,8 +31,8 @@ def twin_of(model, X, y, n, parameters):
     positive = y == 1
     penalty = np.where(positive, 10.0, 10.0 * (2 * 2.0 - 1))
     margin = np.where(positive, 1.0, 1 / (2 * 2.0 - 1))
-    twin = IncrementalTwin(K, np.where(positive, 1.0, -1.0), penalty, margin)
-    twin.start(coefficients(model, n), float(model.intercept_[0]), list(range(n)))
+    twin = PublishedUpdates(K, np.where(positive, 1.0, -1.0), penalty, margin)
+    twin.start(coefficients(model, n), float(model.intercept_[0]))
     return twin
 
 
@@ -56,7 +56,7 @@ def test_iterations_are_those_of_the_published_algorithm(kernel, seed):
     assert 0 in counted  # samples beyond their margin change nothing
     assert max(counted) > 8
     np.testing.assert_allclose(
-        coefficients(model, len(y)), twin.alpha, atol=1e-7 * twin.penalty.max()
+        coefficients(model, len(y)), twin.alpha, atol=1e-7 * twin.bounds.max()
     )
     assert model.intercept_[0] == pytest.approx(twin.b, abs=1e-7)
 
