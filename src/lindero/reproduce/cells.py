@@ -166,7 +166,7 @@ def judge(cell: Cell, results: Results) -> Verdict:
     ours = f"{mean:.{cell.digits}f}{middle}{cell.unit}".replace("-", "−")
     words = f" Only {len(values)} of {len(cell.works)} draws: {lack}" if lack else ""
     if cell.published is None:
-        return Verdict(ours, "", None, f"{cell.remark or 'Not in the paper.'}{words}")
+        return Verdict(ours, "", None, f"{cell.remark}{words}".strip())
     apart = mean - cell.published
     difference = f"{apart:+.{cell.digits}f}".replace("-", "−")
     if difference.strip("+−0.") == "":
@@ -195,6 +195,8 @@ def _compare(
         if apart <= half:
             return True, "The same."
         return None, "One draw of ours: its spread is not known."
+    if not spread and apart <= half:
+        return True, "The same in every draw."
     n = len(values)
     theirs, draws = cell.published_sd, cell.published_draws
     if cell.rule == "mean" and theirs is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import base64
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from html import escape
 from pathlib import Path
@@ -23,10 +23,13 @@ from lindero.reproduce.cells import (
 from lindero.reproduce.figures import draw_figure, save_figure
 from lindero.reproduce.runner import Reproduction
 
+#: Columns of numbers, to the right.
+_NUMBERS = ("published", "ours", "difference")
+
 #: An SVG file with more bytes than this is shown as PNG within the page.
 _LARGE = 400_000
 
-HEADER = ("", "", "published", "ours", "difference", "does the spread allow it?")
+_HEADER = ("", "", "published", "ours", "difference", "does the spread allow it?")
 
 
 def write_reports(found: Reproduction) -> None:
@@ -96,15 +99,24 @@ def summarise(found: Reproduction, paper: PaperPlan) -> str:
     return f"{words}. {len(paper.figures)} figures."
 
 
-def list_rows(table: PaperTable, results: Results) -> Iterator[tuple[str, ...]]:
-    """Cells as rows: row, column, published, ours, difference, words."""
-    before = None
+def list_rows(table: PaperTable, results: Results) -> list[list[str]]:
+    """A header and cells as rows: row, column, published, ours, difference, words. Where nothing
+    was published, and where there are no words, there are no such columns."""
+    rows, before = [list(_HEADER)], None
     for cell in table.cells:
         verdict = judge(cell, results)
         row = "" if cell.row == before else cell.row
         before = cell.row
         printed = cell.write_published() or "—"
-        yield row, cell.column, printed, verdict.ours, verdict.difference, verdict.words
+        words = verdict.words or ("Not in the paper." if printed == "—" else "")
+        rows.append([row, cell.column, printed, verdict.ours, verdict.difference, words])
+    if all(row[2] == "—" for row in rows[1:]):
+        rows = [[row[0], row[1], row[3], row[5]] for row in rows]
+        rows[0][-1] = "remark"
+        rows = [[*row[:3], row[3].replace("Not in the paper.", "").strip()] for row in rows]
+        if not any(row[3] for row in rows[1:]):
+            rows = [row[:3] for row in rows]
+    return rows
 
 
 # -- Markdown --------------------------------------------------------------------------------------
@@ -143,7 +155,9 @@ def write_markdown_paper(
 
 
 def _write_markdown_table(table: PaperTable, results: Results) -> str:
-    rows = [HEADER, ("---", "---", "---:", "---:", "---:", "---"), *list_rows(table, results)]
+    header, *rows = list_rows(table, results)
+    marks = ["---:" if name in _NUMBERS else "---" for name in header]
+    rows = [header, marks, *rows]
     return "\n".join("| " + " | ".join(map(_protect, row)) + " |" for row in rows)
 
 
@@ -166,9 +180,11 @@ def write_html(found: Reproduction, lacks: dict[str, str]) -> str:
         for part in paper.parts:
             body.append(page.heading(part.title, 3))
             if isinstance(part, PaperTable):
-                rows: Sequence[Sequence[str]] = list(list_rows(part, found.results))
+                header, *rows = list_rows(part, found.results)
+                numbers = [place for place, name in enumerate(header) if name in _NUMBERS]
+                minor = [place for place, name in enumerate(header) if name == "difference"]
                 body.append(page.paragraph(part.what))
-                body.append(page.table(HEADER, rows, figures=(2, 3, 4), minor=(4,)))
+                body.append(page.table(header, rows, figures=numbers, minor=minor))
                 body.append(page.paragraph(part.note) if part.note else "")
             elif lacks.get(part.name):
                 body.append(page.paragraph(f"Not drawn: {lacks[part.name]}"))

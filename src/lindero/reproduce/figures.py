@@ -68,7 +68,7 @@ def draw_points(
 ) -> None:
     """Samples of classes −1 and 1, in two colours and marks."""
     X, y = np.asarray(X), np.asarray(y)
-    for place, label in enumerate((1, -1)):
+    for place, label in enumerate((-1, 1)):  # as BoundaryDisplay has them
         mine = y == label
         ax.scatter(
             X[mine, 0], X[mine, 1], s=size, c=COLOURS[place], marker=MARKERS[place], linewidths=0,
