@@ -41,6 +41,8 @@ th { color: var(--muted); font-weight: 600; }
 td.figure, th.figure { text-align: right; font-variant-numeric: tabular-nums; }
 td.figure, td:first-child { white-space: nowrap; }
 tr.chosen td { font-weight: 600; }
+table.grouped td:first-child { white-space: normal; }
+table.grouped td[colspan] { font-weight: 600; }
 pre { background: var(--panel); padding: 10px 14px; border-radius: 4px; overflow-x: auto;
   font-size: 0.85rem; white-space: pre-wrap; }
 figure { margin: 12px 0; } figcaption { color: var(--muted); font-size: 0.88rem; max-width: 46rem; }
@@ -128,10 +130,11 @@ def table(
     minor: Sequence[int] = (),
     chosen: int | None = None,
     muted: int | None = None,
+    grouped: bool = False,
 ) -> str:
     """A table; columns of figures to the right, minor ones left out on narrow pages, the chosen row
     in bold and the muted one in grey. A row that is shorter than the header ends with a cell for
-    the rest."""
+    the rest; in a grouped table it names the rows below."""
 
     def cells(row: Sequence[str], tag: str) -> str:
         made = []
@@ -150,7 +153,8 @@ def table(
         for place, row in enumerate(rows)
     )
     return (
-        f'<div class="scroll"><table><thead><tr>{cells(header, "th")}</tr></thead>'
+        f'<div class="scroll"><table{_write_class("grouped" if grouped else "")}>'
+        f"<thead><tr>{cells(header, 'th')}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
 

@@ -52,8 +52,8 @@ WIDE_CS = [2.0**k for k in range(-5, 16, 2)]
 WIDE_GAMMAS = [0.5 / 4.0**k for k in range(-15, 4, 2)]
 
 #: Windows and couplings that follow a stream; rows after which parameters are chosen.
-WINDOWS = (25, 50, 100, 200)
-STREAMED = (1e3, 1e4, 1e5)
+WINDOWS = [25, 50, 100, 200]
+STREAMED, PENALTIES = [1e3, 1e4, 1e5], [0.01, 0.1]
 _WARM_UP, _CHOSEN_AT = 50, 250
 
 
@@ -192,7 +192,10 @@ def compare_cancer(split: int, couplings: Sequence[float], neighbours: Sequence[
     return {**found, "behind": found["adaptive"] - found["gaussian"]}
 
 
-def follow_rows(data_set: int, noise: float, seed: int) -> Measured:
+def follow_rows(
+    data_set: int, noise: float, seed: int, windows: Sequence[int], couplings: Sequence[float],
+    penalties: Sequence[float],
+) -> Measured:  # fmt: skip
     """Errors on the second half of the rows, each predicted before it is learned, in per cent: of
     windows, of couplings, and of those of each kind with the fewest errors on the first half."""
     from lindero.data import make_rotating
@@ -210,17 +213,17 @@ def follow_rows(data_set: int, noise: float, seed: int) -> Measured:
     def adapt(coupling: float, C: float) -> tuple[float, float]:
         return follow(AdaptiveSVC(coupling=coupling, C=C, n_scale=len(y), online="exact"))
 
-    windows = {f"window {size}": follow(plain, refit_every=1, refit_on=size) for size in WINDOWS}
-    couplings = {f"coupling {value:g}": adapt(value, 1.0) for value in STREAMED}
-    others = {f"{value:g} {C:g}": adapt(value, C) for value in STREAMED for C in (0.01, 0.1)}
-    late = {name: errors[1] for name, errors in (windows | couplings).items()}
+    fixed = {f"window {size}": follow(plain, refit_every=1, refit_on=size) for size in windows}
+    coupled = {f"coupling {value:g}": adapt(value, 1.0) for value in couplings}
+    others = {f"{value:g} {C:g}": adapt(value, C) for value in couplings for C in penalties}
+    late = {name: errors[1] for name, errors in (fixed | coupled).items()}
     late["all rows"] = follow(plain, refit_every=1)[1]
     late["window auto"] = follow(IncrementalSVC(kernel="linear", C=1.0, window="auto"))[1]
     late["coupling auto"] = follow(AdaptiveSVC())[1]
     for name, runs in (
-        ("window chosen", windows),
-        ("coupling chosen", couplings),
-        ("both chosen", couplings | others),
+        ("window chosen", fixed),
+        ("coupling chosen", coupled),
+        ("both chosen", coupled | others),
     ):
         late[name] = min(runs.values(), key=lambda errors: errors[0])[1]
     return late
@@ -438,23 +441,29 @@ def plan_paths(data_set: int) -> PaperFigure:
 
 def plan_windows(settings: Settings) -> PaperTable:
     """Beside the paper: windows over the latest rows."""
-    seeds = settings.seeds(full=10, quick=2)
+    seeds = settings.seeds(full=10, quick=1)
+    tried: dict[str, Any] = settings.choose(
+        full={"windows": WINDOWS, "couplings": STREAMED, "penalties": PENALTIES},
+        quick={"windows": WINDOWS[:3:2], "couplings": STREAMED[:1], "penalties": PENALTIES[:1]},
+    )
     names = {
-        **{f"coupling {c:g}": f"adaptive, C₂ = {_name_coupling(c)}" for c in STREAMED},
+        **{f"coupling {c:g}": f"adaptive, C₂ = {_name_coupling(c)}" for c in tried["couplings"]},
         "coupling chosen": "adaptive, C₂ chosen",
         "both chosen": "adaptive, C₂ and C₃ chosen",
         "coupling auto": "adaptive, mixture of all",
-        **{f"window {w}": f"window of {w} rows" for w in WINDOWS},
+        **{f"window {w}": f"window of {w} rows" for w in tried["windows"]},
         "window chosen": "window, its length chosen",
         "window auto": "window that finds its length",
         "all rows": "all rows so far",
     }
     cells = []
-    for data_set, noise in ((1, 0.1), (2, 0.1), (2, 0.5)):
+    sets = settings.choose(full=((1, 0.1), (2, 0.1), (2, 0.5)), quick=((2, 0.5),))
+    for data_set, noise in sets:
         works = [
-            Work(follow_rows, {"data_set": data_set, "noise": noise, "seed": seed}, 6.0)
+            Work(follow_rows, {"data_set": data_set, "noise": noise, "seed": seed, **tried},
+                 settings.choose(full=9.0, quick=2.0))
             for seed in seeds
-        ]
+        ]  # fmt: skip
         row = f"data set {data_set}" + ("" if noise == 0.1 else ", clouds five times as wide")
         cells += [Cell(row, name, works, value=key, digits=1, unit=" %")
                   for key, name in names.items()]  # fmt: skip
@@ -577,8 +586,8 @@ def plan_cancer(settings: Settings) -> PaperTable:
         full={"couplings": COUPLINGS, "neighbours": NEIGHBOURS, "folds": 10},
         quick={"couplings": _FEW_COUPLINGS, "neighbours": _FEW_NEIGHBOURS, "folds": 3},
     )
-    first = settings.seeds(full=10, quick=2)
-    more = range(settings.n_seeds or settings.choose(full=30, quick=2))
+    first = settings.seeds(full=10, quick=1)
+    more = range(settings.n_seeds or settings.choose(full=30, quick=1))
     each = settings.choose(full=18.0, quick=1.5)
 
     def works(splits: range) -> list[Work]:

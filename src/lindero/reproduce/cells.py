@@ -176,6 +176,8 @@ def judge(cell: Cell, results: Results) -> Verdict:
     mean = float(np.mean(values))
     spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
     middle = "" if spread is None else f" ± {spread:.{cell.digits}f}"
+    if cell.rule == "exact" and not float(middle[3:] or 0):
+        middle = ""  # nothing varies, as it should
     ours = f"{mean:.{cell.digits}f}{middle}{cell.unit}".replace("-", "−")
     words = f" Only {len(values)} of {len(cell.works)} draws: {lack}" if lack else ""
     if cell.published is None:

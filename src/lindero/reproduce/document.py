@@ -91,8 +91,8 @@ def summarise(found: Reproduction, paper: PaperPlan) -> str:
     """How many of the numbers of a paper come out."""
     counts = found.count(paper.name)
     words = (
-        f"{counts['published']} published numbers: {counts['agree']} agree with ours, "
-        f"{counts['differ']} do not"
+        f"{counts['published']} published numbers: {counts['agree']} come out, {counts['differ']} "
+        "come out differently"
     )
     if counts["not compared"]:
         words += f", {counts['not compared']} cannot be compared"
@@ -108,12 +108,12 @@ def list_rows(table: PaperTable, results: Results) -> list[list[str]]:
         row = "" if cell.row == before else cell.row
         before = cell.row
         printed = cell.write_published() or "—"
-        words = verdict.words or ("Not in the paper." if printed == "—" else "")
+        words = verdict.words or ("Not published." if printed == "—" else "")
         rows.append([row, cell.column, printed, verdict.ours, verdict.difference, words])
     if all(row[2] == "—" for row in rows[1:]):
         rows = [[row[0], row[1], row[3], row[5]] for row in rows]
         rows[0][-1] = "remark"
-        rows = [[*row[:3], row[3].replace("Not in the paper.", "").strip()] for row in rows]
+        rows = [[*row[:3], row[3].replace("Not published.", "").strip()] for row in rows]
         if not any(row[3] for row in rows[1:]):
             rows = [row[:3] for row in rows]
     return rows
@@ -171,27 +171,44 @@ def _protect(text: str) -> str:
 def write_html(found: Reproduction, lacks: dict[str, str]) -> str:
     """The whole report as a page that needs no other file."""
     title = "Published tables and figures, and ours"
-    body = [page.heading(title, 1), page.paragraph(describe_run(found).replace("`", ""), "muted")]
+    body = [page.heading(title, 1), _write_paragraph(describe_run(found), "muted")]
     folder = Path(found.folder) / "figures"
     for paper in found.papers:
         body.append(page.heading(paper.title))
-        body += [page.paragraph(text) for text in (paper.source, paper.introduction) if text]
-        body.append(page.paragraph(summarise(found, paper), "advice"))
+        body += [_write_paragraph(text) for text in (paper.source, paper.introduction)]
+        body.append(_write_paragraph(summarise(found, paper), "advice"))
         for part in paper.parts:
             body.append(page.heading(part.title, 3))
             if isinstance(part, PaperTable):
-                header, *rows = list_rows(part, found.results)
-                numbers = [place for place, name in enumerate(header) if name in _NUMBERS]
-                minor = [place for place, name in enumerate(header) if name == "difference"]
-                body.append(page.paragraph(part.what))
-                body.append(page.table(header, rows, figures=numbers, minor=minor))
-                body.append(page.paragraph(part.note) if part.note else "")
+                body += [_write_paragraph(part.what), _write_table(part, found.results)]
+                body.append(_write_paragraph(part.note))
             elif lacks.get(part.name):
-                body.append(page.paragraph(f"Not drawn: {lacks[part.name]}"))
-                body.append(page.paragraph(part.caption, "muted"))
+                body.append(_write_paragraph(f"Not drawn: {lacks[part.name]}"))
+                body.append(_write_paragraph(part.caption, "muted"))
             else:
-                body.append(page.figure(_embed(folder / part.name, part.title), part.caption))
+                caption = part.caption.replace("`", "")
+                body.append(page.figure(_embed(folder / part.name, part.title), caption))
     return page.page(title, body)
+
+
+def _write_paragraph(text: str, style: str = "") -> str:
+    return page.paragraph(text.replace("`", ""), style) if text else ""
+
+
+def _write_table(table: PaperTable, results: Results) -> str:
+    """Cells of a row under its name, which has a line of its own: narrow pages have no room."""
+    header, *rows = list_rows(table, results)
+    numbers = [place for place, name in enumerate(header[1:]) if name in _NUMBERS]
+    minor = [place for place, name in enumerate(header[1:]) if name == "difference"]
+    lines: list[list[str]] = []
+    for place, (row, *cells) in enumerate(rows):
+        alone = place + 1 == len(rows) or bool(rows[place + 1][0])
+        if row and alone:
+            cells[0] = f"{row}, {cells[0]}"
+        elif row:
+            lines.append([row])
+        lines.append([text.replace("`", "") for text in cells])
+    return page.table(header[1:], lines, figures=numbers, minor=minor, grouped=True)
 
 
 def _embed(path: Path, title: str) -> str:

@@ -188,11 +188,11 @@ def run(
     begun = time.perf_counter()
     settings = Settings(quick=quick, n_seeds=_check_seeds(n_seeds))
     plans = tuple(make_plan(name, settings) for name in choose_papers(papers))
+    n_workers = _count_workers(n_jobs)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     kept = FinishedWorks(folder / "finished.jsonl")
     works = list({work.key: work for plan in plans for work in plan.works}.values())
-    n_workers = _count_workers(n_jobs)
     interrupt = None
     try:
         _do(works, kept, n_workers, progress)

@@ -111,7 +111,7 @@ def solve_separable(seed: int) -> Measured:
     w, b = model.coef_[0], float(model.intercept_[0])
     distances = y * (X @ w + b) / np.linalg.norm(w)
     nearest = [float(distances[y == label].min()) for label in (1, -1)]
-    soft = SVC(kernel="linear", C=1e9, tol=1e-12).fit(X, y)
+    soft = SVC(kernel="linear", C=1e9).fit(X, y)
     of_others = np.delete(np.arange(len(y)), model.support_)
     few = SVC(kernel="linear", C=np.inf, tol=1e-12).fit(X[model.support_], y[model.support_])
     judged = model.certify(X, y)
@@ -231,7 +231,8 @@ def draw_separating(figure: Figure, measured: Sequence[Measured]) -> None:
 
 def _find_separating(X: Any, y: Any, w: Any, b: float) -> list[tuple[Any, float]]:
     """Hyperplanes that separate the classes: the optimal one, turned and moved, where it may be."""
-    random, found = np.random.default_rng(1), []
+    random = np.random.default_rng(1)
+    found: list[tuple[Any, float]] = []
     while len(found) < 7:
         turn = random.uniform(-0.7, 0.7)
         c, s = np.cos(turn), np.sin(turn)
@@ -282,7 +283,8 @@ def draw_distances(figure: Figure, measured: Sequence[Measured]) -> None:
     ax.scatter(vectors[:, 0], vectors[:, 1], s=110, facecolors="none", edgecolors=INK,
                label="support vector", zorder=4)  # fmt: skip
     far = int(np.argmax(y * (X @ w + b)))
-    for row, text in ((found["support"][0], r"$1/\|w\|$"), (far, r"$|D(x_i)|/\|w\|$")):
+    near = max(found["support"], key=lambda row: float(y[row]))
+    for row, text in ((near, r"$1/\|w\|$"), (far, r"$|D(x_i)|/\|w\|$")):
         foot = X[row] - (X[row] @ w + b) * w / (w @ w)
         ax.annotate("", X[row], foot, arrowprops={"arrowstyle": "<->", "color": COLOURS[2]})
         _tell(ax, text, (X[row] + foot) / 2)
