@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo pictures test test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-structured bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-data fuzz bounds clean clean-compiled
+.PHONY: help demo pictures results test test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-structured bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-data fuzz bounds clean clean-compiled
 
 help:
 	@echo "make demo   install, then lindero demo: compare, follow, forget; a page in demo/"
 	@echo "make pictures  install, fit machines of every kind, draw some of them to demo/"
+	@echo "make results   compute published tables and figures, into docs/results.md (an hour)"
 	@echo "make test   install, run the tests"
 	@echo "make lint   ruff, mypy, import-linter"
 	@echo "make test-lowest  the same with the lowest versions that pyproject.toml promises"
@@ -34,6 +35,10 @@ demo: $(VENV)/made-plot
 
 pictures: $(VENV)/made-plot
 	$(BIN)/python examples/pictures.py
+
+# Published tables and figures, into docs/results.md: about an hour on two cores.
+results: $(VENV)/made-plot
+	$(BIN)/python docs/write_results.py $(ARGS)
 
 test: $(VENV)/made-plot+test
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)

@@ -2,7 +2,7 @@
 
     make bench-adaptive                            everything (about an hour, most of it forests)
     make bench-adaptive ARGS="--only chain"        one part: chain, million, graph, dense,
-                                                   online, published, cancer, streams
+                                                   online, published, streams
     make bench-adaptive ARGS="--only streams --rows 5000 --sets sea"
 
 Tables are printed as Markdown. Everything runs on this machine in this run, also what is compared
@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import sklearn.svm
 
-from adaptive_published import breast_cancer, published
 from adaptive_streams import STREAMS, streams
 from lindero.data import make_rotating
+from lindero.reproduce import run
 from lindero.svm import AdaptiveSVC
 from peers import best_time
 from svc import machine, table
@@ -195,16 +195,20 @@ def online() -> None:
            "last hyperplane from it"], rows)  # fmt: skip
 
 
+def published() -> None:
+    """The tables that the machine was published with, and ours: `lindero reproduce asvm`."""
+    found = run("asvm", out="demo/reproduced", n_jobs=-1)
+    print("\n" + Path(found.folder, "report.md").read_text(encoding="utf-8"))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parts = {"chain": chain, "million": million, "graph": graph, "dense": dense,
-             "online": online, "published": published,
-             "cancer": breast_cancer, "streams": streams}  # fmt: skip
+             "online": online, "published": published, "streams": streams}  # fmt: skip
     parser.add_argument("--only", choices=parts, action="append", help="run only these parts")
     parser.add_argument("--rows", type=int, help="use at most this many rows of a stream")
     parser.add_argument("--sets", nargs="*", choices=list(STREAMS), help="these streams only")
     parser.add_argument("--models", nargs="*", help="these models of the streams only")
-    parser.add_argument("--splits", type=int, default=10, help="splits of breast cancer, up to 10")
     chosen = parser.parse_args()
     print(f"Machine: {machine()}")
     for name, part in parts.items():
@@ -212,8 +216,6 @@ def main() -> None:
             continue
         if part is streams:
             streams(chosen.sets or list(STREAMS), chosen.rows, chosen.models)
-        elif part is breast_cancer:
-            breast_cancer(chosen.splits)
         else:
             part()
 

@@ -3,7 +3,7 @@
 Figures 1 to 9, the training errors in the text, both tables; and beside them what the paper does
 not compare: windows over the latest rows, parameters chosen by validation, standardised columns.
 
-The paper shows one draw of each data set. Pictures here are of seed 0.
+The paper shows one draw of each data set. Pictures here are of seed 0. A paper is one file.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Reports of a run: ``report.html``, one page with its pictures inside, ``report.md``, and the
-pictures in ``figures/`` as SVG and PNG."""
+pictures in ``figures/`` as SVG and PNG. `update_page` writes papers into a longer page."""
 
 from __future__ import annotations
 
 import base64
+import os
 import platform
 from collections.abc import Iterator
 from datetime import datetime
@@ -21,7 +22,7 @@ from lindero.reproduce.cells import (
     judge,
 )
 from lindero.reproduce.figures import draw_figure, save_figure
-from lindero.reproduce.runner import Reproduction
+from lindero.reproduce.runner import PAPERS, Reproduction
 
 #: Columns of numbers, to the right.
 _NUMBERS = ("published", "ours", "difference")
@@ -30,6 +31,18 @@ _NUMBERS = ("published", "ours", "difference")
 _LARGE = 400_000
 
 _HEADER = ("", "", "published", "ours", "difference", "does the spread allow it?")
+
+
+_TITLE = "Published tables and figures, and ours"
+
+#: How the last column is to be read.
+_RULES = (
+    "A published number without chance in it must come out as it is printed. One that is a single "
+    "draw, of data or of folds, comes out if it lies where 95 % of further draws of ours would; "
+    "means with standard deviations, if they differ by no more than their standard errors allow. "
+    "Where a number does not come out the likely reason is given. Numbers that were not published "
+    "stand beside the others for comparison."
+)
 
 
 def write_reports(found: Reproduction) -> None:
@@ -44,13 +57,19 @@ def write_reports(found: Reproduction) -> None:
     (folder / "report.html").write_text(write_html(found, lacks), encoding="utf-8")
 
 
+def _find_lack(figure: PaperFigure, results: Results) -> str:
+    """Why a figure has nothing to show; empty where it has."""
+    measured = (results[work.key] for work in figure.works)
+    return next((one.sentence for one in measured if isinstance(one, Lacking)), "")
+
+
 def draw_to(figure: PaperFigure, results: Results, folder: Path) -> str:
     """Draw a figure into a folder; why it cannot be drawn, if it cannot."""
+    lack = _find_lack(figure, results)
+    if lack:
+        return lack
     folder.mkdir(parents=True, exist_ok=True)
     measured = [results[work.key] for work in figure.works]
-    for one in measured:
-        if isinstance(one, Lacking):
-            return one.sentence
     try:
         sheet = draw_figure(figure, [one for one in measured if not isinstance(one, Lacking)])
     except ImportError:
@@ -59,21 +78,21 @@ def draw_to(figure: PaperFigure, results: Results, folder: Path) -> str:
     return ""
 
 
-def describe_run(found: Reproduction) -> str:
-    """When, on what and how long."""
+def describe_run(found: Reproduction, paper: PaperPlan | None = None) -> str:
+    """When, on what and how long: the whole run, or one of its papers."""
     settings = "quick settings" if found.settings.quick else "full settings"
     seeds = found.settings.n_seeds
     if seeds is not None:
         settings += f" with {seeds} seed{'s' if seeds > 1 else ''}"
     now = datetime.now().astimezone()
-    minutes = found.worked / 60
-    took = f"{minutes:.1f} minutes" if minutes >= 1 else f"{found.worked:.0f} seconds"
-    names = " ".join(paper.name for paper in found.papers)
+    seconds = found.find_seconds(paper)
+    took = f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
+    names = " ".join(one.name for one in found.papers if paper in (None, one))
     quick = " --quick" if found.settings.quick else ""
     return (
         f"Written on {now.day} {now:%B %Y} by `lindero reproduce {names}{quick}` (lindero "
-        f"{__version__}, {settings}) on {describe_machine()}. Its works took {took} one by one, on "
-        f"{found.n_jobs} process{'es' if found.n_jobs > 1 else ''}."
+        f"{__version__}, {settings}) on {describe_machine()}. One after the other its works took "
+        f"{took} by the clock, on {found.n_jobs} process{'es' if found.n_jobs > 1 else ''}."
     )
 
 
@@ -124,7 +143,7 @@ def list_rows(table: PaperTable, results: Results) -> list[list[str]]:
 
 def write_markdown(found: Reproduction, lacks: dict[str, str], pictures: str = "figures") -> str:
     """The whole report; `pictures` is the folder of the pictures as seen from it."""
-    parts = ["# Published tables and figures, and ours", describe_run(found)]
+    parts = [f"# {_TITLE}", describe_run(found), _RULES]
     parts += [
         section
         for paper in found.papers
@@ -165,13 +184,54 @@ def _protect(text: str) -> str:
     return " ".join(text.replace("|", "\\|").split())
 
 
+def update_page(found: Reproduction, path: str | Path, pictures: str | Path) -> None:
+    """Replace the sections of the papers of a run in a Markdown page, and leave the others.
+
+    A section stands between the comments ``<!-- name -->`` and ``<!-- end of name -->``; a page
+    that does not exist is made, with sections for all papers. Pictures are copied to the folder
+    `pictures`, with fewer colours.
+    """
+    path, folder = Path(path), Path(pictures)
+    text = path.read_text(encoding="utf-8") if path.exists() else _make_page()
+    seen = Path(os.path.relpath(folder, path.parent)).as_posix()
+    for paper in found.papers:
+        lacks = {figure.name: _find_lack(figure, found.results) for figure in paper.figures}
+        section = [describe_run(found, paper), *write_markdown_paper(found, paper, lacks, seen)]
+        section = [section[1], section[0], *section[2:]]  # the heading first
+        begins, ends = f"<!-- {paper.name} -->", f"<!-- end of {paper.name} -->"
+        before, _, rest = text.partition(begins)
+        after = rest.partition(ends)[2]
+        if not after:
+            raise ValueError(f"{path} has no section {begins} … {ends}.")
+        text = f"{before}{begins}\n\n" + "\n\n".join(section) + f"\n\n{ends}{after}"
+        for figure in paper.figures:
+            if not lacks[figure.name]:
+                name = f"{figure.name}.png"
+                _copy_picture(Path(found.folder) / "figures" / name, folder / name)
+    path.write_text(text, encoding="utf-8")
+
+
+def _make_page() -> str:
+    sections = [f"<!-- {name} -->\n\n<!-- end of {name} -->" for name in PAPERS]
+    return "\n\n".join([f"# {_TITLE}", _RULES, *sections]) + "\n"
+
+
+def _copy_picture(source: Path, target: Path) -> None:
+    """With 64 colours, which drawings hardly need, in a third of the bytes."""
+    from PIL import Image  # comes with matplotlib
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with Image.open(source) as picture:
+        picture.convert("RGB").quantize(64, dither=Image.Dither.NONE).save(target, optimize=True)
+
+
 # -- HTML ------------------------------------------------------------------------------------------
 
 
 def write_html(found: Reproduction, lacks: dict[str, str]) -> str:
     """The whole report as a page that needs no other file."""
-    title = "Published tables and figures, and ours"
-    body = [page.heading(title, 1), _write_paragraph(describe_run(found), "muted")]
+    body = [page.heading(_TITLE, 1), _write_paragraph(describe_run(found), "muted")]
+    body.append(_write_paragraph(_RULES))
     folder = Path(found.folder) / "figures"
     for paper in found.papers:
         body.append(page.heading(paper.title))
@@ -188,7 +248,7 @@ def write_html(found: Reproduction, lacks: dict[str, str]) -> str:
             else:
                 caption = part.caption.replace("`", "")
                 body.append(page.figure(_embed(folder / part.name, part.title), caption))
-    return page.page(title, body)
+    return page.page(_TITLE, body)
 
 
 def _write_paragraph(text: str, style: str = "") -> str:

@@ -74,3 +74,19 @@ def draw_points(
             X[mine, 0], X[mine, 1], s=size, c=COLOURS[place], marker=MARKERS[place], linewidths=0,
             label=(labels or {}).get(label, f"class {'+1' if label == 1 else '−1'}"), zorder=3,
         )  # fmt: skip
+
+
+def draw_line(ax: Axes, w: Any, b: float, value: float = 0.0, **options: Any) -> None:
+    """Where ⟨w, x⟩ + b has a value, in the plane."""
+    w = np.asarray(w, dtype=np.float64)
+    foot = (value - b) * w / (w @ w)
+    along = 20 * np.array([-w[1], w[0]]) / np.linalg.norm(w)
+    ends = np.array([foot - along, foot + along])
+    ax.plot(ends[:, 0], ends[:, 1], **{"color": INK, "zorder": 2, **options})
+
+
+def frame_points(ax: Axes, X: Any, title: str = "") -> None:
+    """Axes that hold all points, with the same unit both ways."""
+    low, high = np.min(X, axis=0) - 0.6, np.max(X, axis=0) + 0.6
+    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel="$x_1$", ylabel="$x_2$",
+           title=title, aspect="equal")  # fmt: skip

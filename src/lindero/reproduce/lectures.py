@@ -2,6 +2,7 @@
 
 Bayes' theorem, the table of tax returns by hand, and the pictures of machines: margins, noise and
 C, and the lift of a kernel. The slides' points are not listed: ours are of seeds, on the same axes.
+A source is one file.
 """
 
 from __future__ import annotations
@@ -20,7 +21,15 @@ from lindero.reproduce.cells import (
     Settings,
     Work,
 )
-from lindero.reproduce.figures import COLOURS, DASHES, INK, MARKERS, draw_points
+from lindero.reproduce.figures import (
+    COLOURS,
+    DASHES,
+    INK,
+    MARKERS,
+    draw_line,
+    draw_points,
+    frame_points,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,7 +107,7 @@ def fit_margin(seed: int, noise: bool, C: float | None) -> Measured:
     from lindero.svm import SVC
 
     X, y = make_separable(seed, noise)
-    exact: dict[str, Any] = {"C": np.inf, "tol": 1e-12} if C is None else {"C": C}
+    exact: dict[str, Any] = {"C": np.inf, "tol": 1e-8} if C is None else {"C": C}
     model = SVC(kernel="linear", **exact).fit(X, y)
     w, b = model.coef_[0], float(model.intercept_[0])
     multipliers = np.zeros(len(y))
@@ -184,26 +193,11 @@ def search_costs(seed: int, n: int) -> Measured:
 # -- what is drawn ---------------------------------------------------------------------------------
 
 
-def _draw_line(ax: Axes, w: Any, b: float, value: float = 0.0, **options: Any) -> None:
-    """Where ⟨w, x⟩ + b has a value."""
-    w = np.asarray(w, dtype=np.float64)
-    foot = (value - b) * w / (w @ w)
-    along = 20 * np.array([-w[1], w[0]]) / np.linalg.norm(w)
-    ends = np.array([foot - along, foot + along])
-    ax.plot(ends[:, 0], ends[:, 1], **{"color": INK, "zorder": 2, **options})
-
-
-def _frame(ax: Axes, X: Any, title: str = "") -> None:
-    low, high = np.min(X, axis=0) - 0.5, np.max(X, axis=0) + 0.5
-    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel="$x_1$", ylabel="$x_2$",
-           title=title, aspect="equal")  # fmt: skip
-
-
 def _draw_boundary(ax: Axes, found: Measured, name: str, place: int) -> None:
     """A boundary with its margins."""
-    _draw_line(ax, found["w"], found["b"], color=COLOURS[place], label=f"${name}$")
+    draw_line(ax, found["w"], found["b"], color=COLOURS[place], label=f"${name}$")
     for number, value in enumerate((1, -1), start=1):
-        _draw_line(ax, found["w"], found["b"], value, color=COLOURS[place], linewidth=0.9,
+        draw_line(ax, found["w"], found["b"], value, color=COLOURS[place], linewidth=0.9,
                    linestyle="--", label=f"${name[0]}_{{{name[2]}{number}}}$".lower())  # fmt: skip
 
 
@@ -222,12 +216,12 @@ def draw_choices(figure: Figure, measured: Sequence[Measured]) -> None:
         direction = (1 - share) * w + share * turned
         along = X @ direction
         offset = -0.5 * (along[y == -1].max() + along[y == 1].min())
-        _draw_line(left, direction, offset, color="#718096", linewidth=1.0)
+        draw_line(left, direction, offset, color="#718096", linewidth=1.0)
     _draw_boundary(right, found, "B_1", 2)
     _draw_boundary(right, other, "B_2", 3)
     for ax, title in ((left, "infinitely many solutions"), (right, "which one is better?")):
         draw_points(ax, X, y, size=26)
-        _frame(ax, X, title)
+        frame_points(ax, X, title)
     right.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
@@ -238,7 +232,7 @@ def draw_margin(figure: Figure, measured: Sequence[Measured]) -> None:
     ax = figure.add_subplot()
     for value, text in ((0, r"$w \cdot x + b = 0$"), (1, r"$w \cdot x + b = 1$"),
                         (-1, r"$w \cdot x + b = -1$")):  # fmt: skip
-        _draw_line(ax, w, b, value, linestyle=DASHES[abs(value)], color=(INK, *COLOURS[2:4])[value],
+        draw_line(ax, w, b, value, linestyle=DASHES[abs(value)], color=(INK, *COLOURS[2:4])[value],
                    label=text)  # fmt: skip
     draw_points(ax, X, y, size=26)
     vectors = X[found["support"]]
@@ -249,7 +243,7 @@ def draw_margin(figure: Figure, measured: Sequence[Measured]) -> None:
     ends = [middle + side * w / (w @ w) for side in (-1, 1)]
     ax.annotate("", ends[1], ends[0], arrowprops={"arrowstyle": "<->", "color": INK})
     ax.annotate(f"d = {found['width']:.2f}", middle, xytext=(8, 2), textcoords="offset points")
-    _frame(ax, X)
+    frame_points(ax, X)
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
@@ -263,7 +257,7 @@ def draw_noise(figure: Figure, measured: Sequence[Measured]) -> None:
     draw_points(ax, X, y, size=26)
     for name, place, shift in (("Q", X[-2], (7, 4)), ("P", X[-1], (-14, -10))):
         ax.annotate(name, place, xytext=shift, textcoords="offset points", fontweight="bold")
-    _frame(ax, X)
+    frame_points(ax, X)
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
@@ -303,7 +297,7 @@ def draw_transformed(figure: Figure, measured: Sequence[Measured]) -> None:
     moved = X**2 - X
     plane = SVC(kernel="linear", C=1e5).fit(moved, y)
     draw_points(right, moved, y, size=14)
-    _draw_line(right, plane.coef_[0], float(plane.intercept_[0]))
+    draw_line(right, plane.coef_[0], float(plane.intercept_[0]))
     right.set(xlim=(-0.26, 0.01), ylim=(-0.26, 0.01), aspect="equal", title="transformed",
               xlabel="$x_1^2 - x_1$", ylabel="$x_2^2 - x_2$")  # fmt: skip
 

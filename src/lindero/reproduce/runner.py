@@ -77,7 +77,9 @@ class Reproduction:
     folder : str
         Where the reports are: ``report.html``, ``report.md`` and ``figures/``.
     seconds : float
-        How long the run took, and with what was kept from earlier ones how long all works took.
+        How long the run took.
+    worked : dict
+        How long each work took, in this run or before.
     """
 
     papers: tuple[PaperPlan, ...]
@@ -87,7 +89,13 @@ class Reproduction:
     settings: Settings
     n_jobs: int
     seconds: float
-    worked: float
+    worked: dict[str, float]
+
+    def find_seconds(self, paper: PaperPlan | None = None) -> float:
+        """Seconds that all works took one by one, or those of a paper, in this run or before."""
+        papers = self.papers if paper is None else (paper,)
+        keys = {work.key for one in papers for work in one.works}
+        return sum(self.worked[key] for key in keys)
 
     def list_verdicts(self) -> list[tuple[PaperPlan, Any, Any, Verdict]]:
         """Paper, table, cell and verdict of all numbers."""
@@ -204,7 +212,7 @@ def run(
     results = {work.key: kept.find(work) or undone for work in works}
     found = Reproduction(
         plans, results, interrupt is None, str(folder), settings, n_workers,
-        time.perf_counter() - begun, sum(kept.find_seconds(work) for work in works),
+        time.perf_counter() - begun, {work.key: kept.find_seconds(work) for work in works},
     )  # fmt: skip
     from lindero.reproduce.document import write_reports
 

@@ -2,7 +2,7 @@
 
 The tutorial's drawings have points that it does not list: ours are of seeds, on the same axes. What
 its text says of solutions (which coefficients are zero, which are at their bound, where C leads) is
-counted on data, too.
+counted on data, too. A source is one file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,15 @@ from lindero.reproduce.cells import (
     Settings,
     Work,
 )
-from lindero.reproduce.figures import COLOURS, DASHES, INK, MARKERS, draw_points
+from lindero.reproduce.figures import (
+    COLOURS,
+    DASHES,
+    INK,
+    MARKERS,
+    draw_line,
+    draw_points,
+    frame_points,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -188,22 +196,6 @@ def solve_tube(seed: int, n: int, epsilon: float, kernel: str = "linear") -> Mea
 # -- what is drawn ---------------------------------------------------------------------------------
 
 
-def _draw_line(ax: Axes, w: Any, b: float, value: float = 0.0, **options: Any) -> None:
-    """Where ⟨w, x⟩ + b has a value, across the axes."""
-    w = np.asarray(w, dtype=np.float64)
-    foot = (value - b) * w / (w @ w)
-    along = np.array([-w[1], w[0]]) / np.linalg.norm(w)
-    ends = np.array([foot - 20 * along, foot + 20 * along])
-    ax.plot(ends[:, 0], ends[:, 1], **{"color": INK, "zorder": 2, **options})
-
-
-def _frame(ax: Axes, X: Any, title: str = "") -> None:
-    X = np.asarray(X)
-    low, high = X.min(axis=0) - 0.7, X.max(axis=0) + 0.7
-    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), xlabel="$x_1$", ylabel="$x_2$",
-           title=title, aspect="equal")  # fmt: skip
-
-
 def _tell(ax: Axes, text: str, place: Any, shift: tuple[float, float] = (6, 6)) -> None:
     box = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.8}
     ax.annotate(text, place, xytext=shift, textcoords="offset points", zorder=6, bbox=box)
@@ -216,14 +208,14 @@ def draw_separating(figure: Figure, measured: Sequence[Measured]) -> None:
     left, right = figure.subplots(1, 2)
     w, b = np.array(found["w"]), found["b"]
     others = _find_separating(X, y, w, b)
-    _draw_line(left, *others[0])
+    draw_line(left, *others[0])
     right_labels = {0: "others that separate"}
     for place, (direction, offset) in enumerate(others):
-        _draw_line(right, direction, offset, color="#718096", linewidth=1.0,
+        draw_line(right, direction, offset, color="#718096", linewidth=1.0,
                    label=right_labels.get(place))  # fmt: skip
     for ax, title in ((left, "(a) a separating hyperplane"), (right, "(b) others")):
         draw_points(ax, X, y, size=28)
-        _frame(ax, X, title)
+        frame_points(ax, X, title)
     _tell(left, "$D(x) > 0$", X[y == 1].max(axis=0) - [0.9, 0.1], (0, 6))
     _tell(left, "$D(x) < 0$", X[y == -1].min(axis=0), (0, -4))
     right.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -256,15 +248,15 @@ def draw_margins(figure: Figure, measured: Sequence[Measured]) -> None:
         (right, (w, b), "(b) optimal", r"$\tau_{max}$"),
     ):
         reach = float(np.abs(X @ v + c).min())
-        _draw_line(ax, v, c)
+        draw_line(ax, v, c)
         for side in (-reach, reach):
-            _draw_line(ax, v, c, side, linestyle="--", linewidth=1.0)
+            draw_line(ax, v, c, side, linestyle="--", linewidth=1.0)
         foot = X.mean(axis=0) - (X.mean(axis=0) @ v + c) * v / (v @ v)
         tip = foot + reach * v / (v @ v)
         ax.annotate("", tip, foot, arrowprops={"arrowstyle": "<->", "color": COLOURS[2]}, zorder=5)
         _tell(ax, f"{name} = {reach / np.linalg.norm(v):.2f}", (foot + tip) / 2, (8, -4))
         draw_points(ax, X, y, size=28)
-        _frame(ax, X, title)
+        frame_points(ax, X, title)
 
 
 def draw_distances(figure: Figure, measured: Sequence[Measured]) -> None:
@@ -274,7 +266,7 @@ def draw_distances(figure: Figure, measured: Sequence[Measured]) -> None:
     w, b = np.array(found["w"]), found["b"]
     ax = figure.add_subplot()
     for value, name in ((0, "$D(x) = 0$"), (1, "$D(x) = +1$"), (-1, "$D(x) = −1$")):
-        _draw_line(ax, w, b, value, linestyle="--" if value else "-",
+        draw_line(ax, w, b, value, linestyle="--" if value else "-",
                    linewidth=1.0 if value else 1.6)  # fmt: skip
         end = X.mean(axis=0) + 2.4 * np.array([-w[1], w[0]]) / np.linalg.norm(w)
         _tell(ax, name, end + (value - w @ end - b) * w / (w @ w), (-12, 0))
@@ -284,11 +276,12 @@ def draw_distances(figure: Figure, measured: Sequence[Measured]) -> None:
                label="support vector", zorder=4)  # fmt: skip
     far = int(np.argmax(y * (X @ w + b)))
     near = max(found["support"], key=lambda row: float(y[row]))
-    for row, text in ((near, r"$1/\|w\|$"), (far, r"$|D(x_i)|/\|w\|$")):
+    for row, text, shift in ((near, r"$1/\|w\|$", (6, -14)),
+                             (far, r"$|D(x_i)|/\|w\|$", (-62, 0))):  # fmt: skip
         foot = X[row] - (X[row] @ w + b) * w / (w @ w)
         ax.annotate("", X[row], foot, arrowprops={"arrowstyle": "<->", "color": COLOURS[2]})
-        _tell(ax, text, (X[row] + foot) / 2)
-    _frame(ax, X)
+        _tell(ax, text, (X[row] + foot) / 2, shift)
+    frame_points(ax, X)
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
@@ -299,18 +292,20 @@ def draw_slacks(figure: Figure, measured: Sequence[Measured]) -> None:
     w, b, slack = np.array(found["w"]), found["b"], np.array(found["slack"])
     ax = figure.add_subplot()
     for value in (-1, 0, 1):
-        _draw_line(ax, w, b, value, linestyle="--" if value else "-",
+        draw_line(ax, w, b, value, linestyle="--" if value else "-",
                    linewidth=1.0 if value else 1.6)  # fmt: skip
     draw_points(ax, X, y, size=28)
     wrong = [int(np.argmax(np.where(y == label, slack, -1.0))) for label in (-1, 1)]
     inside = np.flatnonzero((slack > 0.2) & (slack < 0.95))
     apart = np.linalg.norm(X[inside][:, None] - X[wrong][None], axis=2).min(axis=1)
     chosen = (int(inside[np.argmax(apart)]), *wrong)
-    for name, row, shift in zip("ijk", chosen, ((-30, -16), (8, 6), (-30, -16)), strict=True):
+    for name, row in zip("ijk", chosen, strict=True):
         edge = X[row] + (y[row] - X[row] @ w - b) * w / (w @ w)
         ax.annotate("", edge, X[row], arrowprops={"arrowstyle": "->", "color": COLOURS[2]})
-        _tell(ax, rf"$x_{name}$: $\xi_{name}$ = {slack[row]:.2f}", X[row], shift)
-    _frame(ax, X)
+        ax.annotate(f"$x_{name}$", X[row], xytext=(-5, -13), textcoords="offset points")
+        side = "on its side" if slack[row] < 1 else "on the wrong side"
+        ax.plot([], [], " ", label=rf"$\xi_{name}$ = {slack[row]:.2f}, {side}")
+    frame_points(ax, X)
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
@@ -332,7 +327,7 @@ def draw_spaces(figure: Figure, measured: Sequence[Measured]) -> None:
     squares = X**2
     draw_points(right, squares, y, size=22)
     plane = SVC(kernel="linear", C=10.0).fit(squares, y)
-    _draw_line(right, plane.coef_[0], float(plane.intercept_[0]))
+    draw_line(right, plane.coef_[0], float(plane.intercept_[0]))
     right.set(xlim=(-0.1, 4), ylim=(-0.1, 4), title="space of features", aspect="equal",
               xlabel=r"$\phi_5 = x_1^2$", ylabel=r"$\phi_6 = x_2^2$")  # fmt: skip
 
@@ -395,11 +390,11 @@ def draw_tube(figure: Figure, measured: Sequence[Measured]) -> None:
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
     _draw_regression(left, found)
     errors, x, y = np.array(found["errors"]), np.array(found["x"]), np.array(found["y"])
-    for row, name in ((int(np.argmax(errors)), r"$\xi_i^-$"),
-                      (int(np.argmin(errors)), r"$\xi_j^+$")):  # fmt: skip
+    shown = np.where(x < 5.0, errors, 0.0)  # not at the border of the picture
+    for row, name in ((int(np.argmax(shown)), r"$\xi_i^-$"),
+                      (int(np.argmin(shown)), r"$\xi_j^+$")):  # fmt: skip
         edge = y[row] - errors[row] + np.sign(errors[row]) * found["epsilon"]
-        left.annotate("", (x[row], edge), (x[row], y[row]),
-                      arrowprops={"arrowstyle": "<->", "color": COLOURS[2]})  # fmt: skip
+        left.plot([x[row], x[row]], [edge, y[row]], color=COLOURS[1], linewidth=2.0)
         _tell(left, name, (x[row], (edge + y[row]) / 2))
     left.legend(loc="upper left", fontsize=7)
     t = np.linspace(-1.5, 1.5, 301)
@@ -461,7 +456,7 @@ def plan(settings: Settings) -> PaperPlan:
     """The tables and figures of the tutorial."""
     xor, separable = Work(solve_xor, {}, 0.2), Work(solve_separable, {"seed": 3}, 0.2)
     soft = Work(solve_soft, {"seed": 5, "n": 40, "C": 1.0}, 0.1)
-    tube = Work(solve_tube, {"seed": 1, "n": 36, "epsilon": 0.4}, 0.1)
+    tube = Work(solve_tube, {"seed": 1, "n": 36, "epsilon": 0.3}, 0.1)
     curve = Work(solve_tube, {"seed": 2, "n": 60, "epsilon": 0.3, "kernel": "rbf"}, 0.1)
     own = " The tutorial does not list its points; these are ours, of a seed."
     widths = settings.choose(full=(0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8), quick=(0.1, 0.4, 0.8))
