@@ -10,7 +10,8 @@ Tables 1 to 3, and the structures that were learned. The source gives no sizes, 
 * Its columns of TM are far above what other folds give, and near the accuracy on training rows,
   which stands beside them.
 
-Cut points and structures are found within each fold. TM is without a penalty, as in the source.
+Cut points and structures are found within each fold. TM is without a penalty, as in the source. A
+paper is one file.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ PAIRS = (("NB", "NB-TM"), ("TAN", "TAN-TM"))
 
 
 @dataclass(frozen=True)
-class PublishedSet:
+class SlideSet:
     """Accuracy in per cent of `MODELS` and its deviation over folds, p-values of `PAIRS`, columns
     there are and columns that structural TM keeps; and the rows that these figures fit."""
 
@@ -64,43 +65,43 @@ class PublishedSet:
 
 
 SETS = {
-    "breast": PublishedSet(
+    "breast": SlideSet(
         (97.37, 98.98, 97.37, 95.46, 95.02), (1.64, 0.74, 1.64, 1.41, 8.55), (0.036, 0.016),
         9, 2, 683,
     ),
-    "cleve": PublishedSet(
+    "cleve": SlideSet(
         (83.14, 87.53, 82.77, 87.85, 82.42), (4.89, 4.72, 1.61, 3.24, 4.89), (0.072, 0.043),
         13, 5, 296,
     ),
-    "iris": PublishedSet(
+    "iris": SlideSet(
         (94.67, 95.33, 93.33, 96.00, 95.33), (3.40, 3.40, 2.11, 2.49, 3.40), (0.746, 0.142),
         4, 1, 150,
     ),
-    "german": PublishedSet(
+    "german": SlideSet(
         (75.40, 78.90, 72.80, 84.00, 73.30), (3.50, 4.00, 2.22, 0.89, 3.75), (0.059, 0.009),
         20, 4, 1000,
     ),
-    "corral": PublishedSet(
+    "corral": SlideSet(
         (86.77, 90.61, 100.00, 99.20, 98.46), (9.27, 6.27, 0.00, 1.60, 3.08), (0.197, 0.317),
         6, 5, 128,
     ),
-    "crx": PublishedSet(
+    "crx": SlideSet(
         (86.68, 88.52, 86.06, 89.59, 86.06), (4.70, 1.59, 1.33, 1.56, 3.32), (0.600, 0.075),
         15, 5, 653,
     ),
-    "lymphography": PublishedSet(
+    "lymphography": SlideSet(
         (83.77, 91.22, 79.08, 98.98, 71.61), (4.97, 3.49, 2.28, 1.65, 10.92), (0.141, 0.008),
         18, 4, 148,
     ),
-    "hepatitis": PublishedSet(
+    "hepatitis": SlideSet(
         (85.00, 93.75, 87.50, 100.00, 87.50), (10.15, 5.56, 6.84, 0.00, 7.90), (0.316, 0.004),
         19, 2, 80,
     ),
-    "vote": PublishedSet(
+    "vote": SlideSet(
         (89.88, 98.39, 93.56, 99.08, 95.63), (2.45, 1.17, 1.55, 0.86, 2.45), (0.008, 0.008),
         16, 3, 435,
     ),
-    "heart": PublishedSet(
+    "heart": SlideSet(
         (83.33, 86.67, 72.90, 81.75, 85.56), (6.73, 4.44, 2.74, 3.87, 2.46), (0.390, 0.036),
         13, 4, 270,
     ),

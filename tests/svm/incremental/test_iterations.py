@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from lindero.reproduce.published_updates import PublishedUpdates
+from lindero.reproduce.icssvm import PublishedUpdates
 from lindero.svm import IncrementalSVC
 
 COSTS = {"C": 10.0, "cost_positive": 1.0, "cost_negative": 2.0}
