@@ -490,8 +490,8 @@ def plan(settings: Settings) -> PaperPlan:
         "C = 10, C₊ = 1, C₋ = 2. Rows come in random order, but one of each class comes first, "
         "since small samples of abalone19 have no row of the smaller class otherwise; its one "
         "column of names (sex) becomes three. Times are of this machine and of compiled code, the "
-        "paper's of Matlab on a laptop of 2015: only their ratios can be compared. The text announces "
-        "numbers of samples on the margin, too, but prints none.",
+        "paper's of Matlab on a laptop of 2015: only their ratios can be compared. The text "
+        "announces numbers of samples on the margin, too, but prints none.",
     )  # fmt: skip
 
 
