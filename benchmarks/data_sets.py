@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 FOLDER = Path(
     os.environ.get("LINDERO_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
 )
+os.environ.setdefault("LINDERO_DATA", str(FOLDER))  # where lindero looks, too
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
     make bench-incremental
 
-The first table follows the published protocol (features scaled to [0, 1], C = 10, C₊ = 1, C₋ = 2;
-linear, quadratic and Gaussian kernels; one sample added to a model of each size). Retraining is one
+The first table follows the published protocol of `lindero reproduce icssvm`, which draws it, with
+a peer beside it (features scaled to [0, 1], C = 10, C₊ = 1, C₋ = 2; linear, quadratic and Gaussian
+kernels; one sample added to a model of each size). LINDERO_DATA names the folder. Retraining is one
 fit of the n + 1 rows, by scikit-learn's SVC (which knows no costs inside the margin, and solves the
 plain problem) and by lindero's own CostSensitiveSVC, both at tol 1e-3; additions are exact.
 """
@@ -16,48 +17,23 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import sklearn.svm
-from sklearn.preprocessing import MinMaxScaler
 
-from data_sets import FOLDER, svmlight, synthetic
+from data_sets import synthetic
+from lindero.reproduce.icssvm import ADDITIONS, COSTS, KERNELS, SETS, order_rows, read_set
 from lindero.svm import SVC, CostSensitiveSVC, IncrementalSVC
 from svc import geometric_mean, machine
 from svc import table as rows_as_table
 
-KERNELS: dict[str, dict[str, Any]] = {
-    "linear": {"kernel": "linear"},
-    "quadratic": {"kernel": "poly", "degree": 2, "gamma": 2.0, "coef0": 1.0},
-    "rbf": {"kernel": "rbf", "gamma": 0.25},
-}
-COSTS = {"C": 10.0, "cost_positive": 1.0, "cost_negative": 2.0}
 SIZES = (100, 500, 1_000, 2_000, 5_000, 10_000, 20_000)
-REPETITIONS, ADDITIONS = 10, 10
-
-
-def _keel(name: str) -> tuple[np.ndarray, np.ndarray]:
-    frame = pd.read_csv(FOLDER / f"keel_{name}.csv.gz")
-    X = pd.get_dummies(frame.iloc[:, :-1], dtype=float).to_numpy()
-    return X, (frame.iloc[:, -1].str.strip() == "positive").to_numpy().astype(int)
-
-
-SETS: dict[str, Callable[[], tuple[Any, np.ndarray]]] = {
-    "abalone19": lambda: _keel("abalone19"),
-    "ijcnn1": lambda: svmlight("ijcnn1", 22, dense=True),
-    "page-blocks0": lambda: _keel("page-blocks0"),
-    "segment0": lambda: _keel("segment0"),
-    "shuttle-c0-vs-c4": lambda: _keel("shuttle-c0-vs-c4"),
-    "svmguide3": lambda: svmlight("svmguide3", 22, dense=True),
-    "winequality-red-4": lambda: _keel("winequality-red-4"),
-    "yeast4": lambda: _keel("yeast4"),
-}
+REPETITIONS = 10
 
 
 def scaled(name: str) -> tuple[np.ndarray, np.ndarray]:
     """A set with its features in [0, 1], rows in random order."""
-    X, y = SETS[name]()
+    X, y, _ = read_set(name)
     order = np.random.default_rng(0).permutation(len(y))
-    return MinMaxScaler().fit_transform(X)[order], (y[order] > 0).astype(int)
+    return X[order], y[order]
 
 
 def table(title: str, headings: list[str], rows: list[list[str]]) -> None:
@@ -74,10 +50,8 @@ def seconds(work: Callable[..., Any], *arguments: Any) -> float:
 def repetitions(y: np.ndarray, n: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Rows to train on, and rows to add; both classes among the former."""
     for seed in range(REPETITIONS):
-        order = np.random.default_rng(seed).permutation(len(y))
-        rows, added = order[:n], order[n : n + ADDITIONS]
-        if len(np.unique(y[rows])) == 2:
-            yield rows, added
+        order = order_rows(y, seed)
+        yield order[:n], order[n : n + ADDITIONS]
 
 
 def additions(only_rbf: bool) -> None:
@@ -88,13 +62,13 @@ def additions(only_rbf: bool) -> None:
         for row in range(200, 300):
             model.partial_fit(warm[row : row + 1], labels[row : row + 1])
     for kernel, parameters in KERNELS.items():
-        if only_rbf and kernel != "rbf":
+        if only_rbf and kernel != "Gaussian":
             continue
         lines, at_5000 = [], {}
         for name in SETS:
             X, y = scaled(name)
             for n in [n for n in SIZES if n + ADDITIONS <= len(y)]:
-                if kernel != "rbf" and n > 5_000:
+                if kernel != "Gaussian" and n > 5_000:
                     continue
                 line, ratio = _one_size(X, y, n, parameters)
                 lines.append([name, f"{n}", *line])
@@ -143,7 +117,7 @@ def stream(n: int) -> None:
     """From empty, one sample at a time."""
     X, y = scaled("ijcnn1")
     X, y = X[:n], y[:n]
-    plain = {"C": 10.0, **KERNELS["rbf"]}
+    plain = {"C": 10.0, **KERNELS["Gaussian"]}
     one_fit = min(
         seconds(lambda: sklearn.svm.SVC(cache_size=200, **plain).fit(X, y)) for _ in range(3)
     )
@@ -195,13 +169,13 @@ def batches() -> None:
     lines = []
     for n in (200, 1_000, 5_000):
         for m in (10, 30, 100, 300, 1_000):
-            base = IncrementalSVC(**COSTS, **KERNELS["rbf"]).fit(X[:n], y[:n])
+            base = IncrementalSVC(**COSTS, **KERNELS["Gaussian"]).fit(X[:n], y[:n])
             rows, labels = X[n : n + m], y[n : n + m]
             ways = []
             for at_once in (False, True):
                 runs = []
                 for _ in range(3):
-                    model = IncrementalSVC(**COSTS, **KERNELS["rbf"]).fit(X[:n], y[:n])
+                    model = IncrementalSVC(**COSTS, **KERNELS["Gaussian"]).fit(X[:n], y[:n])
                     model._by_batch = lambda n_new, at_once=at_once: at_once
                     runs.append(seconds(model.partial_fit, rows, labels))
                 ways.append(min(runs))

@@ -31,27 +31,13 @@ from sklearn.preprocessing import OneHotEncoder
 from bayes import ALL_CATEGORIES
 from data_sets import FOLDER, linked
 from lindero.bayes import TAN, NaiveBayes, StructuralTM
+from lindero.reproduce.tm import MODELS, read_set
+from lindero.reproduce.tm import SETS as PUBLISHED
 from peers import best_time
 from svc import machine, table
 
-#: Accuracy in per cent (NB, NB-TM, TAN, TAN-TM, structural TM) and variables kept of how many.
-PUBLISHED = {
-    "breast": ((97.37, 98.98, 97.37, 95.46, 95.02), "2/9"),
-    "cleve": ((83.14, 87.53, 82.77, 87.85, 82.42), "5/13"),
-    "iris": ((94.67, 95.33, 93.33, 96.00, 95.33), "1/4"),
-    "german": ((75.40, 78.90, 72.80, 84.00, 73.30), "4/20"),
-    "corral": ((86.77, 90.61, 100.0, 99.20, 98.46), "5/6"),
-    "crx": ((86.68, 88.52, 86.06, 89.59, 86.06), "5/15"),
-    "lymphography": ((83.77, 91.22, 79.08, 98.98, 71.61), "4/18"),
-    "hepatitis": ((85.00, 93.75, 87.50, 100.0, 87.50), "2/19"),
-    "vote": ((89.88, 98.39, 93.56, 99.08, 95.63), "3/16"),
-    "heart": ((83.33, 86.67, 72.90, 81.75, 85.56), "4/13"),
-}
-
 #: Sets that scikit-learn ships, beside the published ones.
 SHIPPED = {"wine": load_wine, "wdbc": load_breast_cancer, "digits": load_digits}
-
-MODELS = ("NB", "NB-TM", "TAN", "TAN-TM", "structural TM")
 
 
 def read(name: str) -> tuple[pd.DataFrame, np.ndarray]:
@@ -59,10 +45,8 @@ def read(name: str) -> tuple[pd.DataFrame, np.ndarray]:
     if name in SHIPPED:
         X, y = SHIPPED[name](return_X_y=True, as_frame=True)
         return X, y.to_numpy()
-    as_values = {"keep_default_na": False} if name == "vote" else {"na_values": "?"}
-    frame = pd.read_csv(FOLDER / f"uci_{name}.csv.gz", **as_values).dropna()
-    y = frame.pop("class").to_numpy()
-    return frame.reset_index(drop=True), y
+    X, y = read_set(name)
+    return X.to_pandas(), y
 
 
 def kinds(name: str) -> dict[str, Any]:
@@ -163,7 +147,9 @@ def structure() -> None:
             cells.append(f"{time.perf_counter() - begun:.2f}")
         best = models[5]
         same = "" if None not in models else _same(best, models[None])
-        published = PUBLISHED[name][1] if name in PUBLISHED else ""
+        published = (
+            f"{PUBLISHED[name].n_kept}/{PUBLISHED[name].n_columns}" if name in PUBLISHED else ""
+        )
         cells += [""] * (4 - len(cells))
         cells += [same, f"{best.history_[-1].score:.2f}", f"{best.history_[-1].log_likelihood:.2f}",
                   f"{len(best.selected_features_)}/{X.shape[1]}", published,
@@ -199,7 +185,7 @@ def tables() -> None:
         training = {which: 100 * model_of(which, name).fit(X, y).score(X, y) for which in MODELS}
         cells, loss_cells = [name], [name]
         for k, which in enumerate(MODELS):
-            published = f" ({PUBLISHED[name][0][k]:.2f})" if name in PUBLISHED else ""
+            published = f" ({PUBLISHED[name].accuracies[k]:.2f})" if name in PUBLISHED else ""
             mean = 100 * found[which][0].mean()
             cells.append(f"{mean:.2f}{published}, {training[which]:.2f}")
             loss_cells.append(f"{found[which][1].mean():.4f}")

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
+from lindero.bayes import TAN, NaiveBayes
 from lindero.bayes.columns.moments import Moments
 from lindero.bayes.discriminative.convergence import LearningOutcome
-from lindero.bayes.discriminative.learning import learn_discriminatively
+from lindero.bayes.discriminative.learning import learn_discriminatively, move_counts_or_climb
 from lindero.bayes.discriminative.logistic import compute_joint_counts
 from lindero.bayes.discriminative.tm import move_counts
 from lindero.bayes.networks.network import FamilyCounts
+from tests.bayes.tic_tac_toe import tic_tac_toe
 from tests.conditional_bank import chain, counted, loops, naive, problem_of, random_rows
 
 
@@ -125,6 +127,42 @@ def test_attributes_without_the_class_keep_their_tables():
             found.network.log_tables[2], generative.log_tables[2], atol=1e-12
         )
         assert found.trace[-1].log_likelihood > found.trace[0].log_likelihood
+
+
+# -- counts that vanish ------------------------------------------------------------------------
+
+
+def test_where_counts_vanish_another_method_goes_on():
+    X, y = tic_tac_toe()
+    assert X.shape == (958, 9)
+    assert y.sum() == 626
+    options = {"learning": "discriminative", "penalty": 0.0, "solver": "tm"}
+    found = NaiveBayes(**options).fit(X, y).convergence_
+    # The optimum of a logistic regression on the indicators is -38.4282; counts alone creep there.
+    assert found.is_global
+    assert found.log_likelihood[-1] == pytest.approx(-38.4282, abs=1e-3)
+    assert np.diff(found.log_likelihood).min() > -1e-9
+    n_moved = int(np.flatnonzero(found.step[1:] < 1.0)[-1]) + 1
+    assert f"after {n_moved} of them L-BFGS went on" in found.status
+    assert len(found.step) < found.n_iter < 300
+
+    tree = TAN(**options).fit(X, y).convergence_
+    assert tree.log_likelihood[-1] > -1e-6
+    assert "can be told apart without error" in tree.status
+    assert "L-BFGS went on" in tree.status
+
+
+def test_moving_counts_alone_says_that_it_creeps():
+    random = np.random.default_rng(5)
+    codes, y = random_rows(random, 40, np.array([6, 8, 7, 3]), 2)
+    problem = problem_of(counted(naive(4), codes, [7, 9, 8, 3], y, 2), codes, y)
+    way = move_counts(problem, 5000, 1e-12)
+    assert way.end.outcome is LearningOutcome.STALLED
+    again = move_counts_or_climb(problem, 5000, 1e-12)
+    assert again.trace[-1].objective > way.trace[-1].objective
+    cut = move_counts_or_climb(problem, way.n_iter + 1, 1e-12)  # nothing left to go on with
+    assert cut.end.outcome is LearningOutcome.STALLED
+    assert "max_iter allows no other way" in cut.end.status
 
 
 # -- bad cases -------------------------------------------------------------------------------

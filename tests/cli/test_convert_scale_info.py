@@ -117,6 +117,17 @@ def test_scaled_numbers_have_mean_zero_and_deviation_one(here, flowers):
     assert scaled.y.tolist() == load(flowers).y.tolist()
 
 
+def test_scaled_numbers_go_from_zero_to_one(here):
+    rows = ["a,none,five,below,c", "2,0,5,-3,x", "4,0,5,-3,y", "10,0,5,-3,x"]
+    here.run("scale", here.write("n.csv", "\n".join(rows)), "--scaling", "range", "-o", "s.csv")
+    X = load("s.csv").X
+    found = {name: X[name].to_pylist() for name in X.column_names}
+    # The published rule for constant columns: 0 stays 0, anything else becomes 1.
+    assert found == {"a": [0.0, 0.25, 1.0], "none": [0] * 3, "five": [1] * 3, "below": [1] * 3}
+    said = here.refused("scale", "n.csv", "--scaling", "range", "--like", "model.lin")
+    assert "leave out --scaling" in said
+
+
 def test_rows_are_scaled_like_those_of_a_model(here, flowers, model):
     here.run("scale", flowers, "-o", "all.csv")
     first = "\n".join(here.read(flowers).splitlines()[:4])

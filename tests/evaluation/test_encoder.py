@@ -6,7 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from lindero import persist
 from lindero.evaluation import TableEncoder, explain_rows, fit_machine, make_machine
@@ -46,6 +46,31 @@ def test_numbers_and_categories_agree_with_scikit_learn():
     words = random.choice(["a", "b", "c"], size=(50, 2)).astype(object)
     expected = OneHotEncoder(sparse_output=False).fit_transform(words)
     assert (TableEncoder().fit_transform(words) == expected).all()
+
+
+def test_numbers_from_zero_to_one():
+    random = np.random.default_rng(1)
+    numbers = random.normal(3, 5, size=(50, 3))
+    encoder = TableEncoder(scaling="range").fit(numbers)
+    np.testing.assert_allclose(
+        encoder.transform(numbers), MinMaxScaler().fit_transform(numbers), atol=1e-12
+    )
+    constant = TableEncoder(scaling="range").fit([[0.0, 1e30, -4.0], [0.0, 1e30, -4.0]])
+    assert constant.transform([[0.0, 1e30, -4.0]]).tolist() == [[0.0, 1.0, 1.0]]
+    days = pd.DataFrame({"day": pd.to_datetime(["2026-01-05", "2026-01-07", "2026-01-09"])})
+    elapsed = TableEncoder(scaling="range").fit(days)
+    at = elapsed.get_feature_names_out().tolist().index("day days")
+    np.testing.assert_allclose(elapsed.transform(days)[:, at], [0.0, 0.5, 1.0])
+    with pytest.raises(ValueError, match="scaling"):
+        TableEncoder(scaling="unit").fit(numbers)
+
+
+def test_a_file_keeps_the_scaling(tmp_path):
+    encoder = TableEncoder(scaling="range").fit([[1.0, 2.0], [3.0, 2.0]])
+    persist.save(encoder, tmp_path / "e.lin")
+    again = persist.load(tmp_path / "e.lin")
+    assert again.scaling == "range"
+    assert again.transform([[2.0, 2.0]]).tolist() == [[0.5, 1.0]]
 
 
 def test_names_and_parts_say_what_each_column_became():

@@ -60,8 +60,9 @@ class NaiveBayes(BayesClassifier):
         Whether parameters make the rows most probable, or the classes given the rest of the row
         (the TM algorithm; `fit` only), which needs more rows and predicts better probabilities.
     solver : {"auto", "accelerated", "tm"}, default="auto"
-        How discriminative parameters are found: by the TM algorithm, or by L-BFGS on the same
-        objective, in fewer passes ("accelerated", which is "auto").
+        How discriminative parameters are found: by the TM algorithm, which hands over to L-BFGS
+        where it would only creep (`convergence_.status` says so), or by L-BFGS on the same
+        objective from the start, in fewer passes ("accelerated", which is "auto").
     penalty : float or "auto", default="auto"
         Pseudo-counts that hold discriminative parameters near the generative ones; 0 is none.
         "auto" chooses among 1, 3, 10, … 300 by five-fold cross-validation (the i-th row of a class

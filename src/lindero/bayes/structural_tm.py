@@ -173,8 +173,9 @@ class StructuralTM(BayesClassifier):
         How a category that was not in the training data is treated: as one with a count of zero,
         which favours the class with fewer rows ("smooth"), as a missing value, or as an error.
     solver : {"auto", "accelerated", "tm"}, default="auto"
-        How the parameters of the final network are found: by the TM algorithm, or by L-BFGS on the
-        same objective, in fewer passes ("accelerated", which is "auto").
+        How the parameters of the final network are found: by the TM algorithm, which hands over to
+        L-BFGS where it would only creep (`convergence_.status` says so), or by L-BFGS on the same
+        objective from the start, in fewer passes ("accelerated", which is "auto").
     penalty : float or "auto", default="auto"
         Pseudo-counts that hold these parameters near the generative ones; 0 is none. "auto"
         chooses among 1, 3, 10, … 300 by five-fold cross-validation (with the arcs that all rows

@@ -17,6 +17,7 @@ _EXAMPLES = """\b
 Examples:
   lindero scale heart.csv -o heart.svm
   lindero scale new.csv --like model.lin -o new.svm
+  lindero scale heart.csv --scaling range -o heart.svm
 """
 
 
@@ -29,15 +30,24 @@ Examples:
     type=click.Path(),
     help="Scale like this model instead of fitting the scales to DATA.",
 )
+@click.option(
+    "--scaling",
+    type=click.Choice(["deviation", "range"]),
+    default=None,
+    help="deviation: mean 0 and standard deviation 1, the default; range: from 0 to 1.",
+)
 @force_option
 @output_options
 @click.pass_obj
-def command(output: Output, data: DataSource, path: str | None, like: str | None) -> None:
+def command(
+    output: Output, data: DataSource, path: str | None, like: str | None, scaling: str | None
+) -> None:
     """Convert a table to scaled numbers.
 
-    Numbers get mean 0 and standard deviation 1. Categories are one-hot encoded. Missing values
-    become 0, with an indicator column. Sparse columns are divided by their largest value. The
-    target is written unchanged, as the last column.
+    Numbers get mean 0 and standard deviation 1, or the range from 0 to 1, where a constant column
+    becomes 1 unless it is 0. Categories are one-hot encoded. Missing values become 0, with an
+    indicator column. Sparse columns are divided by their largest value. The target is written
+    unchanged, as the last column.
     """
     from lindero.cli.writing import choose_format, require_writable, write_columns, write_svmlight
 
@@ -46,12 +56,14 @@ def command(output: Output, data: DataSource, path: str | None, like: str | None
         choose_format(path)
     elif output.json:
         raise CommandError("--json needs -o, since the scaled rows go to standard output.")
+    if like is not None and scaling is not None:
+        raise CommandError("--like brings the scales of its model: leave out --scaling.")
     if like is None:
         from lindero.evaluation import TableEncoder
 
         dataset = data.load()
         X = dataset.X
-        encoder = TableEncoder().fit(X)
+        encoder = TableEncoder(scaling=scaling or "deviation").fit(X)
     else:
         from lindero.cli.saved_model import SavedModel
         from lindero.evaluation.build import TABLE_STEP

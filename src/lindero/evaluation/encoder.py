@@ -1,6 +1,7 @@
 """Tables with categories and missing values as numbers, for machines that know numbers only.
 
-number x      (x − mean) / deviation, and 0 where it is missing, or NaN for machines that take it
+number x      (x − mean) / deviation, and 0 where it is missing, or NaN for machines that take it;
+              with scaling="range" (x − least) / (largest − least)
 category x    one column for each value, 1 where x has it; nothing where it is missing or new;
               rare values of columns with many, and new ones there, are one value, "other"
 text x        its words, hashed to a fixed number of columns: log-scaled counts times the inverse
@@ -19,7 +20,7 @@ import itertools
 import math
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -56,6 +57,9 @@ _USUAL_COUNT = 5
 
 _WORD = re.compile(r"\w+")
 
+#: What to subtract from numbers, and what to divide them by.
+Measurement = Callable[[Array], tuple[float, float]]
+
 #: Tables of more columns than this come as sparse ones: most columns of categories are zeros.
 _MANY_COLUMNS = 1000
 
@@ -84,6 +88,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     fill_missing : bool, default=True
         Whether a missing number becomes 0, the mean. False leaves it NaN, for machines that know
         what to do about it, such as adaptive ones on a stream.
+    scaling : {"deviation", "range"}, default="deviation"
+        Whether a number gets mean 0 and standard deviation 1, or the rows of `fit` go from 0 to 1.
+        A constant column becomes 0; with "range", 1 unless it is 0. Sparse matrices do not ask:
+        their zeros stay zeros.
 
     Attributes
     ----------
@@ -95,7 +103,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     categories_ : list of list
         Values of each column that is a category, in the order of the columns they become.
     mean_, scale_ : ndarray of shape (n_features_in_,)
-        What is subtracted from a number, and what it is then divided by; 0 and 1 for categories.
+        What is subtracted from a number (the least one, with ``scaling="range"``), and what it is
+        then divided by; 0 and 1 for categories.
     indicated_ : ndarray of shape (n_features_in_,), bool
         Which columns get another that says where they are missing.
     others_ : list of (str or None)
@@ -138,6 +147,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         "text_columns": [Interval(Integral, 0, 2**16, closed="both")],
         "keep_row_names": ["boolean"],
         "fill_missing": ["boolean"],
+        "scaling": [StrOptions({"deviation", "range"})],
     }
 
     def __init__(
@@ -148,12 +158,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         text_columns: int = 256,
         keep_row_names: bool = False,
         fill_missing: bool = True,
+        scaling: str = "deviation",
     ) -> None:
         self.categorical_features = categorical_features
         self.min_count = min_count
         self.text_columns = text_columns
         self.keep_row_names = keep_row_names
         self.fill_missing = fill_missing
+        self.scaling = scaling
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -195,13 +207,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         mean, scale, indicated = np.zeros(d), np.ones(d), np.zeros(d, dtype=bool)
         kinds = [column.kind for column in schema.columns]
         details: list[dict[str, Any]] = [{} for _ in range(d)]
+        measure = _MEASURES[self.scaling]
         for at, column in enumerate(schema.number_columns):
             missing = np.isnan(table.numbers[at])
             indicated[column] = missing.any()
-            mean[column], scale[column] = _standardise(table.numbers[at][~missing])
+            mean[column], scale[column] = measure(table.numbers[at][~missing])
         for at, column in enumerate(schema.category_columns):
             if column in dates:
-                kinds[column], details[column] = DATE, _learn_dates(dates[column])
+                kinds[column], details[column] = DATE, _learn_dates(dates[column], measure)
                 indicated[column] = dates[column].null_count > 0
             elif schema.title(column) in texts:
                 part, _ = user.place(column)
@@ -443,7 +456,7 @@ def _take_dates(X: Any) -> tuple[Any, dict[int, Any]]:
     return frame.with_columns(*nothing).to_native(), found
 
 
-def _learn_dates(column: Any) -> dict[str, Any]:
+def _learn_dates(column: Any, measure: Measurement) -> dict[str, Any]:
     """Which parts of dates are used, and their scales."""
     from lindero.data.dates import NAMED_PARTS, expand_dates, find_dates
 
@@ -454,7 +467,7 @@ def _learn_dates(column: Any) -> dict[str, Any]:
         return {"form": form, "start": "", "parts": [], "mean": [], "scale": []}
     known, parts = expand_dates(moments, form, "", ())
     scales = [
-        (0.0, 1.0) if part in NAMED_PARTS else _standardise(_get_present(parts[title]))
+        (0.0, 1.0) if part in NAMED_PARTS else measure(_get_present(parts[title]))
         for part, title in known.parts.items()
     ]
     mean, scale = ([float(pair[k]) for pair in scales] for k in (0, 1))
@@ -554,3 +567,14 @@ def _standardise(values: Array) -> tuple[float, float]:
     unit = math.ldexp(1.0, math.frexp(float(np.abs(values).max()))[1] - 1)
     scaled = values / unit
     return float(scaled.mean()) * unit, float(scaled.std()) * unit
+
+
+def _find_range(values: Array) -> tuple[float, float]:
+    """The least value, and how far the largest is from it. A constant becomes 1, unless it is 0."""
+    least, largest = float(values.min()), float(values.max())
+    if least == largest:
+        return 0.0, least or 1.0
+    return least, largest - least
+
+
+_MEASURES: dict[str, Measurement] = {"deviation": _standardise, "range": _find_range}

@@ -136,6 +136,19 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class SummaryCell(Cell):
+    """Numbers that come from what all works returned together, in their order."""
+
+    summarise: Callable[[Sequence[Measured]], Sequence[float]] = lambda _: ()
+
+    def collect(self, results: Results) -> list[float]:
+        """Ours, as `summarise` gives them; nothing where a work returned nothing."""
+        found = [results[work.key] for work in self.works]
+        measured = [one for one in found if not isinstance(one, Lacking)]
+        return list(self.summarise(measured)) if len(measured) == len(found) else []
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What a comparison of a cell came to: `allowed` is None where nothing can be compared."""
 

@@ -33,8 +33,8 @@ class LearningOutcome(Enum):
     )
     STALLED = (
         "Stalled: counts close to zero allow only steps so small that the objective hardly "
-        'changes. solver="accelerated" continues from there; a penalty above 0 or a larger alpha '
-        "keeps counts away from zero."
+        "changes, and max_iter allows no other way on. A penalty above 0 or a larger alpha keeps "
+        "counts away from zero."
     )
     ROUNDING = (
         "Stopped: steps still improve the objective, but rounding hides by how much. Numbers that "
@@ -115,7 +115,8 @@ class Convergence:
     objective : ndarray of shape (n_steps + 1,)
         The same with the penalty, which is what is maximised.
     step : ndarray of shape (n_steps + 1,)
-        Step length λ: 0 for the generative estimate, then always 1 with ``solver="accelerated"``.
+        Step length λ: 0 for the generative estimate, then always 1 with ``solver="accelerated"``,
+        and from where "tm" handed over to it.
     n_iter : int
         Evaluations of the objective, each over all rows. A step's line search may need several.
     solver : str

@@ -228,16 +228,21 @@ def run_lbfgs(
 
 
 def climb(
-    problem: ConditionalProblem, max_iter: int, tolerance: float, watch: Watch | None = None
+    problem: ConditionalProblem,
+    max_iter: int,
+    tolerance: float,
+    watch: Watch | None = None,
+    start: NetworkParameters | None = None,
 ) -> LearningResult:
-    """As `tm.move_counts`; all steps in the trace are 1.
+    """As `tm.move_counts`, or from other parameters; all steps in the trace are 1.
 
     A single step of little gain ends L-BFGS, whatever the reason. So it is restarted where it
     ended, without memory, until that hardly gains anything; unless the slope g says so already: the
     objective is concave, and ½ gᵀg is what a step would gain at the curvature 1 to which variables
     are scaled.
     """
-    start = problem.estimate(problem.counts, problem.sums)
+    if start is None:
+        start = problem.estimate(problem.counts, problem.sums)
     with problem.rows.threads.keep():
         run = run_lbfgs(problem, start, max_iter, tolerance, watch)
         trace, n_iter = [*run.trace], run.n_iter

@@ -3,7 +3,8 @@
 Generative parameters make whole rows most probable, discriminative ones their classes given the
 attributes. The objective is in `objective`; there are two solvers:
 
-    "tm"            moves counts (`tm`): each step is a set of consistent counts
+    "tm"            moves counts (`tm`): each step is a set of consistent counts. Where counts
+                    close to zero allow only small steps L-BFGS goes on, and the status says so
     "accelerated"   L-BFGS (`lbfgs`), in fewer iterations where steps are many
 
 Both begin at the generative estimate, and for naive Bayes and trees without missing values and
@@ -42,8 +43,34 @@ from lindero.bayes.discriminative.tm import LearningResult, move_counts
 from lindero.bayes.networks.network import FamilyCounts, Network
 from lindero.runtime.arrays import Array
 
+#: Iterations without which L-BFGS is not begun.
+_FEWEST_LEFT = 2
+
+
+def move_counts_or_climb(
+    problem: ConditionalProblem, max_iter: int, tolerance: float, watch: Watch | None = None
+) -> LearningResult:
+    """Move counts, and climb from where that stalls."""
+    moved = move_counts(problem, max_iter, tolerance, watch)
+    left = max_iter - moved.n_iter
+    if moved.end.outcome is not LearningOutcome.STALLED or left < _FEWEST_LEFT:
+        return moved
+    climbed = climb(problem, left, tolerance, watch, moved.parameters)
+    end, n_steps = climbed.end, len(moved.trace) - 1
+    handed_over = (
+        f" Counts close to zero allowed only small steps: after {n_steps} of them L-BFGS went on "
+        "from there."
+    )
+    return LearningResult(
+        climbed.parameters,
+        (*moved.trace, *climbed.trace[1:]),
+        moved.n_iter + climbed.n_iter,
+        LearningEnd(end.outcome, end.status + handed_over),
+    )
+
+
 SOLVERS: dict[str, Callable[[ConditionalProblem, int, float, Watch | None], LearningResult]] = {
-    "tm": move_counts,
+    "tm": move_counts_or_climb,
     "accelerated": climb,
 }
 

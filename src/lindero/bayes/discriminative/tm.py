@@ -35,7 +35,8 @@ at the rate above would improve J by less than the tolerance.
 A value that never occurs with a class, where all other attributes speak for that class, has a count
 that vanishes, by a factor of ten in each step; all steps would be as small as it allows. Changes of
 less than 1e-12 of N(x_i, pa_i) are therefore left out, so that such a count stays where it is.
-Where steps are small for other reasons learning ends, and says so: `lbfgs` does not have this
+Where steps stay small for other reasons, counts that nearly vanish along other directions among
+them, this method would creep: it ends, and `learning` goes on by `lbfgs`, which does not have this
 limit.
 """
 
@@ -62,8 +63,9 @@ _LITTLE = 1e-6
 #: Changes that are left out, relative to the count of all classes.
 _NOTHING = 1e-12
 
-#: Steps are stalled when this many in a row are smaller than this.
-_STALLED_STEPS, _SMALL_STEP = 20, 1e-4
+#: Steps are stalled when this many in a row are smaller than this on average: far from the whole
+#: steps that converge fast.
+_STALLED_STEPS, _SMALL_STEP = 50, 0.25
 
 _STALLED = LearningEnd.of(LearningOutcome.STALLED)
 
@@ -91,7 +93,7 @@ def move_counts(
     """
     counts, sums = problem.counts, problem.sums
     parameters = problem.estimate(counts, sums)
-    step, n_small = 1.0, 0
+    step = 1.0
     end: LearningEnd | None = None
     with problem.rows.threads.keep():
         now = problem.evaluate(parameters)
@@ -129,8 +131,8 @@ def move_counts(
             if watch is not None and problem.show(parameters, watch):
                 end = LearningEnd.of(LearningOutcome.STOPPED_EARLY, best=len(trace) - 1)
                 break
-            n_small = n_small + 1 if step < _SMALL_STEP else 0
-            if n_small >= _STALLED_STEPS:
+            last = [taken.step for taken in trace[1:][-_STALLED_STEPS:]]
+            if len(last) == _STALLED_STEPS and sum(last) < _SMALL_STEP * len(last):
                 end = _STALLED
                 break
         if end is None:

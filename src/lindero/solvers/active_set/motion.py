@@ -358,7 +358,7 @@ class Motion:
         factor = point.factor
         if len(factor.R) < m + SPARE:
             factor.make_room(m)
-        a, t = point.a.copy(), 0.0
+        a, t, n_repeated = point.a.copy(), 0.0, 0
         while True:
             values, slot_of = kernel.columns
             # Unless it comes back, all of the factor may be written to.
@@ -381,6 +381,8 @@ class Motion:
             missing = why == _TO_JOIN and slot_of[variable // per] < 0
             if not (missing and m and kernel.fetch(np.append(free[:m], variable) // per)):
                 break
+            n_repeated += 1  # the next run comes to the same variable, in a step of length zero
+        point.steps -= n_repeated
         point.free, factor.size = free[:m].copy(), m
         z_changes = point.sum_by_sample(point.s * (point.a - a))
         changed = np.flatnonzero(z_changes)
