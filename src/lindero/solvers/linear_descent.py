@@ -52,7 +52,7 @@ from lindero.kernels.products import SparseProducts
 from lindero.kernels.special import RidgedKernel
 from lindero.problems.dual_qp import ROUNDING, DualQP
 from lindero.runtime.arrays import Array
-from lindero.solvers.row_loops import add_rows, descend, put_products, put_squares
+from lindero.solvers.row_loops import SOME, add_rows, descend, put_products, put_squares
 from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
 
 #: Entries of rows visited between two looks at the clock.
@@ -67,17 +67,25 @@ _CG_STEPS, _CG_SHARE = 15, 1e-2
 #: Epochs after which a problem is left to others.
 _MOST_EPOCHS = 3_000
 
+#: Share of `tol` at which rows are first done.
+_FIRST_GOAL = 0.5
+
 #: Rounds without half the gap after which rounding is what is left of it.
 _IDLE_ROUNDS = 6
 
-#: How many times its first value the proximal term may have.
-_MOST_PROXIMAL = 1e8
+#: The first proximal term: so many times the estimate of ‖x̄‖² from so many rows, but no less and no
+#: more than these shares of the mean of ‖x‖².
+_PROXIMAL_SHARE, _SAMPLED_ROWS, _LEAST_SHARE, _MOST_SHARE = 1.0, 500, 0.03, 1.0
+
+#: How much larger it becomes after a point that is not accepted, up to the mean of ‖x‖²; and how
+#: many times that it may have in the end.
+_RAISE, _MOST_PROXIMAL = 4.0, 1e8
 
 #: What descent keeps of a row, in the columns of one array, which is one cache line.
 _LOWER, _UPPER, _BELOW, _ABOVE, _RIDGE, _SQUARE, _Z, _WIDTH = 0, 1, 2, 3, 4, 5, 6, 8
 
 #: Where it stands between calls: numbers and counts.
-_BIAS, _SUM, _PROXIMAL, _WORST, _LEFT_OUT, _LAST_SUM = range(6)
+_BIAS, _SUM, _PROXIMAL, _WORST, _LEFT_OUT, _LAST_SUM, _USUAL = range(7)
 _ACTIVE, _RANDOM, _EPOCHS = range(3)
 
 
@@ -175,15 +183,16 @@ class _CoordinateDescent:
         if isinstance(problem.kernel, RidgedKernel):
             self.ridge = problem.kernel.ridge
         self.P = self._state_rows()
+        self.w, self.spare = np.zeros((2, self.rows.n_features))
         self.order = self.all.copy()
-        proximal = (float(self.rows.squares.mean()) or 1.0) if problem.has_bias else 0.0
-        self.numbers = np.array([0.0, 0.0, proximal, np.inf, np.inf, np.inf])
+        self.mean_square = (float(self.rows.squares.mean()) or 1.0) if problem.has_bias else 0.0
+        proximal = self._find_proximal() if problem.has_bias else 0.0
+        self.numbers = np.array([0.0, 0.0, proximal, np.inf, np.inf, np.inf, self.mean_square])
         self.counts = np.array([n, 1, 0], dtype=np.int64)
-        self.most_proximal = _MOST_PROXIMAL * proximal
+        self.most_proximal = _MOST_PROXIMAL * self.mean_square
         self.n_faces = 0
         self.best_a = problem.start(start.a if start is not None else None)
         self.best_f, self.best_gap = np.zeros(n), np.inf
-        self.w, self.spare = np.zeros((2, self.rows.n_features))
         self.best_w: Array | None = None if self.best_a.any() else self.w.copy()
         if start is None or not self.best_a.any():
             self.numbers[_BIAS] = best_bias(problem, self.best_f) if problem.has_bias else 0.0
@@ -198,7 +207,7 @@ class _CoordinateDescent:
     def _state_rows(self) -> Array:
         """The terms of each sample, from those of its one or two variables."""
         problem, n = self.problem, self.problem.kernel.n_samples
-        P = np.zeros((n, _WIDTH))
+        P = _aligned_rows(n)
         P[:, _BELOW], P[:, _ABOVE] = -np.inf, np.inf
         samples = self.all if problem.sample_of is None else problem.sample_of
         for positive in (True, False):
@@ -215,6 +224,26 @@ class _CoordinateDescent:
         P[:, _RIDGE], P[:, _SQUARE] = self.ridge, self.rows.squares
         return P
 
+    def _find_proximal(self) -> float:
+        """The first σ, about what rows have in common."""
+        mean = self.mean_square
+        chosen = self.all[:: max(1, len(self.all) // _SAMPLED_ROWS)]
+        m = len(chosen)
+        common = self.rows.sum(np.ones(m), chosen, self.spare)
+        with np.errstate(over="ignore", invalid="ignore"):
+            alone = float(self.rows.squares[chosen].sum())
+            shared = (float(common @ common) - alone) / max(1, m * (m - 1))
+            share = _PROXIMAL_SHARE * shared / mean
+        return mean * (min(_MOST_SHARE, max(_LEAST_SHARE, share)) if np.isfinite(share) else 1.0)
+
+    def _raise_proximal(self) -> None:
+        """A larger σ, up to the mean of ‖x‖²: a point was good but for its sum, which a small one
+        had not brought near enough to zero."""
+        numbers = self.numbers
+        larger = max(numbers[_PROXIMAL], min(_RAISE * numbers[_PROXIMAL], numbers[_USUAL]))
+        numbers[_BIAS] += (larger - numbers[_PROXIMAL]) * numbers[_SUM]
+        numbers[_PROXIMAL] = larger
+
     def _coefficients(self) -> Array:
         """The variables of the problem."""
         z, sample_of = self.P[:, _Z], self.problem.sample_of
@@ -226,7 +255,7 @@ class _CoordinateDescent:
         """Epochs and faces until the judged gap is within tol, or a limit is reached."""
         if self.best_gap <= self.tol:
             return Status.OPTIMAL
-        goal, idle, until_face = 0.5 * self.tol, 0, _FIRST_EPOCHS
+        goal, idle, until_face = _FIRST_GOAL * self.tol, 0, _FIRST_EPOCHS
         entries = float((self.rows.stops - self.rows.starts).sum()) or 1.0
         at_once = max(1, int(_ENTRIES_AT_ONCE / entries))
         try:
@@ -248,6 +277,9 @@ class _CoordinateDescent:
                     gap = self._finish()
                     if self.best_gap <= self.tol:
                         return Status.OPTIMAL
+                    self._raise_proximal()
+                    if done == SOME:
+                        continue
                     idle = 0 if self.best_gap <= 0.5 * before_gap else idle + 1
                     if idle == _IDLE_ROUNDS:
                         return Status.PRECISION
@@ -260,9 +292,9 @@ class _CoordinateDescent:
             self._finish()
             return Status.INTERRUPTED
 
-    def _descend(self, goal: float, n_epochs: int) -> bool:
+    def _descend(self, goal: float, n_epochs: int) -> int:
         rows = self.rows
-        return bool(
+        return int(
             descend(
                 rows.data, rows.indices, rows.starts, rows.stops, self.P, self.w, self.order,
                 self.numbers, self.counts, goal, self.most_proximal, n_epochs,
@@ -349,6 +381,13 @@ class _CoordinateDescent:
         self.numbers[_SUM] += moved
         self.numbers[_BIAS] += proximal * moved
         self.numbers[_LEFT_OUT] = np.inf
+
+
+def _aligned_rows(n: int) -> Array:
+    """Zeros for n rows, each of which is one cache line."""
+    room = np.zeros((n + 1) * _WIDTH)
+    first = (-room.ctypes.data // room.itemsize) % _WIDTH
+    return np.asarray(room[first : first + n * _WIDTH].reshape(n, _WIDTH))
 
 
 def best_bias(problem: DualQP, f: Array) -> float:
