@@ -15,7 +15,7 @@ import numpy as np
 from lindero.runtime.compilation import EXACT, FAST, compiled
 from lindero.runtime.prefetch import prefetch
 
-#: What epochs have come to: rows are beyond the goal, those that are not left out are within, or all.
+#: What epochs have come to: rows are beyond the goal; those that are not left out are within; all.
 UNDONE, SOME, ALL = range(3)
 
 #: What is asked for in advance: of which row, counted from the one being worked on, and all of it
