@@ -506,8 +506,8 @@ class _Sieve:
 
 
 def choose_kept(n_samples: int, n_features: int, numbers_a_row: float | None = None) -> int:
-    """How many rows are kept at first. Sparse ones may be so many that the matrix of interior points
-    takes what its factors do."""
+    """How many rows are kept at first. Sparse ones may be so many that the matrix of interior
+    points takes what its factors do."""
     affordable = _KEPT_FOR_LOOKS * n_samples // max(1, n_features)
     kept = max(_KEPT_A_FEATURE * n_features, min(_MOST_KEPT, affordable))
     if numbers_a_row is not None and numbers_a_row < n_features:
