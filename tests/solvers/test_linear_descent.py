@@ -146,7 +146,7 @@ def test_epochs_are_those_of_their_twin(make, dtype):
     P[:, 2] = rng.standard_normal(40)
     P[:, 3], P[:, 5] = P[:, 2] + 0.2, read.squares
     z, terms, w = np.zeros(40), P[:, :5].copy(), np.zeros(12)
-    order, numbers = np.arange(40, dtype=np.int32), np.array([0.3, 0, 2, np.inf, np.inf, np.inf])
+    order, numbers = np.arange(40, dtype=np.int32), np.array([0.3, 0, 2, np.inf, np.inf, np.inf, 2])
     counts = np.array([40, 1, 0])
     descend(
         read.data, read.indices, read.starts, read.stops, P, w, order, numbers, counts,

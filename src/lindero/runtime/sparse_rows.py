@@ -22,34 +22,52 @@ ASCENDING, IN_ANY_ORDER, TWICE, BROKEN = range(4)
 
 
 @compiled(EXACT)
+def count_outside(indices, n_columns):  # type: ignore[no-untyped-def]
+    """How many columns there are not. A loop over all entries without a branch for each takes a
+    twentieth of the time of one with branches."""
+    outside = 0
+    for k in range(indices.size):
+        outside += (indices[k] < 0) | (indices[k] >= n_columns)
+    return outside
+
+
+@compiled(EXACT)
+def count_falls(indices):  # type: ignore[no-untyped-def]
+    """How many entries are no larger than the one before."""
+    falls = 0
+    for k in range(1, indices.size):
+        falls += indices[k] <= indices[k - 1]
+    return falls
+
+
+@compiled(EXACT)
 def examine_rows(indices, starts, n_columns):  # type: ignore[no-untyped-def]
     """Which of the above a table is; `starts` has at least one value."""
     last = starts.size - 1
     if starts[0] != 0 or starts[last] > indices.size:
         return BROKEN
-    ascending = True
+    used = indices[: starts[last]]
+    # All of them: one that is beyond the end is followed by one that is smaller.
     for i in range(last):
-        start, stop = starts[i], starts[i + 1]
-        # All of them: one that is beyond the end is followed by one that is smaller.
-        if stop < start or stop > indices.size:
+        if starts[i + 1] < starts[i]:
             return BROKEN
-        before = np.int64(-1)
-        for k in range(start, stop):
-            column = np.int64(indices[k])
-            if column < 0 or column >= n_columns:
-                return BROKEN
-            if column <= before:
-                ascending = False
-            before = column
-    if ascending:
+    if count_outside(used, n_columns) > 0:
+        return BROKEN
+    falls = count_falls(used)  # also from one row to the next
+    for i in range(1, last):
+        k = starts[i]
+        if starts[i - 1] < k < used.size:
+            falls -= used[k] <= used[k - 1]
+    if falls == 0:
         return ASCENDING
     if n_columns > max(_MOST_COLUMNS, 8 * indices.size):
         return TWICE
     owner = np.full(n_columns, -1, dtype=np.int32)
+    twice = 0
     for i in range(last):
+        row = np.int32(i)
         for k in range(starts[i], starts[i + 1]):
-            column = indices[k]
-            if owner[column] == i:
-                return TWICE
-            owner[column] = i
-    return IN_ANY_ORDER
+            column = np.uint32(used[k])
+            twice += owner[column] == row
+            owner[column] = row
+    return TWICE if twice > 0 else IN_ANY_ORDER

@@ -30,7 +30,8 @@ The step to clip(z + p), or to the first bound on the way to z + p if that gains
 as far as the objective falls; it is a convex problem, so all of that line is feasible. Both parts
 see rows as they are given, in float32 or float64, without a copy; w and all sums are in float64.
 
-In the end Σz = 0 is repaired, w and f = X w are computed anew, and the problem judges that point.
+In the end Σz = 0 is repaired, f = X w is computed (and w anew, where its rounding could matter or
+many rows have moved), and the problem judges that point.
 A point that it does not accept is where the next round begins, with a smaller goal.
 
 C.-J. Hsieh et al., "A dual coordinate descent method for large-scale linear SVM", ICML 2008;
@@ -52,7 +53,7 @@ from lindero.kernels.products import SparseProducts
 from lindero.kernels.special import RidgedKernel
 from lindero.problems.dual_qp import ROUNDING, DualQP
 from lindero.runtime.arrays import Array
-from lindero.solvers.row_loops import add_rows, descend, put_products, put_squares
+from lindero.solvers.row_loops import SOME, add_rows, descend, put_products, put_squares
 from lindero.solvers.solution import Limits, Progress, Solution, Solver, Start, Status
 
 #: Entries of rows visited between two looks at the clock.
@@ -67,17 +68,29 @@ _CG_STEPS, _CG_SHARE = 15, 1e-2
 #: Epochs after which a problem is left to others.
 _MOST_EPOCHS = 3_000
 
+#: Share of `tol` at which rows are first done.
+_FIRST_GOAL = 0.5
+
+#: w is summed anew for a point to be judged, unless one row of so many at the most has moved since
+#: the epochs, and so few epochs have rounded it: then `tol` is this share of f at the least.
+_FEW_MOVED, _MOST_EPOCHS_SUMMED, _DRIFT = 8, 100, 1e-9
+
 #: Rounds without half the gap after which rounding is what is left of it.
 _IDLE_ROUNDS = 6
 
-#: How many times its first value the proximal term may have.
-_MOST_PROXIMAL = 1e8
+#: The first proximal term: so many times the estimate of ‖x̄‖² from so many rows, but no less and no
+#: more than these shares of the mean of ‖x‖².
+_PROXIMAL_SHARE, _SAMPLED_ROWS, _LEAST_SHARE, _MOST_SHARE = 1.0, 500, 0.03, 1.0
+
+#: How much larger it becomes after a point that is not accepted, up to the mean of ‖x‖²; and how
+#: many times that it may have in the end.
+_RAISE, _MOST_PROXIMAL = 4.0, 1e8
 
 #: What descent keeps of a row, in the columns of one array, which is one cache line.
 _LOWER, _UPPER, _BELOW, _ABOVE, _RIDGE, _SQUARE, _Z, _WIDTH = 0, 1, 2, 3, 4, 5, 6, 8
 
 #: Where it stands between calls: numbers and counts.
-_BIAS, _SUM, _PROXIMAL, _WORST, _LEFT_OUT, _LAST_SUM = range(6)
+_BIAS, _SUM, _PROXIMAL, _WORST, _LEFT_OUT, _LAST_SUM, _USUAL = range(7)
 _ACTIVE, _RANDOM, _EPOCHS = range(3)
 
 
@@ -155,8 +168,12 @@ class LinearRows:
         """out = Σ c_i x_i over these rows, into memory that is at hand: fresh pages cost as much as
         the sum."""
         out[:] = 0.0
-        add_rows(self.data, self.indices, self.starts, self.stops, rows, c, out)
+        self.add(c, rows, out)
         return out
+
+    def add(self, c: Array, rows: Array, out: Array) -> None:
+        """out += Σ c_i x_i over these rows."""
+        add_rows(self.data, self.indices, self.starts, self.stops, rows, c, out)
 
 
 class _CoordinateDescent:
@@ -175,15 +192,16 @@ class _CoordinateDescent:
         if isinstance(problem.kernel, RidgedKernel):
             self.ridge = problem.kernel.ridge
         self.P = self._state_rows()
+        self.w, self.spare = np.zeros((2, self.rows.n_features))
         self.order = self.all.copy()
-        proximal = (float(self.rows.squares.mean()) or 1.0) if problem.has_bias else 0.0
-        self.numbers = np.array([0.0, 0.0, proximal, np.inf, np.inf, np.inf])
+        self.mean_square = (float(self.rows.squares.mean()) or 1.0) if problem.has_bias else 0.0
+        proximal = self._find_proximal() if problem.has_bias else 0.0
+        self.numbers = np.array([0.0, 0.0, proximal, np.inf, np.inf, np.inf, self.mean_square])
         self.counts = np.array([n, 1, 0], dtype=np.int64)
-        self.most_proximal = _MOST_PROXIMAL * proximal
-        self.n_faces = 0
+        self.most_proximal = _MOST_PROXIMAL * self.mean_square
+        self.n_faces = self.summed = 0
         self.best_a = problem.start(start.a if start is not None else None)
         self.best_f, self.best_gap = np.zeros(n), np.inf
-        self.w, self.spare = np.zeros((2, self.rows.n_features))
         self.best_w: Array | None = None if self.best_a.any() else self.w.copy()
         if start is None or not self.best_a.any():
             self.numbers[_BIAS] = best_bias(problem, self.best_f) if problem.has_bias else 0.0
@@ -198,7 +216,7 @@ class _CoordinateDescent:
     def _state_rows(self) -> Array:
         """The terms of each sample, from those of its one or two variables."""
         problem, n = self.problem, self.problem.kernel.n_samples
-        P = np.zeros((n, _WIDTH))
+        P = _aligned_rows(n)
         P[:, _BELOW], P[:, _ABOVE] = -np.inf, np.inf
         samples = self.all if problem.sample_of is None else problem.sample_of
         for positive in (True, False):
@@ -215,6 +233,26 @@ class _CoordinateDescent:
         P[:, _RIDGE], P[:, _SQUARE] = self.ridge, self.rows.squares
         return P
 
+    def _find_proximal(self) -> float:
+        """The first σ, about what rows have in common."""
+        mean = self.mean_square
+        chosen = self.all[:: max(1, len(self.all) // _SAMPLED_ROWS)]
+        m = len(chosen)
+        common = self.rows.sum(np.ones(m), chosen, self.spare)
+        with np.errstate(over="ignore", invalid="ignore"):
+            alone = float(self.rows.squares[chosen].sum())
+            shared = (float(common @ common) - alone) / max(1, m * (m - 1))
+            share = _PROXIMAL_SHARE * shared / mean
+        return mean * (min(_MOST_SHARE, max(_LEAST_SHARE, share)) if np.isfinite(share) else 1.0)
+
+    def _raise_proximal(self) -> None:
+        """A larger σ, up to the mean of ‖x‖²: a point was good but for its sum, which a small one
+        had not brought near enough to zero."""
+        numbers = self.numbers
+        larger = max(numbers[_PROXIMAL], min(_RAISE * numbers[_PROXIMAL], numbers[_USUAL]))
+        numbers[_BIAS] += (larger - numbers[_PROXIMAL]) * numbers[_SUM]
+        numbers[_PROXIMAL] = larger
+
     def _coefficients(self) -> Array:
         """The variables of the problem."""
         z, sample_of = self.P[:, _Z], self.problem.sample_of
@@ -226,7 +264,7 @@ class _CoordinateDescent:
         """Epochs and faces until the judged gap is within tol, or a limit is reached."""
         if self.best_gap <= self.tol:
             return Status.OPTIMAL
-        goal, idle, until_face = 0.5 * self.tol, 0, _FIRST_EPOCHS
+        goal, idle, until_face = _FIRST_GOAL * self.tol, 0, _FIRST_EPOCHS
         entries = float((self.rows.stops - self.rows.starts).sum()) or 1.0
         at_once = max(1, int(_ENTRIES_AT_ONCE / entries))
         try:
@@ -248,6 +286,9 @@ class _CoordinateDescent:
                     gap = self._finish()
                     if self.best_gap <= self.tol:
                         return Status.OPTIMAL
+                    self._raise_proximal()
+                    if done == SOME:
+                        continue
                     idle = 0 if self.best_gap <= 0.5 * before_gap else idle + 1
                     if idle == _IDLE_ROUNDS:
                         return Status.PRECISION
@@ -260,9 +301,9 @@ class _CoordinateDescent:
             self._finish()
             return Status.INTERRUPTED
 
-    def _descend(self, goal: float, n_epochs: int) -> bool:
+    def _descend(self, goal: float, n_epochs: int) -> int:
         rows = self.rows
-        return bool(
+        return int(
             descend(
                 rows.data, rows.indices, rows.starts, rows.stops, self.P, self.w, self.order,
                 self.numbers, self.counts, goal, self.most_proximal, n_epochs,
@@ -292,19 +333,32 @@ class _CoordinateDescent:
         return a
 
     def _judge(self, a: Array) -> float:
-        problem, rows = self.problem, self.rows
+        problem = self.problem
         z = problem.at_samples(problem.s * a)
+        moves = z - self.P[:, _Z]
         self.P[:, _Z] = z
-        rows.sum(z, self.all, self.w)
-        f = rows.times(self.w, self.all) + self.ridge * z
-        moved = float(z.sum()) - self.numbers[_SUM]
-        self.numbers[_BIAS] += self.numbers[_PROXIMAL] * moved
-        self.numbers[_SUM] += moved
+        f = self._follow(moves, z) + self.ridge * z
+        off = float(z.sum()) - self.numbers[_SUM]
+        self.numbers[_BIAS] += self.numbers[_PROXIMAL] * off
+        self.numbers[_SUM] += off
         gap = problem.judge(a, f).kkt_gap
         if gap < self.best_gap or not np.isfinite(self.best_gap):
             self.best_a, self.best_f, self.best_gap = a, f, gap
             self.best_w = self.w.copy()
         return gap
+
+    def _follow(self, moves: Array, z: Array) -> Array:
+        """X w after these moves to z."""
+        rows, moved = self.rows, self.all[moves != 0.0]
+        few = _FEW_MOVED * len(moved) <= len(z)
+        if few and self.n_epochs <= self.summed + _MOST_EPOCHS_SUMMED:
+            rows.add(moves[moved], moved, self.w)
+            f = rows.times(self.w, self.all)
+            if self.tol > _DRIFT * float(np.abs(f).max()):
+                return f
+        rows.sum(z, self.all, self.w)
+        self.summed = self.n_epochs
+        return rows.times(self.w, self.all)
 
     def _solve_face(self) -> None:
         """A step towards the optimum over the free variables, with all others as they are."""
@@ -349,6 +403,13 @@ class _CoordinateDescent:
         self.numbers[_SUM] += moved
         self.numbers[_BIAS] += proximal * moved
         self.numbers[_LEFT_OUT] = np.inf
+
+
+def _aligned_rows(n: int) -> Array:
+    """Zeros for n rows, each of which is one cache line."""
+    room = np.zeros((n + 1) * _WIDTH)
+    first = (-room.ctypes.data // room.itemsize) % _WIDTH
+    return np.asarray(room[first : first + n * _WIDTH].reshape(n, _WIDTH))
 
 
 def best_bias(problem: DualQP, f: Array) -> float:

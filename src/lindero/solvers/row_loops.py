@@ -15,6 +15,17 @@ import numpy as np
 from lindero.runtime.compilation import EXACT, FAST, compiled
 from lindero.runtime.prefetch import prefetch
 
+#: What epochs have come to: rows are beyond the goal; those that are not left out are within; all.
+UNDONE, SOME, ALL = range(3)
+
+#: What is asked for in advance: of which row, counted from the one being worked on, and all of it
+#: where rows have more entries than the second number (loops that end unforeseen cost more than
+#: the lines that they save).
+AHEAD, LONG_ROW = 2, 40
+
+#: From this epoch on, steps go beyond the best point by this share of their length.
+PLAIN_EPOCHS, BEYOND = 3, 0.3
+
 
 @compiled(FAST, error_model="numpy")
 def multiply_dense(data, start, w):  # type: ignore[no-untyped-def]
@@ -103,26 +114,33 @@ def best_coordinate(z, g, curvature, lower, upper, below, above):  # type: ignor
 def descend(  # type: ignore[no-untyped-def]
     data, indices, starts, stops, P, w, order, numbers, counts, goal, most_proximal, n_epochs
 ):
-    """Epochs over the rows that are not left out; whether all rows are within the goal."""
+    """Epochs over the rows that are not left out, until these are within the goal: which of the
+    above. All rows come next then."""
     bias, total, proximal = numbers[0], numbers[1], numbers[2]
-    worst, left_out, last_sum = numbers[3], numbers[4], numbers[5]
+    worst, left_out, last_sum, usual = numbers[3], numbers[4], numbers[5], numbers[6]
     n_active = counts[0]
-    done, dense = False, indices.size == 0
+    done, dense = UNDONE, indices.size == 0
+    long_rows = dense or data.size > LONG_ROW * starts.size
     data_line, index_line = 64 // data.itemsize, 64 // indices.itemsize  # of 64 bytes
     for _ in range(n_epochs):
         counts[1] = shuffle_rows(order, n_active, counts[1])
         worst, n_kept = 0.0, 0
         for at in range(n_active):
             i = order[at]
-            if at + 1 < n_active:
-                following = order[at + 1]
+            if at + AHEAD < n_active:
+                following = order[at + AHEAD]
                 first, last = starts[following], stops[following]
                 prefetch(P, following * 8)
-                for k in range(first, last, data_line):
-                    prefetch(data, k)
-                if not dense:
-                    for k in range(first, last, index_line):
-                        prefetch(indices, k)
+                if long_rows:
+                    for k in range(first, last, data_line):
+                        prefetch(data, k)
+                    if not dense:
+                        for k in range(first, last, index_line):
+                            prefetch(indices, k)
+                else:
+                    prefetch(data, first)
+                    prefetch(data, first + data_line)
+                    prefetch(indices, first)
             row, start, stop = P[i], starts[i], stops[i]
             lower, upper, below, above = row[0], row[1], row[2], row[3]
             z = row[6]
@@ -155,6 +173,12 @@ def descend(  # type: ignore[no-untyped-def]
                 worst = max(worst, violation)
                 curvature = row[5] + proximal + row[4]
                 target = best_coordinate(z, g, curvature, lower, upper, below, above)
+                if counts[2] >= PLAIN_EPOCHS and target != 0.0 and lower < target < upper:
+                    further = target + BEYOND * (target - z)
+                    if target > 0.0:
+                        target = min(max(0.0, further), upper)
+                    else:
+                        target = max(min(0.0, further), lower)
                 if target != z:
                     move = target - z
                     row[6] = target
@@ -170,19 +194,22 @@ def descend(  # type: ignore[no-untyped-def]
         off = proximal * abs(total)
         left_out = worst if worst > 0.0 else np.inf
         if worst <= goal and off <= goal:
-            if n_active == order.size:
-                done = True
-                break
+            done = ALL if n_active == order.size else SOME
             n_active, left_out = order.size, np.inf
-        elif worst <= 2.0 * off:
+            break
+        if worst <= 2.0 * off:
             bias += off if total > 0.0 else -off
             left_out = max(worst, 2.0 * off)
-            if worst <= 0.1 * off and abs(total) > 0.7 * last_sum:
+            if abs(total) > 0.7 * last_sum:
                 # β is far from its end: the next steps are twice as long.
-                larger = min(2.0 * proximal, most_proximal)
+                most = most_proximal if worst <= 0.1 * off else usual
+                larger = max(proximal, min(2.0 * proximal, most))
                 bias += (larger - proximal) * total
                 proximal = larger
             last_sum = abs(total)
+            if worst <= 0.1 * off:
+                # With β so far away, those left out may be wanted again.
+                n_active, left_out = order.size, np.inf
     numbers[0], numbers[1], numbers[2] = bias, total, proximal
     numbers[3], numbers[4], numbers[5] = worst, left_out, last_sum
     counts[0] = n_active

@@ -62,11 +62,18 @@ _WORTH_SAMPLING = 4
 #: interior points on them cost what two looks at all rows do, up to the second number.
 _KEPT_A_FEATURE, _MOST_KEPT, _KEPT_FOR_LOOKS = 6, 20_000, 6
 
+#: Of sparse rows, one of so many is kept at the most.
+_KEPT_OF_SPARSE = 10
+
 #: Rows are decided where |r| is above this many times what it is known to.
 _DECIDED = 4.0
 
 #: Steps that have come so near allow a smaller μ, which shrinks by this factor.
 _NEAR, _SHRINK = 0.5, 0.2
+
+#: Points at which a step that went too far is tried again, at the most, and the share of its first
+#: slope at which it ends.
+_TRIALS, _LEVEL = 20, 0.05
 
 #: Roundness of the first interior point, as a share of μ.
 _ROUNDNESS = 0.25
@@ -146,6 +153,7 @@ class _Rows:
         self.s, self.p, self.u = terms
         self.n_samples, self.n_features = products.n_samples, products.n_features
         self.r = np.zeros(self.s.shape)
+        self.numbers_a_row = products.numbers_a_row
         height = max(256, _BLOCK_NUMBERS // products.numbers_a_row)
         self._blocks = [
             (start, min(start + height, self.n_samples))
@@ -200,6 +208,17 @@ class _Rows:
 
         self.threads.map(work, self._blocks)
         return f
+
+    def along(self, move: Array) -> Array:
+        """What a step of θ adds to r."""
+        f = np.empty(self.n_samples)
+
+        def work(block: tuple[int, int]) -> None:
+            start, stop = block
+            self.products.times(move[:-1], start, stop, out=f[start:stop])
+
+        self.threads.map(work, self._blocks)
+        return np.asarray(self.s * (f + move[-1]))
 
     def _put_reach(self, f: Array, bias: float, start: int, stop: int) -> Array:
         """r of these rows, where X w is f."""
@@ -292,7 +311,7 @@ class _Sieve:
             reason = self._take_samples()
             if reason is not None:
                 return reason
-        kept = choose_kept(rows.n_samples, rows.n_features)
+        kept = choose_kept(rows.n_samples, rows.n_features, rows.numbers_a_row)
         for least_steps in (0, 2, 2, 2):
             reason = self._step(rows, kept, 0.0, least_steps)
             if reason is not None:
@@ -323,7 +342,7 @@ class _Sieve:
     def _step(self, rows: _Rows, kept: int, known_to: float, least_steps: int) -> Status | None:
         """Steps on these rows until no more than `kept` are undecided, or r is known well enough
         for what they are a sample of. θ and `rows.r` are those of the last look."""
-        move, decrement, length = np.zeros_like(self.theta), 0.0, 0.0
+        move, decrement, length, careful = np.zeros_like(self.theta), 0.0, 0.0, False
         unit = float((rows.s * rows.p).std()) or 1.0
         for step in range(_MOST_STEPS):
             sums = rows.look(self.theta, self.mu)
@@ -334,10 +353,10 @@ class _Sieve:
             self.n_iter += 1
             turned = float(gradient @ move)
             if length > 0.0 and turned > 0.5 * decrement:
-                # Too far: back to where the slope should vanish.
-                shorter = length * max(0.1, decrement / (decrement + turned))
+                # Too far: back to where the slope vanishes. Later steps find that place at once.
+                shorter = self._find_length(rows, move, length, decrement)
                 self.theta = self.theta - (length - shorter) * move
-                length = shorter
+                length, careful = 0.0, True
                 continue
             if not sums.weight > 0.0:  # no row is within μ
                 self.mu, length = 4.0 * self.mu, 0.0
@@ -358,14 +377,43 @@ class _Sieve:
                 return None
             else:
                 width = 0.0
-            length = 1.0
-            self.theta = self.theta + move
+            if careful:
+                length = 0.0
+                self.theta = self.theta + self._find_length(rows, move, 0.0, decrement) * move
+            else:
+                length = 1.0
+                self.theta = self.theta + move
             if known <= _NEAR * self.mu:
                 least = 0.5 * unit * known_to
                 smaller = max(_SHRINK * self.mu, min(self.mu, width), least)
                 if smaller < self.mu:
                     self.mu, length = smaller, 0.0
         return None
+
+    def _find_length(self, rows: _Rows, move: Array, gone: float, decrement: float) -> float:
+        """How far to go along a step, of which `gone` has been gone already: all of it, or to where
+        the slope vanishes, which is −`decrement` at first. A look at rows is a line there, and has
+        no matrix."""
+        along = rows.along(move)
+        r, u, mu = rows.r - gone * along, rows.u, self.mu
+        flat = float(move @ (self.penalty * (self.theta - gone * move)))
+        bend = float(move @ (self.penalty * move))
+        t = high = 1.0 if gone == 0.0 else gone
+        low, slope_low, slope_high = 0.0, -decrement, 0.0
+        for trial in range(_TRIALS):
+            a = u * np.clip(0.5 - (r + t * along) / (2.0 * mu), 0.0, 1.0)
+            slope = flat + t * bend - float(np.vdot(a, along))
+            if abs(slope) <= _LEVEL * decrement or (trial == 0 and slope <= 0.5 * decrement):
+                break
+            # Of an end that stays, the slope counts half: both ends are to move.
+            if slope < 0.0:
+                low, slope_low, slope_high = t, slope, 0.5 * slope_high
+            else:
+                high, slope_high = t, slope
+                slope_low *= 0.5 if trial else 1.0
+            share = slope_low / (slope_low - slope_high)
+            t = low + min(0.95, max(0.05, share)) * (high - low)
+        return t
 
     def _sift(self, kept: int) -> Status | None:
         """Solve for the nearest rows, look at all, keep what was decided wrongly, and so on. None
@@ -457,10 +505,15 @@ class _Sieve:
             self.best_a, self.best_f, self.best_gap = a, f, gap
 
 
-def choose_kept(n_samples: int, n_features: int) -> int:
-    """How many rows are kept at first."""
+def choose_kept(n_samples: int, n_features: int, numbers_a_row: float | None = None) -> int:
+    """How many rows are kept at first. Sparse ones may be so many that the matrix of interior
+    points takes what its factors do."""
     affordable = _KEPT_FOR_LOOKS * n_samples // max(1, n_features)
-    return min(max(_KEPT_A_FEATURE * n_features, min(_MOST_KEPT, affordable)), n_samples // 2)
+    kept = max(_KEPT_A_FEATURE * n_features, min(_MOST_KEPT, affordable))
+    if numbers_a_row is not None and numbers_a_row < n_features:
+        free = int(n_features**3 / (3.0 * max(1.0, numbers_a_row) ** 2))
+        kept = max(kept, min(free, _MOST_KEPT, n_samples // _KEPT_OF_SPARSE))
+    return min(kept, n_samples // 2)
 
 
 def _find_width(r: Array, kept: int) -> float:
