@@ -67,6 +67,7 @@ from lindero.svm.multiclass import (
 from lindero.svm.probability import (
     DEPRECATED,
     ProbabilityMethod,
+    compute_as_libsvm,
     compute_probabilities,
     fit_rising_curve,
     split_rows,
@@ -461,7 +462,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     _keeps_vectors: ClassVar[bool] = True
 
     #: Private names that only some fits set.
-    _fitted_state: ClassVar[tuple[str, ...]] = ("_probA", "_probB")
+    _fitted_state: ClassVar[tuple[str, ...]] = ("_probA", "_probB", "_libsvm_order")
 
     _validate_params = validate_parameters
     _html_repr = write_card
@@ -866,7 +867,8 @@ def decision_function(self: KernelEstimator, X: Any) -> Array:
 def predict_proba(self: KernelEstimator, X: Any) -> Array:
     """The probability of each class, with ``probability=True`` only.
 
-    The most probable class is the one that `predict` answers.
+    The most probable class is the one that `predict` answers. (Of a model of LIBSVM that was loaded
+    they are LIBSVM's, where it may be another one.)
 
     Parameters
     ----------
@@ -885,6 +887,8 @@ def predict_proba(self: KernelEstimator, X: Any) -> Array:
         )
     values, curves = self._values(X), (self._probA, self._probB)
     n_classes, scheme = len(self.classes_), self._machines_.scheme
+    if hasattr(self, "_libsvm_order"):  # a model that LIBSVM trained
+        return compute_as_libsvm(values, curves, self._libsvm_order)
     return compute_probabilities(values, curves, self._pick(values), n_classes, scheme)
 
 

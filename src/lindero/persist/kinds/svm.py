@@ -202,6 +202,11 @@ def check_classifier(
     given.where_given(("n_iter_",), given.array, "int32", n_machines)
     given.where_given(("_probA", "_probB"), given.array, "float64", n_machines, finite=True)
     given.require("_probB", ("_probA" in given) == ("_probB" in given), "must come with _probA")
+    if "_libsvm_order" in given:
+        order = given.array("_libsvm_order", "int64", n_classes)
+        given.require("_libsvm_order", "_probA" in given, "must come with _probA")
+        sound = np.array_equal(np.sort(order), np.arange(n_classes)) and (n_classes == 2 or paired)
+        given.require("_libsvm_order", bool(sound), "must be an order of the classes")
     check_last_solutions(given, n_machines)
 
 
@@ -210,7 +215,9 @@ _TRACE = {
     "level": "int64", "cost_share": "float64", "temperature": "float64", "objective": "float64",
     "n_swaps": "int64", "n_iter": "int64",
 }  # fmt: skip
-_BALANCES = {"share": "float64", "objective": "float64"}
+_BALANCES = {"share": "float64", "objective": "float64", "held_out_error": "float64"}
+#: What files of older versions do not have.
+_ADDED_BALANCES = {"held_out_error"}
 _HELD_OUT = ("n_rows", "supervised", "transductive", "supervised_only", "transductive_only")
 
 
@@ -225,10 +232,11 @@ def check_transductive(given: Fields) -> None:
     given.array("balance_", "float64", len(given.any("classes_")), least=0.0, finite=True)
     for name, columns in (("trace_", _TRACE), ("balances_", _BALANCES)):
         table = given.mapping(name)
-        given.require(name, table.keys() == columns.keys(), "must have the columns of its kind")
+        known = table.keys() | (_ADDED_BALANCES if name == "balances_" else set())
+        given.require(name, known == columns.keys(), "must have the columns of its kind")
         parts = Fields(f"{given.kind}.{name}", table)
-        for column, dtype in columns.items():
-            parts.array(column, dtype, "steps")
+        for column in table:
+            parts.array(column, columns[column], "steps")
     if given.any("held_out_") is not None:
         counts = given.mapping("held_out_")
         sound = tuple(counts) == _HELD_OUT and all(type(n) is int for n in counts.values())
