@@ -54,7 +54,7 @@ from lindero.solvers.choose import (
 from lindero.solvers.leave_one_out import solve_without_each
 from lindero.solvers.solution import Callback, Certificate, Limits, Solution, Solver, Status
 from lindero.solvers.sparse_weights import SparseWeightsSolver
-from lindero.solvers.through_origin import OriginSolver
+from lindero.solvers.through_origin import KernelOriginSolver, OriginSolver
 from lindero.solvers.wrappers import ScaledSolver, not_separable_message
 from lindero.svm.calibration import CALIBRATION
 from lindero.svm.multiclass import (
@@ -172,7 +172,8 @@ class TrainingSet:
         if self.formulation.keeps_weights:
             return SparseWeightsSolver
         if not self.formulation.has_bias:
-            return OriginSolver
+            linear = self.function.name == "linear" or self.features is not None
+            return OriginSolver if linear else KernelOriginSolver
         n_rows = n_rows or max(len(task.rows) for task in self.tasks)
         formulation, function = self.formulation, self.function
         n_features = self.X.shape[1] if self.X.ndim == 2 else 1

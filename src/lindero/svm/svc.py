@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from lindero.problems.margin import Margin
+from lindero.problems.through_origin import OriginMargin
 from lindero.runtime.partitioned import scoring_partitions
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
@@ -78,6 +79,9 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         ``"auto"`` takes these where they apply.
     multiclass : {"ovo", "ovr"}, default="ovo"
         One machine per pair of classes (as in scikit-learn), or one per class against the rest.
+    fit_intercept : bool, default=True
+        Whether decision functions have a constant. False fixes it at zero, as SVMlight does with
+        ``-b 0`` (not for the hard margin).
     warm_start : bool, default=False
         Go on from the last fit where that has the same rows and classes.
     time_limit : float or None, default=None
@@ -167,6 +171,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         "random_state": ["random_state"],
         "solver": [StrOptions(set(SOLVERS))],
         "multiclass": [StrOptions({"ovo", "ovr"})],
+        "fit_intercept": ["boolean"],
     }
 
     def __init__(
@@ -189,6 +194,7 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         random_state: Any = None,
         solver: str = "auto",
         multiclass: str = "ovo",
+        fit_intercept: bool = True,
         warm_start: bool = False,
         time_limit: float | None = None,
         callback: Callback | None = None,
@@ -201,7 +207,10 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         self.class_weight_, weights = weigh_classes(
             self.class_weight, self.classes_, codes, y, weights
         )
-        margin, n_classes = Margin(self.C), len(self.classes_)
+        if not (self.fit_intercept or np.isfinite(self.C)):
+            raise ValueError("C=inf, the hard margin, needs fit_intercept=True; give C a number.")
+        margin = (Margin if self.fit_intercept else OriginMargin)(self.C)
+        n_classes = len(self.classes_)
         return TrainingSet.of(margin, X, function, weights, codes, n_classes, self.multiclass)
 
     def _options(self) -> MachineOptions:

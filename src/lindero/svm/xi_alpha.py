@@ -15,6 +15,7 @@ class, and d₋ among the others,
     recall     ≥  1 − d₊ / n₊
     precision  ≥  (n₊ − d₊) / (n₊ − d₊ + d₋)
 
+Without an intercept R² is the largest k(x, x), and ρ/2 stands for ρ (Jaakkola and Haussler 1999).
 With a smaller ρ, such as the 1 that SVMlight takes, they are no bounds but nearer to the truth.
 """
 
@@ -70,9 +71,13 @@ def estimate_errors(
 ) -> XiAlphaEstimates:
     """The estimates of a solution: `f` are its values for the samples of the problem, which are
     `rows` of the table."""
-    width = find_width(problem.kernel)
+    factor = rho if problem.has_bias else 0.5 * rho
+    if problem.has_bias:
+        width = find_width(problem.kernel)
+    else:
+        width = float(problem.kernel.diagonal().max())
     losses = np.maximum(0.0, 1.0 - problem.s * f)
-    counted = rho * width * a + losses >= 1.0
+    counted = factor * width * a + losses >= 1.0
     positive = problem.s > 0
     n_positive = int(positive.sum())
     missed, alarms = int((counted & positive).sum()), int((counted & ~positive).sum())
