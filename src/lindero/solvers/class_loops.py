@@ -164,10 +164,17 @@ def descend_classes(  # type: ignore[no-untyped-def]
                         for r in range(n_moved):
                             W[k, moved[r]] += x * best[r]
             else:
-                for k in range(start, stop):
-                    j, x = np.uint32(indices[k]), np.float64(data[k])
-                    for r in range(n_moved):
-                        W[j, moved[r]] += x * best[r]
+                # Two classes in one pass: mostly one more moves than the sample's own.
+                for r in range(0, n_moved - 1, 2):
+                    m, other, move, opposite = moved[r], moved[r + 1], best[r], best[r + 1]
+                    for k in range(start, stop):
+                        j, x = np.uint32(indices[k]), np.float64(data[k])
+                        W[j, m] += x * move
+                        W[j, other] += x * opposite
+                if n_moved % 2 == 1:
+                    m, move = moved[n_moved - 1], best[n_moved - 1]
+                    for k in range(start, stop):
+                        W[np.uint32(indices[k]), m] += np.float64(data[k]) * move
         n_active = n_kept
         counts[2] += 1
         off = 0.0
