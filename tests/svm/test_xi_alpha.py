@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from clouds import four_clouds, two_clouds
 from tests.naive.functions import kernel_matrix
 
+from lindero.solvers.xi_alpha import find_width
 from lindero.svm import SVC
-from lindero.svm.xi_alpha import find_width
 
 MACHINES = [
     {"kernel": "linear", "C": 0.1},
@@ -115,7 +115,7 @@ def test_what_is_refused():
 
 def test_the_width_is_that_of_all_pairs(monkeypatch):
     from lindero.kernels.operator import KernelFunction, kernel_operator
-    from lindero.svm import xi_alpha
+    from lindero.solvers import xi_alpha
 
     X = np.random.default_rng(0).standard_normal((50, 3))
     monkeypatch.setattr(xi_alpha, "_VALUES_AT_ONCE", 333)

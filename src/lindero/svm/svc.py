@@ -15,6 +15,7 @@ from lindero.problems.through_origin import OriginMargin
 from lindero.runtime.partitioned import scoring_partitions
 from lindero.solvers.choose import SOLVERS
 from lindero.solvers.solution import Callback
+from lindero.solvers.xi_alpha import XiAlphaEstimates, estimate_errors
 from lindero.svm import fitting
 from lindero.svm.fitting import (
     KernelEstimator,
@@ -23,7 +24,6 @@ from lindero.svm.fitting import (
     read_classes,
 )
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
-from lindero.svm.xi_alpha import XiAlphaEstimates, estimate_errors
 from lindero.validation import keep_parameters, make_kernel_function, weigh_classes
 
 
