@@ -9,7 +9,8 @@ first tenth count. river's linear models are behind its StandardScaler, SGDClass
 running scale; several classes are one model for each against the rest. Each of these is given the
 better, on the rows that count, of its default and of the best of a small grid on the first tenth.
 Trees, forests and lindero take rows as they are, with their defaults; lindero is not told the
-classes either.
+classes either. "window 300" is a linear machine of the last 300 rows, behind a running scale,
+and "window" one whose length and C are chosen like the parameters of the linear models.
 
 Rows a second are of the processor, not of the clock: other work on the machine disturbs them less.
 """
@@ -32,7 +33,7 @@ from joblib import Parallel, delayed
 from scipy.stats import rankdata
 from sklearn.linear_model import SGDClassifier
 
-from lindero.svm import AdaptiveSVC
+from lindero.svm import AdaptiveSVC, IncrementalSVC
 from stream_drift import compare_detectors
 from stream_sets import Stream, make_streams
 from svc import table
@@ -82,6 +83,33 @@ class ScaledModel:
         self.mean += change / self.n
         self.squares += change * (self.X[i] - self.mean)
         self.model.partial_fit(self._scale(i), self.labels[i : i + 1], classes=self.classes)
+
+
+class WindowModel(ScaledModel):
+    """A machine of lindero that keeps the last rows; it begins once it has seen two classes."""
+
+    def __init__(self, model: Any, X: np.ndarray, y: np.ndarray) -> None:
+        super().__init__(model, X, y)
+        self.waiting: list[np.ndarray] | None = []
+
+    def predict(self, i: int) -> Any:
+        if self.waiting is not None:
+            return self.labels[i - 1] if i else None
+        return super().predict(i)
+
+    def learn(self, i: int) -> None:
+        self.n += 1
+        change = self.X[i] - self.mean
+        self.mean += change / self.n
+        self.squares += change * (self.X[i] - self.mean)
+        if self.waiting is None:
+            self.model.partial_fit(self._scale(i), self.labels[i : i + 1])
+            return
+        self.waiting.append(self._scale(i))
+        if len(self.waiting) >= 20 and len(np.unique(self.labels[: i + 1])) > 1:
+            seen = self.labels[: i + 1]
+            self.model.partial_fit(np.vstack(self.waiting), seen, classes=self.classes)
+            self.waiting = None
 
 
 class RawModel:
@@ -177,9 +205,16 @@ def find_peers() -> list[Peer]:
              [{}, *rates]),
         Peer("SGD log", ScaledModel, plain(SGDClassifier, loss="log_loss", random_state=0),
              [{}, *rates]),
+        Peer("window 300", WindowModel, plain(IncrementalSVC, kernel="linear", window=300)),
+        Peer("window", WindowModel, plain(IncrementalSVC, kernel="linear"),
+             [{"window": 300}, *_grid(window=[50, 100, 300, 1000], C=[0.1, 1.0])]),
         Peer("HAT", RiverModel, plain(tree.HoeffdingAdaptiveTreeClassifier, seed=0), linear=False),
         Peer(FOREST, RiverModel, plain(forest.ARFClassifier, seed=0), linear=False, slow=True),
         Peer("SRP", RiverModel, plain(ensemble.SRPClassifier, seed=0), linear=False, slow=True),
+        Peer("LB", RiverModel,
+             lambda several: ensemble.LeveragingBaggingClassifier(
+                 tree.HoeffdingTreeClassifier(), seed=0
+             ), linear=False, slow=True),
     ]  # fmt: skip
 
 

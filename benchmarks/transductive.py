@@ -2,6 +2,7 @@
 
     python benchmarks/transductive.py                # all 12 splits of each set: some minutes
     python benchmarks/transductive.py --splits 4     # the first four only
+    python benchmarks/transductive.py --alone        # without scikit-learn's machines
     python benchmarks/transductive.py --methods switching annealing cccp
 
 Chapelle, Schölkopf and Zien, "Semi-Supervised Learning" (MIT Press, 2006), chapter 21: Digit1,
@@ -108,6 +109,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--splits", type=int, default=12)
     parser.add_argument("--methods", nargs="+", default=["switching"])
+    parser.add_argument("--alone", action="store_true", help="TransductiveSVC without its peers")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     machines: dict[str, Callable[..., np.ndarray]] = {"SVC": predict_supervised}
@@ -115,8 +117,9 @@ def main() -> None:
         machines[f"TransductiveSVC, {method}"] = lambda X, y, method=method: transduce(
             X, y, method=method
         )
-    machines["SelfTrainingClassifier"] = train_itself
-    machines["LabelSpreading"] = spread_labels
+    if not given.alone:
+        machines["SelfTrainingClassifier"] = train_itself
+        machines["LabelSpreading"] = spread_labels
     measure(machines, given.splits)
 
 

@@ -11,13 +11,14 @@ from sklearn.linear_model import LogisticRegression
 from lindero.bayes import TAN
 from lindero.data import load, make_rotating
 from lindero.data.generators import load_tax_table
-from lindero.evaluation import CONTENDERS, compare
+from lindero.evaluation import CONTENDERS, compare, fit_machine, make_machine
 from lindero.evaluation.comparison import judge_machine
 from lindero.evaluation.folds import make_class_folds
 from lindero.evaluation.importance import measure_recommended
-from lindero.evaluation.learning import ComparisonPlan
+from lindero.evaluation.learning import ComparisonPlan, find_last_rows
 from lindero.evaluation.registry import find_contenders
 from lindero.evaluation.rows import EvaluationRows
+from lindero.svm import SVC
 from tests.evaluation.tables import clouds, mixed_table
 
 QUICK = ["naive-bayes", "svc-linear"]
@@ -176,14 +177,45 @@ def test_drift_is_for_the_machine_that_follows_it():
     assert untested == result.fold_sizes[0][0]
 
 
+def test_a_window_is_of_the_last_rows_in_time():
+    X, y = make_rotating(240, step=np.pi / 120, noise=0.1, random_state=0)
+    order = np.random.default_rng(0).permutation(240)
+    result = compare(
+        X[order], y[order], times=order, machines=["window-svc", "svc-linear"], folds=4
+    )
+    window = result["window-svc"]
+    assert window.machine == "incremental-svc"
+    assert window.mean("error") < 0.8 * result["svc-linear"].mean("error")
+    # A machine trained by the parameters that were found is that of the last rows.
+    chosen = window.parameters[-1]
+    model = fit_machine(make_machine("incremental-svc", chosen), X[order], y[order], times=order)
+    numbers = model.steps[0][1].transform(X)
+    last = slice(240 - chosen["window"], 240)
+    known = SVC(kernel="linear", C=chosen["C"], tol=1e-6).fit(numbers[last], y[last])
+    expected = known.decision_function(numbers)
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-2)
+
+
+def test_a_window_of_one_class_reaches_back_to_the_other():
+    times, y = np.arange(10)[::-1], np.array([1, 1, 1, 1, 1, 1, 0, 0, 1, 0])
+    rows = EvaluationRows(np.zeros((10, 1)), y, times, None, None)
+    assert find_last_rows(rows, 3.0, True).tolist() == [6, 5, 4, 3, 2, 1, 0]
+    assert find_last_rows(rows, 3.0, False).tolist() == [2, 1, 0]
+    assert find_last_rows(rows, 99.0, True).tolist() == list(range(9, -1, -1))
+
+
 def test_regression_along_time():
     random = np.random.default_rng(0)
     X = random.normal(size=(150, 2))
     slope = np.linspace(-2, 2, 150)
     y = 1000 * (slope * X[:, 0] + 0.1 * random.normal(size=150))
     result = compare(X, y, times=np.arange(150), folds=4, baselines=False)
-    assert {m.name for m in result.machines} == {"svr-linear", "svr-gaussian", "adaptive-svr"}
+    names = {"svr-linear", "svr-gaussian", "adaptive-svr", "window-svr"}
+    assert {m.name for m in result.machines} == names
     assert result.measure == "rmse"
+    window = result["window-svr"]
+    assert window.mean("rmse") < result["svr-linear"].mean("rmse")
+    assert all(parameters["window"] < 120 for parameters in window.parameters)
     assert result.best.name == "adaptive-svr"
 
 
@@ -283,6 +315,7 @@ def test_json_holds_everything(mixed):
         ({"machines": []}, "machines is empty"),
         ({"machines": ["cost-sensitive-svc"]}, "needs costs"),
         ({"machines": ["adaptive-svc"]}, "needs times"),
+        ({"machines": ["window-svc"]}, "needs times"),
         ({"folds": 1}, "folds must be a whole number of at least 2; it is 1"),
         ({"repeats": 2, "times": np.arange(40)}, "repeats=2 has no meaning along time"),
         ({"times": np.arange(3)}, "times has 3 values, but X has 40 rows"),

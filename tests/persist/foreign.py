@@ -87,6 +87,18 @@ def said_by_libsvm(path, rows):
     return labels, predictions, values
 
 
+def probable_by_libsvm(path, rows):
+    """LIBSVM's probabilities for `rows`, classes ascending."""
+    model = svm_load_model(str(path))
+    is_kernel = model.param.kernel_type == KERNELS.index("precomputed")
+    values = np.empty((len(rows), model.get_nr_class()))
+    for i, row in enumerate(rows):
+        nodes, _ = gen_svm_nodearray(row, isKernel=is_kernel)
+        place = values[i].ctypes.data_as(POINTER(c_double))
+        libsvm.svm_predict_probability(model, nodes, place)
+    return values[:, np.argsort(model.get_labels())]
+
+
 def in_ascending_order(labels, values):
     """LIBSVM's decision values with classes ascending, and scikit-learn's signs."""
     n_classes = len(labels)

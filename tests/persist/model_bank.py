@@ -5,15 +5,18 @@ A case is a name, a function that makes the estimator, rows to ask it, and what 
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from lindero import bayes, svm
+from lindero.persist import load_libsvm, save_libsvm
 
 _RNG = np.random.default_rng(8)
 X = np.round(_RNG.normal(size=(16, 3)), 2)
@@ -296,6 +299,9 @@ def _batches() -> list[Case]:
         _batch("LinearSVC few weights", svm.LinearSVC, X, Y3, penalty="l1", warm_start=True),
         _batch("LinearSVC all classes", svm.LinearSVC, sparse, Y3, multi_class="crammer_singer"),
         _batch("LinearSVC through the origin", svm.LinearSVC, X, Y2, fit_intercept=False),
+        _batch("SVC through the origin", svm.SVC, X, Y3, fit_intercept=False, gamma=0.5),
+        _batch("SVR through the origin", svm.SVR, X, VALUES, fit_intercept=False, gamma=0.5),
+        Case("SVC of LIBSVM", _of_libsvm, NEW),
         _batch("LinearSVR through the origin", svm.LinearSVR, X, X[:, 0], fit_intercept=False),
         _batch("LinearSVR", svm.LinearSVR, X, X[:, 0], epsilon=0.1),
         _batch("LinearSVR squared", svm.LinearSVR, X, X[:, 0], loss="squared_epsilon_insensitive"),
@@ -341,9 +347,22 @@ def _batches() -> list[Case]:
             C=1.0, coupling=1000.0,
         ),
         _batch(
+            "AdaptiveSVC rbf in space", svm.AdaptiveSVC, X, Y2, graph="space", n_neighbors=3,
+            kernel="rbf", C=1.0, coupling=5.0,
+        ),
+        _batch(
             "AdaptiveSVR graph", svm.AdaptiveSVR, X, VALUES, graph=_ring(), C=1.0, coupling=1000.0
         ),
     ]  # fmt: skip
+
+
+def _of_libsvm() -> Any:
+    """A classifier with probabilities that was read from a file of LIBSVM."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path = Path(folder) / "model"
+        save_libsvm(svm.SVC(probability=True, gamma=0.5).fit(X, Y3), path)
+        return load_libsvm(path, n_features=X.shape[1])
 
 
 def _ring() -> Any:

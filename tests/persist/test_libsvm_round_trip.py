@@ -1,6 +1,7 @@
 """Models go from LIBSVM to lindero and back, and say the same on both sides."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import lindero.svm
-from lindero.persist import load_libsvm, save_libsvm
+from lindero.persist import load, load_libsvm, save, save_libsvm
 from tests.persist.foreign import (
     CLASSIFIERS,
     KERNELS,
@@ -17,6 +18,7 @@ from tests.persist.foreign import (
     classes_of,
     has_single_winner,
     in_ascending_order,
+    probable_by_libsvm,
     said_by_libsvm,
     table,
     target,
@@ -99,8 +101,51 @@ def test_a_model_saved_here_says_the_same_in_libsvm(tmp_path, svm_type, kernel, 
     np.testing.assert_allclose(values_of(again, new), values_of(model, new), **same)
 
 
-@pytest.mark.parametrize("svm_type", TYPES)
-def test_probabilities_are_left_out_with_a_warning(tmp_path, svm_type):
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+@pytest.mark.parametrize("labels", [*LABELS, "five"])
+@pytest.mark.parametrize("svm_type", CLASSIFIERS)
+def test_probabilities_are_those_of_libsvm(tmp_path, svm_type, labels, kernel):
+    known = {**LABELS, "five": [4, 1, 9, -2, 0]}
+    y = classes_of(X, known[labels])
+    path = written(trained(svm_type, kernel, X, y, more="-b 1 -n 0.3"), tmp_path / "theirs")
+    ours, theirs = rows_for(kernel, np.asarray)
+    model = load_libsvm(path, n_features=ours.shape[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = model.predict_proba(ours)
+    np.testing.assert_allclose(found, probable_by_libsvm(path, theirs), atol=1e-9)
+    np.testing.assert_allclose(np.log(found), model.predict_log_proba(ours))
+    if labels != "five":  # where too many classes win equally many pairs
+        assert_same_machine(model, path, kernel, np.asarray)
+    # ... also of what is saved again, in both ways.
+    save(model, tmp_path / "own.lin")
+    np.testing.assert_array_equal(load(tmp_path / "own.lin").predict_proba(ours), found)
+    save_libsvm(model, tmp_path / "again")
+    again = load_libsvm(tmp_path / "again", n_features=ours.shape[1])
+    assert "probA" in (tmp_path / "again").read_text()
+    known = probable_by_libsvm(tmp_path / "again", theirs)
+    np.testing.assert_allclose(again.predict_proba(ours), known, atol=1e-9)
+    np.testing.assert_allclose(known, found, atol=0.01)  # its iteration depends on the order
+    with pytest.warns(FutureWarning, match="deprecated"):
+        model.fit(X @ X.T if kernel == "precomputed" else X, y)
+    assert not hasattr(model, "_libsvm_order")
+
+
+def test_curves_fitted_here_are_written(tmp_path):
+    for labels in LABELS.values():
+        y = classes_of(X, labels)
+        with pytest.warns(FutureWarning, match="deprecated"):
+            model = lindero.svm.SVC(probability=True, gamma=0.25).fit(X, y)
+        save_libsvm(model, tmp_path / "ours")
+        known = probable_by_libsvm(tmp_path / "ours", NEW)
+        # Here the predicted class is always the most probable one.
+        agreed = known.argmax(axis=1) == model.predict_proba(NEW).argmax(axis=1)
+        assert agreed.mean() > 0.8
+        np.testing.assert_allclose(model.predict_proba(NEW)[agreed], known[agreed], atol=0.02)
+
+
+@pytest.mark.parametrize("svm_type", TYPES[2:])
+def test_probabilities_of_others_are_left_out_with_a_warning(tmp_path, svm_type):
     model = trained(svm_type, "rbf", X, target(svm_type, X, "three"), more="-b 1")
     path = written(model, tmp_path / "theirs")
     assert "prob" in path.read_text()

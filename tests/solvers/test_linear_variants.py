@@ -22,6 +22,8 @@ from lindero.solvers.column_loops import best_intercept, best_step, descend_matr
 from lindero.solvers.solution import Status
 from lindero.solvers.sparse_weights import SparseWeightsSolver
 from lindero.solvers.through_origin import OriginSolver
+from lindero.svm import LinearSVC
+from lindero.svm.crammer_singer import make_sparse_if_few
 from tests.naive import class_loops as naive_classes
 from tests.naive import column_loops as naive_columns
 
@@ -123,6 +125,31 @@ def test_all_classes_are_those_of_a_general_solver(has_intercept):
             assert judgement.primal == pytest.approx(expected, rel=1e-6), number
             assert judgement.dual == pytest.approx(expected, rel=1e-6), number
     assert solved >= 0.45 * N_PROBLEMS
+
+
+@pytest.mark.parametrize("C", [0.01, 0.1, 1.0])
+def test_all_classes_of_letters_are_those_of_a_general_solver(real_data, C):
+    letters = np.loadtxt(real_data("letter.csv.gz"), delimiter=",", skiprows=1, dtype=str)[:60]
+    X, y = letters[:, :-1].astype(float), np.unique(letters[:, -1], return_inverse=True)[1]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    expected = all_classes_qp(X, y, np.full(60, C), y.max() + 1, False)
+    assert expected is not None
+    model = LinearSVC(multi_class="crammer_singer", C=C, fit_intercept=False, tol=1e-8).fit(X, y)
+    assert model.certificate_.primal == pytest.approx(expected, rel=1e-6)
+
+
+def test_dense_rows_with_few_entries_are_listed():
+    rng = np.random.default_rng(3)
+    for dtype in (np.float64, np.float32, np.uint8):
+        X = (rng.random((50, 30)) < 0.2) * rng.integers(1, 9, (50, 30)).astype(dtype)
+        X = np.asfortranarray(X.astype(dtype)) if dtype is np.float32 else X.astype(dtype)
+        listed, known = make_sparse_if_few(X), sp.csr_array(X)
+        assert listed.dtype == dtype
+        for name in ("data", "indices", "indptr"):
+            np.testing.assert_array_equal(getattr(listed, name), getattr(known, name))
+    full = rng.standard_normal((5, 4))
+    assert make_sparse_if_few(full) is full
+    assert make_sparse_if_few(np.zeros((3, 0))).shape == (3, 0)
 
 
 @pytest.mark.parametrize("formulation", [OriginMargin(1.0), SquaredOriginMargin(1.0)])

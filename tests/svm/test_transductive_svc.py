@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from lindero.svm import SVC, TransductiveSVC
+from lindero.svm.transductive_svc import deal_folds
 from lindero.validation import compute_spread_gamma
 
 METHODS = ["switching", "annealing", "cccp"]
@@ -110,12 +111,38 @@ def test_an_automatic_balance_is_the_best_of_those_that_were_tried():
     X, _, y = far_clouds()
     model = TransductiveSVC(held_out_folds=0).fit(X, y)
     tried = model.balances_
-    shares, objectives = tried["share"], tried["objective"]
-    assert len(shares) == len(objectives) == 7
-    relative = objectives / np.sqrt(shares * (1.0 - shares))
-    assert model.balance_[1] == shares[np.argmin(relative)]
-    assert model.objective_ == pytest.approx(objectives[np.argmin(relative)], rel=1e-2)
+    shares, objectives, errors = (tried[k] for k in ("share", "objective", "held_out_error"))
+    assert len(shares) == len(objectives) == len(errors) == 7
+    assert ((errors >= 0) & (errors <= 1)).all()
+    value = objectives / np.sqrt(shares * (1.0 - shares)) * np.exp(errors)
+    assert model.balance_[1] == shares[np.argmin(value)]
+    assert model.objective_ == pytest.approx(objectives[np.argmin(value)], rel=1e-2)
     assert 0.25 < shares.min() < 0.5 < shares.max() < 0.75
+
+
+def test_labelled_rows_left_out_say_which_share_is_right():
+    """By hand: the error of each share is that of searches over the folds, a class at a time."""
+    X, truth = two_clouds(90, 4, apart=2.0)
+    y = hide(truth, 3)
+    y[np.flatnonzero((truth == 1) & (y < 0))[:3]] = 1  # six to three
+    model = TransductiveSVC(held_out_folds=0, C=2.0).fit(X, y)
+    known = np.flatnonzero(y >= 0)
+    fold_of = deal_folds(y[known], 5)
+    for share, error in zip(
+        model.balances_["share"], model.balances_["held_out_error"], strict=True
+    ):
+        wrong = np.zeros(len(known), dtype=bool)
+        for fold in range(5):
+            out = known[fold_of == fold]
+            part = y.copy()
+            part[out] = -1
+            balance = [1.0 - share, share]
+            other = TransductiveSVC(held_out_folds=0, C=2.0, balance=balance).fit(X, part)
+            wrong[fold_of == fold] = other.transduction_[out] != truth[out]
+        rates = [wrong[y[known] == label].mean() for label in (0, 1)]
+        assert error == pytest.approx(np.mean(rates))
+    many = TransductiveSVC(held_out_folds=0).fit(X, hide(truth, 35))
+    assert np.isnan(many.balances_["held_out_error"]).all()  # shares differ by little
 
 
 def test_all_marks_of_unlabelled_rows_mean_the_same():

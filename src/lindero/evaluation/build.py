@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from lindero.bayes.tables.wide_columns import find_row_names
 from lindero.evaluation.encoder import TableEncoder
+from lindero.evaluation.folds import take_rows
 from lindero.evaluation.registry import (
     CLASSIFICATION,
     RANKING,
@@ -327,6 +328,10 @@ def fit_machine(
         raise ValueError(f"{title} takes no weights of rows: leave them out.")
     if not hasattr(model, "steps") and "ids" not in inspect.signature(model.fit).parameters:
         ids = None  # around a machine that takes them, but not itself
+    if times is not None and "times" not in takes and getattr(final, "window", None) is not None:
+        # A window is one of time, whatever the order of the table.
+        order = np.argsort(np.asarray(times), kind="stable")
+        X, y, weights, ids = (take_rows(part, order) for part in (X, y, weights, ids))
     given = {"times": times, "qid": qid, "sample_weight": weights, "ids": ids}
     given["lengths"] = None if qid is None else count_runs(qid)
     prefix = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""

@@ -208,6 +208,7 @@ def train_machine(
         Strategy.KERNEL: _train_kernel_machine,
         Strategy.COSTS: _train_with_costs,
         Strategy.COUPLING: _train_adaptive,
+        Strategy.WINDOW: _train_by_window,
         Strategy.GIVEN: _train_given,
     }
     trained = train[machine.strategy](machine, rows, plan)
@@ -366,6 +367,63 @@ def _train_adaptive(
     if plan.classes is not None:
         curve = _fit_curve(partial(fit, model.coupling_), *plan.sample(numbers), rows.y)
     return TrainedMachine(_make_pipeline(encoder, model), chosen, curve)
+
+
+def _train_by_window(
+    machine: MachineSpec, rows: EvaluationRows, plan: ComparisonPlan
+) -> TrainedMachine:
+    """A machine of the last rows: how many, and C, chosen by what predicts the next rows best."""
+    kind = machine.load()
+    encoder, numbers = _encode_rows(rows, plan)
+    sample, splits = plan.sample(numbers)
+    unit = _find_unit(rows.y) if plan.classes is None else 1.0
+    grid, n_rows = dict(machine.inner_grid), len(rows.y)
+    fixed = {name: unit * values[0] for name, values in grid.items() if name == "epsilon"}
+    fixed |= machine.preset
+    lengths = sorted({min(length, n_rows) for length in grid["window"]})
+    Cs = [unit * C for C in grid["C"]]
+
+    def fit(point: dict[str, Any], part: EvaluationRows) -> Any:
+        # Parameters are chosen on some of the rows only, where they are very many.
+        share = len(sample.y) / n_rows if part is not numbers else 1.0
+        last = part.take(find_last_rows(part, share * point["window"], plan.classes is not None))
+        return kind(**fixed, C=point["C"]).fit(last.X, last.y, last.weights)
+
+    def judge(point: dict[str, Any]) -> float:
+        total = 0.0
+        for train, test in splits:
+            seen, unseen = sample.take(train), sample.take(test)
+            answers = fit(point, seen).predict(unseen.X)
+            wrong = answers != unseen.y if plan.classes is not None else (answers - unseen.y) ** 2
+            weights = np.ones(len(test)) if unseen.weights is None else unseen.weights
+            total += float(weights @ wrong)
+        return total
+
+    point: dict[str, Any] = {"C": unit, "window": lengths[-1]}
+    if splits and plan.tunes:
+        # Of equals the longest, and the smallest C.
+        points = [{"C": C, "window": length} for length in reversed(lengths) for C in Cs]
+        point = min(points, key=judge)
+    last = find_last_rows(numbers, point["window"], plan.classes is not None)
+    point["window"], known = len(last), numbers.take(last)
+    model = kind(**fixed, **point).fit(known.X, known.y, known.weights)
+    curve = None
+    if plan.classes is not None:
+        curve = _fit_curve(partial(fit, point), sample, splits, rows.y)
+    return TrainedMachine(_make_pipeline(encoder, model), {**fixed, **point}, curve)
+
+
+def find_last_rows(rows: EvaluationRows, length: float, classes: bool) -> Array:
+    """The last rows in time, so many and one at least, in order; more if these are all of one
+    class."""
+    order: Array = np.argsort(rows.times, kind="stable")
+    first = len(order) - max(1, min(len(order), int(np.ceil(length))))
+    if classes:
+        labels = np.asarray(rows.y)[order]
+        other = np.flatnonzero(labels != labels[-1])
+        if len(other):
+            first = min(first, int(other[-1]))
+    return order[first:]
 
 
 def _train_given(

@@ -32,6 +32,7 @@ class Strategy(Enum):
     KERNEL = "C and gamma together, by error or squared error"
     COSTS = "C, gamma and the ratio of margins, by cost"
     COUPLING = "the coupling, by predicting the next rows"
+    WINDOW = "C and how many of the last rows count, by predicting the next rows"
     GIVEN = "nothing: an estimator that the user gave, as it is"
 
 
@@ -105,6 +106,11 @@ class MachineSpec:
     estimator: Any = None
 
     @property
+    def needs_times(self) -> bool:
+        """Whether comparisons take it only where rows have times."""
+        return self.strategy in (Strategy.COUPLING, Strategy.WINDOW)
+
+    @property
     def has_target(self) -> bool:
         """Whether predictions can be right or wrong."""
         return self.task not in (NOVELTY, CLUSTERING)
@@ -143,6 +149,8 @@ _INNER_COSTS = {
     "C": (0.1, 1.0, 10.0, 100.0), "margin_ratio": (None, 1.0), "gamma": (1 / 4, 1.0, 4.0),
 }  # fmt: skip
 _INNER_COUPLED = {"C": (1.0,), "epsilon": _INNER_EPSILON}
+#: A longer window is the machine of all rows, or nearly.
+_INNER_WINDOW = {"C": (0.1, 1.0, 10.0), "window": tuple(2**k for k in range(5, 13))}
 
 _DISCRIMINATIVE = {"learning": "discriminative"}
 
@@ -154,6 +162,7 @@ _COUNTS = "it counts: it explains each answer, accepts missing values and learns
 _TREE = "it counts pairs of columns, and shows which depend on each other"
 _EXPLAINS = "it explains each answer by the columns, as naive Bayes does"
 _FOLLOWS = "it follows changes in time"
+_FORGETS = "it is a plain machine of the last rows"
 
 
 def _svm(name: str, cls: str, task: str, words: str, **more: Any) -> MachineSpec:
@@ -210,6 +219,12 @@ _ALL = (
         advantage=_FOLLOWS,
     ),
     _svm(
+        "window-svc", "IncrementalSVC", CLASSIFICATION,
+        "Support vector classification by the last rows.", variant_of="incremental-svc",
+        preset={"kernel": "linear"}, strategy=Strategy.WINDOW, inner_grid=_INNER_WINDOW,
+        simplicity=3, advantage=_FORGETS,
+    ),
+    _svm(
         "nystrom-svc", "NystromSVC", CLASSIFICATION,
         "Support vector classification of up to millions of rows, through landmarks.",
         grid=_KERNEL, inner_grid={"C": (0.1, 1.0, 10.0, 100.0)}, advantage=_CURVED,
@@ -250,6 +265,11 @@ _ALL = (
         "adaptive-svr", "AdaptiveSVR", REGRESSION, "Regression that moves as time goes by.",
         takes_times=True, grid=_COUPLED, strategy=Strategy.COUPLING, inner_grid=_INNER_COUPLED,
         simplicity=4, advantage=_FOLLOWS,
+    ),
+    _svm(
+        "window-svr", "IncrementalSVR", REGRESSION, "Support vector regression by the last rows.",
+        variant_of="incremental-svr", preset={"kernel": "linear"}, strategy=Strategy.WINDOW,
+        inner_grid={**_INNER_WINDOW, "epsilon": _INNER_EPSILON}, simplicity=3, advantage=_FORGETS,
     ),
     _svm(
         "nystrom-svr", "NystromSVR", REGRESSION,
@@ -399,7 +419,7 @@ CONTENDERS: dict[str, MachineSpec] = {
     for name in (
         "naive-bayes", "naive-bayes-tm", "tan", "tan-tm", "structural-tm", "svc-linear",
         "svc-gaussian", "cost-sensitive-svc-linear", "cost-sensitive-svc-gaussian",
-        "adaptive-svc", "svr-linear", "svr-gaussian", "adaptive-svr",
+        "adaptive-svc", "window-svc", "svr-linear", "svr-gaussian", "adaptive-svr", "window-svr",
     )
 }  # fmt: skip
 
@@ -477,7 +497,11 @@ def find_contenders(name: str) -> list[MachineSpec]:
     """The machines of a name that can be compared: one, or its variants."""
     if name in CONTENDERS:
         return [CONTENDERS[name]]
-    variants = [machine for machine in CONTENDERS.values() if machine.variant_of == name]
+    variants = [
+        machine
+        for machine in CONTENDERS.values()
+        if machine.variant_of == name and machine.strategy is not Strategy.WINDOW
+    ]
     if variants:
         return variants
     guests = find_guests(name)
@@ -521,7 +545,7 @@ def choose_contenders(
         machine
         for machine in (*CONTENDERS.values(), *guests)
         if machine.task == task
-        and (has_times or not machine.takes_times)
+        and (has_times or not machine.needs_times)
         and (machine.strategy is not Strategy.COSTS or (has_costs and n_classes == 2))
         and not (machine.takes_tables and sparse)
         and not (machine.name == BOOSTING and sparse)
@@ -566,7 +590,7 @@ def _choose_named(
                 )
             if machine.strategy is Strategy.COSTS and not has_costs:
                 raise ValueError(f"{one} needs costs: say what errors cost, or leave it out.")
-            if machine.strategy is Strategy.COUPLING and not has_times:
+            if machine.needs_times and not has_times:
                 raise ValueError(f"{one} needs times: name the column of times, or leave it out.")
             chosen[machine.name] = machine
     if not chosen and not known:

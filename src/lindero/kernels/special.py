@@ -283,6 +283,62 @@ class RidgedKernel(KernelOperator):
         return self if base is self.base else RidgedKernel(base, self.ridge)
 
 
+# -- a sample of no values ------------------------------------------------------------------------
+
+
+class BorderedKernel(KernelOperator):
+    """`base` over some of its samples, `places`, and over one, where that is −1, whose values with
+    all samples are zero: the origin of the space of features."""
+
+    def __init__(self, base: KernelOperator, places: Array) -> None:
+        self.base = base
+        self.places = places
+        self.n_samples = len(places)
+        self.dtype = base.dtype
+
+    def diagonal(self) -> Array:
+        return np.asarray(np.where(self.places < 0, 0.0, self.base.diagonal()[self.places]))
+
+    def rounding(self) -> float:
+        return self.base.rounding()
+
+    def error(self) -> float:
+        return self.base.error()
+
+    def probe(self, rows: Array) -> Probe:
+        places = self.places[rows]
+        known = self.base.probe(np.maximum(places, 0))
+        return Probe((known, places < 0), np.where(places < 0, 0.0, known.squares))
+
+    def probe_of(self, Z: Any) -> Probe:
+        known = self.base.probe_of(Z)
+        return Probe((known, np.zeros(len(known), dtype=bool)), known.squares)
+
+    def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
+        known, zero = probe.rows
+        places = self.places[start:stop]
+        first = int(places[0]) if len(places) else 0
+        if np.array_equal(places, np.arange(first, first + len(places))) and first >= 0:
+            self.base.block(known, first, first + len(places), out)
+        else:
+            out[:] = self.base.cross(known, self.base.probe(np.maximum(places, 0)))
+            out[:, places < 0] = 0.0
+        out[zero] = 0.0
+
+    def cross(self, probe: Probe, other: Probe) -> Array:
+        values = self.base.cross(probe.rows[0], other.rows[0])
+        values[probe.rows[1]] = 0.0
+        values[:, other.rows[1]] = 0.0
+        return values
+
+    def subset(self, rows: Array) -> BorderedKernel:
+        return BorderedKernel(self.base, self.places[rows])
+
+    def astype(self, dtype: Any) -> BorderedKernel:
+        base = self.base.astype(dtype)
+        return self if base is self.base else BorderedKernel(base, self.places)
+
+
 # -- pairs of samples ------------------------------------------------------------------------------
 
 #: Pairs whose diagonal is computed at once.

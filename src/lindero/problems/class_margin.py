@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -92,19 +93,35 @@ class ClassProblem:
         A[self.places, self.codes] = np.where(taken >= (1.0 - ROUNDING) * self.c, self.c, taken)
         return A
 
+    @cached_property
+    def _longest(self) -> float:
+        """The largest ‖x_i‖."""
+        longest = 0.0
+        for part in self._parts():
+            rows = self.X[part]
+            if sp.issparse(rows):
+                squares = rows.multiply(rows).sum(axis=1)
+            else:
+                rows = rows.astype(np.float64, copy=False)
+                squares = np.einsum("ij,ij->i", rows, rows)
+            longest = max(longest, float(np.sqrt(squares.max(initial=0.0))))
+        return longest
+
+    def _parts(self) -> list[slice]:
+        """Rows that are converted at once."""
+        height = max(64, _NUMBERS_AT_ONCE // max(1, self.X.shape[1]))
+        return [slice(start, start + height) for start in range(0, self.X.shape[0], height)]
+
     def _values(self, W: Array) -> tuple[Array, float]:
         """X Wᵀ, and a bound on the sums of absolute products in it."""
-        values, longest = np.empty((self.X.shape[0], len(W))), 0.0
-        height = max(64, _NUMBERS_AT_ONCE // max(1, self.X.shape[1]))
-        for start in range(0, self.X.shape[0], height):
-            rows = self.X[start : start + height]
-            if not sp.issparse(rows):
-                rows = rows.astype(np.float64, copy=False)
-            values[start : start + height] = rows @ W.T
-            squares = rows.multiply(rows) if sp.issparse(rows) else rows * rows
-            longest = max(longest, float(squares.sum(axis=1).max(initial=0.0)))
+        if sp.issparse(self.X):
+            values = np.asarray(self.X @ np.ascontiguousarray(W.T), dtype=np.float64)
+        else:
+            values = np.empty((self.X.shape[0], len(W)))
+            for part in self._parts():
+                values[part] = self.X[part].astype(np.float64, copy=False) @ W.T
         size = float((W * W).sum(axis=1).max(initial=0.0))
-        return values, float(np.sqrt(longest) * np.sqrt(size))
+        return values, self._longest * float(np.sqrt(size))
 
     def judge(self, A: Array, b: Array) -> Judgement:
         """Objective values, the gap and feasibility, from scratch."""

@@ -21,11 +21,12 @@ offset is then that margin, b = its label. One where nothing has weight is left 
 
 The judge asks nobody how a point was found: it solves for θ(a) itself.
 
-Along a chain there may be any kernel. Then the dual problem of all machines is stated,
+There may be any kernel, too. Then the dual problem of all machines is stated,
 
     min_a ½ aᵀQa + pᵀa    s.t.  Σ s a = 0 in each component,  0 ≤ a ≤ u,     Q_ij = s_i s_j K_ij
 
-with K the coupled kernel of `kernels.coupled`. The functions of the nodes are
+with K the coupled kernel of `kernels.coupled`, or, of a graph, of `kernels.coupled_graph` for each
+of its components. The functions of the nodes are
 
     f_i(x) = n Σ_j (I + C₂L)⁻¹_ij z_j k(x_j, x) + b_i,   b_i = (n/C₂) Σ_j L⁺_ij z_j + bias
 
@@ -44,6 +45,7 @@ import numpy as np
 from lindero.errors import SolverError
 from lindero.graphs.graph import Chain, Graph
 from lindero.kernels.coupled import CoupledKernel
+from lindero.kernels.coupled_graph import GraphKernel
 from lindero.problems.dual_qp import DualQP, Judgement, snap_to_bounds
 from lindero.problems.margin import margin_terms
 from lindero.problems.tube import tube_terms
@@ -315,7 +317,9 @@ class CoupledLoss:
         rows = self.terms(np.asarray(targets), np.asarray(bounds, dtype=np.float64))
         return CoupledProblem(X, *rows, float(coupling), graph, scale, anchor)
 
-    def state_dual(self, kernel: CoupledKernel, targets: Array, bounds: Array) -> DualQP:
+    def state_dual(
+        self, kernel: CoupledKernel | GraphKernel, targets: Array, bounds: Array
+    ) -> DualQP:
         """The dual problem with any kernel, samples in the order of the chain: of each of its
         components the rows of one side first, then those of the other."""
         order = np.argsort(np.tile(kernel.component, self.n_sides), kind="stable")

@@ -1,4 +1,4 @@
-"""Linear machines without an intercept: boundaries and functions through the origin.
+"""Machines without an intercept: boundaries and functions through the origin.
 
 The problems of `margin`, `tube` and `squared` without b. In the dual problem no sum of the
 variables is asked for; all else is as it was. The origin of the rows means something here, so that

@@ -1,5 +1,5 @@
 """One look at the arrays of a CSR table: whether loops may follow its indices, and in which order
-its entries are.
+its entries are; and such arrays of a dense table that is mostly zeros.
 
 Row i has the entries starts_i ≤ k < starts_{i+1}, their columns being indices[k]. Tables put
 together by hand, or read from files, may break any of that. Entries in ascending order of their
@@ -71,3 +71,27 @@ def examine_rows(indices, starts, n_columns):  # type: ignore[no-untyped-def]
             twice += owner[column] == row
             owner[column] = row
     return TWICE if twice > 0 else IN_ANY_ORDER
+
+
+@compiled(EXACT)
+def count_entries(X, starts):  # type: ignore[no-untyped-def]
+    """Where the entries other than zero of each row of a dense table begin and end, in the order
+    of rows."""
+    starts[0] = 0
+    for i in range(X.shape[0]):
+        count = 0
+        for j in range(X.shape[1]):
+            if X[i, j] != 0:
+                count += 1
+        starts[i + 1] = starts[i] + count
+
+
+@compiled(EXACT)
+def list_entries(X, indices, data):  # type: ignore[no-untyped-def]
+    """Their columns and values, into arrays as long as `count_entries` says."""
+    k = 0
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            if X[i, j] != 0:
+                indices[k], data[k] = j, X[i, j]
+                k += 1

@@ -43,7 +43,7 @@ import scipy.sparse as sp
 
 from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.problems.class_margin import ClassProblem
-from lindero.problems.dual_qp import ROUNDING
+from lindero.problems.dual_qp import ROUNDING, Judgement
 from lindero.runtime.arrays import Array
 from lindero.solvers.class_loops import descend_classes
 from lindero.solvers.linear_descent import LinearRows
@@ -54,7 +54,7 @@ from lindero.solvers.solution import FINE_SHARE, LEAST_FINE, Limits, Progress, S
 _PRODUCTS_AT_ONCE = 100_000_000
 
 #: Epochs before the first conjugate gradients, and between them.
-_FIRST_EPOCHS, _EPOCHS_BETWEEN = 80, 40
+_FIRST_EPOCHS, _EPOCHS_BETWEEN = 160, 80
 
 #: Steps of conjugate gradients, and the share of the squared residual at which they end.
 _CG_STEPS, _CG_SHARE = 25, 1e-3
@@ -78,10 +78,13 @@ _EPOCHS = 2
 
 @dataclass(frozen=True)
 class ClassSolution:
-    """Coefficients of shape (n_samples, n_classes), and an intercept for each class."""
+    """Coefficients of shape (n_samples, n_classes), the weights that they make, of shape
+    (n_features, n_classes), an intercept for each class, and what the problem says of them."""
 
     A: Array
+    W: Array
     b: Array
+    judgement: Judgement
     status: Status
     n_iter: int
     seconds: float
@@ -105,10 +108,11 @@ class ClassDescentSolver:
         fine = min(self.tol, max(FINE_SHARE * self.tol, LEAST_FINE))
         descent = _ClassDescent(problem, fine if small else self.tol, start)
         status = descent.run(limits or Limits(), begun)
-        A, b = descent.best
+        A, W, b, judgement = descent.best
         if descent.gap <= self.tol:
             status = Status.OPTIMAL
-        return ClassSolution(A, b, status, descent.n_epochs, time.perf_counter() - begun)
+        seconds = time.perf_counter() - begun
+        return ClassSolution(A, W, b, judgement, status, descent.n_epochs, seconds)
 
 
 class _ClassDescent:
@@ -131,11 +135,11 @@ class _ClassDescent:
         self.A = np.zeros((n, n_classes))
         self.b, self.sums = np.zeros((2, n_classes))
         self.n_faces = 0
+        self.W = np.zeros((problem.X.shape[1], n_classes))
         self.gap = np.inf
-        self.best = (self.A, self.b)
         if start is not None:
             self.A, self.b = start[0].copy(), start[1].copy()
-        self._judge()
+            self._judge()
 
     @property
     def n_epochs(self) -> int:
@@ -150,6 +154,7 @@ class _ClassDescent:
             while self.gap > self.tol:
                 seconds = time.perf_counter() - begun
                 gap = min(self.gap, max(2 * self.tol, 2.0 * self.numbers[_WORST]))
+                gap = gap if np.isfinite(gap) else 1.0  # without coefficients it is that of e
                 reason = limits.check(Progress(self.n_epochs, gap, self.tol, seconds))
                 if reason is None and self.n_epochs >= _MOST_EPOCHS:
                     reason = Status.STALLED
@@ -252,9 +257,10 @@ class _ClassDescent:
         self.b += self.numbers[_PROXIMAL] * (sums - self.sums)
         self.A, self.sums = A, sums
         self.W = np.ascontiguousarray(self.problem.weigh(A).T)
-        gap = self.problem.judge(A, self.b).kkt_gap
+        judgement = self.problem.judge(A, self.b)
+        gap = judgement.kkt_gap
         if gap < self.gap or not np.isfinite(self.gap):
-            self.best, self.gap = (A.copy(), self.b.copy()), gap
+            self.best, self.gap = (A.copy(), self.W.copy(), self.b.copy(), judgement), gap
         return gap
 
 

@@ -31,14 +31,24 @@ def put_dense_values(data, start, W, b, values):  # type: ignore[no-untyped-def]
 
 @compiled(FAST, error_model="numpy")
 def put_sparse_values(data, indices, start, stop, W, b, values):  # type: ignore[no-untyped-def]
-    """The same for a sparse row."""
+    """The same for a sparse row, four entries at a time: values are loaded and stored less."""
     n_classes = values.size
     for m in range(n_classes):
         values[m] = b[m]
-    for k in range(start, stop):
-        x, j = np.float64(data[k]), indices[k]
+    k = start
+    while k + 3 < stop:
+        x, j = np.float64(data[k]), np.uint32(indices[k])
+        x1, j1 = np.float64(data[k + 1]), np.uint32(indices[k + 1])
+        x2, j2 = np.float64(data[k + 2]), np.uint32(indices[k + 2])
+        x3, j3 = np.float64(data[k + 3]), np.uint32(indices[k + 3])
+        for m in range(n_classes):
+            values[m] += x * W[j, m] + x1 * W[j1, m] + x2 * W[j2, m] + x3 * W[j3, m]
+        k += 4
+    while k < stop:
+        x, j = np.float64(data[k]), np.uint32(indices[k])
         for m in range(n_classes):
             values[m] += x * W[j, m]
+        k += 1
 
 
 @compiled(EXACT, error_model="numpy")
@@ -154,10 +164,17 @@ def descend_classes(  # type: ignore[no-untyped-def]
                         for r in range(n_moved):
                             W[k, moved[r]] += x * best[r]
             else:
-                for k in range(start, stop):
-                    j, x = indices[k], np.float64(data[k])
-                    for r in range(n_moved):
-                        W[j, moved[r]] += x * best[r]
+                # Two classes in one pass: mostly one more moves than the sample's own.
+                for r in range(0, n_moved - 1, 2):
+                    m, other, move, opposite = moved[r], moved[r + 1], best[r], best[r + 1]
+                    for k in range(start, stop):
+                        j, x = np.uint32(indices[k]), np.float64(data[k])
+                        W[j, m] += x * move
+                        W[j, other] += x * opposite
+                if n_moved % 2 == 1:
+                    m, move = moved[n_moved - 1], best[n_moved - 1]
+                    for k in range(start, stop):
+                        W[np.uint32(indices[k]), m] += np.float64(data[k]) * move
         n_active = n_kept
         counts[2] += 1
         off = 0.0

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from lindero.problems.class_margin import ClassMargin, ClassProblem
 from lindero.problems.dual_qp import Judgement
 from lindero.runtime.arrays import Array, dense
+from lindero.runtime.sparse_rows import count_entries, list_entries
 from lindero.solvers.class_descent import ClassDescentSolver
 from lindero.solvers.solution import Certificate, Solution, Status
 from lindero.svm.fitting import (
@@ -41,8 +42,8 @@ def fit_all_classes(
     if not isinstance(training.formulation, ClassMargin):
         return KernelEstimator._fit(estimator, X, y, sample_weight, last)
     problem, rows = state_classes(training)
-    if not sp.issparse(problem.X) and np.count_nonzero(problem.X) < _FEW * problem.X.size:
-        problem = replace(problem, X=sp.csr_array(problem.X))
+    if not sp.issparse(problem.X):
+        problem = replace(problem, X=make_sparse_if_few(problem.X))
     starts = find_starts(training, last)
     start = None
     if starts is not None and all(one is not None for one in starts):
@@ -54,7 +55,7 @@ def fit_all_classes(
     with estimator._reporting() as callback:
         limits = estimator._limits(callback, 1)
         found = ClassDescentSolver(tol).solve(problem, start, limits)
-    judgement = problem.judge(found.A, found.b)
+    judgement = found.judgement  # the problem's own, of this very point
     status = found.status.certify(judgement, tol)
     if status is Status.OPTIMAL and breaks_sums(judgement, found.A):
         status = Status.PRECISION
@@ -63,7 +64,7 @@ def fit_all_classes(
             training.state(None, task),  # type: ignore[arg-type]
             Solution(
                 np.ascontiguousarray(found.A[:, k]), np.zeros(len(rows)), float(found.b[k]), status,
-                found.n_iter, found.seconds,
+                found.n_iter, found.seconds, weights=np.ascontiguousarray(found.W[:, k]),
             ),
         )
         for k, task in enumerate(training.tasks)
@@ -108,6 +109,18 @@ def state_classes(training: TrainingSet) -> tuple[ClassProblem, Array]:
         formulation.has_intercept,
     )  # fmt: skip
     return problem, rows
+
+
+def make_sparse_if_few(X: Array) -> Any:
+    """A dense table as CSR rows where few of its entries are other than zero."""
+    starts = np.empty(len(X) + 1, dtype=np.int64)
+    count_entries(X, starts)
+    n_entries = int(starts[-1])
+    if n_entries >= min(_FEW * X.size, np.iinfo(np.int32).max):
+        return X
+    indices, data = np.empty(n_entries, dtype=np.int32), np.empty(n_entries, dtype=X.dtype)
+    list_entries(X, indices, data)
+    return sp.csr_array((data, indices, starts.astype(np.int32)), shape=X.shape)
 
 
 def breaks_sums(judgement: Judgement, A: Array) -> bool:

@@ -54,7 +54,7 @@ from lindero.solvers.choose import (
 from lindero.solvers.leave_one_out import solve_without_each
 from lindero.solvers.solution import Callback, Certificate, Limits, Solution, Solver, Status
 from lindero.solvers.sparse_weights import SparseWeightsSolver
-from lindero.solvers.through_origin import OriginSolver
+from lindero.solvers.through_origin import KernelOriginSolver, OriginSolver
 from lindero.solvers.wrappers import ScaledSolver, not_separable_message
 from lindero.svm.calibration import CALIBRATION
 from lindero.svm.multiclass import (
@@ -67,6 +67,7 @@ from lindero.svm.multiclass import (
 from lindero.svm.probability import (
     DEPRECATED,
     ProbabilityMethod,
+    compute_as_libsvm,
     compute_probabilities,
     fit_rising_curve,
     split_rows,
@@ -171,7 +172,8 @@ class TrainingSet:
         if self.formulation.keeps_weights:
             return SparseWeightsSolver
         if not self.formulation.has_bias:
-            return OriginSolver
+            linear = self.function.name == "linear" or self.features is not None
+            return OriginSolver if linear else KernelOriginSolver
         n_rows = n_rows or max(len(task.rows) for task in self.tasks)
         formulation, function = self.formulation, self.function
         n_features = self.X.shape[1] if self.X.ndim == 2 else 1
@@ -461,7 +463,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     _keeps_vectors: ClassVar[bool] = True
 
     #: Private names that only some fits set.
-    _fitted_state: ClassVar[tuple[str, ...]] = ("_probA", "_probB")
+    _fitted_state: ClassVar[tuple[str, ...]] = ("_probA", "_probB", "_libsvm_order")
 
     _validate_params = validate_parameters
     _html_repr = write_card
@@ -866,7 +868,8 @@ def decision_function(self: KernelEstimator, X: Any) -> Array:
 def predict_proba(self: KernelEstimator, X: Any) -> Array:
     """The probability of each class, with ``probability=True`` only.
 
-    The most probable class is the one that `predict` answers.
+    The most probable class is the one that `predict` answers. (Of a model of LIBSVM that was loaded
+    they are LIBSVM's, where it may be another one.)
 
     Parameters
     ----------
@@ -885,6 +888,8 @@ def predict_proba(self: KernelEstimator, X: Any) -> Array:
         )
     values, curves = self._values(X), (self._probA, self._probB)
     n_classes, scheme = len(self.classes_), self._machines_.scheme
+    if hasattr(self, "_libsvm_order"):  # a model that LIBSVM trained
+        return compute_as_libsvm(values, curves, self._libsvm_order)
     return compute_probabilities(values, curves, self._pick(values), n_classes, scheme)
 
 

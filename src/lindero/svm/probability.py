@@ -14,6 +14,10 @@ Machines of one class against the rest have their own p_i, divided by their sum.
 The most probable class is always the one that `predict` answers. Where the curve puts the even
 chance elsewhere than the boundary, log-odds of the wrong sign become (nearly) even; with several
 classes the nearest probabilities in which the answer is no less likely than any other class.
+
+Models that LIBSVM has trained with -b 1 have its curves, and probabilities as it computes them: not
+bent towards the prediction, and with several classes where an iteration for the same p ends, which
+depends on the order of its classes.
 """
 
 from __future__ import annotations
@@ -48,6 +52,10 @@ _SLIGHT = 1e-3
 
 #: What log-odds, or a probability, is ahead of even ones.
 _AHEAD = 1e-9
+
+#: Of LIBSVM: probabilities of pairs are not nearer to 0 or 1, and its iteration ends, for K
+#: classes, at so large an error over K, or after so many steps (K if that is more).
+_LEAST_PAIR, _LIBSVM_ERROR, _LIBSVM_STEPS = 1e-7, 0.005, 100
 
 #: Numbers in the systems of linear equations that are solved at once.
 _CHUNK = 2**20
@@ -119,6 +127,48 @@ def compute_probabilities(
     else:
         probabilities = couple_pairs(own, n_classes)
     return put_first(probabilities, codes)
+
+
+def compute_as_libsvm(values: Array, curves: tuple[Array, Array], place: Array) -> Array:
+    """The same as LIBSVM has it, of machines of pairs; `place` is where each class is in
+    its file."""
+    pairs = np.clip(expit(-(values * curves[0] + curves[1])), _LEAST_PAIR, 1.0 - _LEAST_PAIR)
+    K = len(place)
+    if K == 2:
+        return np.column_stack([1.0 - pairs[:, 0], pairs[:, 0]])
+    r = np.zeros((len(pairs), K, K))
+    for k, (i, j) in enumerate(combinations(range(K), 2)):
+        r[:, place[i], place[j]], r[:, place[j], place[i]] = pairs[:, k], 1.0 - pairs[:, k]
+    return iterate_coupling(r)[:, place]
+
+
+def iterate_coupling(r: Array) -> Array:
+    """p of least Σ_{i<j} (r_ji p_i − r_ij p_j)² for each row, one class after another: the second
+    algorithm of Wu, Lin and Weng, with LIBSVM's start and end. With Q_tt = Σ_j r_jt² and Q_tj =
+    −r_jt r_tj, the condition is that all (Qp)_t are pᵀQp."""
+    n_rows, K, _ = r.shape
+    turned = r.transpose(0, 2, 1)
+    Q = -turned * r
+    diagonal = np.arange(K)
+    Q[:, diagonal, diagonal] = (r**2).sum(axis=1)
+    p, left = np.full((n_rows, K), 1.0 / K), np.arange(n_rows)
+    for _ in range(max(_LIBSVM_STEPS, K)):
+        part, q = Q[left], p[left]
+        Qp = np.einsum("ntj,nj->nt", part, q)
+        pQp = np.einsum("nt,nt->n", q, Qp)
+        open_ = np.abs(Qp - pQp[:, None]).max(axis=1) >= _LIBSVM_ERROR / K
+        left, part, q, Qp, pQp = left[open_], part[open_], q[open_], Qp[open_], pQp[open_]
+        if len(left) == 0:
+            break
+        for t in range(K):
+            own = part[:, t, t]
+            step = (pQp - Qp[:, t]) / own
+            q[:, t] += step
+            pQp = (pQp + step * (step * own + 2.0 * Qp[:, t])) / (1.0 + step) ** 2
+            Qp = (Qp + step[:, None] * part[:, t]) / (1.0 + step)[:, None]
+            q /= (1.0 + step)[:, None]
+        p[left] = q
+    return p
 
 
 def couple_pairs(pairs: Array, n_classes: int) -> Array:

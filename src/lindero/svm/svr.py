@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from lindero.problems.through_origin import OriginTube
 from lindero.problems.tube import Tube
 from lindero.runtime.partitioned import scoring_partitions
 from lindero.solvers.choose import SOLVERS
@@ -61,6 +62,9 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     solver : {"auto", "working_set", "interior_point", "coordinate_descent"}, default="auto"
         As in :class:`SVC`: interior points for the linear kernel with few features, coordinate
         descent with many.
+    fit_intercept : bool, default=True
+        Whether decision functions have a constant. False fixes it at zero, as SVMlight does with
+        ``-b 0``.
     warm_start : bool, default=False
         Go on from the last fit where that had as many rows.
     time_limit : float or None, default=None
@@ -129,6 +133,7 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         "C": [Interval(Real, 0.0, np.inf, closed="right")],
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
         "solver": [StrOptions(set(SOLVERS))],
+        "fit_intercept": ["boolean"],
         **KERNEL_MACHINE_CONSTRAINTS,
     }
 
@@ -147,6 +152,7 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         verbose: bool = False,
         max_iter: int = -1,
         solver: str = "auto",
+        fit_intercept: bool = True,
         warm_start: bool = False,
         time_limit: float | None = None,
         callback: Callback | None = None,
@@ -157,7 +163,10 @@ class SVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         X, y = read_training_table(self, X, y, y_numeric=True)
         weights = read_sample_weights(sample_weight, X)
         function = make_kernel_function(self, X, weights)
-        return TrainingSet.of(Tube(self.C, self.epsilon), X, function, weights, y)
+        if not (self.fit_intercept or np.isfinite(self.C)):
+            raise ValueError("C=inf needs fit_intercept=True; give C a number.")
+        tube = (Tube if self.fit_intercept else OriginTube)(self.C, self.epsilon)
+        return TrainingSet.of(tube, X, function, weights, y)
 
     def _options(self) -> MachineOptions:
         return MachineOptions(self.solver)

@@ -6,10 +6,10 @@ one file, since each needs what the others found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.stats import beta
@@ -58,6 +58,10 @@ from lindero.validation import (
 #: Where the share of a class may lie, as quantiles of what the labelled rows leave open.
 _QUANTILES = (0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9)
 
+#: How wide the interval of shares is where labelled rows are left out to tell them apart, and in
+#: how many folds.
+_WIDE, _FOLDS = 0.2, 5
+
 #: Keys of `trace_`, as the steps of a search have them, with their types.
 _TRACE = {
     "level": np.int64, "cost_share": np.float64, "temperature": np.float64,
@@ -90,8 +94,10 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         of labels, or shares in the order of the classes. ``"labelled"`` takes the shares of the
         labelled rows. ``"auto"`` knows that few labelled rows say little of them: for two classes
         it tries seven shares that these leave open (in an interval of 80 %), and takes the one of
-        least objective, in units of the standard deviation that labels of that share have; for
-        more classes it is ``"labelled"``.
+        least J/s · exp(e), where J is the objective, s the standard deviation that labels of that
+        share have, and e the error on labelled rows that are left out in turn (the mean over both
+        classes; only where the interval is wider than a fifth). For more classes it is
+        ``"labelled"``.
     method : {"switching", "annealing", "cccp"}, default="switching"
         ``"switching"`` swaps labels while the penalty of unlabelled errors doubles step by step.
         ``"annealing"`` has soft labels that a falling temperature makes hard. ``"cccp"`` is the
@@ -149,8 +155,8 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     C_unlabelled_ : float
         Their penalty of errors.
     balances_ : dict of str to ndarray
-        The shares of the second class that were tried, and the objective of each: ``share`` and
-        ``objective``.
+        The shares of the second class that were tried, the objective of each, and the error on
+        labelled rows left out, or NaN: ``share``, ``objective`` and ``held_out_error``.
     held_out_ : dict or None
         Labelled rows that were left out, and errors on them: ``n_rows``, ``supervised`` and
         ``transductive``, and those that only one makes, ``supervised_only`` and
@@ -319,7 +325,7 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         rows = training.tasks[0].rows  # of positive weight: the same for all machines
         opened = rows[codes[rows] < 0]
         self.held_out_: dict[str, int] | None = None
-        self.balances_ = {"share": np.empty(0), "objective": np.empty(0)}
+        self.balances_ = {name: np.empty(0) for name in ("share", "objective", "held_out_error")}
         self.trace_ = {name: np.empty(0, dtype) for name, dtype in _TRACE.items()}
         known_codes = codes[rows[codes[rows] >= 0]]
         self.balance_ = self._find_shares(known_codes, n_classes)
@@ -375,20 +381,76 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             if len(tried) > 1 or np.array_equal(counts, tried[0]):
                 self.balance_ = counts / n_open
                 return search.settle(before)
-        first, found = search.solve_labelled(), list[tuple[Labelling, Array]]()
+        first, found = search.solve_labelled(), list[Labelling]()
         for counts in tried:
-            found.append((search.run(self.method, first, counts), counts))
+            found.append(search.run(self.method, first, counts))
             if limits.stopped or limits.expired:
                 break
+        tried = tried[: len(found)]
+        shares = np.array([counts[-1] / n_open for counts in tried])
+        errors = np.full(len(tried), np.nan)
+        if float(np.ptp(shares)) > _WIDE:
+            parts = self._leave_out(rows, known_codes, _FOLDS, training, tol, limits)
+            for k, counts in enumerate(tried):
+                errors[k] = self._find_held_out_error(parts, known_codes, counts)
+                if limits.stopped or limits.expired:
+                    errors[:] = np.nan  # some of them say nothing
+                    break
         # A small class costs any machine little: alone, J would take the most unequal shares.
-        best, counts = min(found, key=lambda one: one[0].objective / deviate_labels(one[1]))
-        self.balance_ = counts / n_open
+        units = np.array([deviate_labels(counts) for counts in tried])
+        objectives = np.array([labelling.objective for labelling in found])
+        best = int(np.argmin(objectives / units * np.exp(np.nan_to_num(errors))))
+        self.balance_ = tried[best] / n_open
         if len(tried) > 1:
             self.balances_ = {
-                "share": np.array([counts[1] / n_open for _, counts in found]),
-                "objective": np.array([labelling.objective for labelling, _ in found]),
-            }
-        return best
+                "share": shares, "objective": objectives, "held_out_error": errors,
+            }  # fmt: skip
+        return found[best]
+
+    def _leave_out(
+        self,
+        rows: PartialLabels,
+        known_codes: Array,
+        n_folds: int,
+        training: TrainingSet,
+        tol: float,
+        limits: Limits,
+    ) -> list[_HeldOut]:
+        """Searches that do not know some of the labelled rows, each fold of them in turn."""
+        known = np.flatnonzero(rows.signs[:, 0] != 0.0)
+        fold_of, parts = deal_folds(known_codes, n_folds), list[_HeldOut]()
+        for fold in range(n_folds):
+            places = np.flatnonzero(fold_of == fold)
+            out = known[places]
+            if len(out) == 0 or limits.stopped or limits.expired:
+                continue
+            signs, bounds = rows.signs.copy(), rows.bounds.copy()
+            signs[out] = 0.0
+            bounds[out] = np.median(bounds[rows.unlabelled])
+            part = replace(rows, signs=signs, bounds=bounds)
+            search = self._prepare(part, training, tol, limits)
+            first = search.solve_labelled()
+            left = np.isin(part.unlabelled, out)
+            parts.append(_HeldOut(places, left, search, first, first[out]))
+        return parts
+
+    def _find_held_out_error(
+        self, parts: Sequence[_HeldOut], known_codes: Array, counts: Array
+    ) -> float:
+        """The share of labelled rows that are told wrong if left out, the mean over classes, where
+        the classes of unlabelled rows have these counts; NaN if no row can be left out."""
+        wrong, told = np.zeros((2, len(known_codes)), dtype=bool)
+        for part in parts:
+            n_rows = len(part.left)
+            whole = np.clip(count_labels(counts / counts.sum(), n_rows), 1, n_rows - 1)
+            found = part.search.run(
+                self.method, part.first, np.array([n_rows - whole[1], whole[1]])
+            )
+            wrong[part.places] = found.codes[part.left] != known_codes[part.places]
+            told[part.places] = True
+        present = np.unique(known_codes[told])
+        rates = [float(wrong[told & (known_codes == code)].mean()) for code in present]
+        return float(np.mean(rates)) if rates else np.nan
 
     def _prepare(
         self, rows: PartialLabels, training: TrainingSet, tol: float, limits: Limits
@@ -464,29 +526,20 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     ) -> None:
         """Errors on labelled rows left out in turn, of this machine and of a supervised one."""
         n_classes = training.n_classes
-        known = np.flatnonzero(rows.signs[:, 0] != 0.0)
-        fold_of = deal_folds(codes[known], self.held_out_folds)
-        wrong = np.zeros((2, len(known)), dtype=bool)
-        for fold in range(self.held_out_folds):
-            out = known[fold_of == fold]
-            if len(out) == 0:
-                continue
-            signs = rows.signs.copy()
-            signs[out] = 0.0
-            bounds = rows.bounds.copy()
-            bounds[out] = np.median(bounds[rows.unlabelled])
-            part = replace(rows, signs=signs, bounds=bounds)
-            search, opened = self._prepare(part, training, tol, limits), part.unlabelled
-            first = search.solve_labelled()
-            counts = count_labels(self.balance_, len(opened))
-            labels = search.run(self.method, first, counts).codes
+        known_codes = codes[np.flatnonzero(rows.signs[:, 0] != 0.0)]
+        wrong = np.zeros((2, len(known_codes)), dtype=bool)
+        tried = np.zeros(len(known_codes), dtype=bool)
+        parts = self._leave_out(rows, known_codes, self.held_out_folds, training, tol, limits)
+        for part in parts:
+            counts = count_labels(self.balance_, len(part.left))
+            labels = part.search.run(self.method, part.first, counts).codes
             if limits.stopped or limits.expired:
                 return
-            left = np.isin(opened, out)
-            guessed = pick_classes(first[out], n_classes, "ovr", False)
-            wrong[0, fold_of == fold] = guessed != codes[out]
-            wrong[1, fold_of == fold] = labels[left] != codes[out]
-        tried = fold_of >= 0
+            truth = known_codes[part.places]
+            guessed = pick_classes(part.supervised, n_classes, "ovr", False)
+            wrong[0, part.places] = guessed != truth
+            wrong[1, part.places] = labels[part.left] != truth
+            tried[part.places] = True
         if not tried.any():
             return
         only = (int((wrong[0] & ~wrong[1]).sum()), int((wrong[1] & ~wrong[0]).sum()))
@@ -538,6 +591,18 @@ class TransductiveSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         )
 
     decision_function = fitting.decision_function
+
+
+class _HeldOut(NamedTuple):
+    """A search that does not know the labelled rows `places`: `left` says which of its unlabelled
+    rows these are, `first` and `supervised` are the outputs, for all rows and for these, of the
+    machines that know the other labelled rows only."""
+
+    places: Array
+    left: Array
+    search: LabelSearch
+    first: Array
+    supervised: Array
 
 
 def _weigh_unlabelled(weights: Array, own: float, C: float) -> Array:

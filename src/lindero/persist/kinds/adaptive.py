@@ -18,6 +18,7 @@ from lindero.persist.kinds.svm import check_classes, check_computable, check_wid
 from lindero.persist.registry import Kind, estimator_state, of_lindero, set_state
 from lindero.solvers.coupled.follower import FULL, IDLE, SPACING, ChainFollower
 from lindero.svm.adaptive.path import CoupledPath, PathSamples
+from lindero.svm.adaptive.places import METRICS, is_sound
 
 #: Types that times are kept as.
 _TIME_TYPES = ("float64", "int64", "M", "m")
@@ -146,9 +147,21 @@ def _check_graph_of(given: Fields, kind: str, n_nodes: int) -> None:
     given.require("_given", graph.n_nodes == n_nodes, "must link the rows")
     given.integer("n_nearest", least=1, most=n_nodes)
     linear = given.any("_function").name == "linear"
-    given.require("_kind", linear, "must be 'time' for kernels")
     # Distances to them are computed for new rows.
-    check_computable(given, "_path", given.any("_path").X)
+    if "_places" in given:
+        metric = given.text("_metric", METRICS)
+        places = given.array("_places", "float64", n_nodes, None, finite=True)
+        given.require("_places", places.shape[1] >= 1, "must have columns")
+        if given.flag("_apart"):
+            sound = is_sound(places, metric)
+            given.require("_places", sound, "must be places that distances can be computed of")
+        else:
+            width = check_width(given)
+            same = metric == METRICS[0] and places.shape[1] == width and is_sound(places, metric)
+            given.require("_places", same, "must be the features")
+    else:
+        given.require("_places", linear, "is missing")
+        check_computable(given, "_path", given.any("_path").X)
 
 
 def _check_trail_of(given: Fields, path: PathSamples) -> None:

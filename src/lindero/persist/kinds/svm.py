@@ -19,6 +19,9 @@ from lindero.models.kernel_machine import LARGEST_COEFFICIENT
 from lindero.persist.fields import LABELS, MOST, Fields
 from lindero.persist.registry import Kind, estimator_state, of_lindero, state_of
 from lindero.problems.formulation import Formulation, Task
+from lindero.problems.margin import Margin
+from lindero.problems.through_origin import OriginMargin, OriginTube
+from lindero.problems.tube import Tube
 from lindero.solvers.solution import Certificate, Status
 from lindero.svm.fitting import export_state, find_formulation, import_state
 from lindero.svm.linear_svc import STATED_MARGINS
@@ -202,6 +205,11 @@ def check_classifier(
     given.where_given(("n_iter_",), given.array, "int32", n_machines)
     given.where_given(("_probA", "_probB"), given.array, "float64", n_machines, finite=True)
     given.require("_probB", ("_probA" in given) == ("_probB" in given), "must come with _probA")
+    if "_libsvm_order" in given:
+        order = given.array("_libsvm_order", "int64", n_classes)
+        given.require("_libsvm_order", "_probA" in given, "must come with _probA")
+        sound = np.array_equal(np.sort(order), np.arange(n_classes)) and (n_classes == 2 or paired)
+        given.require("_libsvm_order", bool(sound), "must be an order of the classes")
     check_last_solutions(given, n_machines)
 
 
@@ -210,7 +218,9 @@ _TRACE = {
     "level": "int64", "cost_share": "float64", "temperature": "float64", "objective": "float64",
     "n_swaps": "int64", "n_iter": "int64",
 }  # fmt: skip
-_BALANCES = {"share": "float64", "objective": "float64"}
+_BALANCES = {"share": "float64", "objective": "float64", "held_out_error": "float64"}
+#: What files of older versions do not have.
+_ADDED_BALANCES = {"held_out_error"}
 _HELD_OUT = ("n_rows", "supervised", "transductive", "supervised_only", "transductive_only")
 
 
@@ -225,10 +235,11 @@ def check_transductive(given: Fields) -> None:
     given.array("balance_", "float64", len(given.any("classes_")), least=0.0, finite=True)
     for name, columns in (("trace_", _TRACE), ("balances_", _BALANCES)):
         table = given.mapping(name)
-        given.require(name, table.keys() == columns.keys(), "must have the columns of its kind")
+        known = table.keys() | (_ADDED_BALANCES if name == "balances_" else set())
+        given.require(name, known == columns.keys(), "must have the columns of its kind")
         parts = Fields(f"{given.kind}.{name}", table)
-        for column, dtype in columns.items():
-            parts.array(column, dtype, "steps")
+        for column in table:
+            parts.array(column, columns[column], "steps")
     if given.any("held_out_") is not None:
         counts = given.mapping("held_out_")
         sound = tuple(counts) == _HELD_OUT and all(type(n) is int for n in counts.values())
@@ -479,10 +490,39 @@ def _adopt_linear(machine: Any, state: dict[str, Any]) -> None:
     import_state(machine, rest, None if loss is None else _LOSSES[loss])
 
 
+#: What SVC and SVR without an intercept are stated as.
+_ORIGINS: dict[type[Formulation], type[Formulation]] = {Margin: OriginMargin, Tube: OriginTube}
+
+
+def _either_state(machine: Any) -> dict[str, Any]:
+    """With a mark where the fit had no intercept."""
+    state = export_state(machine)
+    if machine.__dict__.get("_machines_") is not None:
+        stated = machine._machines_.formulation
+        if isinstance(stated, (OriginMargin, OriginTube)):
+            state["_through_origin"] = True
+    return state
+
+
+def _adopt_either(machine: Any, state: dict[str, Any]) -> None:
+    rest = dict(state)
+    origin = rest.pop("_through_origin", False)
+    import_state(machine, rest, _ORIGINS[machine._formulation] if origin else None)
+
+
+def _check_either(given: Fields, check: Callable[[Fields], None]) -> None:
+    check(given)
+    if "_through_origin" in given:
+        given.require("_through_origin", given.flag("_through_origin"), "must be true")
+        zero = not np.any(given.any("intercept_"))
+        given.require("intercept_", zero, "must be zero without an intercept")
+
+
 _MODELS = "lindero.svm.structured_models"
 
 _of_linear = partial(of_lindero, state=_linear_state, adopt=_adopt_linear)
 _of_kernel = partial(of_lindero, state=export_state, adopt=import_state)
+_of_either = partial(of_lindero, state=_either_state, adopt=_adopt_either)
 _of_search = partial(of_lindero, state=_search_state, adopt=_adopt_search)
 
 KINDS: tuple[Kind, ...] = (
@@ -492,11 +532,11 @@ KINDS: tuple[Kind, ...] = (
     Kind("Costs", "lindero.svm.costs:MisclassificationCosts", check_costs, _costs_state),
     Kind("Solution", "lindero.solvers.solution:Solution", check_solution, solution_state),
     Kind("BinaryTask", "lindero.problems.formulation:Task", check_task, _task_state, _task),
-    _of_kernel("svm.SVC", "svc", check_classifier),
+    _of_either("svm.SVC", "svc", partial(_check_either, check=check_classifier)),
     _of_kernel("svm.NuSVC", "nu_svc", check_classifier),
     _of_kernel("svm.CostSensitiveSVC", "cost_sensitive_svc", check_classifier),
     _of_kernel("svm.TransductiveSVC", "transductive_svc", check_transductive),
-    _of_kernel("svm.SVR", "svr", check_single),
+    _of_either("svm.SVR", "svr", partial(_check_either, check=check_single)),
     _of_kernel("svm.NuSVR", "nu_svr", check_single),
     _of_kernel("svm.OneClassSVM", "one_class", check_one_class),
     _of_kernel("svm.NystromSVC", "nystrom_svc", partial(check_classifier, check=check_landmarks)),

@@ -35,6 +35,7 @@ from lindero.persist.text.libsvm import (
     format_libsvm,
     read_libsvm,
     sort_classes,
+    sort_curves,
     turn_signs,
 )
 from lindero.persist.text.libsvm import KERNELS as LIBSVM_KERNELS
@@ -102,7 +103,12 @@ def from_libsvm(model: LibsvmModel, text: ModelText, trusted_width: bool) -> Any
             classes=of_classes.classes,
             n_support=of_classes.n_support,
         )
-    return _make_estimator(_ESTIMATORS[model.svm_type], machine, text, trusted_width)
+    estimator = _make_estimator(_ESTIMATORS[model.svm_type], machine, text, trusted_width)
+    if model.curves is not None and model.labels is not None:
+        estimator.probability = True
+        estimator._probA, estimator._probB = sort_curves(model.labels, model.curves)
+        estimator._libsvm_order = np.argsort(model.labels).astype(np.int64)
+    return estimator
 
 
 def from_svmlight(model: SvmlightModel, text: ModelText, trusted_width: bool, kind: str) -> Any:
@@ -194,7 +200,7 @@ def to_libsvm(estimator: Any) -> LibsvmModel:
     check_is_fitted(estimator)
     function = _named_kernel(estimator, "LIBSVM")
     coefficients, intercepts = dense(estimator.dual_coef_), np.asarray(estimator.intercept_)
-    labels = counts = None
+    labels = counts = curves = None
     if hasattr(estimator, "classes_"):
         labels = code_labels(estimator.classes_)
         counts = np.asarray(estimator.n_support_)
@@ -205,6 +211,9 @@ def to_libsvm(estimator: Any) -> LibsvmModel:
                 "joblib.dump."
             )
         coefficients, rho = turn_signs(coefficients, intercepts)
+        if hasattr(estimator, "_probA"):
+            turned = -1.0 if len(labels) == 2 else 1.0
+            curves = np.asarray(estimator._probA), turned * np.asarray(estimator._probB)
     else:
         rho = -intercepts
     vectors, serials = estimator.support_vectors_, None
@@ -212,8 +221,9 @@ def to_libsvm(estimator: Any) -> LibsvmModel:
         vectors, serials = None, np.asarray(estimator.support_) + 1
     width = estimator.n_features_in_
     return LibsvmModel(
-        svm_type, function, coefficients, rho, vectors, serials, width, labels, counts
-    )
+        svm_type, function, coefficients, rho, vectors, serials, width, labels, counts,
+        curves=curves,
+    )  # fmt: skip
 
 
 def to_svmlight(estimator: Any) -> SvmlightModel:
@@ -303,7 +313,8 @@ def load_libsvm(
     estimator : SVC, NuSVC, OneClassSVM, SVR or NuSVR
         A fitted estimator, with defaults for what the file does not hold (C, nu, epsilon), and
         without a `certificate_`. `support_` numbers the vectors, or, with a precomputed
-        kernel, training rows. `support_vectors_` are dense where that takes less memory.
+        kernel, training rows. `support_vectors_` are dense where that takes less memory. A
+        classifier trained with -b 1 has `predict_proba`, with LIBSVM's probabilities.
 
     Raises
     ------
@@ -313,7 +324,8 @@ def load_libsvm(
     Warns
     -----
     UserWarning
-        If the file holds probability estimates, which are left out.
+        If the file holds the scale of a regression's errors, or densities (-b 1), which are left
+        out.
 
     See Also
     --------
@@ -324,7 +336,8 @@ def load_libsvm(
     -----
     Decision values are those of LIBSVM, with classes in ascending order and scikit-learn's signs.
     With more than two classes, a row for which several classes win equally many pairs goes to the
-    first of them in that order; LIBSVM takes the first in the order of the file.
+    first of them in that order; LIBSVM takes the first in the order of the file. With -b 1 it
+    predicts the most probable class, which may be another one than `predict` says.
 
     Examples
     --------
@@ -350,14 +363,9 @@ def load_libsvm(
             found = read_label_map(os.fsdecode(place), text.path, estimator.classes_, given)
             estimator.classes_ = estimator.classes_ if found is None else found
     if model.left_out:
-        advice = (
-            " For probabilities calibrate the loaded model on other data: sklearn.calibration."
-            "CalibratedClassifierCV(sklearn.frozen.FrozenEstimator(model)).fit(X, y)."
-        )
         warn_user(
             f"{text.path} holds probability estimates ({', '.join(model.left_out)}), which are "
-            "left out: machines here give decision values only."
-            + (advice if model.labels is not None else ""),
+            "left out: regressions and novelty detection give values only.",
             UserWarning,
         )
     return estimator

@@ -8,9 +8,12 @@ For the classes l_1, l_2, ... in the order of the file, the machine of the pair 
 
     f_ij(x) = Σ c_ij(v) k(x, v) − ρ_ij        positive for l_i
 
-over the support vectors v of the two classes. Vectors are grouped by class; those of class i keep
-c_ij in row j − 1, those of class j in row i. Regression and novelty detection have one machine and
-no labels.
+over the support vectors v of the two classes. With -b 1 it has the probability 1 / (1 + exp(A_ij
+f_ij + B_ij)) of l_i against l_j, where A and B are the lines probA and probB: a machine that is
+turned round has the same A and −B.
+
+Vectors are grouped by class; those of class i keep c_ij in row j − 1, those of class j in row i.
+Regression and novelty detection have one machine and no labels.
 
 LIBSVM keeps classes in the order in which they first appear in the training data, lindero (as
 scikit-learn) in ascending order. When class a, at position p of the file, moves to position s(a),
@@ -67,11 +70,11 @@ KERNEL_PARAMETERS = {
 #: Lines of the header that are read, each by the method of its name.
 _KEYS = (
     "svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label",
-    "nr_sv",
+    "nr_sv", "probA", "probB",
 )  # fmt: skip
 
-#: Probabilities and densities, which machines here do not give.
-_LEFT_OUT = (b"probA", b"probB", b"prob_density_marks")
+#: The line of densities, which machines here do not give.
+_DENSITIES = b"prob_density_marks"
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,8 @@ class LibsvmModel:
     `coefficients` has a row for each class but one, and a column for each vector. `vectors` is a
     CSR array, or None if the kernel is precomputed; `serials` are then the training rows, counted
     from 1. `labels` and `counts` (vectors of each class) are None but for classification.
-    `n_features` is the highest index, or the highest serial number.
+    `n_features` is the highest index, or the highest serial number. `curves` are A and B of the
+    probabilities of each pair, `left_out` the names of lines that were not read.
     """
 
     svm_type: str
@@ -94,6 +98,7 @@ class LibsvmModel:
     labels: Array | None = None
     counts: Array | None = None
     left_out: tuple[str, ...] = ()
+    curves: tuple[Array, Array] | None = None
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -143,6 +148,7 @@ def read_libsvm(text: ModelText, n_features: int | None = None) -> LibsvmModel:
         labels=header.labels,
         counts=header.counts,
         left_out=tuple(header.left_out),
+        curves=header.curves,
     )
 
 
@@ -168,6 +174,12 @@ class _Header:
         self.labels: Array | None = None
         self.counts: Array | None = None
         self.left_out: list[str] = []
+        self.prob: dict[str, Array] = {}
+
+    @property
+    def curves(self) -> tuple[Array, Array] | None:
+        """A and B of each pair of classes, where they are given."""
+        return (self.prob["probA"], self.prob["probB"]) if self.prob else None
 
     def read(self) -> None:
         text = self.text
@@ -178,10 +190,8 @@ class _Header:
             if word == b"SV":
                 list(text.exactly(words, 0, "the line SV"))
                 break
-            if word in _LEFT_OUT:
-                self.left_out.append(word.decode("ascii"))
-                for _ in words:
-                    pass
+            if word == _DENSITIES:
+                self._leave_out(word.decode("ascii"), words)
                 continue
             key = word.decode("ascii", errors="replace")
             if key not in _KEYS:
@@ -210,6 +220,8 @@ class _Header:
                 raise self.text.error(
                     f"{self.svm_type} has no classes, but label or nr_sv is given."
                 )
+        if len(self.prob) == 1:
+            raise self.text.error("of probA and probB only one is given.")
         total = self.n_vectors if self.counts is None else int(self.counts.sum())
         if total != self.n_vectors:
             raise self.text.error(f"nr_sv adds up to {total}, but total_sv is {self.n_vectors}.")
@@ -271,6 +283,26 @@ class _Header:
         found = self.text.exactly(words, k * (k - 1) // 2, "rho")
         self.rho = np.array(array("d", (self.text.number(word, "rho") for word in found)))
 
+    def _read_probA(self, words: Iterator[bytes]) -> None:  # noqa: N802
+        self._read_curve("probA", words)
+
+    def _read_probB(self, words: Iterator[bytes]) -> None:  # noqa: N802
+        self._read_curve("probB", words)
+
+    def _read_curve(self, name: str, words: Iterator[bytes]) -> None:
+        """One for each pair of classes; of a regression, the scale of its errors."""
+        if self.svm_type not in CLASSIFIERS:
+            self._leave_out(name, words)
+            return
+        k = self._classes_before(name)
+        found = self.text.exactly(words, k * (k - 1) // 2, name)
+        self.prob[name] = np.array(array("d", (self.text.number(word, name) for word in found)))
+
+    def _leave_out(self, name: str, words: Iterator[bytes]) -> None:
+        self.left_out.append(name)
+        for _ in words:
+            pass
+
     def _read_label(self, words: Iterator[bytes]) -> None:
         self.labels = self._integers(words, "label", "a label", -LARGEST_INDEX - 1)
         if len(np.unique(self.labels)) < len(self.labels):
@@ -306,6 +338,9 @@ def format_libsvm(model: LibsvmModel) -> Iterator[str]:
     yield _line("rho", map(format_number, model.rho))
     if model.labels is not None and model.counts is not None:
         yield _line("label", map(int, model.labels))
+        if model.curves is not None:
+            for name, values in zip(("probA", "probB"), model.curves, strict=True):
+                yield _line(name, map(format_number, values))
         yield _line("nr_sv", map(int, model.counts))
     yield "SV\n"
     texts: Iterable[str]
@@ -364,6 +399,18 @@ def sort_classes(labels: Array, counts: Array, coefficients: Array, rho: Array) 
 def _row(other: int, mine: int) -> int:
     """The row in which vectors of class `mine` keep their coefficients against `other`."""
     return other if other < mine else other - 1
+
+
+def sort_curves(labels: Array, curves: tuple[Array, Array]) -> tuple[Array, Array]:
+    """A and B of the machines of `sort_classes`."""
+    A, B = curves
+    order, n_classes = np.argsort(labels), len(labels)
+    pairs = list(combinations(range(n_classes), 2))
+    number = {pair: k for k, pair in enumerate(pairs)}
+    from_file = [sorted((int(order[a]), int(order[b]))) for a, b in pairs]
+    places = np.array([number[p, q] for p, q in from_file])
+    kept = np.array([bool(order[a] < order[b]) for a, b in pairs]) != (n_classes == 2)
+    return A[places], np.where(kept, B[places], -B[places])
 
 
 def turn_signs(coefficients: Array, intercepts: Array) -> tuple[Array, Array]:

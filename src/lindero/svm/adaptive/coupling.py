@@ -150,7 +150,8 @@ class CouplingTrials:
             assert path.given_graph is not None
             parameters = replace(parameters, graph=path.given_graph.weights[nodes][:, nodes])
         known = samples.targets[nodes], samples.factors[nodes]
-        part = CoupledPath(parameters, path.losses, self._X[nodes], *known, times)
+        places = path.places.take(nodes) if path.placed_apart and path.places else None
+        part = CoupledPath(parameters, path.losses, self._X[nodes], *known, times, places)
         limits = self._limits_of_trial()
         part.solve(limits, self._effort)
         if limits.interrupted:
@@ -184,4 +185,5 @@ class CouplingTrials:
         for number in range(_FOLDS):
             part = self._fit_part(np.flatnonzero(fold != number), coupling)
             nodes = np.flatnonzero(fold == number)
-            yield nodes, part.values(self._X[nodes])
+            positions = path.places.given[nodes] if path.placed_apart and path.places else None
+            yield nodes, part.values(self._X[nodes], positions=positions)

@@ -31,6 +31,7 @@ from lindero.solvers.solution import Certificate, Limits
 from lindero.svm.adaptive.coupling import COUPLINGS, CouplingTrials
 from lindero.svm.adaptive.drift import describe_stream, warn_of_speed
 from lindero.svm.adaptive.path import CoupledPath, Effort, PathParameters
+from lindero.svm.adaptive.places import METRICS, read_places
 from lindero.svm.adaptive.stream import StreamedPath, StreamParameters
 from lindero.svm.adaptive.stream_history import StreamCertificate, StreamHistory
 from lindero.svm.adaptive.times import TimeAxis
@@ -89,6 +90,7 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         "coupling": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="neither")],
         "graph": [StrOptions({"time", "space"}), "sparse matrix", "array-like"],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "metric": [StrOptions(set(METRICS))],
         "kernel": [StrOptions({"auto", "linear", "poly", "rbf", "sigmoid"}), callable],
         "time_weighted": ["boolean"],
         "blend": [Interval(Integral, 1, None, closed="left")],
@@ -141,7 +143,15 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
 
     @one_at_a_time
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, times: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        times: Any = None,
+        positions: Any = None,
+    ) -> Self:
         """Fit to the training data.
 
         Parameters
@@ -156,6 +166,9 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
         times : array-like of shape (n_samples,), default=None
             When each row was seen: numbers, dates or durations, in any order. Rows of the same
             time follow each other as they are given. None is the order of the rows.
+        positions : array-like of shape (n_samples, n_coordinates), default=None
+            Where each row is, for graphs other than time: what neighbours are found by, and what
+            predictions then need, too. None is the features themselves.
 
         Returns
         -------
@@ -168,13 +181,18 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
             X, targets = fitted._read_first(X, y)
             weights = read_sample_weights(sample_weight, X)
             fitted._require_weights(weights, targets)
-            attempt.interrupted = fitted._begin_path(X, targets, weights, times)
+            attempt.interrupted = fitted._begin_path(X, targets, weights, times, positions)
         return self
 
-    def _begin_path(self, X: Any, targets: Array, weights: Array, times: Any) -> bool:
+    def _begin_path(
+        self, X: Any, targets: Array, weights: Array, times: Any, positions: Any = None
+    ) -> bool:
         """Hold samples, choose the coupling, solve for everything. Whether the user interrupted."""
         parameters, losses, effort = PathParameters.of(self), self._losses(), self._effort()
-        path = CoupledPath(parameters, losses, X, targets, weights, times)
+        places = None
+        if positions is not None:
+            places = read_places(positions, X.shape[0], self.metric)
+        path = CoupledPath(parameters, losses, X, targets, weights, times, places)
         n_trials = len(COUPLINGS) if parameters.coupling == "auto" else 0
         with self._limits(n_trials + len(losses)) as limits:
             if n_trials:
@@ -343,15 +361,17 @@ class AdaptiveMachine(BaseEstimator):  # type: ignore[misc]
             )
         return path
 
-    def _outputs(self, X: Any, times: Any) -> Array:
+    def _outputs(self, X: Any, times: Any, positions: Any = None) -> Array:
         """The output of each machine for each row of X: (n_rows, n_machines)."""
         known = sharing_state(self)
         check_is_fitted(known)
         X = read_new_table(known, X)
         if hasattr(known, "_stream"):
+            if positions is not None:
+                raise ValueError("positions are for graphs other than 'time': leave them out.")
             rows = np.ascontiguousarray(dense(X), dtype=np.float64)
             return known._read_answers(known._stream.answer_at(rows, times))
-        return known._path.values(X, times)
+        return known._path.values(X, times, positions)
 
     def _read_answers(self, answers: Array) -> Array:
         """What a stream answers, as outputs of machines."""

@@ -39,11 +39,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.neighbors import NearestNeighbors
 
 from lindero.errors import warn_user
 from lindero.graphs.graph import Chain, Graph, find_typical_gap, link_times
 from lindero.kernels.coupled import CoupledKernel
+from lindero.kernels.coupled_graph import GraphKernel, find_shares
 from lindero.kernels.operator import KernelFunction, kernel_operator
 from lindero.models.coupled_machine import CoupledKernelMachine, HyperplaneField
 from lindero.problems.coupled import Anchor, CoupledMargin, CoupledProblem, CoupledTube
@@ -54,6 +54,7 @@ from lindero.solvers.choose import SMALL_FIT_ROWS, GeneralSolver
 from lindero.solvers.coupled.interior_point import CoupledInteriorPointSolver
 from lindero.solvers.coupled.trail import Extension, Trail
 from lindero.solvers.solution import Certificate, Limits, Status
+from lindero.svm.adaptive.places import Places
 from lindero.svm.adaptive.times import ROW_NUMBERS, TimeAxis
 from lindero.svm.fitting import warn_if_indefinite
 from lindero.validation import advise_scaling, make_kernel_function
@@ -68,6 +69,9 @@ _AT_ONCE = 32
 _ONLY = np.zeros(1, dtype=np.intp)
 
 _FIRST_ROOM = 64
+
+#: Rows that a kernel is evaluated for at once on a graph.
+_ROWS_AT_ONCE = 256
 
 #: Multipliers whose signed sum is no more than this share of them sum to zero.
 _BALANCED = 1e-14
@@ -100,6 +104,7 @@ class PathParameters:
     coupling: Any
     graph: Any
     n_neighbors: int
+    metric: str
     kernel: Any
     degree: int
     gamma: Any
@@ -271,12 +276,19 @@ class CoupledPath:
 
     losses: tuple[CoupledMargin | CoupledTube, ...]
     axis: TimeAxis
+    #: Where samples are, on graphs other than time, if not where their features say; of kernels
+    #: always. Whether users gave them apart from features.
+    places: Places | None
+    placed_apart: bool
+    nearest: Any
     n_iter: Array
     fit_status: int
     _certificate: Certificate | None
 
     #: The thread that is appending samples.
     _learner: int | None = None
+
+    _shares: list[tuple[Array, Array]] | None = None
 
     def __init__(
         self,
@@ -286,13 +298,14 @@ class CoupledPath:
         targets: Array,
         weights: Array,
         times: Any = None,
+        places: Places | None = None,
     ) -> None:
-        """Hold these samples, in the order of their graph; nothing is solved."""
+        """Hold these samples, in the order of their graph; nothing is solved. `places` is where
+        they are, if that is not what their features say."""
         n_rows = X.shape[0]
         linear = parameters.kernel == "linear"
         self.kind = parameters.kind
-        if self.kind != "time":
-            _require_plain_graph(parameters, times, linear, n_rows)
+        _require_plain_graph(parameters, times, places, n_rows)
         upper_bounds(parameters.C, weights)  # refuses what overflows
         if linear and sp.issparse(X):
             X = X.toarray()
@@ -309,9 +322,12 @@ class CoupledPath:
         n_features, n_sides = parts[0].shape[1], self.losses[0].n_sides
         self.samples = PathSamples(n_features, len(self.losses), n_sides, given.dtype)
         self.samples.extend(order, *parts, numbers, given)
-        self.nearest: Any = None
+        self.placed_apart = places is not None
+        if self.kind != "time" and places is None and not linear:
+            places = Places(np.array(dense(X), dtype=np.float64))
+        self.places, self.nearest = places, None
         if self.kind != "time":
-            self.nearest = NearestNeighbors(n_neighbors=parameters.blend).fit(self.samples.X)
+            self.nearest = self._all_places.finder(parameters.blend)
         self.function: KernelFunction = make_kernel_function(parameters, X, weights)
         self.C = parameters.C
         self.trail: Trail | None = None
@@ -324,8 +340,13 @@ class CoupledPath:
 
     def _link(self, parameters: PathParameters) -> Graph:
         if self.kind == "space":
-            return link_neighbours(self.samples.X, parameters.n_neighbors)
+            return self._all_places.link(parameters.n_neighbors)
         return read_graph(parameters.graph, self.n_nodes)
+
+    @property
+    def _all_places(self) -> Places:
+        """Where the samples are."""
+        return Places(self.samples.X) if self.places is None else self.places
 
     # -- what threads share -----------------------------------------------------------------------
 
@@ -377,6 +398,9 @@ class CoupledPath:
             state["_fitted_epsilon"] = self.losses[0].epsilon
         if self.nearest is not None:
             state["n_nearest"] = self.nearest.n_neighbors
+        if self.places is not None:
+            state["_places"], state["_metric"] = self.places.given, self.places.metric
+            state["_apart"] = self.placed_apart
         return state
 
     @classmethod
@@ -391,10 +415,12 @@ class CoupledPath:
             path.losses = (CoupledTube(state.pop("_fitted_epsilon")),)
         else:
             path.losses = make_margins(max(2, len(path.theta)))
-        path.nearest = None
+        path.places, path.nearest, path.placed_apart = None, None, False
         if path.kind != "time":
-            finder = NearestNeighbors(n_neighbors=state.pop("n_nearest"))
-            path.nearest = finder.fit(path.samples.X)
+            if "_places" in state:
+                path.places = Places(state.pop("_places"), state.pop("_metric"))
+                path.placed_apart = state.pop("_apart")
+            path.nearest = path._all_places.finder(state.pop("n_nearest"))
         return path
 
     # -- samples, graph, problems -----------------------------------------------------------------
@@ -489,18 +515,44 @@ class CoupledPath:
     def _solve_kernel(
         self, machine: int, limits: Limits, effort: Effort, number: int
     ) -> tuple[Judgement, int, float, Status]:
+        samples = self.samples
+        if self.given_graph is None:
+            base = kernel_operator(self.vectors[samples.rows], self.function)
+            links = link_times(samples.times, self.unit)
+            kernel = CoupledKernel(base, links, self.coupling, self.n_scale)
+            nodes = np.arange(self.n_nodes)
+            return self._solve_part(machine, nodes, kernel, limits, effort, number)
+        # Parts that are not linked are problems of their own.
+        parts, component = [], self.given_graph.components
+        for place in range(int(component.max()) + 1):
+            nodes = np.flatnonzero(component == place)
+            base = kernel_operator(self.vectors[nodes], self.function)
+            weights = self.given_graph.weights[nodes][:, nodes]
+            part = GraphKernel(base, weights, self.coupling, self.n_scale)
+            parts.append(self._solve_part(machine, nodes, part, limits, effort, number))
+        judgements, n_iter, seconds, statuses = zip(*parts, strict=True)
+        worst = next((status for status in statuses if status is not Status.OPTIMAL), statuses[0])
+        return _join_judgements(judgements), sum(n_iter), sum(seconds), worst
+
+    def _solve_part(
+        self,
+        machine: int,
+        nodes: Array,
+        kernel: CoupledKernel | GraphKernel,
+        limits: Limits,
+        effort: Effort,
+        number: int,
+    ) -> tuple[Judgement, int, float, Status]:
+        """Multipliers and offsets at some nodes that are linked to no others."""
         samples, loss = self.samples, self.losses[machine]
-        base = kernel_operator(self.vectors[samples.rows], self.function)
-        links = link_times(samples.times, self.unit)
-        kernel = CoupledKernel(base, links, self.coupling, self.n_scale)
-        problem = loss.state_dual(kernel, samples.targets, self.C * samples.factors)
+        problem = loss.state_dual(kernel, samples.targets[nodes], self.C * samples.factors[nodes])
         n_threads = 1 if problem.n_variables < SMALL_FIT_ROWS else None
         # The duality gap goes with the square of the gap in the conditions.
         solver = GeneralSolver(effort.tol**0.5, effort.cache_size, n_threads)
         solution = solver.solve(problem, None, limits, number)
-        samples.a[machine] = solution.a.reshape(loss.n_sides, -1)
+        samples.a[machine][:, nodes] = solution.a.reshape(loss.n_sides, -1)
         z = problem.at_samples(problem.s * solution.a)
-        samples.theta[machine, :, -1] = kernel.offsets(z) + solution.bias
+        samples.theta[machine, nodes, -1] = kernel.offsets(z) + solution.bias
         # By the problem alone, not by what the solver believes.
         judgement = problem.certify(solution.a, solution.bias, solver.tol, solution.f)
         status = solution.status.certify(judgement, solver.tol)
@@ -659,12 +711,14 @@ class CoupledPath:
 
     # -- decisions --------------------------------------------------------------------------------
 
-    def values(self, X: Any, times: Any = None) -> Array:
+    def values(self, X: Any, times: Any = None, positions: Any = None) -> Array:
         """The output of each machine for each row of X: (rows, machines)."""
         if self.kind != "time":
             if times is not None:
                 raise ValueError("times are for graph='time' only: leave them out.")
-            return self._blend(dense(X))
+            return self._blend(X, positions)
+        if positions is not None:
+            raise ValueError("positions are for graphs other than 'time': leave them out.")
         n_rows = X.shape[0]
         numbers = None if times is None else self.axis.numbers(times, n_rows, one_for_all=True)
         if not self.linear:
@@ -694,9 +748,10 @@ class CoupledPath:
         positions[inside] += (numbers[inside] - held[at]) / (held[at + 1] - held[at])
         return positions
 
-    def _blend(self, X: Array) -> Array:
-        """By the hyperplanes of the nearest samples, weighed by 1/distance."""
-        distances, nodes = self.nearest.kneighbors(X)
+    def _blend(self, X: Any, positions: Any) -> Array:
+        """By the functions of the nearest samples, weighed by 1/distance."""
+        places = self._place(X, positions)
+        distances, nodes = self.nearest.kneighbors(places.measured)
         far = np.flatnonzero(~np.isfinite(distances).all(axis=1))
         if len(far):
             raise ValueError(
@@ -707,12 +762,63 @@ class CoupledPath:
         with np.errstate(divide="ignore"):
             shares = np.where(met.any(axis=1, keepdims=True), met, 1.0 / distances)
         shares /= shares.sum(axis=1, keepdims=True)
-        values = np.zeros((len(X), len(self.losses)))
+        values = np.zeros((X.shape[0], len(self.losses)))
+        X = dense(X) if self.linear else X
         for k in range(nodes.shape[1]):
             theta = self.theta[:, nodes[:, k]]
-            reach = np.einsum("ij,mij->im", X, theta[:, :, :-1]) + theta[:, :, -1].T
+            if self.linear:
+                reach = np.einsum("ij,mij->im", X, theta[:, :, :-1]) + theta[:, :, -1].T
+            else:
+                reach = self._place_values(X, nodes[:, k]) + theta[:, :, -1].T
             values += shares[:, [k]] * reach
         return values
+
+    def _place(self, X: Any, positions: Any) -> Places:
+        """Where new rows are."""
+        if self.placed_apart:
+            assert self.places is not None
+            if positions is None:
+                raise ValueError("positions are needed: one for each row, as in fit.")
+            return self.places.read_more(positions, X.shape[0])
+        if positions is not None:
+            raise ValueError(
+                "positions were not given to fit, where features are the places: leave them out."
+            )
+        return Places(dense(X))
+
+    def _place_values(self, X: Any, nodes: Array) -> Array:
+        """n Σ_j (I + C₂L)⁻¹_ij z_j k(x_j, x) of each machine, for rows at nodes of a graph."""
+        coefficients, support = self.dual_coefficients().T, self.support
+        base = kernel_operator(self.vectors, self.function)
+        values = np.zeros((len(nodes), coefficients.shape[1]))
+        for members, shares in self._shares_of_parts():
+            place = np.full(self.n_nodes, -1)
+            place[members] = np.arange(len(members))
+            among = np.flatnonzero(place[support] >= 0)
+            vectors, own = place[support[among]], np.flatnonzero(place[nodes] >= 0)
+            for first in range(0, len(own), _ROWS_AT_ONCE):
+                rows = own[first : first + _ROWS_AT_ONCE]
+                block = np.empty((len(rows), base.n_samples), dtype=base.dtype)
+                base.block(base.probe_of(X[rows]), 0, base.n_samples, block)
+                reach = block[:, among] * shares[np.ix_(place[nodes[rows]], vectors)]
+                values[rows] = self.n_scale * (reach @ coefficients[among])
+        return values
+
+    def _shares_of_parts(self) -> list[tuple[Array, Array]]:
+        """The nodes of each part of the graph, and (I + C₂L)⁻¹ over them; found once."""
+        if self._shares is None:
+            graph, parts = self.given_graph, []
+            assert isinstance(graph, Graph)
+            for number in range(int(graph.components.max()) + 1):
+                nodes = np.flatnonzero(graph.components == number)
+                weights = graph.weights[nodes][:, nodes]
+                parts.append((nodes, find_shares(weights, self.coupling)))
+            self._shares = parts
+        return self._shares
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Follows from the graph, and is large.
+        return {name: value for name, value in self.__dict__.items() if name != "_shares"}
 
     def _kernel_values(self, X: Any, positions: Array) -> Array:
         samples = self.samples
@@ -756,6 +862,17 @@ def _balance(problem: CoupledProblem, judgement: Judgement, theta: Array, a: Arr
     return problem.judge(theta, problem.nearest_feasible(a))
 
 
+def _join_judgements(parts: Sequence[Judgement]) -> Judgement:
+    """What is known of independent problems together."""
+    return Judgement(
+        max(part.kkt_gap for part in parts),
+        sum(part.primal for part in parts),
+        sum(part.dual for part in parts),
+        max(part.infeasibility for part in parts),
+        max(part.accuracy for part in parts),
+    )
+
+
 def _name_duality_gap(status: str) -> str:
     return status.replace("KKT gap", "duality gap")
 
@@ -763,29 +880,25 @@ def _name_duality_gap(status: str) -> str:
 # -- graphs that users ask for --------------------------------------------------------------------
 
 
-def _require_plain_graph(parameters: PathParameters, times: Any, linear: bool, n_rows: int) -> None:
-    """Refuse what is for graphs of time only."""
+def _require_plain_graph(
+    parameters: PathParameters, times: Any, places: Places | None, n_rows: int
+) -> None:
+    """Refuse what is for other graphs."""
+    if parameters.kind == "time":
+        if places is not None:
+            raise ValueError("positions are for graphs other than 'time': leave them out.")
+        return
     if times is not None:
         raise ValueError("times are for graph='time' only: leave them out.")
-    if not linear:
-        needs = f"kernel={parameters.kernel!r} needs graph='time'"
-        raise ValueError(f"{needs}; use kernel='linear' for other graphs.")
+    if places is None and parameters.metric != "euclidean":
+        raise ValueError(
+            f"metric={parameters.metric!r} needs positions: give fit latitude and longitude of "
+            "each row in degrees, as positions=."
+        )
     if parameters.blend > n_rows:
         raise ValueError(
             f"blend={parameters.blend} is more than the number of rows: n_samples = {n_rows}."
         )
-
-
-def link_neighbours(X: Array, n_neighbors: int) -> Graph:
-    """Symmetric nearest neighbours: i ~ j where either is among the nearest of the other."""
-    n_rows = X.shape[0]
-    if n_neighbors >= n_rows:
-        raise ValueError(
-            f"n_neighbors={n_neighbors} is too many for n_samples = {n_rows}: a row has at most "
-            f"{n_rows - 1} others to be linked to. Lower n_neighbors, or use graph='time'."
-        )
-    nearest = NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors_graph()
-    return Graph(nearest.maximum(nearest.T))
 
 
 def read_graph(graph: Any, n_rows: int) -> Graph:

@@ -69,18 +69,21 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
     graph : {"time", "space"} or sparse matrix, default="time"
         ``"time"`` links each sample to the next, in the order of the `times` given to `fit`, or of
         the rows. ``"space"`` links two rows if either is among the `n_neighbors` nearest of the
-        other. A matrix holds the weight of the link between each two rows: symmetric, not
-        negative; its diagonal is ignored. Parts that are not linked are independent; one with
-        a single class has w = 0 and b = its label.
+        other, by the `positions` given to `fit`, or by their features. A matrix holds the weight of
+        the link between each two rows: symmetric, not negative; its diagonal is ignored. Parts that
+        are not linked are independent; one with a single class has w = 0 and b = its label.
     n_neighbors : int, default=5
         Neighbours of each row for ``graph="space"``, fewer than there are rows. Ties are broken by
         the order of the rows.
+    metric : {"euclidean", "great-circle"}, default="euclidean"
+        How far apart two places are. ``"great-circle"`` is for `positions` that are latitude and
+        longitude in degrees.
     kernel : {"auto", "linear", "poly", "rbf", "sigmoid"} or callable, default="auto"
         ``"auto"`` is linear in `fit`; on a stream, experts with hyperplanes and experts with
         features of the rbf kernel beside the columns. There other kernels are features, too, and a
-        callable cannot be used. In `fit`, kernels other than the linear one need ``graph="time"``
-        and are far slower; a callable takes two arrays of rows and returns the kernel matrix
-        between them.
+        callable cannot be used. In `fit`, kernels other than the linear one are far slower, and on
+        graphs other than time hold 16 bytes for each two rows that are linked, directly or not; a
+        callable takes two arrays of rows and returns the kernel matrix between them.
     degree : int, default=3
         Degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -92,7 +95,7 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         Whether links over long gaps of time weigh less: the median gap divided by the gap, between
         1e-9 and 1000. Samples of the same time get 1000. Otherwise all links weigh 1.
     blend : int, default=1
-        For graphs other than time: predict by the hyperplanes of this many nearest training rows,
+        For graphs other than time: predict by the functions of this many nearest training rows,
         weighted by 1/distance.
     n_scale : float or None, default=None
         n of the penalty. None is the number of samples; `partial_fit` then keeps it until their
@@ -229,6 +232,7 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         coupling: float | str = "auto",
         graph: Any = "time",
         n_neighbors: int = 5,
+        metric: str = "euclidean",
         kernel: str | Callable[[Any, Any], Any] = "auto",
         degree: int = 3,
         gamma: str | float = "scale",
@@ -390,7 +394,7 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
 
     # -- decisions ----------------------------------------------------------------------------
 
-    def decision_function(self, X: Any, times: Any = None) -> Array:
+    def decision_function(self, X: Any, times: Any = None, *, positions: Any = None) -> Array:
         """How far each row is on a class's side, by the hyperplane of its instant or place.
 
         Parameters
@@ -400,16 +404,18 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         times : array-like of shape (n_samples,) or a single time, default=None
             For ``graph="time"``: when each row is seen. Between two instants the hyperplane is in
             between, before the first and after the last it is theirs. None is after the last.
+        positions : array-like of shape (n_samples, n_coordinates), default=None
+            Where each row is, if `fit` was given positions.
 
         Returns
         -------
         values : ndarray of shape (n_samples,) or (n_samples, n_classes)
             One column per class where there are more than two.
         """
-        values = self._outputs(X, times)
+        values = self._outputs(X, times, positions)
         return values[:, 0] if values.shape[1] == 1 else values
 
-    def predict(self, X: Any, times: Any = None) -> Array:
+    def predict(self, X: Any, times: Any = None, *, positions: Any = None) -> Array:
         """The class of each row, by the hyperplane of its instant or place.
 
         Parameters
@@ -419,13 +425,15 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         times : array-like of shape (n_samples,) or a single time, default=None
             For ``graph="time"``: when each row is seen, as in `decision_function`. None is after
             the last training row.
+        positions : array-like of shape (n_samples, n_coordinates), default=None
+            Where each row is, if `fit` was given positions.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
         """
         known = sharing_state(self)
-        values = known._outputs(X, times)
+        values = known._outputs(X, times, positions)
         codes = np.zeros(len(values), np.intp) if len(known.classes_) == 1 else decide(values)
         labels: Array = known.classes_[codes]
         return labels
@@ -450,7 +458,15 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         rows = np.ascontiguousarray(dense(read_new_table(known, X)), dtype=np.float64)
         return known._sort_answers(known._stream.answer_at(rows, times))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, times: Any = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        times: Any = None,
+        positions: Any = None,
+    ) -> float:
         """Share of rows whose class is predicted.
 
         Parameters
@@ -463,6 +479,8 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
             How much each row counts.
         times : array-like of shape (n_samples,) or a single time, default=None
             As in `predict`.
+        positions : array-like of shape (n_samples, n_coordinates), default=None
+            As in `predict`.
 
         Returns
         -------
@@ -470,7 +488,8 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         """
         from sklearn.metrics import accuracy_score
 
-        return float(accuracy_score(y, self.predict(X, times), sample_weight=sample_weight))
+        known = self.predict(X, times, positions=positions)
+        return float(accuracy_score(y, known, sample_weight=sample_weight))
 
     @property
     def n_support_(self) -> Array:
