@@ -134,6 +134,18 @@ def test_bars_stand_for_arcs_from_the_class_where_there_are_many():
     assert again.bars_ == {}
 
 
+def test_attributes_without_arcs_between_them_are_read_in_lines():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    X = (y[:, None] ^ (rng.random((300, 20)) < 0.3)).astype(str)
+    display = NetworkDisplay.from_estimator(NaiveBayes().fit(X, y))
+    assert display.arrows_ == {}
+    assert len(display.bars_) == 20
+    places = display.layout_.places
+    read = sorted(places, key=lambda name: (places[name][1], places[name][0]))
+    assert read == ["class", *(f"x{k}" for k in range(20))]
+
+
 def test_tables_are_written_on_demand(weather):
     model = TAN().fit(*weather)
     display = NetworkDisplay.from_estimator(model, tables=["wet", "class"])

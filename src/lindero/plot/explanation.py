@@ -240,7 +240,7 @@ class ExplanationDisplay:
         if mapped is not None:
             bar = ax.figure.colorbar(mapped, ax=ax, ticks=[0.0, 1.0], aspect=40, pad=0.01)
             bar.ax.set_yticklabels(["low", "high"])
-            grey = any(dots.get_array() is None for dots in self.dots_)
+            grey = any(dots.get_array() is None for dots in self.dots_[: len(chosen)])
             label = "value of the column" + (" (grey: no number)" if grey else "")
             bar.set_label(label, color=style.ink, fontsize=8)
             bar.ax.tick_params(colors=style.muted, labelcolor=style.ink, labelsize=8)

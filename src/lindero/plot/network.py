@@ -162,19 +162,20 @@ def _place(
 ) -> Layout:
     known: dict[str, tuple[float, float]] = {}
     y = 0.0
-    for layer in layers:
+    for depth, layer in enumerate(layers):
         real = sum(node in nodes for node in layer)
         n_rows = max(1, -(-real // widest))
-        # Rows of a layer that is cut take turns, and are shifted against each other.
+        # Rows of a layer that is cut take turns, and are shifted against each other; the first one,
+        # to which no arc leads, is read in lines.
         rows: list[list[str]] = [[] for _ in range(n_rows)]
         turn = 0
         for node in layer:
-            rows[turn % n_rows].append(node)
+            rows[turn % n_rows if depth else turn // widest].append(node)
             turn += node in nodes
         for row_number, row in enumerate(rows):
             widths = [1.0 if node in nodes else 0.35 for node in row]
             x = -sum(widths) / 2
-            if n_rows > 1:
+            if n_rows > 1 and depth:
                 x += 0.25 if row_number % 2 else -0.25
             for node, width in zip(row, widths, strict=True):
                 known[node] = (x + width / 2, y)
@@ -277,8 +278,8 @@ class NetworkDisplay:
         tables : sequence of str, optional
             Attributes, or the class, whose tables are written below the graph.
         class_arcs : bool, optional
-            Whether arcs from the class are drawn; by default up to 8 attributes, and where there
-            are no others or some attribute does not depend on the class.
+            Whether arcs from the class are drawn; by default up to 8 attributes, and where
+            some attribute does not depend on the class.
         ax : matplotlib Axes, optional
             The axes to draw on; by default the current ones if they are empty, else new ones.
         theme : {"light", "dark"}, optional
@@ -327,8 +328,8 @@ class NetworkDisplay:
         tables : sequence of str, optional
             Attributes, or the class, whose tables are written.
         class_arcs : bool, optional
-            Whether arcs from the class are drawn; by default up to 8 attributes, and where there
-            are no others or some attribute does not depend on the class.
+            Whether arcs from the class are drawn; by default up to 8 attributes, and where
+            some attribute does not depend on the class.
         ax : matplotlib Axes, optional
             The axes to draw on; by default the current ones if they are empty, else new ones.
         theme : {"light", "dark"}, optional
@@ -385,7 +386,7 @@ class NetworkDisplay:
             what = what if what and strongest_arc[0] == root else "thickest arc"
             told.append(f"{what}: {strongest:.2g} bits")
         if len(drawn) < len(arcs):
-            told.append(f"all depend on {root}; bars: how much")
+            told.append(f"all depend on {root}" + ("; bars: how much" if self.bars_ else ""))
         if self.left_out:
             told.append(f"{self.left_out} columns not in the picture")
         if self.beside:
@@ -400,8 +401,7 @@ class NetworkDisplay:
             return wanted
         root, attributes = self.network.class_name, [*self.nodes[1:], *self.beside]
         of_class = {child for parent, child in self.strengths if parent == root} | set(self.beside)
-        others = any(parent != root for parent, _ in self.strengths)
-        return len(attributes) <= _MOST_ARCS or not others or set(attributes) != of_class
+        return len(attributes) <= _MOST_ARCS or set(attributes) != of_class
 
     def _lay_out(self, arcs: list[tuple[str, str]]) -> Layout:
         """Places of all nodes; the class stands above them, whatever its arcs are."""
