@@ -84,7 +84,7 @@ def describe_run(found: Reproduction, paper: PaperPlan | None = None) -> str:
         settings += f" with {seeds} seed{'s' if seeds > 1 else ''}"
     now = datetime.now().astimezone()
     seconds = found.find_seconds(paper)
-    took = f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
+    took = f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.1f} seconds"
     names = " ".join(one.name for one in found.papers if paper in (None, one))
     quick = " --quick" if found.settings.quick else ""
     return (
