@@ -567,7 +567,7 @@ def plan_times(updates: dict[tuple[str, str], list[Work]]) -> PaperTable:
 def plan_iterations(updates: dict[tuple[str, str], list[Work]]) -> list[PaperTable]:
     """What the text says of figure 2."""
     why = (
-        "A point is a mean of ten updates, and a single one that goes through a hundred changes of "
+        "A point is a mean of few updates, and a single one that goes through a hundred changes of "
         "the sets lifts it far. The printed algorithm goes through as many (last table); which "
         "rows the paper added is not known."
     )

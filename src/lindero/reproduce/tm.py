@@ -332,7 +332,7 @@ def draw_network(ax: Axes, root: str, arcs: Sequence[tuple[str, str]]) -> None:
         ax.annotate(
             "", places[child], places[parent], zorder=1,
             arrowprops={
-                "arrowstyle": "-|>", "shrinkA": 10, "shrinkB": 13, "linewidth": 1.0,
+                "arrowstyle": "-|>", "shrinkA": 8, "shrinkB": 6, "linewidth": 1.0,
                 "color": INK if is_root else COLOURS[1], "linestyle": "-" if is_root else "--",
             },
         )  # fmt: skip
@@ -341,12 +341,13 @@ def draw_network(ax: Axes, root: str, arcs: Sequence[tuple[str, str]]) -> None:
             "boxstyle": "round,pad=0.35", "linewidth": 1.0, "edgecolor": INK,
             "facecolor": "#dceaf7" if node == root else "white",
         }  # fmt: skip
-        lines = textwrap.wrap(re.sub("[_-]", " ", node), 11)[:3]
-        text = "\n".join(lines)
-        ax.text(x, y, text, ha="center", va="center", fontsize=7, bbox=box, zorder=2)
+        words = re.sub("[_-]", " ", node)
+        text = "\n".join(textwrap.wrap(words, 12, break_long_words=False)[:3])
+        # Arcs end at the upper edge, however many lines there are.
+        ax.text(x, y, text, ha="center", va="top", fontsize=7, bbox=box, zorder=2)
     xs, ys = zip(*places.values(), strict=True)
     ax.set_xlim(min(*xs, -2.0) - 0.5, max(*xs, 2.0) + 0.5)
-    ax.set_ylim(min(*ys, -1.5) - 0.1, 0.2)
+    ax.set_ylim(min(*ys, -1.3) - 0.35, 0.15)
     ax.set_axis_off()
 
 
@@ -392,7 +393,7 @@ def plan(settings: Settings) -> PaperPlan:
                 "tm-structures", "Learned structures",
                 "Networks that structural TM finds on all rows of each set, numbers cut. Dashed "
                 "arcs are those between columns. The source's own pictures do not survive.",
-                structures, draw_structures, (9.0, 10.0),
+                structures, draw_structures, (9.0, 9.0),
             ),
             plan_deviations(settings),
             plan_checked_folds(),
@@ -425,11 +426,15 @@ def plan_works(
 def plan_cell(settings: Settings, name: str, model: str, coding: str) -> Cell:
     """A mean accuracy of tables 1 and 2."""
     own, at = SETS[name], MODELS.index(model)
-    why = (
-        "The source's figure is near that of training rows, or its cuts and folds differ."
-        if model.endswith("TM")
-        else "Folds, cut points and smoothing of the source are not known."
-    )
+    if model == "structural TM":
+        why = "Structures that are learned from few rows vary with the cuts, which are not known."
+    elif model.endswith("TM"):
+        why = (
+            "The published columns of TM are nearer to accuracies on training rows (below) than to "
+            "those on other folds; its cuts are not known, either."
+        )
+    else:
+        why = "Folds, cut points and smoothing of the source are not known."
     return Cell(
         name, model, plan_works(settings, name, model, coding), "accuracy",
         published=own.accuracies[at], published_sd=own.deviations[at], unit=" %", why=why,
@@ -453,7 +458,7 @@ def plan_table_1(settings: Settings, coding: str, names: Iterable[str]) -> Paper
                     published=SETS[name].p_values[at],
                     digits=3,
                     summarise=plan_p_values,
-                    why="The gap between the two published means is another, see them.",
+                    why="It follows from the two accuracies, and differs as they do.",
                 )
             )
     again = "" if coding == "cut" else " again"
