@@ -26,8 +26,9 @@ def best_coordinate(z, g, curvature, lower, upper, below, above):
     return min(candidates, key=value)
 
 
-def epoch(X, z, terms, order, bias, proximal):
+def epoch(X, z, terms, order, bias, proximal, beyond=0.0):
     """One epoch over all rows, none left out: z in place; the worst violation seen, and the bias.
+    Steps that end inside go `beyond` by a share of their length, up to the next kink or bound.
 
     `terms` are the columns lower, upper, below, above and ridge.
     """
@@ -43,6 +44,9 @@ def epoch(X, z, terms, order, bias, proximal):
             worst = max(worst, down)
         curvature = X[i] @ X[i] + proximal + ridge[i]
         target = best_coordinate(z[i], g, curvature, *terms[i, :4])
+        if target != 0.0 and lower[i] < target < upper[i]:
+            ends = (0.0, upper[i]) if target > 0.0 else (lower[i], 0.0)
+            target = np.clip(target + beyond * (target - z[i]), *ends)
         bias += proximal * (target - z[i])
         z[i] = target
     return worst, bias

@@ -12,7 +12,13 @@ from lindero.problems.novelty import Novelty
 from lindero.problems.squared import SquaredMargin, SquaredTube
 from lindero.problems.tube import Tube
 from lindero.solvers.linear_descent import LinearDescentSolver, LinearRows, best_bias
-from lindero.solvers.row_loops import best_coordinate, descend, shuffle_rows
+from lindero.solvers.row_loops import (
+    BEYOND,
+    PLAIN_EPOCHS,
+    best_coordinate,
+    descend,
+    shuffle_rows,
+)
 from lindero.solvers.solution import Limits, Status
 from lindero.solvers.squared_newton import SquaredNewtonSolver
 from tests.naive import dual_qp as naive_qp
@@ -136,7 +142,8 @@ def test_a_step_is_that_of_its_twin(seed):
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_epochs_are_those_of_their_twin(make, dtype):
+@pytest.mark.parametrize(("epochs_before", "beyond"), [(0, 0.0), (PLAIN_EPOCHS, BEYOND)])
+def test_epochs_are_those_of_their_twin(make, dtype, epochs_before, beyond):
     rng = np.random.default_rng(3)
     X = (rng.standard_normal((40, 12)) * (rng.random((40, 12)) < 0.5)).astype(dtype)
     read = LinearRows.of(kernel_operator(make(X), LINEAR_KERNEL))
@@ -147,7 +154,7 @@ def test_epochs_are_those_of_their_twin(make, dtype):
     P[:, 3], P[:, 5] = P[:, 2] + 0.2, read.squares
     z, terms, w = np.zeros(40), P[:, :5].copy(), np.zeros(12)
     order, numbers = np.arange(40, dtype=np.int32), np.array([0.3, 0, 2, np.inf, np.inf, np.inf, 2])
-    counts = np.array([40, 1, 0])
+    counts = np.array([40, 1, epochs_before])
     descend(
         read.data, read.indices, read.starts, read.stops, P, w, order, numbers, counts,
         0.0, 2.0, 1,
@@ -155,7 +162,7 @@ def test_epochs_are_those_of_their_twin(make, dtype):
     shuffled = list(range(40))
     naive.shuffle_rows(shuffled, 40, 1)
     X = X.astype(np.float64)
-    worst, bias = naive.epoch(X, z, terms, shuffled, 0.3, 2.0)
+    worst, bias = naive.epoch(X, z, terms, shuffled, 0.3, 2.0, beyond)
     np.testing.assert_allclose(P[:, 6], z, atol=1e-10)
     np.testing.assert_allclose(w, X.T @ z, atol=1e-10)
     assert numbers[3] == pytest.approx(worst)

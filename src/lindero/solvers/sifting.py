@@ -10,10 +10,10 @@ says how far a variable is from its kink, with θ = (w, b).
 
 and Newton's step solves (H + Σ σ_i x̃_i x̃_iᵀ) Δ = Σ a_i s_i x̃_i − Hθ. Its matrix has only the rows
 within μ. A step that goes too far (the slope along it has turned by more than half of what it was)
-is shortened; when steps have come near, μ shrinks. A sample of the rows, whose bounds stand for
-all, takes the first steps, from zero and a μ of the size of r itself; a larger one goes on from
-there, and all rows take the last ones. A sample of m rows knows r to some (d/m)^½, and is not asked
-for more.
+is shortened to where the slope vanishes, which takes X Δ and no matrix, and so are those after it.
+When steps have come near, μ shrinks. A sample of the rows, whose bounds stand for all, takes the
+first steps, from zero and a μ of the size of r itself; a larger one goes on from there, and all
+rows take the last ones. A sample of m rows knows r to some (d/m)^½, and is not asked for more.
 
 **Sifting.** ρ = (ΔᵀGΔ / Σσ)^½ is the length of the next step in the rows that count. Rows with |r|
 well above ρ are on the side where they seem to be. The nearest rows are kept, and all others are
