@@ -73,8 +73,7 @@ class AdaptiveSVC(ClassifierMixin, AdaptiveMachine):  # type: ignore[misc]
         the link between each two rows: symmetric, not negative; its diagonal is ignored. Parts that
         are not linked are independent; one with a single class has w = 0 and b = its label.
     n_neighbors : int, default=5
-        Neighbours of each row for ``graph="space"``, fewer than there are rows. Ties are broken by
-        the order of the rows.
+        Neighbours of each row for ``graph="space"``, fewer than there are rows; of ties the first.
     metric : {"euclidean", "great-circle"}, default="euclidean"
         How far apart two places are. ``"great-circle"`` is for `positions` that are latitude and
         longitude in degrees.
