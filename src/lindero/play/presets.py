@@ -44,7 +44,7 @@ def _moons() -> dict[str, Any]:
     from sklearn.datasets import make_moons
 
     X, y = make_moons(120, noise=0.2, random_state=_SEED)
-    return _picture(X - [0.5, 0.25], y, [("incremental", {"C": 10.0, "gamma": 2.0})])
+    return _picture(0.95 * (X - [0.5, 0.25]), y, [("incremental", {"C": 10.0, "gamma": 2.0})])
 
 
 def _circles() -> dict[str, Any]:

@@ -287,7 +287,9 @@ def make_app(port: int, token: str, studio: StudioProcess) -> Any:
         WebSocketRoute("/{token}/socket", serve_page),
         Route("/{token}/{name}", send_file),
     ]
-    return Guard(Starlette(routes=routes, lifespan=computing), port, token)
+    app = Starlette(routes=routes, lifespan=computing)
+    app.router.redirect_slashes = False
+    return Guard(app, port, token)
 
 
 def open_socket(port: int | None, usual: int) -> socket.socket:

@@ -172,11 +172,14 @@ class App {
     }
     if (this.store.gesture !== this.lastGesture || why === "travel") {
       this.lastGesture = this.store.gesture;
-      this.baseline = this.panels.map((p) => ({ machine: p.frame?.machine, facts: p.facts }));
+      const keep = why !== "replace"; // of another picture nothing is said
+      this.baseline = this.panels.map((p) => ({ machine: p.frame?.machine, facts: keep ? p.facts : null }));
     }
     const { points, machines } = this.store.now;
     if (machines.length !== this.panels.length) this.buildPanels();
     for (const panel of this.panels) panel.showMachine();
+    if (this.axes !== this.store.now.axes) this.nameClasses();
+    this.axes = this.store.now.axes;
     if (points.length !== this.count) {
       if (points.length > (this.count ?? 0)) this.time = Infinity;
       this.count = points.length;

@@ -207,7 +207,7 @@ export class Panel {
     const ring = (kind) => draw(svg("circle", { cx: 11, cy: 8, r: 6, class: kind }));
     const cross = draw(svg("path", { d: "M6 3 16 13M6 13 16 3", class: "cross" }));
     const family = this.entry.family;
-    const found = [[line("thick"), "legend_boundary"]];
+    const found = [[line("thick"), family === "tube" ? "legend_curve" : "legend_boundary"]];
     if (family !== "bayes") {
       found.push([line("dashed"), family === "tube" ? "legend_tube" : "legend_margin"]);
       found.push([ring(""), family === "tube" ? "legend_edge" : "legend_free"], [ring("dotted"), family === "tube" ? "legend_outside" : "legend_bounded"]);

@@ -6,8 +6,8 @@ import { figure, say } from "./texts.js";
 export const COLOURS = [[31, 92, 158], [179, 74, 8], [37, 107, 67]];
 const css = ([r, g, b], alpha = 1) => `rgba(${r},${g},${b},${alpha})`;
 const INK = "#1a202c", WITHOUT = "#7e22ce", WRONG = "#9b1c1c", GREY = "#4a5568";
-const PULSE = 900;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const PULSE = calm.matches ? 250 : 900;
 
 export class Plane {
   constructor(canvas) {
@@ -282,7 +282,7 @@ export class Plane {
         context.arc(x, y, size + 5 + 11 * grown, 0, 7);
         context.fillStyle = `rgba(250,204,21,${0.75 * (1 - grown)})`;
         context.fill();
-      } else this.lit.delete(p.id);
+      }
       const label = p.label >= 0 ? p.label : found.get(p.id);
       shape(context, tube ? 0 : (label ?? 0), x, y, size);
       if (tube) {
@@ -337,6 +337,8 @@ export class Plane {
       }
     }
     context.globalAlpha = 1;
+    for (const [id, since] of this.lit) if (now - since >= PULSE) this.lit.delete(id); // of erased points, too
+    this.canvas.dataset.lit = this.lit.size;
   }
 
   drawCursor([cx, cy]) {

@@ -36,7 +36,7 @@ export function figure(value, digits = 3) {
     const [front, power] = value.toExponential(digits - 2).split("e");
     return `${decimal(front)}·10${raise(Number(power))}`;
   }
-  return decimal(String(Number(value.toPrecision(size >= 1000 ? 6 : digits))));
+  return decimal(String(size >= 1000 ? Math.round(value) : Number(value.toPrecision(digits))));
 }
 
 const decimal = (text) => (language === "es" ? text.replace(".", ",") : text).replace("-", "−");
