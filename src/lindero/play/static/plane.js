@@ -17,15 +17,20 @@ export class Plane {
     this.frame = null;
     this.lit = new Map(); // ids of points whose set has changed, and when
     this.scene = null;
+    this.width = this.height = 0;
+    // Asked of the page only when it may have changed: asking makes the browser lay it out.
+    new ResizeObserver(() => { this.width = 0; }).observe(canvas);
   }
 
   // -- from the plane to the canvas and back ------------------------------------------------------
 
   fit() {
-    const box = this.canvas.getBoundingClientRect();
     const ratio = Math.min(window.devicePixelRatio || 1, 2);
-    this.width = box.width || 400;
-    this.height = box.height || 400;
+    if (!this.width) {
+      const box = this.canvas.getBoundingClientRect();
+      this.width = box.width || 400;
+      this.height = box.height || 400;
+    }
     const w = Math.round(this.width * ratio), h = Math.round(this.height * ratio);
     if (this.canvas.width !== w || this.canvas.height !== h) {
       this.canvas.width = w;
@@ -139,55 +144,40 @@ export class Plane {
     if (scene.cursor) this.drawCursor(scene.cursor);
   }
 
-  stroke(segments, n, colour, width, dash = []) {
-    const context = this.context;
-    const sx = this.width / (n - 1), sy = this.height / (n - 1);
-    context.beginPath();
-    for (let k = 0; k < segments.length; k += 4) {
-      context.moveTo(segments[k] * sx, this.height - segments[k + 1] * sy);
-      context.lineTo(segments[k + 2] * sx, this.height - segments[k + 3] * sy);
-    }
-    context.strokeStyle = colour;
-    context.lineWidth = width;
-    context.setLineDash(dash);
-    context.lineCap = dash.length ? "butt" : "round";
-    context.stroke();
-    context.setLineDash([]);
-  }
-
-  drawLines({ n, own, other }) {
+  // Lines to draw, as [points of each, width, colour, dashes]. Dashes need whole lines: segments of
+  // cells are joined.
+  findLines({ n, own, other }) {
     const { facts } = this.frame;
-    if (own.value) {
-      if (facts.scale !== "log-odds") {
-        // Dashes need whole lines: segments of cells are joined first.
-        this.strokeJoined(contour(own.value, n, -facts.margins[0]), n, INK, 1.2, [6, 4]);
-        this.strokeJoined(contour(own.value, n, facts.margins[1]), n, INK, 1.2, [6, 4]);
-      }
-      this.stroke(contour(own.value, n, 0), n, INK, 2.4);
-    } else if (own.leads) {
-      for (const lead of own.leads) this.stroke(contour(lead, n, 0), n, INK, 2.4);
+    const found = [];
+    const add = (values, level, width, colour, dash) =>
+      found.push([join(contour(values, n, level)), width, colour, dash]);
+    if (own.value && facts.scale !== "log-odds") {
+      add(own.value, -facts.margins[0], 1.2, INK, [6, 4]);
+      add(own.value, facts.margins[1], 1.2, INK, [6, 4]);
     }
-    if (other.value) this.strokeJoined(contour(other.value, n, 0), n, WITHOUT, 2.2, [8, 4]);
-    else if (other.leads) {
-      for (const lead of other.leads) this.strokeJoined(contour(lead, n, 0), n, WITHOUT, 2.2, [8, 4]);
-    }
+    for (const values of own.value ? [own.value] : own.leads ?? []) add(values, 0, 2.4, INK, []);
+    for (const values of other.value ? [other.value] : other.leads ?? []) add(values, 0, 2.2, WITHOUT, [8, 4]);
+    return found;
   }
 
-  strokeJoined(segments, n, colour, width, dash) {
-    const context = this.context;
+  drawLines(prepared) {
+    prepared.lines ??= this.findLines(prepared);
+    const context = this.context, { n } = prepared;
     const sx = this.width / (n - 1), sy = this.height / (n - 1);
-    context.beginPath();
-    for (const line of join(segments)) {
-      line.forEach(([x, y], k) => {
-        if (k) context.lineTo(x * sx, this.height - y * sy);
-        else context.moveTo(x * sx, this.height - y * sy);
-      });
+    context.lineJoin = "round";
+    for (const [lines, width, colour, dash] of prepared.lines) {
+      context.beginPath();
+      for (const line of lines) {
+        line.forEach(([x, y], k) => {
+          if (k) context.lineTo(x * sx, this.height - y * sy);
+          else context.moveTo(x * sx, this.height - y * sy);
+        });
+      }
+      context.strokeStyle = colour;
+      context.lineWidth = width;
+      context.setLineDash(dash);
+      context.stroke();
     }
-    context.strokeStyle = colour;
-    context.lineWidth = width;
-    context.setLineDash(dash);
-    context.lineCap = "butt";
-    context.stroke();
     context.setLineDash([]);
   }
 
@@ -396,7 +386,7 @@ function lineValues({ shape: [n], data }, time, [left, right, bottom, top], size
 
 // Segments that meet become lines.
 export function join(segments) {
-  const key = (x, y) => `${x.toFixed(4)},${y.toFixed(4)}`;
+  const key = (x, y) => Math.round(x * 4096) * 1048576 + Math.round(y * 4096);
   const ends = new Map();
   const lines = [];
   const take = (k) => {
