@@ -31,7 +31,8 @@ WATCH = """() => {
   const canvas = document.querySelector(".plane canvas");
   window.measured = { coarse: [], fine: [], began: null };
   canvas.addEventListener("pointerdown", (event) => {
-    window.measured.began = { at: event.timeStamp, revision: Number(document.body.dataset.revision) };
+    const revision = Number(document.body.dataset.revision);
+    window.measured.began = { at: event.timeStamp, revision };
   }, true);
   document.addEventListener("drawn", ({ detail }) => {
     const { began } = window.measured;
@@ -59,7 +60,7 @@ def start_server() -> tuple[subprocess.Popen[str], str]:
     return process, process.stdout.readline().strip()
 
 
-def make_picture(n_points: int, machine: str) -> str:
+def make_picture(n_points: int) -> str:
     """A file of points, half of each class."""
     random = np.random.RandomState(0)
     y = np.arange(n_points) % 2
@@ -75,10 +76,8 @@ def measure(browser: object, address: str, machine: str, n_points: int, n_clicks
     page.goto(address)
     page.wait_for_selector("body[data-settled=yes]", timeout=300_000)
     page.select_option("#machine0", machine)
-    page.set_input_files(
-        "#file",
-        {"name": "p.csv", "mimeType": "text/csv", "buffer": make_picture(n_points, machine).encode()},
-    )
+    picture = make_picture(n_points).encode()
+    page.set_input_files("#file", {"name": "p.csv", "mimeType": "text/csv", "buffer": picture})
     page.wait_for_selector(f"#count:text('{n_points} points')")
     page.wait_for_selector("body[data-settled=yes]", timeout=60_000)
     page.evaluate(WATCH)

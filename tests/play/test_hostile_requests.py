@@ -1,4 +1,4 @@
-"""Requests that nobody sends by accident: all are refused with a reason, and the server lives on."""
+"""Requests that nobody sends by accident are refused with a reason, and the server lives on."""
 
 import asyncio
 import json
@@ -148,9 +148,10 @@ def test_a_websocket_needs_host_origin_and_token(server):
         {"path": "/socket"}, {"path": f"/{token[:-2]}/socket"}, {"path": f"/{'x' * 32}/socket"},
         {"path": f"/{token}/other"},
     ):  # fmt: skip
-        with pytest.raises((exceptions.InvalidStatus, exceptions.ConnectionClosed)), connect(
-            server, **given
-        ) as page:
+        with (
+            pytest.raises((exceptions.InvalidStatus, exceptions.ConnectionClosed)),
+            connect(server, **given) as page,
+        ):
             page.recv(timeout=5)
     lines = (
         f"GET /{token}/socket HTTP/1.1\r\nHost: example.org\r\nOrigin: http://127.0.0.1:{port}\r\n"
@@ -244,8 +245,8 @@ def test_a_frame_beyond_all_limits_ends_its_own_connection_only(server):
     exceptions = pytest.importorskip("websockets.exceptions")
     with connect(server) as page:
         page.recv(timeout=60)
+        page.send("x" * (10 * MOST_BYTES))
         with pytest.raises(exceptions.ConnectionClosed):
-            page.send("x" * (10 * MOST_BYTES))
             page.recv(timeout=60)
     assert_alive(server)
 
@@ -272,12 +273,13 @@ def test_slow_and_broken_connections_do_not_keep_others_waiting(server):
 def test_too_many_pages_are_refused_and_room_is_made_again(server):
     exceptions = pytest.importorskip("websockets.exceptions")
     n_open = 0
-    with ExitStack() as pages, pytest.raises(
-        (exceptions.InvalidStatus, exceptions.ConnectionClosed)
-    ):
-        for _ in range(40):
-            pages.enter_context(connect(server)).recv(timeout=60)
-            n_open += 1
+    with ExitStack() as pages:
+        try:
+            while n_open < 40:
+                pages.enter_context(connect(server)).recv(timeout=60)
+                n_open += 1
+        except (exceptions.InvalidStatus, exceptions.ConnectionClosed):
+            pass
     assert 10 < n_open <= 16
     assert_alive(server)
 
@@ -296,7 +298,7 @@ def test_a_flood_of_pictures_is_answered_by_the_latest(server):
 
 def test_a_fit_that_takes_too_long_is_ended_and_the_next_one_answered():
     from lindero.play.protocol import read_request
-    from lindero.play.studio import StudioProcess, TooLong
+    from lindero.play.studio import StudioProcess, TooLongError
 
     async def try_it():
         studio = StudioProcess(patience=1e-9, first_patience=1e-9)
@@ -304,7 +306,7 @@ def test_a_fit_that_takes_too_long_is_ended_and_the_next_one_answered():
         try:
             request = read_request(json.dumps(GOOD))
             first = studio._process
-            with pytest.raises(TooLong):
+            with pytest.raises(TooLongError):
                 await studio.ask(0, request, True)
             assert not first.is_alive()
             studio._first_patience = 120.0

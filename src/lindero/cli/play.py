@@ -34,6 +34,7 @@ def command(output: Output, port: int | None, no_open: bool) -> None:
     import webbrowser
 
     from lindero.play.server import require_extra, serve
+    from lindero.play.studio import StudioProcess
 
     require_extra()
 
@@ -43,4 +44,4 @@ def command(output: Output, port: int | None, no_open: bool) -> None:
         if not no_open:
             webbrowser.open(address)
 
-    serve(port, _PORT, announce)
+    serve(StudioProcess(), port, _PORT, announce)

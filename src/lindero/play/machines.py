@@ -1,8 +1,8 @@
 """The machines of the playground: what may be set on each, and how it is made, live and as code.
 
 An entry knows its parameters with their ranges and turns values from the page into the arguments of
-an estimator. From the same arguments comes the code that reproduces a picture, so that what is copied
-is what was shown.
+an estimator. From the same arguments comes the code that reproduces a picture, so that what is
+copied is what was shown.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ Arguments = dict[str, Any]
 class Machine:
     """A machine that can be chosen.
 
-    `arguments` turns parameters into arguments of the estimator, `limits` are arguments that keep it
-    from taking for ever and are left out of copied code.
+    `arguments` turns parameters into arguments of the estimator; `limits` are further ones that do
+    not change the boundary, and are left out of copied code.
     """
 
     name: str
@@ -162,7 +162,7 @@ def bayes_arguments(parameters: Parameters) -> Arguments:
 
 
 def transductive_arguments(parameters: Parameters) -> Arguments:
-    """Unlabelled rows are marked by −1; leaving labelled ones out in turn is left to those who ask."""
+    """Unlabelled rows are marked by −1; nothing is left out in turn, which takes time."""
     return {
         **kernel_arguments(parameters),
         "C_unlabelled": parameters["C_unlabelled"],
@@ -204,7 +204,7 @@ MACHINES = {
     machine.name: machine
     for machine in (
         Machine("svc", "margin", _SVM, "SVC", _PENALTY, kernel_arguments, 3,
-                {"time_limit": _PATIENCE}),
+                {"time_limit": _PATIENCE, "decision_function_shape": "ovo"}),
         Machine("incremental", "exact", _SVM, "IncrementalSVC", {**_PENALTY, **_COSTS},
                 incremental_arguments),
         Machine("cost-sensitive", "margin", _SVM, "CostSensitiveSVC",

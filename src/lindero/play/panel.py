@@ -1,9 +1,9 @@
 """What one machine shows of a picture: boundary, support vectors, errors, certificate.
 
-A panel is kept while a page is open. It knows the last picture: the incremental machine goes on from
-there by exact updates, one for each point that came, went or moved.
-The families of machines differ in what they show, and stand side by side in this one file, since the
-page reads all their answers alike.
+A panel is kept while a page is open. It knows the last picture: the incremental machine goes on
+from there by exact updates, one for each point that came, went or moved. The families of machines
+differ in what they show, and stand side by side in this one file, since the page reads all their
+answers alike.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ PATH_ENDS = (0.01, 1000.0)
 _MOST_LOG_ODDS = 30.0
 
 
-class Refusal(Exception):
-    """Why a machine shows nothing: a word that the page has a sentence for, and what goes with it."""
+class RefusalError(Exception):
+    """Why a machine shows nothing: a word that the page has a sentence for, and values in it."""
 
     def __init__(self, code: str, **values: Any) -> None:
         super().__init__(code)
@@ -86,13 +86,13 @@ def select_rows(request: PictureRequest, chosen: ChosenMachine) -> TrainingRows:
     labels = points.labels[used]
     if machine.family == "tube":
         if len(labels) < 2:
-            raise Refusal("few_points")
+            raise RefusalError("few_points")
     else:
         classes = np.unique(labels[labels != UNLABELLED])
         if len(classes) < 2:
-            raise Refusal("one_class")
+            raise RefusalError("one_class")
         if len(classes) > machine.most_classes:
-            raise Refusal("third_class")
+            raise RefusalError("third_class")
     return TrainingRows(
         points.ids[used], points.X[used], labels, points.third[used], int((~used).sum())
     )
@@ -148,9 +148,7 @@ class Follower:
         begun = time.perf_counter()
         estimator.fit(rows.X, rows.labels, ids=np.arange(len(rows.ids)))
         seconds = time.perf_counter() - begun
-        self._held = {
-            i: (k, x, y, label) for k, (i, (x, y, label)) in enumerate(wanted.items())
-        }
+        self._held = {i: (k, x, y, label) for k, (i, (x, y, label)) in enumerate(wanted.items())}
         self._next, self._parameters = len(wanted), dict(chosen.parameters)
         self.estimator = estimator
         return {"from_scratch": True, "microseconds": 1e6 * seconds, "rows": len(wanted)}
@@ -227,12 +225,13 @@ class PathInC:
         from lindero.svm import IncrementalSVC
 
         if len(rows.ids) > MOST_FOR_PATH:
-            raise Refusal("path_too_long", most=MOST_FOR_PATH)
+            raise RefusalError("path_too_long", most=MOST_FOR_PATH)
         arguments = {**chosen.machine.arguments(chosen.parameters), "C": PATH_ENDS[0]}
         if chosen.machine.name == "transductive" or len(np.unique(rows.labels)) != 2:
-            raise Refusal("no_path")
-        estimator = IncrementalSVC(**arguments).fit(rows.X, rows.labels)
-        path = estimator.path(*PATH_ENDS)
+            raise RefusalError("no_path")
+        with _Refusing():
+            estimator = IncrementalSVC(**arguments).fit(rows.X, rows.labels)
+            path = estimator.path(*PATH_ENDS)
         margins, weights = np.ones(2), np.ones(2)
         if "cost_positive" in arguments:
             costs = [arguments[name] for name in ("cost_positive", "cost_negative")]
@@ -312,9 +311,20 @@ def show_margin(estimator: Any, rows: TrainingRows, order: Array | None = None) 
 
     def evaluate(points: Array) -> dict[str, Array]:
         values = estimator.decision_function(points)
-        return {"value": values} if values.ndim == 1 else {"scores": values.T}
+        if values.ndim == 1:
+            return {"value": values}
+        pairs = getattr(estimator, "decision_function_shape", None) == "ovo"
+        return {"leads": find_leads(values)} if pairs else {"scores": values.T}
 
     return Shown(facts, evaluate)
+
+
+def find_leads(values: Array) -> Array:
+    """How far each of three classes is above the other two, from values of 0-1, 0-2 and 1-2."""
+    first, second, third = values.T
+    return np.array(
+        [np.minimum(first, second), np.minimum(-first, third), np.minimum(-second, -third)]
+    )
 
 
 def show_path(path: PathInC, C: float) -> Shown:
@@ -467,7 +477,7 @@ class Panel:
     def find_path(self, request: PictureRequest, chosen: ChosenMachine) -> dict[str, Any]:
         """Where the solution bends as C goes from one end to the other."""
         if chosen.machine.family not in ("margin", "exact"):
-            raise Refusal("no_path")
+            raise RefusalError("no_path")
         rows = select_rows(request, chosen)
         begun = time.perf_counter()
         found = PathInC.find(chosen, rows)
@@ -533,13 +543,13 @@ class Panel:
             try:
                 with _Refusing():
                     if len(np.unique(fewer.labels)) < len(np.unique(rows.labels)):
-                        raise Refusal("last_of_class")
+                        raise RefusalError("last_of_class")
                     if chosen.machine.family == "exact" and not self._shown_on_path:
                         other = self._follower.leave_out(request.without)
                         shown = Shown({}, lambda points: {"value": other.decision_function(points)})
                     else:
                         shown = _fit_batch(request, chosen, fewer)
-            except Refusal as refusal:
+            except RefusalError as refusal:
                 found["without_refused"] = refusal.code
                 return found
             self._without = (key, shown)
@@ -569,9 +579,9 @@ class _Refusing:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self._quiet.__exit__(kind, error, trace)
         if isinstance(error, NotSeparableError):
-            raise Refusal("not_separable") from error
+            raise RefusalError("not_separable") from error
         if isinstance(error, (ValueError, ArithmeticError, np.linalg.LinAlgError)):
-            raise Refusal("refused", message=" ".join(str(error).split())[:400]) from error
+            raise RefusalError("refused", message=" ".join(str(error).split())[:400]) from error
 
 
 def make_table(
@@ -628,7 +638,7 @@ def _leave_each_out(
                 values = estimator.leave_one_out(rows.X, rows.labels)
             else:
                 return None
-    except Refusal:
+    except RefusalError:
         return None
     return float(((values > 0.0) != (rows.labels == rows.labels.max())).mean())
 

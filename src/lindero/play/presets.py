@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 _SEED = 7
 
+#: Machines with their parameters.
+Chosen = list[tuple[str, dict[str, Any]]]
+
 #: Left, right, bottom, top of a picture unless a preset has its own.
 VIEW = (-2.0, 2.0, -2.0, 2.0)
 
@@ -17,7 +20,7 @@ VIEW = (-2.0, 2.0, -2.0, 2.0)
 def _picture(
     X: Array,
     labels: Array,
-    machines: list[tuple[str, dict[str, Any]]],
+    machines: Chosen,
     view: tuple[float, float, float, float] = VIEW,
     third: Array | None = None,
     axes: dict[str, Any] | None = None,
@@ -51,7 +54,7 @@ def _circles() -> dict[str, Any]:
     from sklearn.datasets import make_circles
 
     X, y = make_circles(120, noise=0.12, factor=0.45, random_state=_SEED)
-    machines = [("svc", {"C": 10.0}), ("naive-bayes", {})]
+    machines: Chosen = [("svc", {"C": 10.0}), ("naive-bayes", {})]
     return _picture(1.3 * X, y, machines)
 
 
@@ -84,7 +87,7 @@ def _rotating() -> dict[str, Any]:
     from lindero.data import make_rotating
 
     X, y = make_rotating(200, step=1.5 * np.pi / 200, noise=0.22, random_state=_SEED)
-    machines = [("adaptive", {"coupling": 1e4}), ("svc", {"kernel": "linear"})]
+    machines: Chosen = [("adaptive", {"coupling": 1e4}), ("svc", {"kernel": "linear"})]
     return _picture(X, (y > 0).astype(int), machines)
 
 
@@ -92,7 +95,10 @@ def _strip() -> dict[str, Any]:
     from lindero.data import make_sigmoid
 
     X, y = make_sigmoid(200, random_state=_SEED)
-    machines = [("svc", {"C": 100.0, "gamma": 0.5}), ("svc", {"C": 100.0, "kernel": "linear"})]
+    machines: Chosen = [
+        ("svc", {"C": 100.0, "gamma": 0.5}),
+        ("svc", {"C": 100.0, "kernel": "linear"}),
+    ]
     return _picture(X, (y > 0).astype(int), machines, (-0.3, 1.3, -5.5, 5.5))
 
 
@@ -112,6 +118,7 @@ def _tax() -> dict[str, Any]:
     from lindero.data import load_tax_table
 
     data = load_tax_table()
+    assert data.y is not None
     kinds = ["Single", "Married", "Divorced"]
     income = data.X["income"].to_numpy()
     status = [kinds.index(value) for value in data.X["status"].to_pylist()]
@@ -122,7 +129,7 @@ def _tax() -> dict[str, Any]:
     }  # fmt: skip
     return _picture(
         np.column_stack([income, status]),
-        (data.y == "Yes").astype(int),
+        np.array([int(label == "Yes") for label in data.y]),
         [("naive-bayes", {})],
         (40.0, 240.0, -0.5, 2.5),
         refund,
@@ -139,7 +146,7 @@ def _few_labels() -> dict[str, Any]:
     for code in (0, 1):
         labels[np.flatnonzero(y == code)[:4]] = code
     chosen = {"C": 10.0, "gamma": 2.0}
-    machines = [("transductive", {**chosen, "C_unlabelled": 10.0}), ("svc", chosen)]
+    machines: Chosen = [("transductive", {**chosen, "C_unlabelled": 10.0}), ("svc", chosen)]
     return _picture(1.1 * (X - [0.5, 0.25]), labels, machines)
 
 

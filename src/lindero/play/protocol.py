@@ -1,7 +1,7 @@
-"""What the page may ask for, read by hand from JSON with a limit on everything, and what it is told.
+"""What the page may ask for, read by hand from JSON with limits on everything, and what it is told.
 
-Requests hold the whole picture: nothing depends on an earlier one, so any may be dropped for a later
-one, and a server that was started again goes on where the last one ended.
+Requests hold the whole picture: nothing depends on an earlier one, so any may be dropped for a
+later one, and a server that was started again goes on where the last one ended.
 
     picture   fit one or two machines to these points and evaluate them on a grid
     path      where the solution of a machine bends as C goes from one end to the other
@@ -40,13 +40,13 @@ MOST_FOR_PATH = 300
 UNLABELLED, N_CLASSES = -1, 3
 
 
-class BadMessage(ValueError):
+class BadMessageError(ValueError):
     """A message that is refused; the text says why."""
 
 
 @dataclass(frozen=True)
 class Points:
-    """The points of a picture: ids, places, classes (−1 is none) and a third column (−1 is none)."""
+    """The points of a picture: ids, places, classes and a third column; −1 is none of both."""
 
     ids: Array
     X: Array
@@ -102,28 +102,30 @@ _FIELDS = {
 
 
 def read_request(text: Any) -> Request:
-    """A request, or `BadMessage`."""
+    """A request, or `BadMessageError`."""
     if not isinstance(text, str):
-        raise BadMessage("Messages are JSON text, not binary frames.")
+        raise BadMessageError("Messages are JSON text, not binary frames.")
     if len(text) > MOST_BYTES:
-        raise BadMessage(f"A message may have {MOST_BYTES} characters; this one has {len(text)}.")
+        raise BadMessageError(
+            f"A message may have {MOST_BYTES} characters; this one has {len(text)}."
+        )
     try:
         message = json.loads(text, parse_constant=_refuse_constant)
-    except BadMessage:
+    except BadMessageError:
         raise
     except (ValueError, RecursionError):
-        raise BadMessage("The message is not JSON.") from None
+        raise BadMessageError("The message is not JSON.") from None
     if not isinstance(message, dict):
-        raise BadMessage("A message must be a JSON object.")
+        raise BadMessageError("A message must be a JSON object.")
     kind = message.get("kind")
     if not isinstance(kind, str) or kind not in _KINDS:
-        raise BadMessage(f"kind must be one of {', '.join(_KINDS)}.")
+        raise BadMessageError(f"kind must be one of {', '.join(_KINDS)}.")
     sequence = _read_whole(message, "sequence", 0, MOST_ID)
     if kind == "preset":
         _refuse_unknown(message, {"kind", "sequence", "name"})
         name = message.get("name")
         if not isinstance(name, str) or name not in PRESETS:
-            raise BadMessage(f"There is no such preset; there are {', '.join(PRESETS)}.")
+            raise BadMessageError(f"There is no such preset; there are {', '.join(PRESETS)}.")
         return PresetRequest(sequence, name)
     _refuse_unknown(message, _FIELDS)
     machines = _read_machines(message.get("machines"))
@@ -132,7 +134,7 @@ def read_request(text: Any) -> Request:
     if without is not None:
         without = _read_whole(message, "without", 0, MOST_ID)
         if without not in points.ids:
-            raise BadMessage("without must be the id of a point.")
+            raise BadMessageError("without must be the id of a point.")
     return PictureRequest(
         kind=kind,
         sequence=sequence,
@@ -147,13 +149,13 @@ def read_request(text: Any) -> Request:
 
 
 def _refuse_constant(name: str) -> None:
-    raise BadMessage(f"{name} is not a number that JSON knows.")
+    raise BadMessageError(f"{name} is not a number that JSON knows.")
 
 
 def _refuse_unknown(message: Mapping[str, Any], known: set[str]) -> None:
     for name in message:
         if name not in known:
-            raise BadMessage(f"A message has no field {name[:20]!r}.")
+            raise BadMessageError(f"A message has no field {name[:20]!r}.")
 
 
 def _is_whole(value: Any) -> bool:
@@ -163,14 +165,14 @@ def _is_whole(value: Any) -> bool:
 def _read_whole(message: Mapping[str, Any], name: str, low: int, high: int) -> int:
     value = message.get(name)
     if not _is_whole(value) or not low <= value <= high:  # type: ignore[operator]
-        raise BadMessage(f"{name} must be a whole number from {low} to {high}.")
+        raise BadMessageError(f"{name} must be a whole number from {low} to {high}.")
     return int(value)  # type: ignore[arg-type]
 
 
 def _read_switch(message: Mapping[str, Any], name: str) -> bool:
     value = message.get(name, False)
     if not isinstance(value, bool):
-        raise BadMessage(f"{name} must be true or false.")
+        raise BadMessageError(f"{name} must be true or false.")
     return value
 
 
@@ -184,24 +186,26 @@ def _read_points(values: Any) -> Points:
     import numpy as np
 
     if not isinstance(values, list) or len(values) > MOST_POINTS:
-        raise BadMessage(f"points must be a list of at most {MOST_POINTS} points.")
+        raise BadMessageError(f"points must be a list of at most {MOST_POINTS} points.")
     for row, point in enumerate(values):
         if not isinstance(point, list) or len(point) != 5:
-            raise BadMessage(f"Point {row} must be a list: id, x, y, class, third column.")
+            raise BadMessageError(f"Point {row} must be a list: id, x, y, class, third column.")
         identity, x, y, label, third = point
         if not _is_whole(identity) or not 0 <= identity <= MOST_ID:
-            raise BadMessage(f"The id of point {row} must be a whole number from 0 to {MOST_ID}.")
+            raise BadMessageError(
+                f"The id of point {row} must be a whole number from 0 to {MOST_ID}."
+            )
         if not _is_coordinate(x) or not _is_coordinate(y):
-            raise BadMessage(
+            raise BadMessageError(
                 f"Point {row} must have two finite coordinates within ±{LARGEST_COORDINATE:g}."
             )
         if not _is_whole(label) or not UNLABELLED <= label < N_CLASSES:
-            raise BadMessage(f"The class of point {row} must be from {UNLABELLED} to 2.")
+            raise BadMessageError(f"The class of point {row} must be from {UNLABELLED} to 2.")
         if not _is_whole(third) or not -1 <= third <= 1:
-            raise BadMessage(f"The third column of point {row} must be −1, 0 or 1.")
+            raise BadMessageError(f"The third column of point {row} must be −1, 0 or 1.")
     ids = [point[0] for point in values]
     if len(set(ids)) < len(ids):
-        raise BadMessage("No two points may have the same id.")
+        raise BadMessageError("No two points may have the same id.")
     columns = list(zip(*values, strict=True)) or [()] * 5
     return Points(
         ids=np.array(columns[0], dtype=np.int64),
@@ -213,28 +217,28 @@ def _read_points(values: Any) -> Points:
 
 def _read_view(values: Any) -> tuple[float, float, float, float]:
     if not isinstance(values, list) or len(values) != 4 or not all(map(_is_coordinate, values)):
-        raise BadMessage("view must be left, right, bottom and top.")
+        raise BadMessageError("view must be left, right, bottom and top.")
     left, right, bottom, top = map(float, values)
     if not (right - left > 1e-6 and top - bottom > 1e-6):
-        raise BadMessage("view must have a width and a height.")
+        raise BadMessageError("view must have a width and a height.")
     return left, right, bottom, top
 
 
 def _read_machines(values: Any) -> tuple[ChosenMachine, ...]:
     if not isinstance(values, list) or not 1 <= len(values) <= MOST_PANELS:
-        raise BadMessage("machines must be a list of one or two.")
+        raise BadMessageError("machines must be a list of one or two.")
     found = []
     for value in values:
         if not isinstance(value, dict) or set(value) - {"name", "parameters", "on_path"}:
-            raise BadMessage("A machine must have a name and parameters.")
+            raise BadMessageError("A machine must have a name and parameters.")
         name = value.get("name")
         if not isinstance(name, str) or name not in MACHINES:
-            raise BadMessage(f"There is no such machine; there are {', '.join(MACHINES)}.")
+            raise BadMessageError(f"There is no such machine; there are {', '.join(MACHINES)}.")
         machine = MACHINES[name]
         try:
             parameters = machine.read(value.get("parameters", {}))
         except ValueError as error:
-            raise BadMessage(str(error)) from None
+            raise BadMessageError(str(error)) from None
         found.append(ChosenMachine(machine, parameters, _read_switch(value, "on_path")))
     return tuple(found)
 

@@ -25,12 +25,13 @@ from lindero.play.protocol import (
     MOST_BYTES,
     MOST_FOR_PATH,
     MOST_POINTS,
-    BadMessage,
+    BadMessageError,
     PictureRequest,
     Request,
     read_request,
+    write_frame,
 )
-from lindero.play.studio import StudioProcess, TooLong
+from lindero.play.studio import StudioProcess, TooLongError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -181,11 +182,11 @@ class Page:
                 if isinstance(request, PictureRequest) and request.kind == "picture":
                     self._latest = request
                 elif len(self._waiting) >= MOST_WAITING:
-                    raise BadMessage("Too many requests at once.")
+                    raise BadMessageError("Too many requests at once.")
                 else:
                     self._waiting.append(request)
                 self._something.set()
-            except BadMessage as error:
+            except BadMessageError as error:
                 n_bad += 1
                 await self._tell({"kind": "bad", "reason": str(error)})
                 if n_bad >= MOST_BAD:
@@ -206,8 +207,11 @@ class Page:
 
     async def _answer(self, request: Request, fine: bool) -> bool:
         try:
-            frames = await self._studio.ask(self._number, request, fine)
-        except TooLong:
+            if isinstance(request, PictureRequest) and request.kind == "script":
+                frames = [await asyncio.to_thread(write_scripts, request)]
+            else:
+                frames = await self._studio.ask(self._number, request, fine)
+        except TooLongError:
             await self._tell({"kind": "too_long", "sequence": request.sequence})
             return False
         for frame in frames:
@@ -227,6 +231,20 @@ def describe() -> dict[str, Any]:
         "largest_grid": LARGEST_GRID,
         "most_for_path": MOST_FOR_PATH,
     }
+
+
+def write_scripts(request: PictureRequest) -> bytes:
+    """A frame with code that reproduces each machine; nothing is computed for it."""
+    from lindero.play.panel import RefusalError, write_script
+
+    texts = []
+    for chosen in request.machines:
+        try:
+            texts.append(write_script(request, chosen))
+        except RefusalError as refusal:
+            texts.append(f"# {chosen.machine.name}: {refusal.code}\n")
+    header = {"kind": "script", "sequence": request.sequence}
+    return write_frame({**header, "text": "\n\n".join(texts)})
 
 
 # -- the application -------------------------------------------------------------------------------
@@ -293,7 +311,7 @@ def make_app(port: int, token: str, studio: StudioProcess) -> Any:
 
 
 def open_socket(port: int | None, usual: int) -> socket.socket:
-    """A socket that listens on this computer: at `port`, or at the usual one unless that is taken."""
+    """A socket of this computer only: at `port`, or at the usual one unless that is taken."""
     for number in [port] if port is not None else [usual, 0]:
         listening = socket.socket()
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -307,13 +325,15 @@ def open_socket(port: int | None, usual: int) -> socket.socket:
     raise OSError("No port is free.")
 
 
-def serve(port: int | None, usual: int, announce: Callable[[str], None]) -> None:
+def serve(
+    studio: StudioProcess, port: int | None, usual: int, announce: Callable[[str], None]
+) -> None:
     """Serve until interrupted. `announce` is called with the address, as soon as it answers."""
     require_extra()
     import uvicorn
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    class ImpatientProtocol(H11Protocol):
+    class ImpatientProtocol(H11Protocol):  # type: ignore[misc]
         """Closes connections that have not sent a whole request in time."""
 
         def connection_made(self, transport: Any) -> None:
@@ -330,7 +350,7 @@ def serve(port: int | None, usual: int, announce: Callable[[str], None]) -> None
         token = secrets.token_urlsafe(24)
         address = f"http://{HOST}:{number}/{token}/"
         config = uvicorn.Config(
-            make_app(number, token, StudioProcess()), http=ImpatientProtocol, log_level="error",
+            make_app(number, token, studio), http=ImpatientProtocol, log_level="error",
             ws_max_size=_LARGEST_FRAME, ws_per_message_deflate=False, access_log=False,
             server_header=False, date_header=False, timeout_keep_alive=30,
             timeout_graceful_shutdown=1, h11_max_incomplete_event_size=16_384,

@@ -1,8 +1,8 @@
 """The process that computes, and the server's side of it.
 
-All pages share one process. A fit that takes too long ends with it: requests hold the whole picture,
-so nothing is lost but time, and a new process takes over. It compiles, or loads what was compiled
-before, while nobody asks for anything.
+All pages share one process. A fit that takes too long ends with it: requests hold the whole
+picture, so nothing is lost but time, and a new process takes over. It compiles, or loads what was
+compiled before, while nobody asks for anything.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import time
+import traceback
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
@@ -32,7 +33,7 @@ COARSE = 40
 _MOST_PAGES = 16
 
 
-class TooLong(Exception):
+class TooLongError(Exception):
     """The process was ended, as it took too long."""
 
 
@@ -59,7 +60,7 @@ class Studio:
     def _draw_panel(
         self, page: int, place: int, request: PictureRequest, resolution: int, fine: bool
     ) -> bytes:
-        from lindero.play.panel import Refusal
+        from lindero.play.panel import RefusalError
 
         panel, chosen = self._find_panel(page, place), request.machines[place]
         header = {
@@ -70,16 +71,19 @@ class Studio:
             facts = panel.show(request, chosen)
             begun = time.perf_counter()
             arrays = panel.draw(request, resolution)
-        except Refusal as refusal:
-            return write_frame(
-                {**header, "kind": "refusal", "code": refusal.code, "values": refusal.values}
-            )
+        except RefusalError as refusal:
+            said = {"kind": "refusal", "code": refusal.code, "values": refusal.values}
+            return write_frame({**header, **said})
+        except Exception as error:  # a mistake of ours: said here, and shown where it can be mended
+            traceback.print_exc()
+            said = {"kind": "refusal", "code": "refused", "values": {"message": repr(error)[:400]}}
+            return write_frame({**header, **said})
         drawn = time.perf_counter() - begun
         return write_frame({**header, "facts": facts, "drawn": drawn}, arrays)
 
     def find_paths(self, page: int, request: PictureRequest) -> list[bytes]:
         """The path in C of each machine that is to be on it."""
-        from lindero.play.panel import Refusal
+        from lindero.play.panel import RefusalError
 
         frames = []
         for place, chosen in enumerate(request.machines):
@@ -89,22 +93,10 @@ class Studio:
             try:
                 with_path = self._find_panel(page, place).find_path(request, chosen)
                 frames.append(write_frame({**header, **with_path}))
-            except Refusal as refusal:
-                frames.append(write_frame({**header, "refused": refusal.code, "bends": []}))
+            except RefusalError as refusal:
+                said = {"refused": refusal.code, "values": refusal.values, "bends": []}
+                frames.append(write_frame({**header, **said}))
         return frames
-
-    def write_scripts(self, request: PictureRequest) -> list[bytes]:
-        """Code that reproduces each machine."""
-        from lindero.play.panel import Refusal, write_script
-
-        texts = []
-        for chosen in request.machines:
-            try:
-                texts.append(write_script(request, chosen))
-            except Refusal as refusal:
-                texts.append(f"# {chosen.machine.name}: {refusal.code}\n")
-        header = {"kind": "script", "sequence": request.sequence}
-        return [write_frame({**header, "text": "\n\n".join(texts)})]
 
     def make_preset(self, request: PresetRequest) -> list[bytes]:
         """Points and machines of a name."""
@@ -120,8 +112,6 @@ class Studio:
             return self.make_preset(request)
         if request.kind == "path":
             return self.find_paths(page, request)
-        if request.kind == "script":
-            return self.write_scripts(request)
         return self.draw(page, request, fine)
 
     def close(self, page: int) -> None:
@@ -221,7 +211,7 @@ class StudioProcess:
             self._process = None
 
     async def ask(self, page: int, request: Request, fine: bool) -> list[bytes]:
-        """Frames for a request; `TooLong` where it took too long."""
+        """Frames for a request; `TooLongError` where it took too long."""
         async with self._lock:
             return await asyncio.to_thread(self._ask, page, request, fine)
 
@@ -246,4 +236,4 @@ class StudioProcess:
             pass  # it ended by itself
         self.stop()
         self.start()
-        raise TooLong
+        raise TooLongError

@@ -121,7 +121,7 @@ export class Panel {
 
   setPath(frame) {
     this.path = frame.refused ? null : frame;
-    this.pathRefused = frame.refused ?? null;
+    this.pathRefused = frame.refused ? this.refusal({ code: frame.refused, values: frame.values }) : "";
     this.showPath();
   }
 
@@ -134,7 +134,7 @@ export class Panel {
       const { bends } = this.path;
       const above = bends.filter((bend) => bend > C).length;
       this.pathWords.textContent = say("path_words", { n: bends.length, below: bends.length - above, above });
-    } else this.pathWords.textContent = this.wantsPath && this.pathRefused ? say(`refusal_${this.pathRefused}`, { most: 300 }) : "";
+    } else this.pathWords.textContent = this.wantsPath ? this.pathRefused ?? "" : "";
   }
 
   // -- what came from the server --------------------------------------------------------------------

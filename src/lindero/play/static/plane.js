@@ -76,6 +76,8 @@ export class Plane {
         return { value: lineValues(lines, time, frame.view, found.n) };
       }
       if (value) return { value: value.data };
+      const own = frame.arrays[`${prefix}leads`], n = frame.resolution ** 2;
+      if (own) return { leads: Array.from({ length: own.shape[0] }, (_, k) => own.data.subarray(k * n, (k + 1) * n)) };
       if (scores) return { leads: leads(scores.data, scores.shape[0], frame.resolution ** 2) };
       return {};
     };
@@ -103,8 +105,9 @@ export class Plane {
           side = v >= 0 ? 1 : 0;
           sure = logOdds ? Math.tanh(Math.abs(v) / 2) : Math.min(1, Math.abs(v) / (1.5 * margins[side]));
         } else {
-          own.leads.forEach((lead, c) => { if (lead[k] >= 0) side = c; });
-          sure = logOdds ? Math.tanh(own.leads[side][k] / 2) : Math.min(1, own.leads[side][k] / 1.5);
+          own.leads.forEach((lead, c) => { if (lead[k] > own.leads[side][k]) side = c; });
+          const lead = Math.max(0, own.leads[side][k]);
+          sure = logOdds ? Math.tanh(lead / 2) : Math.min(1, lead / 1.5);
         }
         const colour = COLOURS[facts.classes[side]];
         pixels.data[at] = colour[0];
