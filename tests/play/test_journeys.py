@@ -64,7 +64,7 @@ def test_a_click_of_the_incremental_machine_is_one_exact_update(visit):
     before = visitor.picture()
     visitor.add((-0.2, 0.1)).settle()
     said = visitor.fact("update")
-    assert re.search(r"1 learned, 0 forgotten; \d+ iterations, \d+ set changes, \d+", said), said
+    assert re.search(r"1 learned, 0 forgotten; iterations: \d+, set changes: \d+; \d+", said), said
     assert "became" in visitor.sentence
     assert visitor.picture() != before
 

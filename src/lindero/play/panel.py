@@ -109,6 +109,7 @@ class Follower:
     _parameters: Parameters | None = None
     _held: dict[int, tuple[int, float, float, int]] = field(default_factory=dict)
     _next: int = 0
+    _took: dict[str, Any] = field(default_factory=dict)
 
     def follow(self, chosen: ChosenMachine, rows: TrainingRows) -> dict[str, Any]:
         """Learn and forget what has changed; what that took."""
@@ -133,12 +134,16 @@ class Follower:
             or set(self.estimator.classes_.tolist()) != classes
             or len(self.estimator.updates_) > _LONGEST_LOG
         )
+        if not anew and n_changes == 0:
+            return self._took
         if not anew:
             try:
-                return self._update(wanted, gone, new, moved, turned)
+                self._took = self._update(wanted, gone, new, moved, turned)
+                return self._took
             except ValueError:
                 pass  # such as the hard margin on the way to points that can be separated again
-        return self._begin(chosen, rows, wanted)
+        self._took = self._begin(chosen, rows, wanted)
+        return self._took
 
     def _begin(
         self, chosen: ChosenMachine, rows: TrainingRows, wanted: dict[int, tuple[float, float, int]]

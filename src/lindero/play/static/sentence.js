@@ -60,7 +60,6 @@ export function describeUpdate(exact) {
   if (!exact) return "";
   const took = figure(exact.microseconds, 3);
   if (exact.from_scratch) return say("exact_scratch", { n: exact.rows ?? exact.updates, took });
-  if (!exact.updates) return say("exact_nothing");
   return say("exact_update", {
     learned: exact.learned, forgotten: exact.forgotten, iterations: exact.iterations,
     changes: exact.set_changes, took,
