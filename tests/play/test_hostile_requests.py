@@ -270,6 +270,40 @@ def test_slow_and_broken_connections_do_not_keep_others_waiting(server):
     assert_alive(server)
 
 
+def test_a_connection_that_sends_no_whole_request_is_closed():
+    uvicorn = pytest.importorskip("uvicorn")
+    from lindero.play.server import make_protocol
+
+    async def say_hello(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"hello"})
+
+    async def try_it():
+        with socket.socket() as listening:
+            listening.bind(("127.0.0.1", 0))
+            port = listening.getsockname()[1]
+            config = uvicorn.Config(
+                say_hello, http=make_protocol(0.2), log_level="error", lifespan="off"
+            )
+            server = uvicorn.Server(config)
+            serving = asyncio.create_task(server.serve(sockets=[listening]))
+            while not server.started:
+                await asyncio.sleep(0.01)
+            for beginning in (b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\n"):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.write(beginning)
+                assert await asyncio.wait_for(reader.read(), 20) == b""
+                writer.close()
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert b"200 OK" in await asyncio.wait_for(reader.readline(), 20)
+            writer.close()
+            server.should_exit = True
+            await serving
+
+    asyncio.run(try_it())
+
+
 def test_too_many_pages_are_refused_and_room_is_made_again(server):
     exceptions = pytest.importorskip("websockets.exceptions")
     n_open = 0

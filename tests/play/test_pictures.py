@@ -3,7 +3,6 @@
 import io
 import json
 import re
-import sys
 from contextlib import redirect_stdout
 
 import matplotlib
@@ -252,13 +251,3 @@ def test_frames_come_back_as_they_went():
     assert header["é"] == [3]
     np.testing.assert_array_equal(back["a"], arrays["a"])
     assert np.isfinite(back["b"]).all()
-
-
-@pytest.mark.parametrize("missing", ["starlette", "uvicorn", "websockets"])
-def test_what_is_missing_is_named_with_what_to_install(monkeypatch, missing):
-    from lindero.play.server import require_extra
-
-    require_extra()
-    monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(ImportError, match=rf"{missing}: pip install 'lindero\[play\]'"):
-        require_extra()

@@ -31,6 +31,7 @@ def command(output: Output, port: int | None, no_open: bool) -> None:
     points are dragged, costs, concepts that move with time, unlabelled points, regressions and
     Bayesian networks. Needs the packages of the extra "play". Ctrl-C ends it.
     """
+    import threading
     import webbrowser
 
     from lindero.play.server import require_extra, serve
@@ -41,7 +42,7 @@ def command(output: Output, port: int | None, no_open: bool) -> None:
     def announce(address: str) -> None:
         click.echo(address)
         output.note("Only this computer can open it, with this address. Ctrl-C ends it.")
-        if not no_open:
-            webbrowser.open(address)
+        if not no_open:  # beside the server, which has to answer: some browsers return late
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     serve(StudioProcess(), port, _PORT, announce)

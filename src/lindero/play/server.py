@@ -11,8 +11,10 @@ import asyncio
 import hmac
 import json
 import mimetypes
+import os
 import secrets
 import socket
+import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
@@ -214,6 +216,10 @@ class Page:
         except TooLongError:
             await self._tell({"kind": "too_long", "sequence": request.sequence})
             return False
+        except Exception as error:  # a mistake of ours: this page is told, and all others go on
+            traceback.print_exc()
+            await self._tell({"kind": "bad", "reason": repr(error)[:400]})
+            return False
         for frame in frames:
             await self._websocket.send_bytes(frame)
         return True
@@ -310,11 +316,31 @@ def make_app(port: int, token: str, studio: StudioProcess) -> Any:
     return Guard(app, port, token)
 
 
+def make_protocol(seconds: float) -> Any:
+    """uvicorn's HTTP, closing connections that have not sent a whole request in time."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class ImpatientProtocol(H11Protocol):  # type: ignore[misc]
+        """Of one connection."""
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.loop.call_later(seconds, self._give_up)
+
+        def _give_up(self) -> None:
+            is_ours = self.transport.get_protocol() is self
+            if is_ours and self.cycle is None and not self.transport.is_closing():
+                self.transport.close()
+
+    return ImpatientProtocol
+
+
 def open_socket(port: int | None, usual: int) -> socket.socket:
     """A socket of this computer only: at `port`, or at the usual one unless that is taken."""
     for number in [port] if port is not None else [usual, 0]:
         listening = socket.socket()
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # elsewhere it would let two servers share a port
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((HOST, number))
             return listening
@@ -331,28 +357,15 @@ def serve(
     """Serve until interrupted. `announce` is called with the address, as soon as it answers."""
     require_extra()
     import uvicorn
-    from uvicorn.protocols.http.h11_impl import H11Protocol
-
-    class ImpatientProtocol(H11Protocol):  # type: ignore[misc]
-        """Closes connections that have not sent a whole request in time."""
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self.loop.call_later(_SECONDS_FOR_REQUEST, self._give_up)
-
-        def _give_up(self) -> None:
-            is_ours = self.transport.get_protocol() is self
-            if is_ours and self.cycle is None and not self.transport.is_closing():
-                self.transport.close()
 
     with open_socket(port, usual) as listening:
         number = int(listening.getsockname()[1])
         token = secrets.token_urlsafe(24)
         address = f"http://{HOST}:{number}/{token}/"
         config = uvicorn.Config(
-            make_app(number, token, studio), http=ImpatientProtocol, log_level="error",
-            ws_max_size=_LARGEST_FRAME, ws_per_message_deflate=False, access_log=False,
-            server_header=False, date_header=False, timeout_keep_alive=30,
+            make_app(number, token, studio), http=make_protocol(_SECONDS_FOR_REQUEST),
+            log_level="error", access_log=False, server_header=False, date_header=False,
+            ws_max_size=_LARGEST_FRAME, ws_per_message_deflate=False, timeout_keep_alive=30,
             timeout_graceful_shutdown=1, h11_max_incomplete_event_size=16_384,
         )  # fmt: skip
         server = uvicorn.Server(config)

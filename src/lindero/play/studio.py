@@ -172,7 +172,8 @@ def run(connection: Connection, names: list[str]) -> None:
         try:
             frames = studio.answer(*rest)
             connection.send((frames, not cold))
-        except MemoryError:
+        except Exception:  # a mistake of ours, or no memory: nothing is answered, and it goes on
+            traceback.print_exc()
             connection.send(([], not cold))
 
 

@@ -52,6 +52,7 @@ class App {
     }
     this.store.now = { ...this.store.now, machines: [{ name: "incremental", parameters: {} }] };
     this.listPresets();
+    byId("sentence").textContent = say("warming");
     const found = location.hash.length > 1 ? await decode(location.hash.slice(1)) : null;
     if (found && this.isKnown(found)) this.adopt(found);
     else this.choosePreset(FIRST_PRESET);
