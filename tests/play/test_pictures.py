@@ -144,6 +144,13 @@ def test_a_machine_on_its_path_is_the_machine_fitted(name, C):
     assert sorted(facts["bounded"]) == sorted(plain_facts["bounded"])
 
 
+def test_what_a_machine_warns_of_is_shown():
+    request = make_request(cloud(), ("svc", {"kernel": "sigmoid", "gamma": 5.0}))
+    facts, _ = show(Panel(), request)
+    assert "not positive semi-definite" in facts["warnings"][0]
+    assert show(Panel(), make_request(cloud(), ("svc", {})))[0]["warnings"] == []
+
+
 def test_a_kernel_without_a_path_is_refused_with_the_reason():
     request = make_request(cloud(), ("svc", {"kernel": "sigmoid", "gamma": 5.0}, True), kind="path")
     with pytest.raises(RefusalError) as error:

@@ -41,7 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "convert": ("lindero.cli.convert", "Convert models and data to other formats."),
     "info": ("lindero.cli.info", "Show what a saved model contains."),
     "data": ("lindero.cli.data", "List and download published data sets."),
-    "play": ("lindero.cli.play", "Draw points, and see what machines make of them."),
+    "play": ("lindero.cli.play", "Draw points, and see what every machine makes of them."),
     "demo": ("lindero.cli.demo", "See what lindero can do."),
     "completion": ("lindero.cli.completion", "Set up shell completion."),
 }

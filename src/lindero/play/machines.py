@@ -195,7 +195,7 @@ _BAYES: dict[str, Number | Choice] = {
 }
 
 #: Seconds that a solver may take before it shows the best it has.
-_PATIENCE = 3.0
+_PATIENCE = 2.0
 
 _SVM = "lindero.svm"
 _BAYES_HOME = "lindero.bayes"

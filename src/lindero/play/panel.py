@@ -520,12 +520,16 @@ class Panel:
             key, path = self._path
             if key == self._make_key(request, chosen, without_penalty=True):
                 return show_path(path, float(penalty)), None
-        with _Refusing():
+        exact = None
+        with _Refusing() as warned:
             if chosen.machine.family == "exact":
                 exact = self._follower.follow(chosen, rows)
                 order = self._follower.order(rows)
-                return show_margin(self._follower.estimator, rows, order), exact
-            return _fit_batch(request, chosen, rows), None
+                shown = show_margin(self._follower.estimator, rows, order)
+            else:
+                shown = _fit_batch(request, chosen, rows)
+        shown.facts["warnings"] = warned
+        return shown, exact
 
     def _leave_out(self, request: PictureRequest, chosen: ChosenMachine) -> dict[str, Any]:
         """The machine without one point, and how it does on each point left out."""
@@ -574,15 +578,19 @@ def _reshape(arrays: dict[str, Array], resolution: int) -> dict[str, Array]:
 
 
 class _Refusing:
-    """Turns what a machine says of the points into a refusal; its warnings are not shown."""
+    """Turns what a machine says of the points into a refusal, and collects what it warns of."""
 
-    def __enter__(self) -> None:
-        self._quiet = warnings.catch_warnings()
-        self._quiet.__enter__()
-        warnings.simplefilter("ignore")
+    def __enter__(self) -> list[str]:
+        self._catching = warnings.catch_warnings(record=True)
+        self._caught: Any = self._catching.__enter__()
+        warnings.simplefilter("always")
+        self._said: list[str] = []
+        return self._said
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self._quiet.__exit__(kind, error, trace)
+        texts = [str(w.message) for w in self._caught if issubclass(w.category, UserWarning)]
+        self._said += dict.fromkeys(" ".join(text.split())[:300] for text in texts)
+        self._catching.__exit__(kind, error, trace)
         if isinstance(error, NotSeparableError):
             raise RefusalError("not_separable") from error
         if isinstance(error, (ValueError, ArithmeticError, np.linalg.LinAlgError)):

@@ -188,7 +188,7 @@ export class Panel {
         this.certificate.textContent = say(c.optimal ? "certificate" : "certificate_open", { kkt: figure(c.kkt_gap), gap: figure(c.duality_gap), status: c.status });
         this.certificate.classList.toggle("open", !c.optimal);
       } else if (facts.on_path) this.certificate.textContent = say("on_path");
-      this.update.textContent = describeUpdate(facts.exact);
+      this.update.textContent = [describeUpdate(facts.exact), ...(facts.warnings ?? [])].join(" ").trim();
       if (facts.network) this.showNetwork(facts.network);
     }
     this.readout.replaceChildren(...rows);
