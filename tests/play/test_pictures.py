@@ -148,6 +148,7 @@ def test_what_a_machine_warns_of_is_shown():
     request = make_request(cloud(), ("svc", {"kernel": "sigmoid", "gamma": 5.0}))
     facts, _ = show(Panel(), request)
     assert "not positive semi-definite" in facts["warnings"][0]
+    assert facts["certificate"]["optimal"] is False
     assert show(Panel(), make_request(cloud(), ("svc", {})))[0]["warnings"] == []
 
 

@@ -529,6 +529,8 @@ class Panel:
             else:
                 shown = _fit_batch(request, chosen, rows)
         shown.facts["warnings"] = warned
+        if any("positive semi-definite" in text for text in warned) and shown.facts["certificate"]:
+            shown.facts["certificate"] |= {"optimal": False, "status": "A stationary point:"}
         return shown, exact
 
     def _leave_out(self, request: PictureRequest, chosen: ChosenMachine) -> dict[str, Any]:

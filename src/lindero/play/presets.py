@@ -131,7 +131,7 @@ def _tax() -> dict[str, Any]:
         np.column_stack([income, status]),
         np.array([int(label == "Yes") for label in data.y]),
         [("naive-bayes", {})],
-        (40.0, 240.0, -0.5, 2.5),
+        (10.0, 240.0, -0.5, 2.5),
         refund,
         axes,
     )

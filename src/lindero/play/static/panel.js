@@ -73,7 +73,7 @@ export class Panel {
     this.canvas.setAttribute("aria-label", say("plane_label", { machine: say(`machine_${name}`) }));
     const values = this.values();
     const context = { hasThird: this.app.store.now.points.some((p) => p.third >= 0) };
-    const shape = JSON.stringify([name, document.documentElement.lang,
+    const shape = JSON.stringify([name, document.documentElement.lang, context.hasThird,
       Object.keys(values).filter((key) => isUsed(key, values, context))]);
     if (shape === this.shape) {
       for (const [key, control] of Object.entries(this.controls)) control.show(values[key]);
@@ -213,6 +213,9 @@ export class Panel {
       found.push([ring(""), family === "tube" ? "legend_edge" : "legend_free"], [ring("dotted"), family === "tube" ? "legend_outside" : "legend_bounded"]);
     }
     if (family !== "tube") found.push([cross, "legend_wrong"]);
+    if (this.app.store.now.axes?.third) {
+      found.push([draw(svg("circle", { cx: 11, cy: 8, r: 6, class: "filled" }), svg("circle", { cx: 11, cy: 8, r: 2.4, class: "hole" })), "legend_third"]);
+    }
     found.push([line("without"), "legend_without"]);
     return found.map(([mark, key]) => element("li", {}, mark, say(key)));
   }

@@ -223,14 +223,13 @@ export class Plane {
     const context = this.context;
     const [left, right, bottom, top] = view;
     context.font = "12px system-ui, sans-serif";
-    context.fillStyle = GREY;
-    context.strokeStyle = "rgba(26,32,44,.35)";
-    context.lineWidth = 1;
+    context.fillStyle = "#2d3748";
     const label = (text, x, y, align, base) => {
       context.textAlign = align;
       context.textBaseline = base;
-      context.strokeStyle = "rgba(255,255,255,.85)";
-      context.lineWidth = 3;
+      context.strokeStyle = "rgba(255,255,255,.9)";
+      context.lineWidth = 3.5;
+      context.lineJoin = "round";
       context.strokeText(text, x, y);
       context.fillText(text, x, y);
     };
