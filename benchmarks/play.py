@@ -26,6 +26,8 @@ SWITCHES = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 
+MACHINES = ("svc", "incremental", "naive-bayes")
+
 #: Notes when the pointer goes down, and when what was drawn for it is on the screen.
 WATCH = """() => {
   const canvas = document.querySelector(".plane canvas");
@@ -99,6 +101,32 @@ def measure(browser: object, address: str, machine: str, n_points: int, n_clicks
     return found
 
 
+def compute(machine: str, n_points: int, n_times: int = 60) -> dict:
+    """Processor time of the process that computes, for a point that moved: what other work on the
+    machine does not change."""
+    from lindero.play.protocol import read_request
+    from lindero.play.studio import Studio
+
+    rows = [line.split(",") for line in make_picture(n_points).splitlines()[1:]]
+    points = [[k, float(x), float(y), int(c) - 1, -1] for k, (x, y, c) in enumerate(rows)]
+    studio, found = Studio(), {"read": [], "coarse": [], "fine": []}
+    for k in range(n_times):
+        points[0] = [0, 0.01 * k - 0.3, 0.2, 0, -1]
+        text = json.dumps({
+            "kind": "picture", "sequence": k, "points": points, "view": [-2, 2, -2, 2],
+            "machines": [{"name": machine}], "resolution": 128,
+        })  # fmt: skip
+        stamps = [time.process_time()]
+        request = read_request(text)
+        for fine in (None, False, True):
+            if fine is not None:
+                studio.draw(0, request, fine)
+            stamps.append(time.process_time())
+        for kind, spent in zip(found, np.diff(stamps), strict=True):
+            found[kind].append(1000 * float(spent))
+    return found
+
+
 def first_paint(browser: object, address: str) -> dict:
     """What is asked for, how much of it, and when something is seen."""
     context = browser.new_context(viewport={"width": 1280, "height": 950})  # type: ignore[attr-defined]
@@ -147,7 +175,7 @@ def main() -> None:
                     f"{found['first_picture_ms']:.0f} ms, {found['files']} files of "
                     f"{found['bytes']} bytes, {len(found['external'])} external requests"
                 )
-            for machine in ("svc", "incremental", "naive-bayes"):
+            for machine in MACHINES:
                 found = measure(browser, address, machine, options.points, options.clicks)
                 figures[machine] = found
                 for kind in ("coarse", "fine"):
@@ -157,6 +185,11 @@ def main() -> None:
                         f"p50 {p50:.1f} ms, p95 {p95:.1f} ms ({len(found[kind])} clicks)"
                     )
             browser.close()
+        for machine in MACHINES:
+            found = compute(machine, options.points)
+            figures[f"{machine}, computing"] = found
+            spent = ", ".join(f"{kind} {np.median(found[kind]):.2f}" for kind in found)
+            print(f"{machine}, processor time of computing in ms, p50: {spent}")
     finally:
         process.terminate()
         process.wait(20)

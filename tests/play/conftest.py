@@ -88,7 +88,6 @@ def visit(browser, server):
         context = browser.new_context(**{**usual, **settings})
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(30_000)
         page.on("pageerror", lambda error: problems.append(str(error)))
         visitor = Visitor(page, address or server.address)
         visitor.open()
@@ -108,6 +107,7 @@ class Visitor:
 
     def __init__(self, page, address):
         self.page, self.address = page, address
+        page.set_default_timeout(120_000)  # of a machine that does other things, too
 
     def open(self):
         self.page.goto(self.address)

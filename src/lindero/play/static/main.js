@@ -9,7 +9,7 @@ import { currentLanguage, has, loadTexts, say, setLanguage, translate } from "./
 import { Tools } from "./tools.js";
 
 const FIRST_PRESET = "moons";
-const SECONDS_OF_PLAY = 6;
+const SECONDS_OF_PLAY = 4;
 const byId = (id) => document.getElementById(id);
 
 class App {
