@@ -135,9 +135,7 @@ def _write_error(output: Output, message: str) -> None:
 )
 @click.version_option(__version__, message="lindero %(version)s")
 def cli() -> None:
-    """Decision boundaries that learn, adapt and explain themselves. Help on a command:
-    lindero train --help
-    """
+    """Decision boundaries that explain themselves. Help on train: lindero train -h"""
 
 
 def main() -> None:
