@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "info": ("lindero.cli.info", "Show what a saved model contains."),
     "data": ("lindero.cli.data", "List and download published data sets."),
     "reproduce": ("lindero.cli.reproduce", "Compute published tables and figures."),
+    "play": ("lindero.cli.play", "Draw points, and see what every machine makes of them."),
     "demo": ("lindero.cli.demo", "See what lindero can do."),
     "completion": ("lindero.cli.completion", "Set up shell completion."),
 }
@@ -135,9 +136,7 @@ def _write_error(output: Output, message: str) -> None:
 )
 @click.version_option(__version__, message="lindero %(version)s")
 def cli() -> None:
-    """Decision boundaries that learn, adapt and explain themselves. Help on a command:
-    lindero train --help
-    """
+    """Decision boundaries that explain themselves. Help on train: lindero train -h"""
 
 
 def main() -> None:
