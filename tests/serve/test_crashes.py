@@ -62,13 +62,13 @@ def test_a_write_that_the_disk_refuses_has_not_happened(tmp_path, monkeypatch, r
     with OnlineStore(tmp_path / "store.db", IncrementalSVC(**KERNEL)) as store:
         store.learn(X[:20], y[:20])
         before, log = decide(store, X), store.log()
-        store._ledger._database.refused = (refused,)
+        store._ledger._database.connection.refused = (refused,)
         for write in (lambda: store.learn(X[20:], y[20:]), lambda: store.replace(3, X[:1], y[:1])):
             with pytest.raises(StoreError, match="Nothing was written: "):
                 write()
             np.testing.assert_allclose(decide(store, X), before, atol=1e-9)  # reading goes on
         assert store.log() == log
-        store._ledger._database.refused = ()
+        store._ledger._database.connection.refused = ()
         store.learn(X[20:], y[20:])
         model = IncrementalSVC(**KERNEL).fit(X, y)
         np.testing.assert_allclose(decide(store, X), model.decision_function(X), atol=1e-8)

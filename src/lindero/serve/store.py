@@ -34,15 +34,8 @@ import numpy as np
 from lindero.evaluation import explain_rows
 from lindero.evaluation.build import predict_rows, unwrap_machine
 from lindero.persist import from_bytes, to_bytes
-from lindero.serve.ledger import (
-    SYNCHRONOUS,
-    Entry,
-    KeptRow,
-    Ledger,
-    StoreError,
-    canonical,
-    commit,
-)
+from lindero.serve.database import DURABILITIES, StoreError
+from lindero.serve.ledger import Entry, KeptRow, Ledger, canonical, commit
 from lindero.serve.requests import NewRow, list_ids, read_new_rows
 from lindero.serve.stored_model import StoredModel, ids_of, is_fitted
 from lindero.serve.stored_rows import Batch, GivenRows
@@ -187,7 +180,7 @@ class OnlineStore:
         durability: str = "full",
         snapshot_every: int = 1000,
     ) -> None:
-        if durability not in SYNCHRONOUS:
+        if durability not in DURABILITIES:
             raise ValueError(f"durability must be 'full' or 'normal', not {durability!r}.")
         if not isinstance(snapshot_every, int) or snapshot_every < 1:
             raise ValueError(f"snapshot_every must be a positive integer, not {snapshot_every!r}.")
