@@ -474,8 +474,7 @@ def _describe_columns(estimator: Any) -> list[dict[str, Any]] | None:
         names = getattr(estimator, "feature_names_in_", [None] * len(kinds))
         columns = list(zip(names, kinds, map(len, values), strict=True))
     else:
-        kind = kind_of(estimator)
-        attributes = None if kind is None else kind.state(estimator).get("_attributes")
+        attributes = vars(estimator).get("_attributes")
         if attributes is None:
             return None
         columns = [(c.name, c.kind, len(c.values)) for c in attributes.schema.columns]

@@ -8,7 +8,7 @@ takes until nothing of an erased row is left.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from lindero.errors import LinderoError
@@ -31,7 +31,7 @@ class Database(Protocol):
     errors: tuple[type[Exception], ...]
 
     #: What it calls the types that differ: "number" (counts up by itself), "bytes".
-    types: dict[str, str]
+    types: Mapping[str, str]
 
     def tables(self) -> set[str]:
         """Names of the tables that are there."""

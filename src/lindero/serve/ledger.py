@@ -302,7 +302,7 @@ class Ledger:
         count: int | None = None,
     ) -> Iterator[Entry]:
         """Entries of the log, oldest first: up to number `most`, and up to `count` of them."""
-        of_model, values = "", [after, _LAST if most is None else most]
+        of_model, values = "", list[Any]([after, _LAST if most is None else most])
         if model is not None:
             of_model = "AND model = ? "
             values.append(model)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import Any
 
 from lindero.serve.database import StoreError
 
@@ -24,8 +24,8 @@ _SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL"}
 class SqliteFile:
     """The database of a store in a file."""
 
-    errors: ClassVar[tuple[type[Exception], ...]] = (sqlite3.Error,)
-    types: ClassVar[dict[str, str]] = {"number": "INTEGER PRIMARY KEY", "bytes": "BLOB"}
+    errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+    types: Mapping[str, str] = {"number": "INTEGER PRIMARY KEY", "bytes": "BLOB"}
 
     def __init__(self, path: str, durability: str) -> None:
         self.where = path

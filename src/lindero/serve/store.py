@@ -24,7 +24,7 @@ import json
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -34,8 +34,9 @@ import numpy as np
 from lindero.evaluation import explain_rows
 from lindero.evaluation.build import predict_rows, unwrap_machine
 from lindero.persist import from_bytes, to_bytes
+from lindero.serve.changes import describe_entry, tell_changes
 from lindero.serve.database import DURABILITIES, StoreError
-from lindero.serve.ledger import Entry, KeptRow, Ledger, canonical, commit
+from lindero.serve.ledger import Entry, KeptRow, Ledger, commit
 from lindero.serve.requests import NewRow, list_ids, read_new_rows
 from lindero.serve.stored_model import StoredModel, ids_of, is_fitted
 from lindero.serve.stored_rows import Batch, GivenRows
@@ -110,7 +111,8 @@ class OnlineStore:
     Parameters
     ----------
     path : str or path-like
-        The file, which is made where there is none. One process at a time may have it open.
+        The file, which is made where there is none; or the address of a PostgreSQL database,
+        "postgresql://user@host/database". One process at a time may have it open.
     estimator : estimator or None, default=None
         A model to add under `name` where there is none of that name yet: an incremental or adaptive
         machine or a Bayesian classifier, fitted or not, or a fitted pipeline that ends in one.
@@ -188,6 +190,7 @@ class OnlineStore:
         self.snapshot_every = snapshot_every
         self._lock = threading.RLock()
         self._held: dict[str, StoredModel] = {}
+        self._uncertain: set[str] = set()  # that could not be read again after a failure
         self._ledger: Ledger | None = Ledger(path, durability)
         try:
             self._ledger.check()
@@ -382,6 +385,9 @@ class OnlineStore:
         name = self.name if model is None else model
         with self._lock:
             ledger, held = self._open(), self._find(model)
+            if name in self._uncertain:
+                self._read_again(name)
+                held = self._held[name]
             if key is not None:
                 known = ledger.with_key(name, key)
                 if known is not None:
@@ -391,7 +397,7 @@ class OnlineStore:
                     f"The last entry of {name!r} is {held.sequence}, not {expect}: somebody has "
                     "written since. Read again, then decide."
                 )
-            inside = set(gone) & held.ids_inside()
+            inside = set(gone) & held.ids_inside() if gone else set()
             kept = [row for id in gone for row in ledger.rows_with(name, json.dumps(id))]
             before = self._find_forgotten(name, set(gone) - inside - ids_of(kept))
             if gone and not kept and not inside and given is None:
@@ -414,7 +420,7 @@ class OnlineStore:
                     first = 0 if inside - ids_of(kept) else min(row.number for row in kept)
                     ledger.erase_rows(name, kept)
                     ledger.drop_snapshots(name, first)
-                    ledger.keep_snapshot(name, entry.number, to_bytes(held.estimator))
+                    ledger.keep_snapshot(name, entry.number, held.to_bytes())
                     held.unsaved = 0
             if gone:
                 ledger.finish_erasing()
@@ -442,14 +448,18 @@ class OnlineStore:
         try:
             with self._open().transaction():
                 yield
-        except (ValueError, TypeError):
-            # Rows that were refused; but others may have been forgotten before these.
-            if held.n_changes != changes:
-                self._held[name] = self._restore(name)
+        except BaseException as error:
+            # Rows that were refused have changed nothing, unless others were forgotten before.
+            if held.n_changes != changes or not isinstance(error, (ValueError, TypeError)):
+                self._uncertain.add(name)
+                with suppress(StoreError):
+                    self._read_again(name)
             raise
-        except BaseException:
-            self._held[name] = self._restore(name)
-            raise
+
+    def _read_again(self, name: str) -> None:
+        """Build a model anew that may know more than the disk."""
+        self._held[name] = self._restore(name)
+        self._uncertain.discard(name)
 
     def _find_forgotten(self, name: str, ids: set[Any]) -> Any:
         """The last entry by which one of these rows went; an error if some were never there."""
@@ -470,6 +480,8 @@ class OnlineStore:
         """The rows of a request, with ids that are free."""
         X, y, ids, weights, times = given
         new = read_new_rows(held, X, y, ids, weights, times, bool(replaced))
+        if ids is None:
+            return new  # counted
         inside = held.ids_inside()
         for row in new:
             taken = row.own_id in inside or self._open().rows_with(name, row.id)
@@ -521,18 +533,47 @@ class OnlineStore:
         list [sequence, model, kind, time as hexadecimal float, key, said], without spaces.
         """
         with self._lock:
-            return [
-                {
-                    "sequence": entry.number,
-                    "model": entry.model,
-                    "kind": entry.kind,
-                    "time": entry.time,
-                    "key": entry.key,
-                    "said": canonical(entry.said),
-                    "hash": entry.hash.hex(),
-                }
-                for entry in self._open().entries(after)
-            ]
+            return [describe_entry(entry) for entry in self._open().entries(after)]
+
+    def changes(
+        self, after: int = 0, *, model: str | None = None, limit: int = 1000
+    ) -> list[dict[str, Any]]:
+        """What was written after an entry, with all that somebody needs to repeat it elsewhere.
+
+        Parameters
+        ----------
+        after : int, default=0
+            Number of an entry of the log.
+        model : str or None, default=None
+            One model; all of the store where it is None.
+        limit : int, default=1000
+            Entries at most. There are fewer, but one at least, where they hold very many rows.
+
+        Returns
+        -------
+        changes : list of dict
+            The entries as `log` has them, each with "before", the hash of the entry before it, and
+            "rows", those that it learned and that were not forgotten since: "place" among the rows
+            of the entry, "id", and "salt" and "data" in base64. Of a model that was added, also
+            "model_file" in base64: None where a row that it came with was forgotten since, and
+            only `snapshot_bytes` tells where to begin.
+
+        See Also
+        --------
+        Follower : Keeps equal models elsewhere.
+        """
+        if limit < 1:
+            raise ValueError(f"limit must be a positive integer, not {limit!r}.")
+        with self._lock:
+            if model is not None:
+                self._find(model)
+            return tell_changes(self._open(), after, model, limit)
+
+    def snapshot_bytes(self, model: str | None = None) -> tuple[int, bytes]:
+        """The model as a model file, and the number of its last entry."""
+        with self._lock:
+            held = self._find(model)
+            return held.sequence, held.to_bytes()
 
     def as_of(self, sequence: int, *, model: str | None = None) -> Any:
         """The model as it was after an entry, without rows that were forgotten since.
@@ -568,7 +609,7 @@ class OnlineStore:
                 return
             try:
                 for name, held in self._held.items():
-                    if held.unsaved:
+                    if held.unsaved and name not in self._uncertain:
                         self._snapshot(name, held)
             finally:
                 self._ledger.close()
@@ -603,7 +644,7 @@ class OnlineStore:
     def _snapshot(self, name: str, held: StoredModel) -> None:
         ledger = self._open()
         first = ledger.first_snapshot(name)
-        data = to_bytes(held.estimator)
+        data = held.to_bytes()
         with ledger.transaction():
             ledger.keep_snapshot(name, held.sequence, data)
             # The first one stays, to answer questions about the past; the others are not needed.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
 from lindero.evaluation.build import predict_rows, unwrap_machine
+from lindero.persist import to_bytes
 from lindero.serve.ledger import Entry, KeptRow
 from lindero.serve.stored_rows import Batch, GivenRows, encode_row
 
@@ -68,6 +70,11 @@ class StoredModel:
         return (
             set(self.machine.stored_ids_.tolist()) if self.knows_ids and self.is_fitted else set()
         )
+
+    def to_bytes(self) -> bytes:
+        """A model file, without columns of a kernel, which can be computed again and would be
+        most of it."""
+        return to_bytes(deepcopy(self.estimator))
 
     def learn(self, batch: Batch, ids: list[Any]) -> None:
         """Let the machine learn a batch, in the way that it learns it every time."""

@@ -163,6 +163,14 @@ class HeldSamples:
         samples.remember()
         return samples
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Without a look at every id, none of which changes."""
+        twin = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, (np.ndarray, dict, list)):
+                setattr(twin, name, value.copy())
+        return twin
+
     @property
     def alive(self) -> Array:
         return self._alive[: self.n_slots]
