@@ -44,8 +44,9 @@ BEGINNING = bytes(32)
 #: More than any entry's number.
 _LAST = 2**62
 
-#: Rows of zeros, at least, for which all is built anew.
+#: Rows of zeros, at least, for which all is built anew, and of how many rows they are one.
 MOST_ERASED = 1000
+ERASED_SHARE = 2
 
 #: The salt of a row that was erased.
 _ERASED = bytes(16)
@@ -252,7 +253,7 @@ class Ledger:
         """Leave nothing of what was erased."""
         try:
             self._database.leave_nothing_erased()
-            if self._n_erased >= MOST_ERASED and 2 * self._n_erased > self._n_rows:
+            if self._n_erased >= MOST_ERASED and ERASED_SHARE * self._n_erased > self._n_rows:
                 with self.transaction():
                     self._database.execute("DELETE FROM rows WHERE salt = ?", (_ERASED,))
                     self._set("moving", "yes")
