@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from lindero.errors import ModelFileError
 from lindero.evaluation import explain_rows
 from lindero.evaluation.build import predict_rows, unwrap_machine
 from lindero.persist import from_bytes, to_bytes
@@ -659,13 +660,18 @@ class OnlineStore:
         # One that was made before the rows to be left out.
         latest = min((row.number - 1 for row in without), default=most)
         found = ledger.last_snapshot(name, latest)
-        if found is None:
+        while found is not None:
+            number, data = found
+            try:
+                held = StoredModel(from_bytes(data), number)
+                break
+            except ModelFileError:
+                found = ledger.last_snapshot(name, number - 1)
+        else:
             raise StoreError(
                 f"What model {name!r} was then cannot be told any more: rows that it was made with "
                 "have been forgotten since."
             )
-        number, data = found
-        held = StoredModel(from_bytes(data), number)
         left_out = {(row.number, row.place) for row in without}
         for entry in ledger.entries(model=name, most=most):
             held.follow(entry)

@@ -35,6 +35,7 @@ class StoredModel:
     n_learned: int = 0  # rows, ever
     unsaved: int = 0  # rows learned since the last snapshot
     n_changes: int = 0  # of the estimator, since it was read
+    judged: tuple[int, dict[str, Any]] | None = None  # what `certify` said, after which change
     sums: dict[str, float] = field(default_factory=dict)  # of scores, and n rows that were scored
 
     @property
@@ -73,8 +74,8 @@ class StoredModel:
 
     def to_bytes(self) -> bytes:
         """A model file, without columns of a kernel, which can be computed again and would be
-        most of it."""
-        return to_bytes(deepcopy(self.estimator))
+        most of it. It is not tried out: the rows are there, and an older snapshot."""
+        return to_bytes(deepcopy(self.estimator), check=False)
 
     def learn(self, batch: Batch, ids: list[Any]) -> None:
         """Let the machine learn a batch, in the way that it learns it every time."""
@@ -121,12 +122,15 @@ class StoredModel:
 
     def certify(self) -> dict[str, Any] | None:
         """What its certificate says, for the log; None where there is none."""
+        if self.judged is not None and self.judged[0] == self.n_changes:
+            return self.judged[1]
         found = getattr(self.machine, "certificate_", None) if self.is_fitted else None
         if found is None or not hasattr(found, "kkt_gap"):
             return None
         numbers = {"kkt_gap": found.kkt_gap, "primal": found.primal, "dual": found.dual}
         kept = {name: value if np.isfinite(value) else None for name, value in numbers.items()}
-        return {"status": found.status, **kept}
+        self.judged = (self.n_changes, {"status": found.status, **kept})
+        return self.judged[1]
 
     def table(self, X: Any) -> Any:
         """Rows to answer to, as the estimator wants them."""
