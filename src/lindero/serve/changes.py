@@ -109,5 +109,21 @@ def read_change(told: Any) -> Change:
     return Change(entry, before, rows)
 
 
+def read_sealed(told: list[dict[str, Any]], after: int, before: bytes) -> bytes:
+    """Check entries as they are sealed (`OnlineStore.log`), one after another; the last hash."""
+    number = after
+    for each in told:
+        try:
+            parts = (each["sequence"], each["model"], each["kind"], float(each["time"]))
+            sealed = seal(before, *parts, each["key"], each["said"])
+            same = each["sequence"] == number + 1 and sealed.hex() == each["hash"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise StoreError(f"This is no entry of a log: {type(error).__name__}.") from error
+        if not same:
+            raise StoreError(f"What comes after entry {number} of the log does not follow from it.")
+        before, number = sealed, number + 1
+    return before
+
+
 def _text(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")

@@ -527,14 +527,15 @@ class OnlineStore:
         with self._lock:
             return [Receipt.of(entry) for entry in self._open().entries(after, model)]
 
-    def log(self, after: int = 0) -> list[dict[str, Any]]:
-        """The entries as they are sealed, for whoever wants to check the chain without lindero.
+    def log(self, after: int = 0, most: int | None = None) -> list[dict[str, Any]]:
+        """The entries as they are sealed, for whoever wants to check the chain without lindero:
+        those after one entry and up to another.
 
         The hash of each is SHA-256 of the hash before (32 zero bytes before the first) and the JSON
         list [sequence, model, kind, time as hexadecimal float, key, said], without spaces.
         """
         with self._lock:
-            return [describe_entry(entry) for entry in self._open().entries(after)]
+            return [describe_entry(entry) for entry in self._open().entries(after, None, most)]
 
     def changes(
         self, after: int = 0, *, model: str | None = None, limit: int = 1000
