@@ -26,7 +26,7 @@ COLUMNS = 20
 
 
 def make_row(rng, moment):
-    """Two clouds that turn around each other once a day; two rows in a thousand on the wrong side."""
+    """Two clouds that turn around each other once a day; two rows in a thousand are wrong."""
     side = rng.choice((-1, 1))
     x = rng.standard_normal(COLUMNS)
     angle = 2.0 * np.pi * moment

@@ -249,6 +249,8 @@ class Follower:
         if entry.number > reached.sequence + 1:
             between = self._leader.log(reached.sequence, entry.number - 1)
             before = read_sealed(between, reached.sequence, before)
+            if any(each["model"] == name for each in between):
+                raise _tell_another_log(name, f"entries before {entry.number} were left out")
         if change.before != before:
             raise _tell_another_log(
                 name, f"entry {entry.number} does not follow from {reached.sequence}"
