@@ -612,7 +612,8 @@ class OnlineStore:
             try:
                 for name, held in self._held.items():
                     if held.unsaved and name not in self._uncertain:
-                        self._snapshot(name, held)
+                        with suppress(StoreError):  # the log says it all, only more slowly
+                            self._snapshot(name, held)
             finally:
                 self._ledger.close()
                 self._ledger = None
