@@ -1,9 +1,12 @@
 """Whatever kills a process or fills a disk: what was acknowledged is there, and nothing half."""
 
+import ast
 import os
 import resource
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -12,7 +15,7 @@ import pytest
 from lindero.serve import OnlineStore, StoreError
 from lindero.serve.ledger import Ledger
 from lindero.svm import IncrementalSVC
-from tests.serve.crashes import PLACES, kill_many
+from tests.serve.crashes import PLACES, build_failing_disk, kill_many
 from tests.serve.test_store import KERNEL, decide, make_rows
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are killed after a fork")
@@ -21,6 +24,19 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are k
 @pytest.mark.parametrize("seed", range(10))
 def test_killed_writers_lose_nothing(seed):
     assert kill_many(20, seed) == 20
+
+
+def test_disks_that_fill_up_or_fail_lose_nothing(tmp_path):
+    """In another process, before whose C library there is one that fails in place of the disk."""
+    built = build_failing_disk(tmp_path)
+    if built is None:
+        pytest.skip("there is no C compiler, or this is not Linux")
+    command = [sys.executable, "-m", "tests.serve.crashes", "--kills", "40", "--seed", "7"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    counts = ast.literal_eval(done.stdout.split("half there: ")[1].splitlines()[0])
+    assert counts["disk"] > 5
+    assert counts["refused"] > 5
 
 
 def test_every_step_of_a_write_is_among_the_places_to_die():
