@@ -4,8 +4,7 @@ JSON says what is what:      {"rows": [[5.1, 3.5]], "y": ["a"], "ids": ["one"]}
 a table names its columns:   POST …/learn?y=kind&ids=card, with a line, an object or a column each
 
 Everything is checked before a model sees it, with bounds on sizes: a hostile body is a refusal with
-a reason, never an error of a library. Arrow is taken as a stream of plain columns: no dictionaries
-and no compression, by which a small body could become a large table.
+a reason, never an error of a library.
 
 How a format is read and how it is checked belong together, and so stand in one file.
 """
@@ -17,7 +16,6 @@ import csv
 import io
 import json
 import math
-import struct
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +27,7 @@ import pyarrow.csv as pa_csv
 
 from lindero.data.csv_files import guard_formula
 from lindero.runtime.arrays import Array
+from lindero.serve.arrow_streams import read_arrow
 from lindero.serve.limits import Limits
 from lindero.serve.reader import Reader
 from lindero.serve.refusals import RefusedError
@@ -150,7 +149,8 @@ def read_given(
     elif kind == NDJSON:
         return _read_lines(data, query, limits)
     elif kind == ARROW:
-        table = _read_arrow(data, limits)
+        table = read_arrow(data, limits)
+        _check_size(table, limits)
     else:
         raise RefusedError(
             415,
@@ -222,6 +222,9 @@ def _read_fields(found: dict[str, Any], known: tuple[str, ...], limits: Limits) 
             "unknown_field",
             f"The body has {len(unknown)} unknown names; known ones are {', '.join(known)}.",
         )
+    if found.get("columns") is not None:
+        found["rows"] = _name_columns(found.get("rows"), found["columns"], limits)
+    found.pop("columns", None)
     given = Given()
     for name, value in found.items():
         if name == "rows" or name in ROLES:
@@ -233,6 +236,23 @@ def _read_fields(found: dict[str, Any], known: tuple[str, ...], limits: Limits) 
         _check_rows(given.rows, limits)
     _check_roles(given, limits)
     return given
+
+
+def _name_columns(rows: Any, names: Any, limits: Limits) -> list[dict[str, Any]]:
+    """Rows as objects, from lists and the names of their columns."""
+    _check_rows(rows, limits)
+    if (
+        not isinstance(names, list)
+        or not all(is_text(name) for name in names)
+        or len(set(names)) < len(names)
+    ):
+        raise RefusedError(422, "rows_refused", "columns must be a list of different names.")
+    for at, row in enumerate(rows):
+        if not isinstance(row, list) or len(row) != len(names):
+            raise RefusedError(
+                422, "rows_refused", f"Row {at} is not a list of {len(names)} values, as columns."
+            )
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _check_rows(rows: Any, limits: Limits) -> None:
@@ -373,115 +393,6 @@ def _check_size(table: pa.Table, limits: Limits) -> None:
         raise RefusedError(422, "rows_missing", "The table has no rows.")
     if len(set(table.column_names)) < table.num_columns:
         raise RefusedError(422, "rows_refused", "The table has the same column twice.")
-
-
-_PLAIN_TYPES = (
-    pa.types.is_integer,
-    pa.types.is_floating,
-    pa.types.is_boolean,
-    pa.types.is_string,
-    pa.types.is_large_string,
-)
-
-
-def _read_arrow(data: bytes, limits: Limits) -> pa.Table:
-    """A table of plain columns, checked through and through."""
-    _look_through_arrow(data, limits)
-    try:
-        with pa.ipc.open_stream(pa.BufferReader(data)) as stream:
-            limits.require("columns", len(stream.schema))
-            for part in stream.schema:
-                if not any(is_kind(part.type) for is_kind in _PLAIN_TYPES):
-                    raise RefusedError(
-                        422,
-                        "rows_refused",
-                        f"A column is of Arrow's type {part.type!s:.50}: cast it to numbers or "
-                        "text.",
-                    )
-            table = stream.read_all()
-        table.validate(full=True)
-    except (pa.ArrowException, OSError, ValueError, OverflowError):
-        raise RefusedError(
-            400, "unreadable_body", "The body is not a whole stream of Arrow's IPC format."
-        ) from None
-    _check_size(table, limits)
-    return table
-
-
-def _look_through_arrow(data: bytes, limits: Limits) -> None:
-    """Refuse a stream whose messages announce more than they hold, before Arrow believes them.
-
-    A message is FF FF FF FF, the length of its header, the header (a flatbuffer) and its body. Of a
-    batch of rows, the header says how many there are, and whether its columns are compressed.
-    """
-    broken = RefusedError(
-        400, "unreadable_body", "The body is not a whole stream of Arrow's IPC format."
-    )
-    at, n_rows = 0, 0
-    try:
-        while at < len(data):
-            mark, length = struct.unpack_from("<Ii", data, at)
-            if mark != 0xFFFFFFFF or length < 0:
-                raise broken
-            if length == 0:
-                return
-            at += 8
-            header = _Flat(data[at : at + length])
-            message = header.root()
-            kind, body_length = header.read(message, 1, "<B"), header.read(message, 3, "<q")
-            if body_length < 0 or length < 8:
-                raise broken
-            if kind == 3:
-                batch = header.table(message, 2)
-                n_rows += header.read(batch, 0, "<q")
-                if header.field(batch, 3):
-                    raise RefusedError(
-                        422, "rows_refused", "Write the stream of Arrow uncompressed."
-                    )
-                limits.require("rows", n_rows)
-            elif kind != 1:
-                raise RefusedError(
-                    422, "rows_refused", "Columns of Arrow's dictionaries: cast to text."
-                )
-            at += length + body_length
-    except struct.error:
-        raise broken from None
-    raise broken
-
-
-class _Flat:
-    """A flatbuffer, read with every place checked by `struct`."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def root(self) -> int:
-        return self._get("<I", 0)
-
-    def field(self, table: int, number: int) -> int:
-        """The place of a field of a table; 0 where it has its default."""
-        names = table - self._get("<i", table)
-        place = 4 + 2 * number
-        if names < 0 or place + 2 > self._get("<H", names):
-            return 0
-        offset = self._get("<H", names + place)
-        return table + offset if offset else 0
-
-    def read(self, table: int, number: int, kind: str) -> int:
-        place = self.field(table, number)
-        return self._get(kind, place) if place else 0
-
-    def table(self, table: int, number: int) -> int:
-        place = self.field(table, number)
-        if not place:
-            raise struct.error
-        return place + self._get("<I", place)
-
-    def _get(self, kind: str, place: int) -> int:
-        if place < 0:
-            raise struct.error
-        (value,) = struct.unpack_from(kind, self._data, place)
-        return int(value)
 
 
 # -- rows for a model ------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ class Operation:
         return ("name",) if "{name}" in self.path else ()
 
 
-_LEARNED = ("rows", "y", "ids", "sample_weight", "times")
+_LEARNED = ("columns", "rows", "y", "ids", "sample_weight", "times")
 _ROLES = ("y", "ids", "sample_weight", "times")
 _PAGE = ("after", "limit")
 
@@ -72,12 +72,12 @@ OPERATIONS = (
     Operation(
         "predict", "POST", f"{_MODEL}/predict", ("read",),
         "What the model answers to rows, from its last acknowledged state.",
-        ("rows", "times", "probabilities"), ("rows",), ("times", "probabilities"), FORMATS,
-        "Predictions",
+        ("columns", "rows", "times", "probabilities"), ("rows",), ("times", "probabilities"),
+        FORMATS, "Predictions",
     ),
     Operation(
         "explain", "POST", f"{_MODEL}/explain", ("read",), "A sentence for each prediction.",
-        ("rows", "times"), ("rows",), ("times",), result="Explanations",
+        ("columns", "rows", "times"), ("rows",), ("times",), result="Explanations",
     ),
     Operation(
         "learn", "POST", f"{_MODEL}/learn", ("learn",),
@@ -237,6 +237,7 @@ _NUMBERS = {"type": "array", "items": _NUMBER}
 
 #: Names of the objects that operations take.
 _FIELDS: dict[str, Any] = {
+    "columns": {"type": "array", "items": _TEXT},
     "rows": {
         "type": "array",
         "minItems": 1,

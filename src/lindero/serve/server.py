@@ -15,11 +15,13 @@ import gc
 import ipaddress
 import json
 import logging
+import re
 import signal
 import socket
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -126,17 +128,45 @@ class _JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         if record.name == "lindero.serve":
             return record.getMessage()
-        said = " ".join(record.getMessage().split())[:200]
-        return json.dumps({"event": "server", "time": round(time.time(), 3), "said": said})
+        told = {"event": "server", "time": round(time.time(), 3)}
+        if record.name == "py.warnings":  # which may quote values: only what kind it is
+            found = _CATEGORY.search(record.getMessage())
+            return json.dumps({**told, "event": "warning", "kind": found[1] if found else None})
+        return json.dumps({**told, "said": " ".join(record.getMessage().split())[:200]})
 
 
-def _start_logging() -> None:
+_CATEGORY = re.compile(r"\b(\w+Warning):")
+
+_LEVELS = {
+    "lindero.serve": logging.INFO,
+    "uvicorn.error": logging.WARNING,
+    "py.warnings": logging.WARNING,
+}
+
+
+@contextmanager
+def _logging_as_json() -> Iterator[None]:
+    """What is logged meanwhile, warnings too, goes to standard error as lines of JSON."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonLines())
-    for name, level in (("lindero.serve", logging.INFO), ("uvicorn.error", logging.WARNING)):
+    known = []
+    for name, level in _LEVELS.items():
         logger = logging.getLogger(name)
+        known.append((logger, logger.handlers, logger.propagate, logger.level))
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)
+    show = warnings.showwarning
+    logging.captureWarnings(True)
+    # Somebody may have put a function of their own there already.
+    warnings.showwarning = logging._showwarning  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        logging.captureWarnings(False)
+        warnings.showwarning = show
+        for logger, handlers, propagate, level in known:
+            logger.handlers, logger.propagate = handlers, propagate
+            logger.setLevel(level)
 
 
 def _choose_protocol(seconds: float) -> Any:
@@ -266,7 +296,6 @@ class StoreServer:
 
     def run(self, when_ready: Callable[[str], None] | None = None) -> None:
         """Answer until a signal or `stop` ends it."""
-        _start_logging()
         switch = sys.getswitchinterval()
         sys.setswitchinterval(_SWITCH_SECONDS)
         # What was made so far stays: looking for garbage in it would keep requests waiting.
@@ -275,7 +304,8 @@ class StoreServer:
         try:
             if when_ready is not None:
                 when_ready(self.url)
-            self._server.run(sockets=[self._socket])
+            with _logging_as_json():
+                self._server.run(sockets=[self._socket])
         finally:
             gc.unfreeze()
             sys.setswitchinterval(switch)
