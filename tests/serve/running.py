@@ -14,11 +14,11 @@ from lindero.serve.server import Address, StoreServer
 
 
 @contextmanager
-def serving(store, *, tokens=None, **limits):
+def serving(store, *, tokens=None, address=None, **limits):
     """A server over an open store, which it closes at the end."""
     server = StoreServer(
         store,
-        Address(port=0),
+        Address(port=0) if address is None else address,
         limits=Limits(**limits),
         tokens=None if tokens is None else Tokens.parse(tokens),
     )

@@ -139,7 +139,7 @@ _CATEGORY = re.compile(r"\b(\w+Warning):")
 
 _LEVELS = {
     "lindero.serve": logging.INFO,
-    "uvicorn.error": logging.WARNING,
+    "uvicorn.error": logging.ERROR,  # a line for each mistake of a stranger would fill disks
     "py.warnings": logging.WARNING,
 }
 
