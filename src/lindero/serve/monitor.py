@@ -19,8 +19,8 @@ from typing import Any
 
 from lindero.serve.store import OnlineStore
 
-#: Entries of the log that a curve remembers, and points of it that are shown.
-MOST_ENTRIES, MOST_POINTS = 5000, 200
+#: Entries of the log that a curve remembers; points of it that are shown, and rows of each.
+MOST_ENTRIES, MOST_POINTS, FEWEST_ROWS = 5000, 60, 20
 
 #: The latest rows: a fifth of those remembered, within these bounds.
 _FEWEST_LATEST, _MOST_LATEST = 30, 500
@@ -68,16 +68,15 @@ class Curve:
         with self._lock:
             scored = list(self._scored)
         n_rows = sum(one.n for one in scored)
-        width = max(1.0, n_rows / MOST_POINTS)
+        width = max(FEWEST_ROWS, n_rows / MOST_POINTS)
         found: list[dict[str, float]] = []
         n, total = 0.0, 0.0
         for one in scored:
             n, total = n + one.n, total + one.total
             if n >= width or one is scored[-1]:
-                found.append(
-                    {"sequence": one.sequence, "time": one.time, "n": n, "value": total / n}
-                )
-                n = total = 0.0
+                point = {"sequence": one.sequence, "time": one.time, "n": n, "value": total / n}
+                found.append(point)
+                n, total = 0.0, 0.0
         return found
 
     def tell_drift(self) -> dict[str, Any]:

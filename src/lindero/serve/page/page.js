@@ -91,7 +91,7 @@ function drawCurve(points, measure) {
   if (points.length < 2) return element("p", "A curve needs rows that were scored twice.", "muted");
   const narrow = found("curve").clientWidth < 500;
   const [width, height, left, right, top, bottom] = narrow
-    ? [360, 220, 46, 8, 12, 26] : [920, 260, 52, 10, 12, 26];
+    ? [360, 220, 50, 8, 12, 26] : [920, 260, 58, 10, 12, 26];
   const values = points.map((point) => point.value);
   let low = Math.min(...values), high = Math.max(...values);
   const room = Math.max((high - low) * 0.08, isShare(measure) ? 0.005 : 1e-12);
@@ -105,10 +105,10 @@ function drawCurve(points, measure) {
       + `${tell(values.at(-1), measure)}, least ${tell(Math.min(...values), measure)}, `
       + `most ${tell(Math.max(...values), measure)}`,
   }));
-  for (let k = 0; k <= 4; k += 1) {
-    const value = low + (high - low) * (k / 4);
+  for (const value of chooseTicks(low, high)) {
+    const words = isShare(measure) ? `${Number((100 * value).toPrecision(4))} %` : figure(value);
     picture.append(draw("line", { class: "grid", x1: left, x2: width - right, y1: y(value), y2: y(value) }));
-    picture.append(write(left - 6, y(value) + 4, tell(value, measure), "end"));
+    picture.append(write(left - 6, y(value) + 4, words, "end"));
   }
   picture.append(draw("polyline", {
     class: "line", points: values.map((value, k) => `${x(k).toFixed(1)},${y(value).toFixed(1)}`).join(" "),
@@ -117,6 +117,17 @@ function drawCurve(points, measure) {
   picture.append(write(left, height - 6, moment(points[0].time), "start"));
   picture.append(write(width - right, height - 6, moment(points.at(-1).time), "end"));
   return picture;
+}
+
+// Round numbers between two others, about four of them.
+function chooseTicks(low, high) {
+  const rough = (high - low) / 4;
+  const unit = 10 ** Math.floor(Math.log10(rough));
+  const step = unit * [1, 2, 5, 10].find((factor) => factor * unit >= rough);
+  const first = Math.ceil(low / step - 1e-9);
+  const ticks = [];
+  for (let k = first; k * step <= high + 1e-9 * step; k += 1) ticks.push(k * step);
+  return ticks;
 }
 
 function draw(name, attributes = {}) {
@@ -131,14 +142,28 @@ function write(x, y, words, anchor) {
 
 function showUpdates(receipts) {
   const kinds = { add: "added", learn: "learned", forget: "forgot", replace: "replaced" };
-  const lines = receipts.slice(-MOST_UPDATES).reverse().map((receipt) => {
+  const groups = [];  // entries that learned, one after another, share a line
+  for (const receipt of receipts.slice().reverse()) {
+    const group = groups.at(-1);
+    if (group && receipt.kind === "learn" && group.kind === "learn") {
+      group.first = receipt.sequence;
+      group.rows += receipt.n_rows;
+    } else {
+      const named = receipt.ids.slice(0, 3).join(", ") + (receipt.ids.length > 3 ? ", …" : "");
+      groups.push({
+        kind: receipt.kind, first: receipt.sequence, last: receipt.sequence, time: receipt.time,
+        rows: receipt.n_rows || receipt.ids.length, named,
+      });
+    }
+  }
+  const lines = groups.slice(0, MOST_UPDATES).map((group) => {
     const line = document.createElement("tr");
-    const named = receipt.ids.slice(0, 3).join(", ") + (receipt.ids.length > 3 ? ", …" : "");
+    const entries = group.first === group.last ? `${group.last}` : `${group.first}–${group.last}`;
     line.append(
-      element("td", String(receipt.sequence), "figure"),
-      element("td", moment(receipt.time)),
-      element("td", `${kinds[receipt.kind] || receipt.kind}${named ? ` ${named}` : ""}`),
-      element("td", receipt.kind === "add" ? "" : figure(receipt.n_rows || receipt.ids.length), "figure"),
+      element("td", entries, "figure"),
+      element("td", moment(group.time)),
+      element("td", `${kinds[group.kind] || group.kind}${group.named ? ` ${group.named}` : ""}`),
+      element("td", group.kind === "add" ? "" : figure(group.rows), "figure"),
     );
     return line;
   });
@@ -158,7 +183,8 @@ async function showCertificate(sequence) {
   const [word, reason] = known.status.split(/:\s+(.*)/);
   put("certificate", word.length <= 14 ? word : "As told", word === "Optimal" ? "good" : "");
   const gap = known.kkt_gap === undefined ? "" : ` KKT gap ${figure(known.kkt_gap, 2)}.`;
-  put("certificate-more", `${word.length <= 14 ? reason || "" : known.status}${gap}`);
+  const rest = word.length <= 14 ? reason || "" : known.status;
+  put("certificate-more", `${rest.charAt(0).toUpperCase()}${rest.slice(1)}${gap}`);
 }
 
 function showReceipt(receipt) {
@@ -207,7 +233,8 @@ async function refresh() {
     if (error.status === 401 || error.status === 403) {
       found("token-form").hidden = false;
       found("main").hidden = true;
-      say(error.message, token !== null);
+      say(token === null ? "This server wants a token with the right to read."
+        : "This token is not known, or has no right to read.", token !== null);
     } else {
       say(error.status ? error.message : "The server does not answer.", true);
     }
@@ -233,6 +260,7 @@ found("model").addEventListener("change", () => {
   chosen = found("model").value;
   found("receipt").hidden = true;
   found("confirm").hidden = true;
+  found("refused").textContent = "";
   refresh();
 });
 
@@ -243,6 +271,7 @@ found("forget-form").addEventListener("submit", (event) => {
     + "past and from the disk. This cannot be undone.";
   found("confirm").hidden = false;
   found("receipt").hidden = true;
+  found("refused").textContent = "";
   found("yes").focus();
 });
 
@@ -260,7 +289,8 @@ found("yes").addEventListener("click", async () => {
     found("row").value = "";
     await refresh();
   } catch (error) {
-    say(error.status ? error.message : "The server does not answer: ask again.", true);
+    found("refused").textContent =
+      error.status ? error.message : "The server does not answer: ask again.";
   } finally {
     found("yes").disabled = false;
     found("confirm").hidden = true;
