@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING
 from lindero.lazy import load_lazily
 
 if TYPE_CHECKING:
+    from lindero.serve.client import Client as Client
+    from lindero.serve.client import ServerError as ServerError
     from lindero.serve.follower import Follower as Follower
     from lindero.serve.remote import RemoteStore as RemoteStore
+    from lindero.serve.store import ConflictError as ConflictError
     from lindero.serve.store import OnlineStore as OnlineStore
     from lindero.serve.store import Receipt as Receipt
     from lindero.serve.store import StoreError as StoreError
 
 _HOMES = {
-    **dict.fromkeys(("OnlineStore", "Receipt", "StoreError"), ".store"),
+    **dict.fromkeys(("ConflictError", "OnlineStore", "Receipt", "StoreError"), ".store"),
+    **dict.fromkeys(("Client", "ServerError"), ".client"),  # which needs httpx
     "Follower": ".follower",
-    "RemoteStore": ".remote",
+    "RemoteStore": ".remote",  # which needs httpx
 }
 __all__ = [*_HOMES]
 

@@ -38,11 +38,26 @@ from lindero.persist import from_bytes, to_bytes
 from lindero.serve.changes import describe_entry, tell_changes
 from lindero.serve.database import DURABILITIES, StoreError
 from lindero.serve.ledger import Entry, KeptRow, Ledger, commit
+from lindero.serve.reader import Reader
 from lindero.serve.requests import NewRow, list_ids, read_new_rows
 from lindero.serve.stored_model import StoredModel, ids_of, is_fitted
 from lindero.serve.stored_rows import Batch, GivenRows
 
-__all__ = ["OnlineStore", "Receipt", "StoreError"]
+__all__ = ["ConflictError", "OnlineStore", "Receipt", "StoreError"]
+
+
+class ConflictError(StoreError):
+    """A write that rests on something that is no longer so; nothing has happened.
+
+    Attributes
+    ----------
+    about : {"version", "key"}
+        Whether somebody has written since, or the key names another request.
+    """
+
+    def __init__(self, message: str, about: str) -> None:
+        super().__init__(message)
+        self.about = about
 
 
 @dataclass(frozen=True)
@@ -187,6 +202,7 @@ class OnlineStore:
             raise ValueError(f"durability must be 'full' or 'normal', not {durability!r}.")
         if not isinstance(snapshot_every, int) or snapshot_every < 1:
             raise ValueError(f"snapshot_every must be a positive integer, not {snapshot_every!r}.")
+        self.path = os.fspath(path)
         self.name = name
         self.snapshot_every = snapshot_every
         self._lock = threading.RLock()
@@ -394,9 +410,10 @@ class OnlineStore:
                 if known is not None:
                     return _same_request(known, kind, gone, given)
             if expect is not None and expect != held.sequence:
-                raise StoreError(
+                raise ConflictError(
                     f"The last entry of {name!r} is {held.sequence}, not {expect}: somebody has "
-                    "written since. Read again, then decide."
+                    "written since. Read again, then decide.",
+                    "version",
                 )
             inside = set(gone) & held.ids_inside() if gone else set()
             kept = [row for id in gone for row in ledger.rows_with(name, json.dumps(id))]
@@ -522,10 +539,19 @@ class OnlineStore:
         means = {what: value / n for what, value in known.items() if what != "n"} if n else {}
         return {"n": n, **means}
 
-    def receipts(self, *, model: str | None = None, after: int = 0) -> list[Receipt]:
-        """What was written, oldest first: of one model, or of all where `model` is None."""
+    def reader(self, *, model: str | None = None) -> Reader:
+        """What answers as a model does now, whatever is learned meanwhile; for other threads, which
+        then need not wait for a write."""
         with self._lock:
-            return [Receipt.of(entry) for entry in self._open().entries(after, model)]
+            return Reader.of(self._find(model))
+
+    def receipts(
+        self, *, model: str | None = None, after: int = 0, most: int | None = None
+    ) -> list[Receipt]:
+        """What was written, oldest first, after one entry and up to another: of one model, or of
+        all where `model` is None."""
+        with self._lock:
+            return [Receipt.of(entry) for entry in self._open().entries(after, model, most)]
 
     def log(self, after: int = 0, most: int | None = None) -> list[dict[str, Any]]:
         """The entries as they are sealed, for whoever wants to check the chain without lindero:
@@ -720,8 +746,9 @@ def _same_request(
     n_rows = 0 if given is None else len(GivenRows.of(given[0]).values)
     same = known.kind == kind and known.said.get("ids", []) == list(gone)
     if not same or len(known.said.get("commitments", ())) != n_rows:
-        raise StoreError(
+        raise ConflictError(
             f"The key {known.key!r} belongs to another request, entry {known.number}: a key names "
-            "one request, whenever it is sent."
+            "one request, whenever it is sent.",
+            "key",
         )
     return Receipt.of(known)

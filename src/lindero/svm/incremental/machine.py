@@ -467,6 +467,13 @@ class HeldModel:
         return self._machine.decision_values(X)[:, 0]
 
 
+@dataclass(frozen=True)
+class Answering:
+    """In the place of a machine, where only its model is wanted."""
+
+    model: HeldModel
+
+
 class IncrementalMachine:
     """The optimum of a formulation over samples that are held, at most `window` of them."""
 
