@@ -26,6 +26,7 @@ from lindero.persist import from_bytes
 from lindero.serve.changes import Change, read_change, read_sealed
 from lindero.serve.database import StoreError
 from lindero.serve.follower_file import FollowerFile, Reached
+from lindero.serve.reader import Reader
 from lindero.serve.stored_model import StoredModel
 
 #: Rows learned until a model is written to its file again, where nothing was forgotten.
@@ -121,6 +122,7 @@ class Follower:
 
             leader = RemoteStore(leader, token=token)
         self.copied = 0
+        self.folder = None if folder is None else os.fspath(folder)
         self._leader: Leader = leader
         self._lock = threading.Lock()  # of those who follow, not of those who ask
         self._held: dict[str, StoredModel] = {}
@@ -178,6 +180,7 @@ class Follower:
         *,
         wait: float = 1.0,
         tell: Callable[[str], object] | None = None,
+        changed: Callable[[], object] | None = None,
     ) -> None:
         """Catch up again and again, until `stop` is set.
 
@@ -189,6 +192,8 @@ class Follower:
             Seconds between rounds; longer and longer while the store cannot be reached.
         tell : callable or None, default=None
             Is told in a sentence what has happened.
+        changed : callable or None, default=None
+            Is called after rounds that have changed a model.
         """
         pause, cut_off = wait, False
         while not stop.is_set():
@@ -203,6 +208,8 @@ class Follower:
                     again = "connected again, " if cut_off else ""
                     at = ", ".join(f"{name} at {self.sequence_of(name)}" for name in self.models)
                     tell(f"{again}{n_entries} entries: {at}")
+                if changed is not None and n_entries:
+                    changed()
                 cut_off, pause = False, wait
             stop.wait(pause)
 
@@ -367,6 +374,11 @@ class Follower:
         """A sentence for each prediction (`lindero.evaluation.explain_rows`)."""
         held = self._find(model)
         return explain_rows(held.estimator, held.table(X), times=times)
+
+    def reader(self, *, model: str | None = None) -> Reader:
+        """What answers as a model does now, whatever is repeated meanwhile."""
+        with self._lock:
+            return Reader.of(self._find(model))
 
     def certificate(self, *, model: str | None = None) -> Any:
         """How near a model is to its optimum; None of models that are no optimum of anything."""

@@ -112,6 +112,12 @@ OPERATIONS = (
         "Write the model as it is, so that opening is quick.", result="Sequence", writes=True,
     ),
     Operation(
+        "copy", "GET", f"{_MODEL}/snapshot", ("admin",),
+        "The model as a model file, for a reader elsewhere to begin with; the header "
+        "Lindero-Sequence is the number of its last entry.",
+        answers=("application/octet-stream",),
+    ),
+    Operation(
         "log", "GET", f"{_MODEL}/log", ("admin",),
         "Entries with the rows that are still held, for a reader elsewhere that follows.",
         query=_PAGE, result="Changes",

@@ -315,6 +315,13 @@ class StoreServer:
         """Let `run` end, from another thread, once requests under way are done."""
         self._server.should_exit = True
 
+    def publish(self) -> None:
+        """Let those who ask see the models as they are now, where something else than a request has
+        changed them."""
+        service = self.application.state.service
+        for name in service.readers:
+            service.publish(name)
+
     @property
     def has_started(self) -> bool:
         return bool(self._server.started)

@@ -254,6 +254,19 @@ class Service:
         told: Answer = await self.reads.do(call.explaining(answer))
         return told
 
+    async def copy(self, call: Call) -> Answer:
+        name = call.model
+        self.reader(name)
+
+        def answer() -> Answer:
+            sequence, data = self.store.snapshot_bytes(name)
+            headers = [(b"lindero-sequence", str(sequence).encode())]
+            return Answer(data, "application/octet-stream", headers=headers)
+
+        # In the thread that writes, so that the model does not change meanwhile.
+        told: Answer = await self.writes.do(call.explaining(answer))
+        return told
+
     # -- writing ------------------------------------------------------------------------------
 
     async def learn(self, call: Call) -> Answer:
@@ -314,14 +327,14 @@ class Service:
             try:
                 return work(rows, more)
             finally:
-                self._publish(name)
+                self.publish(name)
 
         receipt = await self.writes.do(call.explaining(write))
         told = make_plain(asdict(receipt))
         headers = [(b"etag", f'"{receipt.sequence}"'.encode())]
         return Answer(told, headers=headers, n_rows=receipt.n_rows or len(receipt.ids))
 
-    def _publish(self, name: str) -> None:
+    def publish(self, name: str) -> None:
         """Let readers see a model as it is now, whether the write went well or was taken back."""
         reader = self.store.reader(model=name)
         self.readers[name] = reader
