@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo pictures test test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-structured bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-data fuzz bounds clean clean-compiled
+.PHONY: help demo pictures test test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-structured bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-data bench-store system-packages fuzz bounds clean clean-compiled
 
 help:
 	@echo "make demo   install, then lindero demo: compare, follow, forget; a page in demo/"
@@ -35,7 +35,14 @@ demo: $(VENV)/made-plot
 pictures: $(VENV)/made-plot
 	$(BIN)/python examples/pictures.py
 
-test: $(VENV)/made-plot+test
+# Programs that some tests need and pip does not have: tests that miss one skip, and say so.
+APT ?= postgresql
+system-packages:
+	@missing=""; for package in $(APT); do dpkg -s $$package >/dev/null 2>&1 || missing="$$missing $$package"; done; \
+	test -z "$$missing" || { command -v apt-get >/dev/null && test "$$(id -u)" = 0 && \
+	  { apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $$missing; }; } >/dev/null 2>&1 || true
+
+test: $(VENV)/made-plot+test system-packages
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 # Runtime dependencies, those of the extras too, at their lowest, tools of the tests as they come;
@@ -44,7 +51,7 @@ test: $(VENV)/made-plot+test
 test-lowest:
 	$(PYTHON) -m venv --clear $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip --disable-pip-version-check -q install uv
-	$(VENV)-lowest/bin/uv pip compile -q --resolution lowest-direct --extra plot --extra onnx --extra dask pyproject.toml -o $(VENV)-lowest/lowest.txt
+	$(VENV)-lowest/bin/uv pip compile -q --resolution lowest-direct --extra plot --extra onnx --extra dask --extra serve --extra postgres pyproject.toml -o $(VENV)-lowest/lowest.txt
 	echo 'river; python_version < "3"' > $(VENV)-lowest/left-out.txt
 	$(VENV)-lowest/bin/uv pip install -q --python $(VENV)-lowest/bin/python -c $(VENV)-lowest/lowest.txt --override $(VENV)-lowest/left-out.txt -e ".[plot,test]"
 	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-lowest/compiled $(VENV)-lowest/bin/python -m pytest -n 2 --dist worksteal $(ARGS)
@@ -84,7 +91,7 @@ BASE ?= main
 bench-against: $(VENV)/made-plot+bench
 	$(BIN)/python benchmarks/against.py $(BASE) $(ARGS)
 
-bench-family bench-ranking bench-structured bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-data: bench-%: $(VENV)/made-plot+bench
+bench-family bench-ranking bench-structured bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-store bench-data: bench-%: $(VENV)/made-plot+bench
 	$(BIN)/python benchmarks/$*.py $(ARGS)
 
 clean-compiled:
