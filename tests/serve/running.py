@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from lindero.serve import Client, OnlineStore
-from lindero.serve.limits import Limits
+from lindero.serve.limits import RequestLimits
 from lindero.serve.rights import Tokens
 from lindero.serve.server import Address, StoreServer
 
@@ -19,7 +19,7 @@ def serving(store, *, tokens=None, address=None, **limits):
     server = StoreServer(
         store,
         Address(port=0) if address is None else address,
-        limits=Limits(**limits),
+        limits=RequestLimits(**limits),
         tokens=None if tokens is None else Tokens.parse(tokens),
     )
     thread = threading.Thread(target=server.run, daemon=True)

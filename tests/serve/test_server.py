@@ -137,7 +137,7 @@ def test_machines_of_every_kind_can_be_served(tmp_path, estimator, target):
         assert (status, told["error"]) == (409, "not_fitted")
         client.learn(X[:20], y[:20])
         client.learn(X[20:], y[20:])
-        store = server.application.state.service.store
+        store = server.service.store
         assert client.predict(X).tolist() == store.predict(X).tolist()
         if hasattr(estimator, "predict_proba") and not isinstance(estimator, AdaptiveSVC):
             np.testing.assert_allclose(client.predict_proba(X), store.predict_proba(X))
@@ -206,7 +206,7 @@ def test_tables_are_learned_and_answered_in_every_format(tmp_path, kind):
         headers = {"Content-Type": kind}
         status, _, told = ask("POST", "/v1/models/model/learn?y=kind&ids=card", body, headers)
         assert (status, told["n_rows"]) == (200, 24), told
-        service = server.application.state.service
+        service = server.service
         table = pa.table({**rows, "colour": [colour or None for colour in rows["colour"]]})
         model = NaiveBayes(numeric="gaussian").fit(table, y)
         other = {name: rows[name] for name in ("a", "colour", "b")}  # another order
@@ -386,7 +386,7 @@ class Slow:
     """Lets the thread that writes wait until it is told to go on."""
 
     def __init__(self, server):
-        self.writes = server.application.state.service.writes
+        self.writes = server.service.writes
         self.go_on = threading.Event()
         self.begun = threading.Event()
 
@@ -411,7 +411,7 @@ def test_too_many_writes_are_told_when_to_come_again(tmp_path):
         client,
     ):
         client.learn(X[:10], y[:10])
-        ask, service = Asking(server.url), server.application.state.service
+        ask, service = Asking(server.url), server.service
         with Slow(server) as slow:
             found = []
 
@@ -459,7 +459,7 @@ def test_writes_under_way_are_finished_when_the_server_stops(tmp_path):
                 Asking(server.url).post("learn", {"rows": X[10:11].tolist(), "y": [y[10]]})
             )
 
-        service = server.application.state.service
+        service = server.service
         with Slow(server) as slow:
             thread = threading.Thread(target=learn)
             thread.start()
@@ -497,7 +497,7 @@ def test_a_full_disk_refuses_writes_with_the_reason_and_reading_goes_on(tmp_path
     with serving_new(tmp_path / "store.db", IncrementalSVC(**KERNEL)) as (server, client):
         client.learn(X[:10], y[:10])
         before = client.predict(X).tolist()
-        database = server.application.state.service.store._ledger._database
+        database = server.service.store._ledger._database
         database.is_full = True
         with pytest.raises(
             StoreError, match="Nothing was written: database or disk is full"

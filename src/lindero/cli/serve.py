@@ -118,10 +118,11 @@ def command(
     time_limit: int,
     log_reads: bool,
 ) -> None:
-    """Serve the models of a store: predict, learn, forget over HTTP, with a page for people.
+    """Serve models that go on learning, over HTTP.
 
-    STORE is made where there is none. The page is at the address that is printed, what can be asked
-    at /openapi.json. The log goes to standard error, a line of JSON for each write and refusal.
+    Requests predict, learn and forget; a page shows people how the models are doing. STORE is made
+    where there is none. The page is at the address that is printed, what can be asked at
+    /openapi.json. The log goes to standard error, a line of JSON for each write and refusal.
     """
     try:
         import starlette  # noqa: F401
@@ -131,14 +132,14 @@ def command(
             "Serving needs starlette and uvicorn: pip install 'lindero[serve]'."
         ) from None
     from lindero.serve import OnlineStore
-    from lindero.serve.limits import Limits
+    from lindero.serve.limits import RequestLimits
     from lindero.serve.rights import Tokens
     from lindero.serve.server import Address, StoreServer
 
     tokens = None if token_file is None else Tokens.read(token_file)
     address = Address(host, port, tls_cert, tls_key, behind_proxy, allowed_hosts)
     address.require_safe(tokens)
-    limits = Limits(
+    limits = RequestLimits(
         megabytes=max_megabytes,
         rows=max_rows,
         columns=max_columns,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lindero.lazy import load_lazily
 
 if TYPE_CHECKING:
+    from lindero.serve.application import make_application as make_application
     from lindero.serve.client import Client as Client
     from lindero.serve.client import ServerError as ServerError
     from lindero.serve.follower import Follower as Follower
@@ -21,6 +22,7 @@ _HOMES = {
     **dict.fromkeys(("Client", "ServerError"), ".client"),  # which needs httpx
     "Follower": ".follower",
     "RemoteStore": ".remote",  # which needs httpx
+    "make_application": ".application",  # which needs starlette
 }
 __all__ = [*_HOMES]
 

@@ -19,11 +19,13 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from lindero.serve.limits import Limits
+from lindero.serve.call import LOG, Answer, Call, log_failure
+from lindero.serve.limits import RequestLimits
+from lindero.serve.monitor import Counters
 from lindero.serve.operations import OPERATIONS, Operation
 from lindero.serve.refusals import RefusedError, explain_failure
 from lindero.serve.rights import Gate, Holder
-from lindero.serve.service import LOG, Answer, Call, Service, log_failure
+from lindero.serve.service import Service
 from lindero.serve.store import OnlineStore
 
 _PAGE = resources.files("lindero.serve") / "page"
@@ -73,7 +75,7 @@ class Endpoint:
             service.gate.require_host(headers, n_hosts)
             if operation is None:
                 raise _refuse_method(self._operations)
-            call = Call(service, operation, scope, headers)
+            call = Call(service.store.path, operation, scope, headers)
             if operation.rights:
                 holder = service.gate.require(headers, operation.rights)
             await call.read(receive, service.limits, service.reads)
@@ -173,7 +175,7 @@ class PageFile:
 def make_application(
     store: OnlineStore,
     *,
-    limits: Limits | None = None,
+    limits: RequestLimits | None = None,
     gate: Gate | None = None,
     log_reads: bool = False,
 ) -> Starlette:
@@ -183,7 +185,7 @@ def make_application(
     ----------
     store : OnlineStore
         Nobody else may write to it meanwhile.
-    limits : Limits or None, default=None
+    limits : RequestLimits or None, default=None
         Of requests.
     gate : Gate or None, default=None
         Tokens and hosts; by default no tokens, and the names of loopback.
@@ -195,7 +197,7 @@ def make_application(
     application : starlette.applications.Starlette
         With the service as `state.service`.
     """
-    service = Service(store, limits or Limits(), gate or Gate(None))
+    service = Service(store, limits or RequestLimits(), gate or Gate(None), Counters())
     by_path: dict[str, dict[str, Operation]] = {}
     for operation in OPERATIONS:
         by_path.setdefault(operation.path, {})[operation.method] = operation

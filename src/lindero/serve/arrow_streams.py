@@ -12,7 +12,7 @@ import struct
 
 import pyarrow as pa
 
-from lindero.serve.limits import Limits
+from lindero.serve.limits import RequestLimits
 from lindero.serve.refusals import RefusedError
 
 _PLAIN_TYPES = (
@@ -24,7 +24,7 @@ _PLAIN_TYPES = (
 )
 
 
-def read_arrow(data: bytes, limits: Limits) -> pa.Table:
+def read_arrow(data: bytes, limits: RequestLimits) -> pa.Table:
     """A table of plain columns, checked through and through."""
     _look_through_arrow(data, limits)
     try:
@@ -47,7 +47,7 @@ def read_arrow(data: bytes, limits: Limits) -> pa.Table:
     return table
 
 
-def _look_through_arrow(data: bytes, limits: Limits) -> None:
+def _look_through_arrow(data: bytes, limits: RequestLimits) -> None:
     """Refuse a stream whose messages announce more than they hold, before Arrow believes them.
 
     A message is FF FF FF FF, the length of its header, the header (a flatbuffer) and its body. Of a

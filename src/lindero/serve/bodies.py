@@ -28,8 +28,8 @@ import pyarrow.csv as pa_csv
 from lindero.data.csv_files import guard_formula
 from lindero.runtime.arrays import Array
 from lindero.serve.arrow_streams import read_arrow
-from lindero.serve.limits import Limits
-from lindero.serve.reader import Reader
+from lindero.serve.limits import RequestLimits
+from lindero.serve.reader import ModelReader
 from lindero.serve.refusals import RefusedError
 from lindero.serve.stored_rows import GivenRows
 
@@ -85,7 +85,7 @@ class Given:
 
 
 async def read_body(
-    receive: Callable[[], Awaitable[Any]], headers: Mapping[bytes, bytes], limits: Limits
+    receive: Callable[[], Awaitable[Any]], headers: Mapping[bytes, bytes], limits: RequestLimits
 ) -> bytes:
     """The body, as far as the limits let it come."""
     declared = headers.get(b"content-length")
@@ -137,7 +137,7 @@ def read_given(
     kind: str,
     query: Mapping[str, str],
     known: Iterable[str],
-    limits: Limits,
+    limits: RequestLimits,
 ) -> Given:
     """A body of one of the formats. `known` are the fields of JSON that the operation has."""
     if kind == JSON:
@@ -214,7 +214,7 @@ def _pair(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_pair)
 
 
-def _read_fields(found: dict[str, Any], known: tuple[str, ...], limits: Limits) -> Given:
+def _read_fields(found: dict[str, Any], known: tuple[str, ...], limits: RequestLimits) -> Given:
     unknown = [name for name in found if name not in known]
     if unknown:
         raise RefusedError(
@@ -238,7 +238,7 @@ def _read_fields(found: dict[str, Any], known: tuple[str, ...], limits: Limits) 
     return given
 
 
-def _name_columns(rows: Any, names: Any, limits: Limits) -> list[dict[str, Any]]:
+def _name_columns(rows: Any, names: Any, limits: RequestLimits) -> list[dict[str, Any]]:
     """Rows as objects, from lists and the names of their columns."""
     _check_rows(rows, limits)
     if (
@@ -255,7 +255,7 @@ def _name_columns(rows: Any, names: Any, limits: Limits) -> list[dict[str, Any]]
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def _check_rows(rows: Any, limits: Limits) -> None:
+def _check_rows(rows: Any, limits: RequestLimits) -> None:
     if not isinstance(rows, list) or not rows:
         raise RefusedError(422, "rows_missing", "Give rows: a list of lists, or a list of objects.")
     limits.require("rows", len(rows))
@@ -267,7 +267,7 @@ def _check_rows(rows: Any, limits: Limits) -> None:
         raise RefusedError(422, "rows_refused", "Row 0 has no columns.")
 
 
-def _check_roles(given: Given, limits: Limits) -> None:
+def _check_roles(given: Given, limits: RequestLimits) -> None:
     for role in ROLES:
         values = getattr(given, role)
         if values is None:
@@ -319,7 +319,7 @@ def is_encodable(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _read_lines(data: bytes, query: Mapping[str, str], limits: Limits) -> Given:
+def _read_lines(data: bytes, query: Mapping[str, str], limits: RequestLimits) -> Given:
     """Objects, one a line, of which some names are roles."""
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(data.splitlines()):
@@ -346,7 +346,7 @@ def _read_lines(data: bytes, query: Mapping[str, str], limits: Limits) -> Given:
     return given
 
 
-def _read_csv(data: bytes, limits: Limits) -> pa.Table:
+def _read_csv(data: bytes, limits: RequestLimits) -> pa.Table:
     """A table whose first line names its columns; a column of numbers is one."""
     try:
         text = data.decode("utf-8-sig")
@@ -386,7 +386,7 @@ def _as_numbers(column: Any) -> Any:
         return column
 
 
-def _check_size(table: pa.Table, limits: Limits) -> None:
+def _check_size(table: pa.Table, limits: RequestLimits) -> None:
     limits.require("columns", table.num_columns)
     limits.require("rows", table.num_rows)
     if table.num_rows == 0 or table.num_columns == 0:
@@ -398,7 +398,7 @@ def _check_size(table: pa.Table, limits: Limits) -> None:
 # -- rows for a model ------------------------------------------------------------------------------
 
 
-def prepare_rows(rows: Any, reader: Reader) -> Any:
+def prepare_rows(rows: Any, reader: ModelReader) -> Any:
     """Rows as a model takes them; a value that no model can hold is refused by its place."""
     names = reader.held.names
     if reader.takes_arrays:
@@ -459,7 +459,7 @@ def _check_cells(rows: list[Any], numeric: bool) -> None:
             )
 
 
-def require_names(rows: Any, reader: Reader) -> None:
+def require_names(rows: Any, reader: ModelReader) -> None:
     """Refuse columns that the model does not know, and say which."""
     if isinstance(rows, pa.Table):
         found = tuple(rows.column_names)

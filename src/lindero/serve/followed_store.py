@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from lindero.serve.database import StoreError
 from lindero.serve.follower import Follower
-from lindero.serve.reader import Reader
+from lindero.serve.reader import ModelReader
 
 
 class FollowedStore:
@@ -30,7 +30,7 @@ class FollowedStore:
     def sequence(self) -> int:
         return self._follower.sequence
 
-    def reader(self, *, model: str | None = None) -> Reader:
+    def reader(self, *, model: str | None = None) -> ModelReader:
         return self._follower.reader(model=model)
 
     def explain(self, X: Any, *, times: Any = None, model: str | None = None) -> list[str]:

@@ -26,7 +26,7 @@ from lindero.persist import from_bytes
 from lindero.serve.changes import Change, read_change, read_sealed
 from lindero.serve.database import StoreError
 from lindero.serve.follower_file import FollowerFile, Reached
-from lindero.serve.reader import Reader
+from lindero.serve.reader import ModelReader
 from lindero.serve.stored_model import StoredModel
 
 #: Rows learned until a model is written to its file again, where nothing was forgotten.
@@ -375,10 +375,10 @@ class Follower:
         held = self._find(model)
         return explain_rows(held.estimator, held.table(X), times=times)
 
-    def reader(self, *, model: str | None = None) -> Reader:
+    def reader(self, *, model: str | None = None) -> ModelReader:
         """What answers as a model does now, whatever is repeated meanwhile."""
         with self._lock:
-            return Reader.of(self._find(model))
+            return ModelReader.of(self._find(model))
 
     def certificate(self, *, model: str | None = None) -> Any:
         """How near a model is to its optimum; None of models that are no optimum of anything."""

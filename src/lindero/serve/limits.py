@@ -8,7 +8,7 @@ from lindero.serve.refusals import RefusedError
 
 
 @dataclass(frozen=True)
-class Limits:
+class RequestLimits:
     """Bounds of requests.
 
     Attributes
@@ -30,8 +30,8 @@ class Limits:
 
     Examples
     --------
-    >>> from lindero.serve.limits import Limits
-    >>> Limits(rows=10).require("rows", 11)
+    >>> from lindero.serve.limits import RequestLimits
+    >>> RequestLimits(rows=10).require("rows", 11)
     Traceback (most recent call last):
     ...
     lindero.serve.refusals.RefusedError: 11 rows are more than the limit of 10. Send fewer at once.

@@ -25,7 +25,7 @@ from lindero.transaction import sharing_state
 
 
 @dataclass(frozen=True)
-class Reader:
+class ModelReader:
     """Answers of one moment.
 
     Attributes
@@ -43,7 +43,7 @@ class Reader:
     takes_arrays: bool
 
     @classmethod
-    def of(cls, held: StoredModel) -> Reader:
+    def of(cls, held: StoredModel) -> ModelReader:
         """What answers as a model does now."""
         frozen = _freeze(held)
         is_frozen = frozen is not None

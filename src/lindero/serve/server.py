@@ -30,8 +30,9 @@ from typing import Any
 import uvicorn
 
 from lindero.serve.application import make_application
-from lindero.serve.limits import Limits
+from lindero.serve.limits import RequestLimits
 from lindero.serve.rights import Gate, Tokens
+from lindero.serve.service import Service
 from lindero.serve.store import OnlineStore
 
 #: Bytes of the head of a request.
@@ -249,7 +250,7 @@ class StoreServer:
         Nobody else may write to it meanwhile.
     address : Address
         Where it listens.
-    limits : Limits or None, default=None
+    limits : RequestLimits or None, default=None
         Of requests.
     tokens : Tokens or None, default=None
         Who may do what; None lets anybody in, which only loopback may.
@@ -260,6 +261,8 @@ class StoreServer:
     ----------
     url : str
         Where it can be asked, once it listens.
+    service : Service
+        What it does.
     """
 
     def __init__(
@@ -267,14 +270,15 @@ class StoreServer:
         store: OnlineStore,
         address: Address,
         *,
-        limits: Limits | None = None,
+        limits: RequestLimits | None = None,
         tokens: Tokens | None = None,
         log_reads: bool = False,
     ) -> None:
         address.require_safe(tokens)
-        chosen = limits or Limits()
+        chosen = limits or RequestLimits()
         gate = Gate(tokens, address.hosts)
         self.application = make_application(store, limits=chosen, gate=gate, log_reads=log_reads)
+        self.service: Service = self.application.state.service
         self._socket = address.bind()
         self.url = address.url(self._socket.getsockname()[1])
         config = uvicorn.Config(

@@ -7,20 +7,14 @@ what it says.
 
 Answers to few rows are computed where the request arrives: to hand them to a thread would take
 longer. Everything else that takes time is done in threads.
-
-A request is checked where it is used; operations and what they are asked stand in one file.
 """
 
 from __future__ import annotations
 
-import json
-import logging
 import time
-import traceback
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
-from urllib.parse import parse_qsl
 
 import numpy as np
 
@@ -31,39 +25,22 @@ from lindero.serve.bodies import (
     Given,
     choose_answer_format,
     prepare_rows,
-    read_body,
-    read_given,
     require_names,
     write_json,
     write_table,
 )
-from lindero.serve.limits import Limits
+from lindero.serve.call import Answer, Call
+from lindero.serve.limits import RequestLimits
 from lindero.serve.monitor import Counters, Curves
-from lindero.serve.operations import Operation, make_document
-from lindero.serve.reader import Reader
-from lindero.serve.refusals import RefusedError, explain_failure
+from lindero.serve.operations import make_document
+from lindero.serve.reader import ModelReader
+from lindero.serve.refusals import RefusedError
 from lindero.serve.rights import Gate
 from lindero.serve.store import OnlineStore, Receipt
 from lindero.serve.turns import Turns
 
-#: Threads that answer what takes longer; rows and bytes up to which none is worth while.
-_N_THREADS, _FEW_ROWS, _FEW_BYTES = 2, 64, 65_536
-
-#: Where a line is written for each write, each refusal and each failure.
-LOG = logging.getLogger("lindero.serve")
-
-
-class Answer:
-    """What goes out."""
-
-    def __init__(
-        self, content: Any, kind: str = JSON, status: int = 200, headers: Any = (), n_rows: int = 0
-    ) -> None:
-        self.body = content if isinstance(content, bytes) else write_json(content)
-        self.kind = kind
-        self.status = status
-        self.headers = headers
-        self.n_rows = n_rows
+#: Threads that answer what takes longer; rows up to which none is worth while.
+_N_THREADS, _FEW_ROWS = 2, 64
 
 
 class Service:
@@ -73,19 +50,23 @@ class Service:
     ----------
     store : OnlineStore
         Open; the service closes it when it stops.
-    limits : Limits
+    limits : RequestLimits
         Of requests.
     gate : Gate
         Who may come in.
+    counters : Counters
+        Of requests, for Prometheus.
     """
 
-    def __init__(self, store: OnlineStore, limits: Limits, gate: Gate) -> None:
+    def __init__(
+        self, store: OnlineStore, limits: RequestLimits, gate: Gate, counters: Counters
+    ) -> None:
         self.store = store
         self.limits = limits
         self.gate = gate
-        self.counters = Counters()
+        self.counters = counters
         self.curves = Curves(store)
-        self.readers: dict[str, Reader] = {}
+        self.readers: dict[str, ModelReader] = {}
         for name in store.models:
             self.readers[name] = store.reader(model=name)
         self.writes = Turns(1, limits.waiting, limits.seconds, "write")
@@ -102,7 +83,7 @@ class Service:
         self.reads.close()
         self.store.close()
 
-    def reader(self, name: str) -> Reader:
+    def reader(self, name: str) -> ModelReader:
         """That of a model of the path."""
         found = self.readers.get(name)
         if found is None:
@@ -171,7 +152,7 @@ class Service:
         found: Answer = await self.reads.do(call.explaining(answer))
         return found
 
-    def _prepare(self, given: Given, reader: Reader) -> Any:
+    def _prepare(self, given: Given, reader: ModelReader) -> Any:
         if not reader.held.is_fitted:
             raise RefusedError(
                 409, "not_fitted", "The model has learned nothing yet: POST rows to learn first."
@@ -375,115 +356,6 @@ class Service:
         return Answer(self._document)
 
 
-class Call:
-    """One request, as operations see it."""
-
-    def __init__(
-        self, service: Service, operation: Operation, scope: Any, headers: dict[bytes, bytes]
-    ) -> None:
-        self.operation = operation
-        self.headers = headers
-        self.model: str = scope.get("path_params", {}).get("name", "")
-        self.given = Given()
-        self._query: bytes = scope["query_string"]
-        self._path = service.store.path
-        self._read_query: dict[str, str] | None = None
-
-    @property
-    def query(self) -> dict[str, str]:
-        if self._read_query is None:
-            self._read_query = {}
-            if self._query:
-                try:
-                    found = parse_qsl(
-                        self._query.decode("ascii"), keep_blank_values=True, max_num_fields=20,
-                        errors="strict",
-                    )  # fmt: skip
-                except ValueError:
-                    raise RefusedError(
-                        400, "unreadable_query", "The query cannot be read."
-                    ) from None
-                self._read_query = dict(found)
-        return self._read_query
-
-    async def read(self, receive: Any, limits: Limits, threads: Turns) -> None:
-        """Take the body in, and check what follows the question mark."""
-        unknown = [name for name in self.query if name not in self.operation.query]
-        if unknown:
-            known = ", ".join(self.operation.query) or "none"
-            raise RefusedError(
-                422, "unknown_parameter", f"The query has unknown names; known ones: {known}."
-            )
-        if self.operation.method == "GET":
-            return
-        data = await read_body(receive, self.headers, limits)
-        encoding = self.headers.get(b"content-encoding", b"identity")
-        if encoding != b"identity":
-            raise RefusedError(415, "unknown_format", "Send the body without a Content-Encoding.")
-        if not self.operation.fields:
-            return
-        kind = self.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-
-        def read() -> Given:
-            return read_given(
-                data, kind.decode("latin-1"), self.query, self.operation.fields, limits
-            )
-
-        self.given = read() if len(data) <= _FEW_BYTES else await threads.do(self.explaining(read))
-
-    def key(self) -> str | None:
-        """The name of this very request, if it has one."""
-        given = self.headers.get(b"idempotency-key")
-        if given is None:
-            return None
-        if not 0 < len(given) <= 200 or not given.isascii():
-            raise RefusedError(
-                400, "unreadable_header", "Idempotency-Key has 1 to 200 characters of ASCII."
-            )
-        return given.decode("ascii")
-
-    def expected(self) -> int | None:
-        """The entry that the model must be at, if that was said."""
-        given = self.headers.get(b"if-match")
-        if given is None:
-            return None
-        digits = given.strip().strip(b'"')
-        if not digits.isdigit() or len(digits) > 18:
-            raise RefusedError(
-                400,
-                "unreadable_header",
-                'If-Match is the number of the last entry you know, as in If-Match: "17".',
-            )
-        return int(digits)
-
-    def page(self, most: int) -> tuple[int, int]:
-        """Which part of a list is asked for."""
-        values = []
-        for name, usual in (("after", 0), ("limit", most)):
-            text = self.query.get(name, str(usual))
-            if not (text.isascii() and text.isdigit() and len(text) <= 18):
-                raise RefusedError(422, "unknown_parameter", f"{name} must be a whole number.")
-            values.append(int(text))
-        after, limit = values
-        return after, max(1, min(limit, most))
-
-    def explaining(self, work: Callable[[], Any]) -> Callable[[], Any]:
-        """A call whose errors are refusals."""
-
-        def explained() -> Any:
-            try:
-                return work()
-            except RefusedError:
-                raise
-            except Exception as error:
-                refusal = explain_failure(error, self._path, self.given.cells())
-                if refusal.status == 500:
-                    log_failure(error)
-                raise refusal from None
-
-        return explained
-
-
 def _tell_certificate(found: Any) -> dict[str, Any] | None:
     if found is None:
         return None
@@ -492,10 +364,3 @@ def _tell_certificate(found: Any) -> dict[str, Any] | None:
     numbers = {name: getattr(found, name) for name in ("kkt_gap", "primal", "dual")}
     plain: dict[str, Any] = make_plain({"status": found.status, **numbers})
     return plain
-
-
-def log_failure(error: Exception) -> None:
-    """Where something failed that should not have; without what the error says, which may quote."""
-    places = traceback.extract_tb(error.__traceback__)[-6:]
-    where = [f"{place.name}:{place.lineno}" for place in places]
-    LOG.error(json.dumps({"event": "failure", "kind": type(error).__name__, "where": where}))

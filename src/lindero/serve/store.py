@@ -38,7 +38,7 @@ from lindero.persist import from_bytes, to_bytes
 from lindero.serve.changes import describe_entry, tell_changes
 from lindero.serve.database import DURABILITIES, StoreError
 from lindero.serve.ledger import Entry, KeptRow, Ledger, commit
-from lindero.serve.reader import Reader
+from lindero.serve.reader import ModelReader
 from lindero.serve.requests import NewRow, list_ids, read_new_rows
 from lindero.serve.stored_model import StoredModel, ids_of, is_fitted
 from lindero.serve.stored_rows import Batch, GivenRows
@@ -539,11 +539,11 @@ class OnlineStore:
         means = {what: value / n for what, value in known.items() if what != "n"} if n else {}
         return {"n": n, **means}
 
-    def reader(self, *, model: str | None = None) -> Reader:
+    def reader(self, *, model: str | None = None) -> ModelReader:
         """What answers as a model does now, whatever is learned meanwhile; for other threads, which
         then need not wait for a write."""
         with self._lock:
-            return Reader.of(self._find(model))
+            return ModelReader.of(self._find(model))
 
     def receipts(
         self, *, model: str | None = None, after: int = 0, most: int | None = None
