@@ -42,6 +42,7 @@ class SqliteFile:
             run("PRAGMA journal_mode = WAL")
             run(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
             run("PRAGMA secure_delete = ON")
+            run("PRAGMA temp_store = MEMORY")  # what a statement may have to undo is nobody's file
             run("PRAGMA foreign_keys = ON")
             run("PRAGMA trusted_schema = OFF")
             run("BEGIN IMMEDIATE")
@@ -76,7 +77,9 @@ class SqliteFile:
             raise sqlite3.OperationalError("the write-ahead log is in use")
 
     def build_anew(self) -> None:
+        self.connection.execute("PRAGMA temp_store = FILE")  # as large as all that is left
         self.connection.execute("VACUUM")
+        self.connection.execute("PRAGMA temp_store = MEMORY")
         self.leave_nothing_erased()
 
     def tell(self, error: Exception) -> str:
