@@ -497,7 +497,7 @@ def test_a_full_disk_refuses_writes_with_the_reason_and_reading_goes_on(tmp_path
     with serving_new(tmp_path / "store.db", IncrementalSVC(**KERNEL)) as (server, client):
         client.learn(X[:10], y[:10])
         before = client.predict(X).tolist()
-        database = server.service.store._ledger._database
+        database = server.service.store._ledger._database.connection
         database.is_full = True
         with pytest.raises(
             StoreError, match="Nothing was written: database or disk is full"

@@ -91,11 +91,11 @@ def command(
     behind_proxy: bool,
     allowed_hosts: tuple[str, ...],
 ) -> None:
-    """Keep models equal to those that `lindero serve` has at URL, and answer with them.
+    """Keep models equal to those of a server.
 
-    It follows the log: what is learned there is learned here, and what is forgotten there is
-    forgotten here, in memory and in --state. Cut off, it answers with what it has, tries again and
-    catches up.
+    URL is the address of `lindero serve`. Its log is followed: what is learned there is learned
+    here, and what is forgotten there is forgotten here, in memory and in --state. Cut off, it
+    answers with what it has, tries again and catches up.
     """
     try:
         import httpx  # noqa: F401
