@@ -417,7 +417,7 @@ class OnlineStore:
                     "written since. Read again, then decide.",
                     "version",
                 )
-            inside = set(gone) & held.ids_inside()
+            inside = set(gone) & held.ids_inside() if gone else set()
             kept = [row for id in gone for row in ledger.rows_with(name, json.dumps(id))]
             before = self._find_forgotten(name, set(gone) - inside - ids_of(kept))
             if gone and not kept and not inside and given is None:
@@ -496,9 +496,8 @@ class OnlineStore:
         """The rows of a request, with ids that are free."""
         X, y, ids, weights, times = given
         new = read_new_rows(held, X, y, ids, weights, times, bool(replaced))
-        inside = held.ids_inside()
         for row in new:
-            taken = row.own_id in inside or self._open().rows_with(name, row.id)
+            taken = held.holds(row.own_id) or self._open().rows_with(name, row.id)
             if taken and row.own_id not in replaced:
                 raise ValueError(
                     f"There is a row with the id {row.own_id!r} already: replace it, or give "

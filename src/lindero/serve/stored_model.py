@@ -69,6 +69,10 @@ class StoredModel:
             set(self.machine.stored_ids_.tolist()) if self.knows_ids and self.is_fitted else set()
         )
 
+    def holds(self, id: Any) -> bool:
+        """Whether the machine itself holds a row of this id."""
+        return self.knows_ids and self.is_fitted and bool(self.machine.holds(id))
+
     def learn(self, batch: Batch, ids: list[Any]) -> None:
         """Let the machine learn a batch, in the way that it learns it every time."""
         given: dict[str, Any] = {}
