@@ -69,10 +69,6 @@ class StoredModel:
             set(self.machine.stored_ids_.tolist()) if self.knows_ids and self.is_fitted else set()
         )
 
-    def holds(self, id: Any) -> bool:
-        """Whether the machine itself holds a row of this id."""
-        return self.knows_ids and self.is_fitted and bool(self.machine.holds(id))
-
     def learn(self, batch: Batch, ids: list[Any]) -> None:
         """Let the machine learn a batch, in the way that it learns it every time."""
         given: dict[str, Any] = {}
@@ -152,6 +148,10 @@ class StoredModel:
             batch = Batch.of([row.data for row in rows], self.names)
             self.learn(batch, [json.loads(row.id) for row in rows])
             self.unsaved += len(rows)
+
+    def holds(self, id: Any) -> bool:
+        """Whether the machine itself holds a row of this id."""
+        return self.knows_ids and self.is_fitted and bool(self.machine.holds(id))
 
     def _rows(self, batch: Batch) -> Any:
         if self.machine is self.estimator:
