@@ -496,6 +496,8 @@ class OnlineStore:
         """The rows of a request, with ids that are free."""
         X, y, ids, weights, times = given
         new = read_new_rows(held, X, y, ids, weights, times, bool(replaced))
+        if ids is None:
+            return new  # counted
         for row in new:
             taken = held.holds(row.own_id) or self._open().rows_with(name, row.id)
             if taken and row.own_id not in replaced:
