@@ -44,7 +44,7 @@ test: $(VENV)/made-plot+test
 test-lowest:
 	$(PYTHON) -m venv --clear $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip --disable-pip-version-check -q install uv
-	$(VENV)-lowest/bin/uv pip compile -q --resolution lowest-direct --extra plot --extra onnx --extra dask pyproject.toml -o $(VENV)-lowest/lowest.txt
+	$(VENV)-lowest/bin/uv pip compile -q --resolution lowest-direct --extra plot --extra onnx --extra dask --extra serve pyproject.toml -o $(VENV)-lowest/lowest.txt
 	echo 'river; python_version < "3"' > $(VENV)-lowest/left-out.txt
 	$(VENV)-lowest/bin/uv pip install -q --python $(VENV)-lowest/bin/python -c $(VENV)-lowest/lowest.txt --override $(VENV)-lowest/left-out.txt -e ".[plot,test]"
 	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-lowest/compiled $(VENV)-lowest/bin/python -m pytest -n 2 --dist worksteal $(ARGS)
