@@ -270,7 +270,7 @@ class Follower:
         if not change.is_whole or (gone and not held.knows_ids):
             return False
         try:
-            inside = gone & held.ids_inside() if gone else set()
+            inside = {id for id in gone if held.holds(id)}
             if inside:
                 held.forget((), inside)
             held.follow(entry)

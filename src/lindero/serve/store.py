@@ -415,7 +415,7 @@ class OnlineStore:
                     "written since. Read again, then decide.",
                     "version",
                 )
-            inside = set(gone) & held.ids_inside() if gone else set()
+            inside = {id for id in gone if held.holds(id)}
             kept = [row for id in gone for row in ledger.rows_with(name, json.dumps(id))]
             before = self._find_forgotten(name, set(gone) - inside - ids_of(kept))
             if gone and not kept and not inside and given is None:
@@ -500,9 +500,8 @@ class OnlineStore:
         new = read_new_rows(held, X, y, ids, weights, times, bool(replaced))
         if ids is None:
             return new  # counted
-        inside = held.ids_inside()
         for row in new:
-            taken = row.own_id in inside or self._open().rows_with(name, row.id)
+            taken = held.holds(row.own_id) or self._open().rows_with(name, row.id)
             if taken and row.own_id not in replaced:
                 raise ValueError(
                     f"There is a row with the id {row.own_id!r} already: replace it, or give "

@@ -160,6 +160,10 @@ class StoredModel:
             self.learn(batch, [json.loads(row.id) for row in rows])
             self.unsaved += len(rows)
 
+    def holds(self, id: Any) -> bool:
+        """Whether the machine itself holds a row of this id."""
+        return self.knows_ids and self.is_fitted and bool(self.machine.holds(id))
+
     def _rows(self, batch: Batch) -> Any:
         if self.machine is self.estimator:
             return batch.X

@@ -212,6 +212,21 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
         """The same, with samples of longer windows than the one that answers."""
         return self._holder.samples.ids
 
+    @one_at_a_time
+    def holds(self, id: int | str) -> bool:
+        """Whether a sample is held, in any window, by its id: without listing all.
+
+        Parameters
+        ----------
+        id : int or str
+            An id, or anything else, which none is.
+
+        Returns
+        -------
+        held : bool
+        """
+        return self._holder.samples.holds(id)
+
     @property
     @one_at_a_time
     def next_id_(self) -> int | None:

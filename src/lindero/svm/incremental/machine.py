@@ -299,6 +299,13 @@ class HeldSamples:
         found: Array = slots
         return found
 
+    def holds(self, id: int | str) -> bool:
+        """Whether there is a sample of this id."""
+        if self._names is not None:
+            return id in self._numbers
+        at = int(np.searchsorted(self._ids[: self.n_slots], id)) if type(id) is int else -1
+        return 0 <= at < self.n_slots and self._ids[at] == id and bool(self._alive[at])
+
     def is_like(self, other: HeldSamples) -> bool:
         """Whether both count the samples of one stream."""
         named = (self._names is None) == (other._names is None)
