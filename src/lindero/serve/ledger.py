@@ -48,6 +48,9 @@ _LAST = 2**62
 MOST_ERASED = 1000
 ERASED_SHARE = 2
 
+#: Entries and rows that are read at once.
+_AT_ONCE = 10_000
+
 #: The salt of a row that was erased.
 _ERASED = bytes(16)
 
@@ -303,13 +306,25 @@ class Ledger:
         count: int | None = None,
     ) -> Iterator[Entry]:
         """Entries of the log, oldest first: up to number `most`, and up to `count` of them."""
-        of_model, values = "", list[Any]([after, _LAST if most is None else most])
-        if model is not None:
-            of_model = "AND model = ? "
-            values.append(model)
+        of_model = "" if model is None else "AND model = ? "
+        last, left = _LAST if most is None else most, _LAST if count is None else count
+        while left > 0:
+            values = (after, last) if model is None else (after, last, model)
+            found = self._read(
+                f"SELECT * FROM log WHERE number > ? AND number <= ? {of_model}"
+                "ORDER BY number LIMIT ?",
+                (*values, min(left, _AT_ONCE)),
+            )
+            yield from map(_entry, found)
+            if len(found) < _AT_ONCE:
+                break
+            after, left = found[-1][0], left - len(found)
+
+    def erasures(self, model: str) -> Iterator[Entry]:
+        """The entries by which rows of a model went, oldest first."""
         found = self._read(
-            f"SELECT * FROM log WHERE number > ? AND number <= ? {of_model}ORDER BY number LIMIT ?",
-            (*values, _LAST if count is None else count),
+            "SELECT * FROM log WHERE model = ? AND kind IN ('forget', 'replace') ORDER BY number",
+            (model,),
         )
         return map(_entry, found)
 
@@ -333,12 +348,22 @@ class Ledger:
         return _left(found)
 
     def all_rows(self) -> Iterator[tuple[str, KeptRow]]:
-        """All rows that were not erased, with the models that learned them."""
-        found = self._read(f"SELECT model, {_ROW} FROM rows")
-        self._n_rows = len(found)
-        left = [(model, _row(row)) for model, *row in found if bytes(row[3]) != _ERASED]
-        self._n_erased = len(found) - len(left)
-        return iter(left)
+        """All rows that were not erased, with the models that learned them, oldest first."""
+        self._n_rows = self._n_erased = at = 0
+        while True:
+            found = self._read(
+                f"SELECT at, model, {_ROW} FROM rows WHERE at > ? ORDER BY at LIMIT ?",
+                (at, _AT_ONCE),
+            )
+            for _, model, *row in found:
+                self._n_rows += 1
+                if bytes(row[3]) == _ERASED:
+                    self._n_erased += 1
+                else:
+                    yield model, _row(row)
+            if len(found) < _AT_ONCE:
+                break
+            at = found[-1][0]
 
     def last_snapshot(self, model: str, most: int | None = None) -> tuple[int, bytes] | None:
         """The latest snapshot, or the latest that follows an entry up to `most`."""
@@ -363,7 +388,8 @@ class Ledger:
     def check(self) -> None:
         """Refuse a store whose log or rows were changed or damaged."""
         before, number = BEGINNING, 0
-        committed: dict[tuple[str, int], list[str]] = {}
+        rows = self.all_rows()
+        model, row = next(rows, ("", None))
         for entry in self.entries():
             text = canonical(entry.said)
             sealed = seal(
@@ -375,14 +401,16 @@ class Ledger:
                     "before it. The store was damaged or changed: take a copy that is older."
                 )
             before, number = entry.hash, entry.number
-            committed[entry.model, entry.number] = entry.said.get("commitments", [])
-        for model, row in self.all_rows():
-            known = committed.get((model, row.number), [])
-            if row.place >= len(known) or commit(row.salt, row.data) != known[row.place]:
-                raise StoreError(
-                    f"{self.where}: row {row.id} of entry {row.number} is not the one that was "
-                    "learned. The store was damaged or changed: take a copy that is older."
-                )
+            known = entry.said.get("commitments", [])
+            while row is not None and (model, row.number) == (entry.model, number):
+                if row.place >= len(known) or commit(row.salt, row.data) != known[row.place]:
+                    break
+                model, row = next(rows, ("", None))
+        if row is not None:
+            raise StoreError(
+                f"{self.where}: row {row.id} of entry {row.number} is not the one that was "
+                "learned. The store was damaged or changed: take a copy that is older."
+            )
 
     def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         try:

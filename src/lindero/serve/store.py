@@ -484,7 +484,7 @@ class OnlineStore:
         if not ids:
             return None
         gone: dict[Any, Entry] = {}
-        for entry in self._open().entries(model=name):
+        for entry in self._open().erasures(name):
             gone.update(dict.fromkeys(entry.said.get("ids", ()), entry))
         unknown = [id for id in ids if id not in gone]
         if unknown:

@@ -66,12 +66,6 @@ class StoredModel:
             return int(own)
         return None if self.counted is False else self.n_learned
 
-    def ids_inside(self) -> set[Any]:
-        """Ids of the rows that the machine itself holds."""
-        return (
-            set(self.machine.stored_ids_.tolist()) if self.knows_ids and self.is_fitted else set()
-        )
-
     def to_bytes(self) -> bytes:
         """A model file, without columns of a kernel, which can be computed again and would be
         most of it. It is not tried out: the rows are there, and an older snapshot."""
