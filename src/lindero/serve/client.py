@@ -98,7 +98,7 @@ class Client:
     Examples
     --------
     >>> from lindero.serve import Client
-    >>> client = Client("http://127.0.0.1:8000", model="fraud", token="…")
+    >>> client = Client("http://127.0.0.1:8000", model="fraud", token="of-at-least-24-characters")
     >>> receipt = client.learn([[12.5, 3.0]], ["ok"], ids=["card 17"])  # doctest: +SKIP
     >>> client.predict([[99.0, 1.0]])  # doctest: +SKIP
     array(['fraud'], dtype='<U5')
