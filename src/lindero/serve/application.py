@@ -16,9 +16,6 @@ from contextlib import asynccontextmanager
 from importlib import resources
 from typing import Any
 
-from starlette.applications import Starlette
-from starlette.routing import Route
-
 from lindero.serve.bodies import drain_body
 from lindero.serve.call import LOG, Answer, Call, log_failure
 from lindero.serve.limits import RequestLimits
@@ -28,6 +25,12 @@ from lindero.serve.refusals import RefusedError, explain_failure
 from lindero.serve.rights import Gate, Holder
 from lindero.serve.service import Service
 from lindero.serve.store import OnlineStore
+
+try:
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+except ImportError as error:
+    raise ImportError("The server needs starlette: pip install 'lindero[serve]'.") from error
 
 _PAGE = resources.files("lindero.serve") / "page"
 _FILES = {

@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 from uuid import uuid4
 
-import httpx
 import numpy as np
 
 from lindero.runtime.arrays import Array
@@ -21,6 +20,11 @@ from lindero.serve.ledger import StoreError
 from lindero.serve.requests import list_ids
 from lindero.serve.store import ConflictError, Receipt
 from lindero.serve.stored_rows import GivenRows
+
+try:
+    import httpx
+except ImportError as error:
+    raise ImportError("The client needs httpx: pip install 'lindero[serve]'.") from error
 
 __all__ = [
     "BusyError",
