@@ -1,6 +1,8 @@
 """The client: patience, keys, and errors of the right kind."""
 
 import json
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -173,3 +175,16 @@ def test_long_lists_come_in_parts(tmp_path):
 def test_addresses_are_checked(url):
     with pytest.raises(ValueError, match="url must be like"):
         Client(url)
+
+
+@pytest.mark.parametrize(
+    ("lacking", "module"),
+    [("httpx", "client"), ("starlette", "application"), ("uvicorn", "server")],
+)
+def test_what_is_not_installed_is_named_with_the_extra(lacking, module):
+    program = f"import sys; sys.modules[{lacking!r}] = None; import lindero.serve.{module}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    said = done.stderr.strip().splitlines()[-1]
+    what = "client" if module == "client" else "server"
+    assert said.startswith(f"ImportError: The {what} needs {lacking}")
+    assert said.endswith("pip install 'lindero[serve]'.")

@@ -382,6 +382,20 @@ def test_each_limit_is_named_where_it_is_exceeded(tmp_path):
         assert ask.post("predict", {"rows": [[1.0, 2.0, 3.0]] * 12})[0] == 200
 
 
+def test_who_sends_too_much_or_without_a_right_still_gets_the_answer(tmp_path):
+    tokens = "a read 0123456789abcdef01234567"
+    with serving(
+        OnlineStore(tmp_path / "store.db", IncrementalSVC(**KERNEL)), tokens=tokens, megabytes=1
+    ) as server:
+        body = "[" + "1," * 1_000_000 + "1]"
+        for token, expected in (("0123456789abcdef01234567", 413), ("x", 401)):
+            for _ in range(5):
+                status, _, told = Asking(server.url, token)(
+                    "POST", "/v1/models/model/predict", body
+                )
+                assert status == expected, told
+
+
 class Slow:
     """Lets the thread that writes wait until it is told to go on."""
 

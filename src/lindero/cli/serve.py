@@ -124,13 +124,6 @@ def command(
     where there is none. The page is at the address that is printed, what can be asked at
     /openapi.json. The log goes to standard error, a line of JSON for each write and refusal.
     """
-    try:
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError:
-        raise CommandError(
-            "Serving needs starlette and uvicorn: pip install 'lindero[serve]'."
-        ) from None
     from lindero.serve import OnlineStore
     from lindero.serve.limits import RequestLimits
     from lindero.serve.rights import Tokens

@@ -16,9 +16,7 @@ from contextlib import asynccontextmanager
 from importlib import resources
 from typing import Any
 
-from starlette.applications import Starlette
-from starlette.routing import Route
-
+from lindero.serve.bodies import drain_body
 from lindero.serve.call import LOG, Answer, Call, log_failure
 from lindero.serve.limits import RequestLimits
 from lindero.serve.monitor import Counters
@@ -27,6 +25,12 @@ from lindero.serve.refusals import RefusedError, explain_failure
 from lindero.serve.rights import Gate, Holder
 from lindero.serve.service import Service
 from lindero.serve.store import OnlineStore
+
+try:
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+except ImportError as error:
+    raise ImportError("The server needs starlette: pip install 'lindero[serve]'.") from error
 
 _PAGE = resources.files("lindero.serve") / "page"
 _FILES = {
@@ -82,6 +86,9 @@ class Endpoint:
             answer = await self._handlers[method](call)
         except RefusedError as refusal:
             answer, code = _tell_refusal(refusal, scope), refusal.code
+            unread = method != "GET" and (call is None or call.has_body)
+            if unread and not await drain_body(receive, dict(scope["headers"]), service.limits):
+                answer.headers = [*answer.headers, (b"connection", b"close")]
         except Exception as error:
             log_failure(error)
             failed = explain_failure(RuntimeError(), "")

@@ -47,6 +47,9 @@ ROLES = ("y", "ids", "sample_weight", "times")
 #: Whole numbers beyond are no numbers of 64 bits.
 _LARGEST_INTEGER = 2**63
 
+#: What is left of the body of a request that was refused may take so long.
+_DRAIN_SECONDS = 1.0
+
 _LONGEST_TEXT = 10_000
 _LONGEST_KEY = 200
 
@@ -118,8 +121,27 @@ async def _next(receive: Callable[[], Awaitable[Any]], seconds: float) -> Any:
             408,
             "too_slow",
             "The body did not arrive within the limit of time. Send less at once.",
-            {"Connection": "close"},
         ) from None
+
+
+async def drain_body(
+    receive: Callable[[], Awaitable[Any]], headers: Mapping[bytes, bytes], limits: RequestLimits
+) -> bool:
+    """Take in the rest of a body that nobody wants any more, and whether that was all of it. Who
+    closes a connection while the other side is still sending may take its answer away."""
+    if b"expect" in headers:  # it is not sent yet, and is not to be
+        return False
+    size = 0
+    try:
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            while size <= 4 * limits.bytes:
+                message = await receive()
+                size += len(message.get("body", b""))
+                if not message.get("more_body", False):
+                    return bool(message["type"] == "http.request")
+    except TimeoutError:
+        pass
+    return False
 
 
 def _part(message: Any) -> bytes:

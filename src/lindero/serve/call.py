@@ -49,6 +49,7 @@ class Call:
         self.headers = headers
         self.model: str = scope.get("path_params", {}).get("name", "")
         self.given = Given()
+        self.has_body = True  # that was not read yet
         self._query: bytes = scope["query_string"]
         self._path = path
         self._read_query: dict[str, str] | None = None
@@ -81,6 +82,7 @@ class Call:
         if self.operation.method == "GET":
             return
         data = await read_body(receive, self.headers, limits)
+        self.has_body = False
         encoding = self.headers.get(b"content-encoding", b"identity")
         if encoding != b"identity":
             raise RefusedError(415, "unknown_format", "Send the body without a Content-Encoding.")

@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 from uuid import uuid4
 
-import httpx
 import numpy as np
 
 from lindero.runtime.arrays import Array
@@ -21,6 +20,11 @@ from lindero.serve.database import StoreError
 from lindero.serve.requests import list_ids
 from lindero.serve.store import ConflictError, Receipt
 from lindero.serve.stored_rows import GivenRows
+
+try:
+    import httpx
+except ImportError as error:
+    raise ImportError("The client needs httpx: pip install 'lindero[serve]'.") from error
 
 __all__ = [
     "BusyError",
@@ -98,7 +102,7 @@ class Client:
     Examples
     --------
     >>> from lindero.serve import Client
-    >>> client = Client("http://127.0.0.1:8000", model="fraud", token="…")
+    >>> client = Client("http://127.0.0.1:8000", model="fraud", token="of-at-least-24-characters")
     >>> receipt = client.learn([[12.5, 3.0]], ["ok"], ids=["card 17"])  # doctest: +SKIP
     >>> client.predict([[99.0, 1.0]])  # doctest: +SKIP
     array(['fraud'], dtype='<U5')

@@ -70,5 +70,4 @@ class RequestLimits:
             413,
             "body_too_large",
             f"The body is larger than the limit of {self.megabytes:g} MB. Send fewer rows at once.",
-            {"Connection": "close"},
         )

@@ -177,7 +177,7 @@ def _describe(operation: Operation) -> dict[str, Any]:
         }
         for name in operation.query
     ]  # fmt: skip
-    if operation.writes:
+    if operation.writes and operation.fields:
         parameters += [
             {"name": name, "in": "header", "required": False, "schema": {"type": "string"}}
             for name in ("Idempotency-Key", "If-Match")

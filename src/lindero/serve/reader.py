@@ -78,6 +78,11 @@ class ModelReader:
         probabilities: Array = self.held.estimator.predict_proba(self._read(X))
         return probabilities
 
+    def warm_up(self) -> None:
+        """Answer once, so that whoever asks first need not wait for code that is loaded then."""
+        if self.takes_arrays:
+            self.predict(np.zeros((1, self.held.estimator.n_features_in_)))
+
     def _read(self, X: Any) -> Any:
         if self.takes_arrays:
             if isinstance(X, np.ndarray) and X.dtype == np.float64:

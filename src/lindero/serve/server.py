@@ -27,13 +27,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import uvicorn
-
 from lindero.serve.application import make_application
 from lindero.serve.limits import RequestLimits
 from lindero.serve.rights import Gate, Tokens
 from lindero.serve.service import Service
 from lindero.serve.store import OnlineStore
+
+try:
+    import uvicorn
+except ImportError as error:
+    raise ImportError("The server needs uvicorn: pip install 'lindero[serve]'.") from error
 
 #: Bytes of the head of a request.
 _LARGEST_HEAD = 65_536

@@ -42,6 +42,9 @@ from lindero.serve.turns import Turns
 #: Threads that answer what takes longer; rows up to which none is worth while.
 _N_THREADS, _FEW_ROWS = 2, 64
 
+#: Entries of the log that are read without letting a write in between.
+_ENTRIES_AT_ONCE = 2000
+
 
 class Service:
     """What the operations do, over one store.
@@ -69,6 +72,7 @@ class Service:
         self.readers: dict[str, ModelReader] = {}
         for name in store.models:
             self.readers[name] = store.reader(model=name)
+            self.readers[name].warm_up()
         self.writes = Turns(1, limits.waiting, limits.seconds, "write")
         self.reads = Turns(_N_THREADS, limits.waiting, limits.seconds, "read")
         self.is_stopping = False
@@ -207,8 +211,13 @@ class Service:
         after, limit = call.page(self.limits.entries)
 
         def answer() -> Answer:
-            found = self.store.receipts(model=name, after=after)[:limit]
-            told = [make_plain(asdict(receipt)) for receipt in found]
+            found: list[Receipt] = []
+            at = after
+            while len(found) < limit and at < reader.sequence:  # a part of the log at a time
+                most = at + _ENTRIES_AT_ONCE
+                found += self.store.receipts(model=name, after=at, most=most)
+                at = most
+            told = [make_plain(asdict(receipt)) for receipt in found[:limit]]
             return Answer({"model": name, "sequence": reader.sequence, "receipts": told})
 
         told: Answer = await self.reads.do(call.explaining(answer))
