@@ -5,10 +5,10 @@
 
 The disk's own time is that of appending 4 096 bytes to a file and waiting for it (fsync).
 
-Over HTTP, `lindero serve` runs in a process of its own, on loopback. Two others ask it about one row
-each time, over a connection that stays open, one request after another, while a third
-lets it learn row after row. They speak HTTP over plain sockets: a client library would take more
-time than the server. All four share the cores of the machine.
+Over HTTP, `lindero serve` runs in a process of its own, on loopback. Two others ask it about one
+row each time, over a connection that stays open, one request after another, while a third lets it
+learn row after row. They speak HTTP over plain sockets: a client library would take more time than
+the server. All four share the cores of the machine.
 """
 
 from __future__ import annotations
