@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pwd
 import shutil
 import socket
 import subprocess
@@ -34,6 +33,8 @@ def why_not():
 
 
 def _find_user():
+    import pwd  # not on Windows
+
     try:
         return pwd.getpwnam("postgres")
     except KeyError:
