@@ -91,8 +91,8 @@ class FollowerFile:
             self._replace()
         except OSError as error:
             raise StoreError(
-                f"{self.path} cannot be written: {error.strerror}. The follower goes on from what "
-                "it has reached when it can."
+                f"{self.path} cannot be written: {error.strerror}. It may still hold rows that were "
+                "forgotten: make room, and follow again."
             ) from error
 
     def _replace(self) -> None:
