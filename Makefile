@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo pictures results test test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-structured bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-data bench-play system-packages fuzz bounds clean clean-compiled
+.PHONY: help demo pictures results test test-lowest lint lint-types lint-imports dist bench bench-against bench-family bench-ranking bench-structured bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-store bench-data bench-play system-packages fuzz bounds clean clean-compiled
 
 help:
 	@echo "make demo   install, then lindero demo: compare, follow, forget; a page in demo/"
@@ -41,7 +41,7 @@ results: $(VENV)/made-plot
 	$(BIN)/python docs/write_results.py $(ARGS)
 
 # Programs that some tests need and pip does not have: tests that miss one skip, and say so.
-APT ?= chromium
+APT ?= chromium postgresql
 system-packages:
 	@missing=""; for package in $(APT); do dpkg -s $$package >/dev/null 2>&1 || missing="$$missing $$package"; done; \
 	test -z "$$missing" || { command -v apt-get >/dev/null && test "$$(id -u)" = 0 && \
@@ -56,7 +56,7 @@ test: $(VENV)/made-plot+test system-packages
 test-lowest:
 	$(PYTHON) -m venv --clear $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip --disable-pip-version-check -q install uv
-	$(VENV)-lowest/bin/uv pip compile -q --resolution lowest-direct --extra plot --extra onnx --extra dask --extra play pyproject.toml -o $(VENV)-lowest/lowest.txt
+	$(VENV)-lowest/bin/uv pip compile -q --resolution lowest-direct --extra plot --extra onnx --extra dask --extra play --extra serve --extra postgres pyproject.toml -o $(VENV)-lowest/lowest.txt
 	echo 'river; python_version < "3"' > $(VENV)-lowest/left-out.txt
 	$(VENV)-lowest/bin/uv pip install -q --python $(VENV)-lowest/bin/python -c $(VENV)-lowest/lowest.txt --override $(VENV)-lowest/left-out.txt -e ".[plot,test]"
 	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-lowest/compiled $(VENV)-lowest/bin/python -m pytest -n 2 --dist worksteal $(ARGS)
@@ -96,7 +96,7 @@ BASE ?= main
 bench-against: $(VENV)/made-plot+bench
 	$(BIN)/python benchmarks/against.py $(BASE) $(ARGS)
 
-bench-family bench-ranking bench-structured bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-data bench-play: bench-%: $(VENV)/made-plot+bench
+bench-family bench-ranking bench-structured bench-search bench-incremental bench-adaptive bench-streams bench-bayes bench-tm bench-clustering bench-linear bench-serve bench-store bench-data bench-play: bench-%: $(VENV)/made-plot+bench
 	$(BIN)/python benchmarks/$*.py $(ARGS)
 
 clean-compiled:

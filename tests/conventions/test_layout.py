@@ -19,7 +19,7 @@ WALKED = {
     "lindero compare": 24,
 }
 
-MOST_FILES = 365
+MOST_FILES = 389
 MOST_ONLY_FOR_A_NEIGHBOUR = 27
 LONGEST_FILE = 500
 

@@ -1,9 +1,12 @@
 """Whatever kills a process or fills a disk: what was acknowledged is there, and nothing half."""
 
+import ast
 import os
 import resource
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -12,7 +15,7 @@ import pytest
 from lindero.serve import OnlineStore, StoreError
 from lindero.serve.ledger import Ledger
 from lindero.svm import IncrementalSVC
-from tests.serve.crashes import PLACES, kill_many
+from tests.serve.crashes import PLACES, build_failing_disk, kill_many
 from tests.serve.test_store import KERNEL, decide, make_rows
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are killed after a fork")
@@ -21,6 +24,19 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are k
 @pytest.mark.parametrize("seed", range(10))
 def test_killed_writers_lose_nothing(seed):
     assert kill_many(20, seed) == 20
+
+
+def test_disks_that_fill_up_or_fail_lose_nothing(tmp_path):
+    """In another process, before whose C library there is one that fails in place of the disk."""
+    built = build_failing_disk(tmp_path)
+    if built is None:
+        pytest.skip("there is no C compiler, or this is not Linux")
+    command = [sys.executable, "-m", "tests.serve.crashes", "--kills", "40", "--seed", "7"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    counts = ast.literal_eval(done.stdout.split("half there: ")[1].splitlines()[0])
+    assert counts["disk"] > 5
+    assert counts["refused"] > 5
 
 
 def test_every_step_of_a_write_is_among_the_places_to_die():
@@ -62,13 +78,13 @@ def test_a_write_that_the_disk_refuses_has_not_happened(tmp_path, monkeypatch, r
     with OnlineStore(tmp_path / "store.db", IncrementalSVC(**KERNEL)) as store:
         store.learn(X[:20], y[:20])
         before, log = decide(store, X), store.log()
-        store._ledger._database.refused = (refused,)
+        store._ledger._database.connection.refused = (refused,)
         for write in (lambda: store.learn(X[20:], y[20:]), lambda: store.replace(3, X[:1], y[:1])):
             with pytest.raises(StoreError, match="Nothing was written: "):
                 write()
             np.testing.assert_allclose(decide(store, X), before, atol=1e-9)  # reading goes on
         assert store.log() == log
-        store._ledger._database.refused = ()
+        store._ledger._database.connection.refused = ()
         store.learn(X[20:], y[20:])
         model = IncrementalSVC(**KERNEL).fit(X, y)
         np.testing.assert_allclose(decide(store, X), model.decision_function(X), atol=1e-8)

@@ -1,6 +1,7 @@
 """What is forgotten is gone: from the model, and from every byte on the disk, at once."""
 
 import json
+import sqlite3
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from lindero.bayes import NaiveBayes
 from lindero.persist import to_bytes
 from lindero.serve import OnlineStore
+from lindero.serve import ledger as ledgers
 from lindero.serve.ledger import Ledger
 from lindero.svm import IncrementalSVC
 from tests.serve.test_store import make_rows
@@ -97,3 +99,85 @@ def test_files_are_for_their_owner_only(tmp_path):
     store, _ = fill(tmp_path / "store.db", 30)
     with store:
         assert all(file.stat().st_mode & 0o077 == 0 for file in tmp_path.iterdir())
+
+
+def test_many_forgotten_rows_leave_their_room_and_no_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledgers, "MOST_ERASED", 20)
+    store, X = fill(tmp_path / "store.db", 120)
+    with store:
+        for first in range(20, 110, 5):
+            store.forget(range(first, first + 5))
+            left = all_bytes(tmp_path)
+            for i in range(20, first + 5):
+                assert X[i].tobytes() not in left
+        [(n_rows,)] = store._ledger._database.execute("SELECT COUNT(*) FROM rows")
+        assert n_rows < 60  # of 120 that were learned, and 30 that are left
+        store.learn(X[40:60], ["yes"] * 20, ids=np.arange(40, 60))
+        store.forget(np.arange(45, 60))
+        assert X[50].tobytes() not in all_bytes(tmp_path)
+        assert X[44].tobytes() in all_bytes(tmp_path)
+
+
+def test_moving_that_was_cut_off_is_finished(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledgers, "MOST_ERASED", 3)
+    monkeypatch.setattr(ledgers, "ERASED_SHARE", 100)
+    store, X = fill(tmp_path / "store.db", 60)
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "_finish_moving", lambda self: None)
+        store.forget([30, 31, 32, 33])
+    store._ledger._database.close()
+    store._ledger = None
+    with OnlineStore(tmp_path / "store.db") as store:
+        store.forget([35, 36])
+        left = all_bytes(tmp_path)
+        assert not any(X[i].tobytes() in left for i in (30, 31, 32, 33, 35, 36))
+        assert store._ledger._setting("moving") is None
+
+
+def test_a_store_of_the_first_layout_is_taken_over(tmp_path):
+    """Its tables are made from those of today."""
+    store, X = fill(tmp_path / "store.db", 90)
+    log, expected = store.log(), store._held["model"].estimator.decision_function(X)
+    store.close()
+    database = sqlite3.connect(tmp_path / "store.db")
+    database.executescript(
+        """
+        CREATE TABLE old (model TEXT NOT NULL, number INTEGER NOT NULL, place INTEGER NOT NULL,
+            id TEXT NOT NULL, salt BLOB NOT NULL, data BLOB NOT NULL,
+            PRIMARY KEY (model, number, place)) WITHOUT ROWID;
+        INSERT INTO old SELECT model, number, place, id, salt, data FROM rows;
+        DROP TABLE rows;
+        ALTER TABLE old RENAME TO rows;
+        CREATE INDEX row_ids ON rows (model, id);
+        CREATE TABLE old (model TEXT NOT NULL, number INTEGER NOT NULL, data BLOB NOT NULL,
+            PRIMARY KEY (model, number)) WITHOUT ROWID;
+        INSERT INTO old SELECT model, number, data FROM snapshots;
+        DROP TABLE snapshots;
+        ALTER TABLE old RENAME TO snapshots;
+        UPDATE settings SET value = '1' WHERE name = 'schema';
+        """
+    )
+    database.close()
+    with OnlineStore(tmp_path / "store.db") as store:
+        assert store.log() == log
+        found = store._held["model"].estimator.decision_function(X)
+        np.testing.assert_allclose(found, expected, atol=1e-8)
+        store.forget([30, 80])
+        left = all_bytes(tmp_path)
+        assert not any(X[i].tobytes() in left for i in (30, 80))
+        assert X[31].tobytes() in left
+    with OnlineStore(tmp_path / "store.db") as store:
+        assert store.sequence == len(log) + 1
+
+
+def test_a_snapshot_that_cannot_be_read_is_done_without(tmp_path):
+    store, X = fill(tmp_path / "store.db", 90)
+    expected = store._held["model"].estimator.decision_function(X)
+    store.close()
+    database = sqlite3.connect(tmp_path / "store.db")
+    database.execute("UPDATE snapshots SET data = zeroblob(100) WHERE number > 1")
+    database.commit()
+    database.close()
+    with OnlineStore(tmp_path / "store.db") as store:
+        found = store._held["model"].estimator.decision_function(X)
+        np.testing.assert_allclose(found, expected, atol=1e-8)

@@ -1,4 +1,5 @@
-"""Requests at random: a store equals a plain dict of rows, and models that are fitted to it."""
+"""Requests at random: a store equals a plain dict of rows, and models that are fitted to it; and
+a follower that comes now and then equals the store, and holds no byte of what was forgotten."""
 
 import tempfile
 from pathlib import Path
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from lindero.bayes import NaiveBayes
-from lindero.serve import OnlineStore
+from lindero.serve import Follower, OnlineStore
 from lindero.svm import IncrementalSVC
 
 SETTINGS = {"kernel": "rbf", "gamma": 0.7, "C": 3.0}
@@ -20,6 +21,16 @@ def make_row(seed):
     rng = np.random.default_rng(seed)
     x = rng.standard_normal(2)
     return x, "yes" if x.sum() > 0 else "no"
+
+
+class WhoeverLeads:
+    """The store of a machine, whichever is open now."""
+
+    def __init__(self, machine):
+        self.machine = machine
+
+    def __getattr__(self, name):
+        return getattr(self.machine.store, name)
 
 
 class StoreAndDict(RuleBasedStateMachine):
@@ -36,6 +47,8 @@ class StoreAndDict(RuleBasedStateMachine):
         self.store = OnlineStore(self.path, IncrementalSVC(**SETTINGS), name="svm")
         self.store.add("bayes", NaiveBayes())
         self._learn(list(range(8)))
+        self.follower = Follower(WhoeverLeads(self), Path(self.folder.name) / "copy")
+        self.gone = []
 
     def _learn(self, seeds):
         pairs = [make_row(seed) for seed in seeds]
@@ -61,7 +74,7 @@ class StoreAndDict(RuleBasedStateMachine):
             for model in ("svm", "bayes"):
                 self.store.forget(ids, model=model)
             for id in set(ids):
-                del self.rows[id]
+                self.gone.append(self.rows.pop(id)[0])
 
     @rule(data=st.data())
     def replace(self, data):
@@ -70,6 +83,7 @@ class StoreAndDict(RuleBasedStateMachine):
         if self._can_lose({id}):
             for model in ("svm", "bayes"):
                 self.store.replace(id, [x], [y], model=model)
+            self.gone.append(self.rows[id][0])
             self.rows[id] = (x, y)
             self.next += 1
 
@@ -86,6 +100,27 @@ class StoreAndDict(RuleBasedStateMachine):
             except ValueError:
                 continue
             raise AssertionError("was not refused")
+
+    @rule()
+    def follow(self):
+        self.follower.catch_up()
+        found, held = self.follower._held, self.store._held
+        assert self.follower.sequence == self.store.sequence
+        np.testing.assert_allclose(
+            found["svm"].machine.decision_function(PROBE),
+            held["svm"].machine.decision_function(PROBE),
+            atol=1e-7,
+        )
+        np.testing.assert_array_equal(
+            found["bayes"].machine.class_count_, held["bayes"].machine.class_count_
+        )
+        kept = b"".join(file.read_bytes() for file in Path(self.follower.folder).iterdir())
+        assert not any(x.tobytes() in kept for x in self.gone)
+
+    @rule()
+    def follow_from_the_file(self):
+        self.follower.close()
+        self.follower = Follower(WhoeverLeads(self), self.follower.folder)
 
     @rule()
     def open_again(self):
@@ -110,6 +145,8 @@ class StoreAndDict(RuleBasedStateMachine):
         np.testing.assert_array_equal(counts.class_count_, NaiveBayes().fit(X, y).class_count_)
 
     def teardown(self):
+        if hasattr(self, "follower"):
+            self.follower.close()
         if hasattr(self, "store"):
             self.store.close()
         self.folder.cleanup()

@@ -389,3 +389,20 @@ def test_a_store_has_one_writer(path):
 def test_parameters_are_checked(path, parameter, value):
     with pytest.raises(ValueError, match="must be"):
         OnlineStore(path, NaiveBayes(), **{parameter: value})
+
+
+def test_long_logs_are_read_in_parts(path, monkeypatch):
+    monkeypatch.setattr("lindero.serve.ledger._AT_ONCE", 7)
+    X, y = make_rows(50)
+    with OnlineStore(path, NaiveBayes(numeric="gaussian"), classes=["no", "yes"]) as store:
+        for i in range(0, 50, 2):
+            store.learn(X[i : i + 2], y[i : i + 2])
+        receipt = store.forget([3, 4, 30])
+        log = store.log()
+    with OnlineStore(path) as store:
+        assert store.log() == log
+        assert [entry["sequence"] for entry in log] == list(range(1, 28))
+        assert [entry["sequence"] for entry in store.log(3, 12)] == list(range(4, 13))
+        assert [each["sequence"] for each in store.changes(2, limit=9)] == list(range(3, 12))
+        assert len(list(store._ledger.all_rows())) == 47
+        assert store.forget(30) == receipt

@@ -37,6 +37,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "tune": ("lindero.cli.tune", "Find the best parameters of a machine."),
     "compare": ("lindero.cli.compare", "Find the best machine for your data."),
     "stream": ("lindero.cli.stream", "Predict and learn row by row."),
+    "serve": ("lindero.cli.serve", "Serve models that go on learning, over HTTP."),
+    "follow": ("lindero.cli.follow", "Keep models equal to those of a server."),
     "scale": ("lindero.cli.scale", "Convert a table to scaled numbers."),
     "convert": ("lindero.cli.convert", "Convert models and data to other formats."),
     "info": ("lindero.cli.info", "Show what a saved model contains."),

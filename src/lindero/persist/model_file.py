@@ -179,7 +179,7 @@ def load(path: str | os.PathLike[Any]) -> Any:
         return _build(contents.document, contents.arrays)
 
 
-def to_bytes(estimator: Any, *, summary: dict[str, Any] | None = None) -> bytes:
+def to_bytes(estimator: Any, *, summary: dict[str, Any] | None = None, check: bool = True) -> bytes:
     """What `save` would write.
 
     Parameters
@@ -188,6 +188,9 @@ def to_bytes(estimator: Any, *, summary: dict[str, Any] | None = None) -> bytes:
         As for `save`.
     summary : dict, default=None
         What to note of the training.
+    check : bool, default=True
+        Whether to build the model from the bytes once, as `save` does, for an error now rather than
+        when they are read. That is most of the work.
 
     Returns
     -------
@@ -197,7 +200,7 @@ def to_bytes(estimator: Any, *, summary: dict[str, Any] | None = None) -> bytes:
     --------
     from_bytes : Reads them.
     """
-    return _pack(estimator, summary)
+    return _pack(estimator, summary, check)
 
 
 def from_bytes(contents: bytes) -> Any:
@@ -287,8 +290,8 @@ def _take_apart(estimator: Any) -> list[Any]:
     return [estimator] if inner is None else _take_apart(inner)
 
 
-def _pack(estimator: Any, summary: dict[str, Any] | None) -> bytes:
-    """The bytes of the file of an estimator."""
+def _pack(estimator: Any, summary: dict[str, Any] | None, check: bool = True) -> bytes:
+    """The bytes of the file of an estimator; with `check`, read back once."""
     kind = kind_of(estimator)
     if not _is_model(kind):
         name = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
@@ -313,7 +316,8 @@ def _pack(estimator: Any, summary: dict[str, Any] | None) -> bytes:
     }
     try:
         # Arrays are those of the estimator itself, which nothing must change.
-        _build(document, [array.copy() for array in writer.arrays])
+        if check:
+            _build(document, [array.copy() for array in writer.arrays])
     except ModelFileError as error:
         raise TypeError(
             f"This model cannot be saved, since it could not be loaded again: {error} Was it "
@@ -474,8 +478,7 @@ def _describe_columns(estimator: Any) -> list[dict[str, Any]] | None:
         names = getattr(estimator, "feature_names_in_", [None] * len(kinds))
         columns = list(zip(names, kinds, map(len, values), strict=True))
     else:
-        kind = kind_of(estimator)
-        attributes = None if kind is None else kind.state(estimator).get("_attributes")
+        attributes = vars(estimator).get("_attributes")
         if attributes is None:
             return None
         columns = [(c.name, c.kind, len(c.values)) for c in attributes.schema.columns]

@@ -1,4 +1,4 @@
-"""What a store keeps on disk: an SQLite file with a log that nobody can change unseen.
+"""What a store keeps on disk: a database with a log that nobody can change unseen.
 
     log        one entry a write: its number, kind, time and what it says, chained by hashes
     rows       the rows themselves, each with a random salt, apart from the log
@@ -13,10 +13,11 @@ erased, with its salt, and the chain
 still proves that no entry was changed, left out or put in. Without the salt, nobody can tell from a
 commitment what the row was, not even by trying all rows there may be.
 
-Erasing. SQLite writes zeros over deleted cells (`secure_delete`), the write-ahead log is emptied,
-and the file is built anew (VACUUM), since pages keep copies of cells that have moved. The entry
-that says what was erased is durable first, with a note that the erasure is under way: whoever opens
-the store after a crash in between finishes it.
+Erasing. Row and salt are overwritten with zeros of the same length, snapshots are deleted, and the
+database sees to it that nothing is left beside its tables (`Database.leave_nothing_erased`). Rows
+of zeros are skipped from then on; when they are many, and more than the others, all is built anew.
+
+The tables are the same in every database (`database`); SQLite's file is the usual one.
 """
 
 from __future__ import annotations
@@ -26,20 +27,16 @@ import hashlib
 import json
 import os
 import secrets
-import sqlite3
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from lindero.errors import LinderoError
+from lindero.serve.database import Database, StoreError, open_database
 
-#: The layout of the file.
-SCHEMA_VERSION = 1
-
-#: What SQLite is told of each promise of durability.
-SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL"}
+#: The layout of the tables.
+SCHEMA_VERSION = 2
 
 #: The hash before the first entry.
 BEGINNING = bytes(32)
@@ -47,40 +44,65 @@ BEGINNING = bytes(32)
 #: More than any entry's number.
 _LAST = 2**62
 
+#: Rows of zeros, at least, for which all is built anew, and of how many rows they are one.
+MOST_ERASED = 1000
+ERASED_SHARE = 2
+
+#: Entries and rows that are read at once.
+_AT_ONCE = 10_000
+
+#: The salt of a row that was erased.
+_ERASED = bytes(16)
+
+#: What stands before a snapshot: as much as may lie in a page of other things.
+_ROOM = bytes(4096)
+
 _SCHEMA = """
-CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE models (name TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE models (name TEXT PRIMARY KEY);
 CREATE TABLE log (
-    number INTEGER PRIMARY KEY,
+    number {number},
     model TEXT NOT NULL REFERENCES models (name),
     kind TEXT NOT NULL,
-    time REAL NOT NULL,
+    time DOUBLE PRECISION NOT NULL,
     key TEXT,
     said TEXT NOT NULL,
-    hash BLOB NOT NULL
+    hash {bytes} NOT NULL
 );
 CREATE UNIQUE INDEX log_keys ON log (model, key) WHERE key IS NOT NULL;
 CREATE TABLE rows (
+    at {number},
     model TEXT NOT NULL,
-    number INTEGER NOT NULL,
-    place INTEGER NOT NULL,
+    number BIGINT NOT NULL,
+    place BIGINT NOT NULL,
     id TEXT NOT NULL,
-    salt BLOB NOT NULL,
-    data BLOB NOT NULL,
-    PRIMARY KEY (model, number, place)
-) WITHOUT ROWID;
+    salt {bytes} NOT NULL,
+    data {bytes} NOT NULL
+);
 CREATE INDEX row_ids ON rows (model, id);
+CREATE INDEX row_numbers ON rows (number);
 CREATE TABLE snapshots (
+    at {number},
     model TEXT NOT NULL,
-    number INTEGER NOT NULL,
-    data BLOB NOT NULL,
-    PRIMARY KEY (model, number)
-) WITHOUT ROWID;
+    number BIGINT NOT NULL,
+    room {bytes} NOT NULL,
+    data {bytes} NOT NULL
+);
 """
 
+#: From the first layout, whose rows lay in the order of their entries, to this one.
+_FROM_1 = """
+DROP INDEX row_ids;
+ALTER TABLE rows RENAME TO old_rows;
+ALTER TABLE snapshots RENAME TO old_snapshots;
+{tables}
+INSERT INTO rows (model, number, place, id, salt, data)
+    SELECT model, number, place, id, salt, data FROM old_rows ORDER BY number, place;
+DROP TABLE old_rows;
+DROP TABLE old_snapshots
+"""
 
-class StoreError(LinderoError, RuntimeError):
-    """A store that cannot be opened, read or written; the message says why, and what is safe."""
+_ROW = "number, place, id, salt, data"
 
 
 @dataclass(frozen=True)
@@ -108,72 +130,58 @@ class KeptRow:
 
 
 class Ledger:
-    """The file. Calls must not overlap: the store takes care that they do not."""
+    """The tables. Calls must not overlap: the store takes care that they do not."""
 
     def __init__(self, path: str | os.PathLike[Any], durability: str) -> None:
-        self.path = os.fspath(path)
-        new = not os.path.exists(self.path)
-        if new:
-            # Nobody else's business, also before SQLite has written to it.
-            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
-        self._database = sqlite3.connect(
-            self.path, isolation_level=None, check_same_thread=False, timeout=0.0
-        )
+        self._database: Database = open_database(path, durability)
+        self.where = self._database.where
+        self._n_erased = self._n_rows = 0
         try:
-            self._prepare(durability)
-        except sqlite3.Error as error:
+            self._prepare()
+        except self._database.errors as error:
             self._database.close()
-            raise StoreError(self._tell(error)) from error
+            raise StoreError(self._database.tell(error)) from error
         except BaseException:
             self._database.close()
             raise
 
-    def _prepare(self, durability: str) -> None:
-        run = self._database.execute
-        run("PRAGMA locking_mode = EXCLUSIVE")  # a second opener is refused, not confused
-        run("PRAGMA journal_mode = WAL")
-        run(f"PRAGMA synchronous = {SYNCHRONOUS[durability]}")
-        run("PRAGMA secure_delete = ON")
-        run("PRAGMA foreign_keys = ON")
-        run("PRAGMA trusted_schema = OFF")
-        run("BEGIN IMMEDIATE")
-        try:
-            found = run("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-            names = {name for (name,) in found}
-            if not names:
-                for statement in _SCHEMA.split(";"):
-                    run(statement)
+    def _prepare(self) -> None:
+        names = self._database.tables()
+        if not names:
+            with self.transaction():
+                self._run(_SCHEMA)
                 self._set("schema", str(SCHEMA_VERSION))
-            elif "settings" not in names or "log" not in names:
-                raise StoreError(f"{self.path} is a database, but not a store of lindero.")
-            run("COMMIT")
-        except BaseException:
-            self._roll_back()
-            raise
+        elif "settings" not in names or "log" not in names:
+            raise StoreError(f"{self.where} is a database, but not a store of lindero.")
         version = self._setting("schema")
-        if version is None or not version.isdecimal() or int(version) > SCHEMA_VERSION:
+        if version == "1":
+            self._leave_layout_1()
+        elif version != str(SCHEMA_VERSION):
             raise StoreError(
-                f"{self.path} has layout {version}, and this version of lindero knows layouts up "
+                f"{self.where} has layout {version}, and this version of lindero knows layouts up "
                 f"to {SCHEMA_VERSION}. Open it with a later version of lindero."
             )
-        if self._setting("erasing") is not None:
-            self.finish_erasing()
+        if self._setting("moving") is not None:
+            self._finish_moving()
+
+    def _run(self, statements: str) -> None:
+        for statement in statements.format(**self._database.types).split(";"):
+            if statement.strip():
+                self._database.execute(statement)
+
+    def _leave_layout_1(self) -> None:
+        kept = _SCHEMA[_SCHEMA.index("CREATE TABLE rows") :]
+        with self.transaction():
+            old = self._read("SELECT model, number, data FROM snapshots ORDER BY number")
+            self._run(_FROM_1.replace("{tables}", kept))
+            for model, number, data in old:
+                self.keep_snapshot(model, number, data)
+            self._set("schema", str(SCHEMA_VERSION))
+            self._set("moving", "yes")
 
     def close(self) -> None:
-        with suppress(sqlite3.Error):
-            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._database.settle()
         self._database.close()
-
-    def _tell(self, error: Exception) -> str:
-        said = str(error)
-        if "locked" in said:
-            return (
-                f"{self.path} is open already, here or in another process. A store has one writer: "
-                "close it there, or ask the server that holds it."
-            )
-        if "not a database" in said or "malformed" in said:
-            return f"{self.path} is not a store of lindero, or damaged ({said})."
-        return f"{self.path} cannot be used: {said}."
 
     # -- writing ------------------------------------------------------------------------------
 
@@ -181,23 +189,15 @@ class Ledger:
     def transaction(self) -> Iterator[None]:
         """All that is written inside, durable at the end, or nothing of it."""
         try:
-            self._database.execute("BEGIN IMMEDIATE")
+            self._database.execute("BEGIN")
             yield
             self._database.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._roll_back()
-            raise StoreError(
-                f"Nothing was written: {error} ({self.path}). The store holds what it held before, "
-                "and goes on answering."
-            ) from error
+        except self._database.errors as error:
+            self._database.roll_back()
+            raise StoreError(self._database.tell_refusal(error)) from error
         except BaseException:
-            self._roll_back()
+            self._database.roll_back()
             raise
-
-    def _roll_back(self) -> None:
-        if self._database.in_transaction:  # some errors have rolled back already
-            with suppress(sqlite3.Error):
-                self._database.execute("ROLLBACK")
 
     def add_model(self, name: str) -> None:
         self._database.execute("INSERT INTO models (name) VALUES (?)", (name,))
@@ -219,46 +219,66 @@ class Ledger:
 
     def keep_rows(self, model: str, number: int, rows: Iterable[tuple[str, bytes, bytes]]) -> None:
         """Keep the rows (id, salt, data) of an entry."""
-        self._database.executemany(
-            "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?)",
-            ((model, number, place, *row) for place, row in enumerate(rows)),
-        )
+        kept = [(model, number, place, *row) for place, row in enumerate(rows)]
+        if kept:
+            self._database.execute_many(
+                f"INSERT INTO rows (model, {_ROW}) VALUES (?, ?, ?, ?, ?, ?)", kept
+            )
+        self._n_rows += len(kept)
 
     def erase_rows(self, model: str, rows: Iterable[KeptRow]) -> None:
-        """Delete rows; `finish_erasing`, after the transaction, leaves no byte of them."""
-        self._database.executemany(
-            "DELETE FROM rows WHERE model = ? AND number = ? AND place = ?",
-            ((model, row.number, row.place) for row in rows),
-        )
-        self._set("erasing", "yes")
+        """Overwrite rows; `finish_erasing`, after the transaction, leaves no byte of them."""
+        zeros = [(_ERASED, bytes(len(row.data)), model, row.number, row.place) for row in rows]
+        if zeros:
+            self._database.execute_many(
+                "UPDATE rows SET salt = ?, data = ? WHERE model = ? AND number = ? AND place = ?",
+                zeros,
+            )
+        self._n_erased += len(zeros)
 
     def keep_snapshot(self, model: str, number: int, data: bytes) -> None:
         self._database.execute(
-            "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", (model, number, data)
+            "DELETE FROM snapshots WHERE model = ? AND number = ?", (model, number)
+        )
+        self._database.execute(
+            "INSERT INTO snapshots (model, number, room, data) VALUES (?, ?, ?, ?)",
+            (model, number, _ROOM, data),
         )
 
     def drop_snapshots(self, model: str, first: int, last: int | None = None) -> None:
         """Delete the snapshots that follow the entries from `first` to `last`."""
         self._database.execute(
-            "DELETE FROM snapshots WHERE model = ? AND number BETWEEN ? AND ?",
+            "DELETE FROM snapshots WHERE model = ? AND number >= ? AND number <= ?",
             (model, first, _LAST if last is None else last),
         )
 
     def finish_erasing(self) -> None:
-        """Build the file anew, without anything of what was deleted."""
+        """Leave nothing of what was erased."""
         try:
-            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._database.execute("VACUUM")
-            self._database.execute("DELETE FROM settings WHERE name = 'erasing'")
-            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except sqlite3.Error as error:
+            self._database.leave_nothing_erased()
+            if self._n_erased >= MOST_ERASED and ERASED_SHARE * self._n_erased > self._n_rows:
+                with self.transaction():
+                    self._database.execute("DELETE FROM rows WHERE salt = ?", (_ERASED,))
+                    self._set("moving", "yes")
+                self._finish_moving()
+        except self._database.errors as error:
             raise StoreError(
                 "The rows are forgotten by the model, but not erased from the disk yet: "
-                f"{error} ({self.path}). It is done when the store is opened again."
+                f"{error} ({self.where}). It is done when the store is opened again."
             ) from error
 
+    def _finish_moving(self) -> None:
+        """Build anew what has rows that were moved, of which copies may be left."""
+        self._database.build_anew()
+        self._database.execute("DELETE FROM settings WHERE name = 'moving'")
+        self._n_rows -= self._n_erased
+        self._n_erased = 0
+
     def _set(self, name: str, value: str) -> None:
-        self._database.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
+        self._database.execute(
+            "INSERT INTO settings VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = ?",
+            (name, value, value),
+        )
 
     # -- reading ------------------------------------------------------------------------------
 
@@ -273,14 +293,38 @@ class Ledger:
         found = self._read("SELECT * FROM log ORDER BY number DESC LIMIT 1")
         return _entry(found[0]) if found else None
 
+    def hash_before(self, number: int) -> bytes:
+        """The hash of the entry before one."""
+        found = self._read("SELECT hash FROM log WHERE number = ?", (number - 1,))
+        return bytes(found[0][0]) if found else BEGINNING
+
     def entries(
-        self, after: int = 0, model: str | None = None, most: int | None = None
+        self,
+        after: int = 0,
+        model: str | None = None,
+        most: int | None = None,
+        count: int | None = None,
     ) -> Iterator[Entry]:
-        """Entries of the log, oldest first."""
+        """Entries of the log, oldest first: up to number `most`, and up to `count` of them."""
+        of_model = "" if model is None else "AND model = ? "
+        last, left = _LAST if most is None else most, _LAST if count is None else count
+        while left > 0:
+            values = (after, last) if model is None else (after, last, model)
+            found = self._read(
+                f"SELECT * FROM log WHERE number > ? AND number <= ? {of_model}"
+                "ORDER BY number LIMIT ?",
+                (*values, min(left, _AT_ONCE)),
+            )
+            yield from map(_entry, found)
+            if len(found) < _AT_ONCE:
+                break
+            after, left = found[-1][0], left - len(found)
+
+    def erasures(self, model: str) -> Iterator[Entry]:
+        """The entries by which rows of a model went, oldest first."""
         found = self._read(
-            "SELECT * FROM log WHERE number > ? AND number <= ? AND (? IS NULL OR model = ?) "
-            "ORDER BY number",
-            (after, _LAST if most is None else most, model, model),
+            "SELECT * FROM log WHERE model = ? AND kind IN ('forget', 'replace') ORDER BY number",
+            (model,),
         )
         return map(_entry, found)
 
@@ -291,24 +335,35 @@ class Ledger:
     def rows_of(self, model: str, number: int) -> list[KeptRow]:
         """The rows of an entry that were not erased."""
         found = self._read(
-            "SELECT number, place, id, salt, data FROM rows WHERE model = ? AND number = ? "
-            "ORDER BY place",
+            f"SELECT {_ROW} FROM rows WHERE model = ? AND number = ? ORDER BY place",
             (model, number),
         )
-        return [KeptRow(*row) for row in found]
+        return _left(found)
 
     def rows_with(self, model: str, id: str) -> list[KeptRow]:
         """The rows of an id, oldest first: one that was replaced may be there more than once."""
         found = self._read(
-            "SELECT number, place, id, salt, data FROM rows WHERE model = ? AND id = ? "
-            "ORDER BY number",
-            (model, id),
+            f"SELECT {_ROW} FROM rows WHERE model = ? AND id = ? ORDER BY number", (model, id)
         )
-        return [KeptRow(*row) for row in found]
+        return _left(found)
 
     def all_rows(self) -> Iterator[tuple[str, KeptRow]]:
-        found = self._read("SELECT model, number, place, id, salt, data FROM rows")
-        return ((model, KeptRow(*row)) for model, *row in found)
+        """All rows that were not erased, with the models that learned them, oldest first."""
+        self._n_rows = self._n_erased = at = 0
+        while True:
+            found = self._read(
+                f"SELECT at, model, {_ROW} FROM rows WHERE at > ? ORDER BY at LIMIT ?",
+                (at, _AT_ONCE),
+            )
+            for _, model, *row in found:
+                self._n_rows += 1
+                if bytes(row[3]) == _ERASED:
+                    self._n_erased += 1
+                else:
+                    yield model, _row(row)
+            if len(found) < _AT_ONCE:
+                break
+            at = found[-1][0]
 
     def last_snapshot(self, model: str, most: int | None = None) -> tuple[int, bytes] | None:
         """The latest snapshot, or the latest that follows an entry up to `most`."""
@@ -319,6 +374,13 @@ class Ledger:
         )
         return (int(found[0][0]), bytes(found[0][1])) if found else None
 
+    def snapshot_at(self, model: str, number: int) -> bytes | None:
+        """The snapshot that follows an entry."""
+        found = self._read(
+            "SELECT data FROM snapshots WHERE model = ? AND number = ?", (model, number)
+        )
+        return bytes(found[0][0]) if found else None
+
     def first_snapshot(self, model: str) -> int | None:
         [(number,)] = self._read("SELECT MIN(number) FROM snapshots WHERE model = ?", (model,))
         return None if number is None else int(number)
@@ -326,7 +388,8 @@ class Ledger:
     def check(self) -> None:
         """Refuse a store whose log or rows were changed or damaged."""
         before, number = BEGINNING, 0
-        committed: dict[tuple[str, int], list[str]] = {}
+        rows = self.all_rows()
+        model, row = next(rows, ("", None))
         for entry in self.entries():
             text = canonical(entry.said)
             sealed = seal(
@@ -334,24 +397,36 @@ class Ledger:
             )
             if entry.number != number + 1 or sealed != entry.hash:
                 raise StoreError(
-                    f"{self.path}: entry {entry.number} of the log does not follow from those "
-                    "before it. The file was damaged or changed: take a copy that is older."
+                    f"{self.where}: entry {entry.number} of the log does not follow from those "
+                    "before it. The store was damaged or changed: take a copy that is older."
                 )
             before, number = entry.hash, entry.number
-            committed[entry.model, entry.number] = entry.said.get("commitments", [])
-        for model, row in self.all_rows():
-            known = committed.get((model, row.number), [])
-            if row.place >= len(known) or commit(row.salt, row.data) != known[row.place]:
-                raise StoreError(
-                    f"{self.path}: row {row.id} of entry {row.number} is not the one that was "
-                    "learned. The file was damaged or changed: take a copy that is older."
-                )
+            known = entry.said.get("commitments", [])
+            while row is not None and (model, row.number) == (entry.model, number):
+                if row.place >= len(known) or commit(row.salt, row.data) != known[row.place]:
+                    break
+                model, row = next(rows, ("", None))
+        if row is not None:
+            raise StoreError(
+                f"{self.where}: row {row.id} of entry {row.number} is not the one that was "
+                "learned. The store was damaged or changed: take a copy that is older."
+            )
 
     def _read(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         try:
-            return self._database.execute(query, values).fetchall()
-        except sqlite3.Error as error:
-            raise StoreError(self._tell(error)) from error
+            return self._database.execute(query, values)
+        except self._database.errors as error:
+            raise StoreError(self._database.tell(error)) from error
+
+
+def _row(found: Iterable[Any]) -> KeptRow:
+    number, place, id, salt, data = found
+    return KeptRow(number, place, id, bytes(salt), bytes(data))
+
+
+def _left(found: Iterable[tuple[Any, ...]]) -> list[KeptRow]:
+    """Rows that were not erased."""
+    return [row for row in map(_row, found) if row.salt != _ERASED]
 
 
 def _entry(found: tuple[Any, ...]) -> Entry:

@@ -24,30 +24,40 @@ import json
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
+from lindero.errors import ModelFileError
 from lindero.evaluation import explain_rows
 from lindero.evaluation.build import predict_rows, unwrap_machine
 from lindero.persist import from_bytes, to_bytes
-from lindero.serve.ledger import (
-    SYNCHRONOUS,
-    Entry,
-    KeptRow,
-    Ledger,
-    StoreError,
-    canonical,
-    commit,
-)
+from lindero.serve.changes import describe_entry, tell_changes
+from lindero.serve.database import DURABILITIES, StoreError
+from lindero.serve.ledger import Entry, KeptRow, Ledger, commit
+from lindero.serve.reader import ModelReader
 from lindero.serve.requests import NewRow, list_ids, read_new_rows
 from lindero.serve.stored_model import StoredModel, ids_of, is_fitted
 from lindero.serve.stored_rows import Batch, GivenRows
 
-__all__ = ["OnlineStore", "Receipt", "StoreError"]
+__all__ = ["ConflictError", "OnlineStore", "Receipt", "StoreError"]
+
+
+class ConflictError(StoreError):
+    """A write that rests on something that is no longer so; nothing has happened.
+
+    Attributes
+    ----------
+    about : {"version", "key"}
+        Whether somebody has written since, or the key names another request.
+    """
+
+    def __init__(self, message: str, about: str) -> None:
+        super().__init__(message)
+        self.about = about
 
 
 @dataclass(frozen=True)
@@ -117,7 +127,8 @@ class OnlineStore:
     Parameters
     ----------
     path : str or path-like
-        The file, which is made where there is none. One process at a time may have it open.
+        The file, which is made where there is none; or the address of a PostgreSQL database,
+        "postgresql://user@host/database". One process at a time may have it open.
     estimator : estimator or None, default=None
         A model to add under `name` where there is none of that name yet: an incremental or adaptive
         machine or a Bayesian classifier, fitted or not, or a fitted pipeline that ends in one.
@@ -187,14 +198,16 @@ class OnlineStore:
         durability: str = "full",
         snapshot_every: int = 1000,
     ) -> None:
-        if durability not in SYNCHRONOUS:
+        if durability not in DURABILITIES:
             raise ValueError(f"durability must be 'full' or 'normal', not {durability!r}.")
         if not isinstance(snapshot_every, int) or snapshot_every < 1:
             raise ValueError(f"snapshot_every must be a positive integer, not {snapshot_every!r}.")
+        self.path = os.fspath(path)
         self.name = name
         self.snapshot_every = snapshot_every
         self._lock = threading.RLock()
         self._held: dict[str, StoredModel] = {}
+        self._uncertain: set[str] = set()  # that could not be read again after a failure
         self._ledger: Ledger | None = Ledger(path, durability)
         try:
             self._ledger.check()
@@ -389,16 +402,20 @@ class OnlineStore:
         name = self.name if model is None else model
         with self._lock:
             ledger, held = self._open(), self._find(model)
+            if name in self._uncertain:
+                self._read_again(name)
+                held = self._held[name]
             if key is not None:
                 known = ledger.with_key(name, key)
                 if known is not None:
                     return _same_request(known, kind, gone, given)
             if expect is not None and expect != held.sequence:
-                raise StoreError(
+                raise ConflictError(
                     f"The last entry of {name!r} is {held.sequence}, not {expect}: somebody has "
-                    "written since. Read again, then decide."
+                    "written since. Read again, then decide.",
+                    "version",
                 )
-            inside = set(gone) & held.ids_inside()
+            inside = {id for id in gone if held.holds(id)}
             kept = [row for id in gone for row in ledger.rows_with(name, json.dumps(id))]
             before = self._find_forgotten(name, set(gone) - inside - ids_of(kept))
             if gone and not kept and not inside and given is None:
@@ -421,7 +438,7 @@ class OnlineStore:
                     first = 0 if inside - ids_of(kept) else min(row.number for row in kept)
                     ledger.erase_rows(name, kept)
                     ledger.drop_snapshots(name, first)
-                    ledger.keep_snapshot(name, entry.number, to_bytes(held.estimator))
+                    ledger.keep_snapshot(name, entry.number, held.to_bytes())
                     held.unsaved = 0
             if gone:
                 ledger.finish_erasing()
@@ -449,21 +466,25 @@ class OnlineStore:
         try:
             with self._open().transaction():
                 yield
-        except (ValueError, TypeError):
-            # Rows that were refused; but others may have been forgotten before these.
-            if held.n_changes != changes:
-                self._held[name] = self._restore(name)
+        except BaseException as error:
+            # Rows that were refused have changed nothing, unless others were forgotten before.
+            if held.n_changes != changes or not isinstance(error, (ValueError, TypeError)):
+                self._uncertain.add(name)
+                with suppress(StoreError):
+                    self._read_again(name)
             raise
-        except BaseException:
-            self._held[name] = self._restore(name)
-            raise
+
+    def _read_again(self, name: str) -> None:
+        """Build a model anew that may know more than the disk."""
+        self._held[name] = self._restore(name)
+        self._uncertain.discard(name)
 
     def _find_forgotten(self, name: str, ids: set[Any]) -> Any:
         """The last entry by which one of these rows went; an error if some were never there."""
         if not ids:
             return None
         gone: dict[Any, Entry] = {}
-        for entry in self._open().entries(model=name):
+        for entry in self._open().erasures(name):
             gone.update(dict.fromkeys(entry.said.get("ids", ()), entry))
         unknown = [id for id in ids if id not in gone]
         if unknown:
@@ -477,9 +498,10 @@ class OnlineStore:
         """The rows of a request, with ids that are free."""
         X, y, ids, weights, times = given
         new = read_new_rows(held, X, y, ids, weights, times, bool(replaced))
-        inside = held.ids_inside()
+        if ids is None:
+            return new  # counted
         for row in new:
-            taken = row.own_id in inside or self._open().rows_with(name, row.id)
+            taken = held.holds(row.own_id) or self._open().rows_with(name, row.id)
             if taken and row.own_id not in replaced:
                 raise ValueError(
                     f"There is a row with the id {row.own_id!r} already: replace it, or give "
@@ -516,30 +538,69 @@ class OnlineStore:
         means = {what: value / n for what, value in known.items() if what != "n"} if n else {}
         return {"n": n, **means}
 
-    def receipts(self, *, model: str | None = None, after: int = 0) -> list[Receipt]:
-        """What was written, oldest first: of one model, or of all where `model` is None."""
+    def reader(self, *, model: str | None = None) -> ModelReader:
+        """What answers as a model does now, whatever is learned meanwhile; for other threads, which
+        then need not wait for a write."""
         with self._lock:
-            return [Receipt.of(entry) for entry in self._open().entries(after, model)]
+            return ModelReader.of(self._find(model))
 
-    def log(self, after: int = 0) -> list[dict[str, Any]]:
-        """The entries as they are sealed, for whoever wants to check the chain without lindero.
+    def receipts(
+        self, *, model: str | None = None, after: int = 0, most: int | None = None
+    ) -> list[Receipt]:
+        """What was written, oldest first, after one entry and up to another: of one model, or of
+        all where `model` is None."""
+        with self._lock:
+            return [Receipt.of(entry) for entry in self._open().entries(after, model, most)]
+
+    def log(self, after: int = 0, most: int | None = None) -> list[dict[str, Any]]:
+        """The entries as they are sealed, for whoever wants to check the chain without lindero:
+        those after one entry and up to another.
 
         The hash of each is SHA-256 of the hash before (32 zero bytes before the first) and the JSON
         list [sequence, model, kind, time as hexadecimal float, key, said], without spaces.
         """
         with self._lock:
-            return [
-                {
-                    "sequence": entry.number,
-                    "model": entry.model,
-                    "kind": entry.kind,
-                    "time": entry.time,
-                    "key": entry.key,
-                    "said": canonical(entry.said),
-                    "hash": entry.hash.hex(),
-                }
-                for entry in self._open().entries(after)
-            ]
+            return [describe_entry(entry) for entry in self._open().entries(after, None, most)]
+
+    def changes(
+        self, after: int = 0, *, model: str | None = None, limit: int = 1000
+    ) -> list[dict[str, Any]]:
+        """What was written after an entry, with all that somebody needs to repeat it elsewhere.
+
+        Parameters
+        ----------
+        after : int, default=0
+            Number of an entry of the log.
+        model : str or None, default=None
+            One model; all of the store where it is None.
+        limit : int, default=1000
+            Entries at most. There are fewer, but one at least, where they hold very many rows.
+
+        Returns
+        -------
+        changes : list of dict
+            The entries as `log` has them, each with "before", the hash of the entry before it, and
+            "rows", those that it learned and that were not forgotten since: "place" among the rows
+            of the entry, "id", and "salt" and "data" in base64. Of a model that was added, also
+            "model_file" in base64: None where a row that it came with was forgotten since, and
+            only `snapshot_bytes` tells where to begin.
+
+        See Also
+        --------
+        Follower : Keeps equal models elsewhere.
+        """
+        if limit < 1:
+            raise ValueError(f"limit must be a positive integer, not {limit!r}.")
+        with self._lock:
+            if model is not None:
+                self._find(model)
+            return tell_changes(self._open(), after, model, limit)
+
+    def snapshot_bytes(self, model: str | None = None) -> tuple[int, bytes]:
+        """The model as a model file, and the number of its last entry."""
+        with self._lock:
+            held = self._find(model)
+            return held.sequence, held.to_bytes()
 
     def as_of(self, sequence: int, *, model: str | None = None) -> Any:
         """The model as it was after an entry, without rows that were forgotten since.
@@ -575,8 +636,9 @@ class OnlineStore:
                 return
             try:
                 for name, held in self._held.items():
-                    if held.unsaved:
-                        self._snapshot(name, held)
+                    if held.unsaved and name not in self._uncertain:
+                        with suppress(StoreError):  # the log says it all, only more slowly
+                            self._snapshot(name, held)
             finally:
                 self._ledger.close()
                 self._ledger = None
@@ -610,7 +672,7 @@ class OnlineStore:
     def _snapshot(self, name: str, held: StoredModel) -> None:
         ledger = self._open()
         first = ledger.first_snapshot(name)
-        data = to_bytes(held.estimator)
+        data = held.to_bytes()
         with ledger.transaction():
             ledger.keep_snapshot(name, held.sequence, data)
             # The first one stays, to answer questions about the past; the others are not needed.
@@ -625,13 +687,18 @@ class OnlineStore:
         # One that was made before the rows to be left out.
         latest = min((row.number - 1 for row in without), default=most)
         found = ledger.last_snapshot(name, latest)
-        if found is None:
+        while found is not None:
+            number, data = found
+            try:
+                held = StoredModel(from_bytes(data), number)
+                break
+            except ModelFileError:
+                found = ledger.last_snapshot(name, number - 1)
+        else:
             raise StoreError(
                 f"What model {name!r} was then cannot be told any more: rows that it was made with "
                 "have been forgotten since."
             )
-        number, data = found
-        held = StoredModel(from_bytes(data), number)
         left_out = {(row.number, row.place) for row in without}
         for entry in ledger.entries(model=name, most=most):
             held.follow(entry)
@@ -678,8 +745,9 @@ def _same_request(
     n_rows = 0 if given is None else len(GivenRows.of(given[0]).values)
     same = known.kind == kind and known.said.get("ids", []) == list(gone)
     if not same or len(known.said.get("commitments", ())) != n_rows:
-        raise StoreError(
+        raise ConflictError(
             f"The key {known.key!r} belongs to another request, entry {known.number}: a key names "
-            "one request, whenever it is sent."
+            "one request, whenever it is sent.",
+            "key",
         )
     return Receipt.of(known)

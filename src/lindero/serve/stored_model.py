@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
 from lindero.evaluation.build import predict_rows, unwrap_machine
+from lindero.persist import to_bytes
 from lindero.serve.ledger import Entry, KeptRow
 from lindero.serve.stored_rows import Batch, GivenRows, encode_row
 
@@ -33,6 +35,7 @@ class StoredModel:
     n_learned: int = 0  # rows, ever
     unsaved: int = 0  # rows learned since the last snapshot
     n_changes: int = 0  # of the estimator, since it was read
+    judged: tuple[int, dict[str, Any]] | None = None  # what `certify` said, after which change
     sums: dict[str, float] = field(default_factory=dict)  # of scores, and n rows that were scored
 
     @property
@@ -63,11 +66,10 @@ class StoredModel:
             return int(own)
         return None if self.counted is False else self.n_learned
 
-    def ids_inside(self) -> set[Any]:
-        """Ids of the rows that the machine itself holds."""
-        return (
-            set(self.machine.stored_ids_.tolist()) if self.knows_ids and self.is_fitted else set()
-        )
+    def to_bytes(self) -> bytes:
+        """A model file, without columns of a kernel, which can be computed again and would be
+        most of it. It is not tried out: the rows are there, and an older snapshot."""
+        return to_bytes(deepcopy(self.estimator), check=False)
 
     def learn(self, batch: Batch, ids: list[Any]) -> None:
         """Let the machine learn a batch, in the way that it learns it every time."""
@@ -114,12 +116,15 @@ class StoredModel:
 
     def certify(self) -> dict[str, Any] | None:
         """What its certificate says, for the log; None where there is none."""
+        if self.judged is not None and self.judged[0] == self.n_changes:
+            return self.judged[1]
         found = getattr(self.machine, "certificate_", None) if self.is_fitted else None
         if found is None or not hasattr(found, "kkt_gap"):
             return None
         numbers = {"kkt_gap": found.kkt_gap, "primal": found.primal, "dual": found.dual}
         kept = {name: value if np.isfinite(value) else None for name, value in numbers.items()}
-        return {"status": found.status, **kept}
+        self.judged = (self.n_changes, {"status": found.status, **kept})
+        return self.judged[1]
 
     def table(self, X: Any) -> Any:
         """Rows to answer to, as the estimator wants them."""
@@ -148,6 +153,10 @@ class StoredModel:
             batch = Batch.of([row.data for row in rows], self.names)
             self.learn(batch, [json.loads(row.id) for row in rows])
             self.unsaved += len(rows)
+
+    def holds(self, id: Any) -> bool:
+        """Whether the machine itself holds a row of this id."""
+        return self.knows_ids and self.is_fitted and bool(self.machine.holds(id))
 
     def _rows(self, batch: Batch) -> Any:
         if self.machine is self.estimator:

@@ -33,7 +33,7 @@ from lindero.runtime.arrays import Array
 from lindero.runtime.threads import TileThreads, one_at_a_time
 from lindero.solvers.active_set import BREAKDOWNS, ActiveSet
 from lindero.solvers.solution import Certificate
-from lindero.svm.incremental.machine import HeldModel, IncrementalMachine
+from lindero.svm.incremental.machine import Answering, HeldModel, IncrementalMachine
 from lindero.svm.incremental.window import WindowChoice, WindowLadder
 from lindero.svm.parameters import KERNEL_MACHINE_CONSTRAINTS
 from lindero.svm.twins import to_sklearn
@@ -213,6 +213,21 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
         """The same, with samples of longer windows than the one that answers."""
         return self._holder.samples.ids
 
+    @one_at_a_time
+    def holds(self, id: int | str) -> bool:
+        """Whether a sample is held, in any window, by its id: without listing all.
+
+        Parameters
+        ----------
+        id : int or str
+            An id, or anything else, which none is.
+
+        Returns
+        -------
+        held : bool
+        """
+        return self._holder.samples.holds(id)
+
     @property
     @one_at_a_time
     def next_id_(self) -> int | None:
@@ -335,6 +350,22 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
         return self._require_machine().certify()
 
     # -- copies -------------------------------------------------------------------------------
+
+    @one_at_a_time
+    def freeze(self) -> Self:
+        """A copy that predicts as the machine does now, whatever this learns or forgets later: for
+        other threads, which then never wait for an update. It holds the support vectors and no
+        other sample, so that it cannot learn, forget or certify.
+
+        Returns
+        -------
+        frozen : object
+        """
+        frozen = type(self).__new__(type(self))
+        state = {**vars(self), "_machine": Answering(self._require_machine().model)}
+        state.pop("_windows", None)
+        frozen.__dict__ = state
+        return frozen
 
     to_sklearn = one_at_a_time(to_sklearn)
 

@@ -163,6 +163,14 @@ class HeldSamples:
         samples.remember()
         return samples
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Without a look at every id, none of which changes."""
+        twin = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, (np.ndarray, dict, list)):
+                setattr(twin, name, value.copy())
+        return twin
+
     @property
     def alive(self) -> Array:
         return self._alive[: self.n_slots]
@@ -290,6 +298,13 @@ class HeldSamples:
             raise ValueError(f"ids holds {values[counts > 1][0]} more than once.")
         found: Array = slots
         return found
+
+    def holds(self, id: int | str) -> bool:
+        """Whether there is a sample of this id."""
+        if self._names is not None:
+            return id in self._numbers
+        at = int(np.searchsorted(self._ids[: self.n_slots], id)) if type(id) is int else -1
+        return 0 <= at < self.n_slots and self._ids[at] == id and bool(self._alive[at])
 
     def is_like(self, other: HeldSamples) -> bool:
         """Whether both count the samples of one stream."""
@@ -457,6 +472,13 @@ class HeldModel:
         if self.weights is not None:
             return linear_values(X, self.weights, np.array([self.intercept]))[:, 0]
         return self._machine.decision_values(X)[:, 0]
+
+
+@dataclass(frozen=True)
+class Answering:
+    """In the place of a machine, where only its model is wanted."""
+
+    model: HeldModel
 
 
 class IncrementalMachine:
