@@ -243,3 +243,29 @@ def test_parameters_found_good_are_not_confused_with_others_that_are_equal():
         for _ in range(2):
             with pytest.raises(ValueError, match=next(iter(bad))):
                 clone(model).set_params(**bad).fit(X, y)
+
+
+def test_a_table_of_arrow_in_the_order_of_fit_is_read_as_any_other():
+    pa = pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 3)), rng.integers(0, 2, 30)
+    table = pa.table({name: X[:, k] for k, name in enumerate("abc")})
+    model = SVC(gamma=0.5).fit(table, y)
+    expected = SVC(gamma=0.5).fit(X, y).decision_function(X)
+    assert_array_equal(model.decision_function(table), expected)
+    assert_allclose(model.decision_function(table[:1]), expected[:1])
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.decision_function(table.select(["c", "a", "b"]))
+    missing = pa.array([1.0, None, 2.0])
+    gaps = pa.table({"a": X[:3, 0], "b": missing, "c": X[:3, 2]})
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict(gaps)
+    whole = pa.table({name: pa.array([1, 2, 3]) for name in "abc"})
+    floats = np.array([[1.0] * 3, [2.0] * 3, [3.0] * 3])
+    assert_array_equal(
+        model.decision_function(whole), SVC(gamma=0.5).fit(X, y).decision_function(floats)
+    )
+    with pytest.raises(ValueError, match="holds text"):
+        model.predict(pa.table({"a": ["x"], "b": [1.0], "c": [1.0]}))
+    with pytest.raises(ValueError, match="infinity"):
+        model.predict(pa.table({"a": [np.inf], "b": [1.0], "c": [1.0]}))

@@ -164,8 +164,26 @@ def read_new_table(estimator: Any, X: Any) -> Any:
         plain = find_plain(estimator, X)
         if plain is not None and plain.shape[1] == estimator.n_features_in_:
             return plain
+    else:
+        plain = _find_named_plain(estimator, X)
+        if plain is not None:
+            return plain
     require_numeric_columns(X)
     return _plain(_check_table(estimator, X, reset=False))
+
+
+def _find_named_plain(estimator: Any, X: Any) -> Any:
+    """A table of Arrow's as an array, if it has the columns of fit in their order, all of finite
+    floats: a stream of single rows need not be looked at more closely. Otherwise None."""
+    kind = type(X)
+    if (kind.__module__, kind.__name__) != ("pyarrow.lib", "Table") or X.num_rows == 0:
+        return None
+    if X.column_names != estimator.feature_names_in_.tolist():
+        return None
+    if any(str(part) != "double" for part in X.schema.types):
+        return None
+    array = np.column_stack([column.to_numpy() for column in X.columns])
+    return array if is_plain(array) else None  # what is missing became NaN
 
 
 def _check_table(estimator: Any, X: Any, **options: Any) -> Any:
