@@ -11,7 +11,7 @@ from lindero.problems.tube import Tube
 from lindero.runtime.threads import TileThreads
 from lindero.solvers.choose import LinearSolver
 from lindero.solvers.interior_point import InteriorPointSolver
-from lindero.solvers.sifting import SiftingSolver, _Rows
+from lindero.solvers.sifting import SiftingSolver, _Rows, _Sieve
 from lindero.solvers.solution import Limits, Status
 
 LINEAR = KernelFunction("linear")
@@ -48,6 +48,14 @@ def doubled():
     return hinge(np.vstack([X, X]), np.concatenate([y, -y]))
 
 
+def mostly_the_same():
+    """Few entries a row, many rows equal, one class rare: steps go too far again and again."""
+    random = np.random.default_rng(5)
+    X = (random.random((8000, 40)) < 0.05 * random.random(40) ** 2).astype(float)
+    values = X @ random.standard_normal(40) + 0.3 * random.standard_normal(8000)
+    return hinge(sp.csr_array(X), np.where(values > np.quantile(values, 0.97), 1.0, -1.0), 10.0)
+
+
 def scaled(factors):
     X, y = noisy()
     return hinge(X * factors, y)
@@ -65,6 +73,7 @@ PROBLEMS = {
     "columns of different size": lambda: scaled(10.0 ** np.array([-4, -2, 0, 0, 0, 1, 3, 4])),
     "single precision": lambda: hinge(noisy()[0].astype(np.float32), noisy()[1]),
     "sparse": lambda: hinge(sp.csr_array(np.where(noisy()[0] > 1, noisy()[0], 0)), noisy()[1]),
+    "sparse, most rows the same": mostly_the_same,
     "tube": tube,
     "tube, large C": lambda: tube(C=1e3),
     "tube, far targets": lambda: tube(shift=1e6),
@@ -184,3 +193,22 @@ def test_the_linear_solver_takes_it_for_many_rows_only(monkeypatch):
     for n, d in ((4000, 3), (6000, 3), (6000, 400)):
         LinearSolver().solve(hinge(*noisy(n, d)))
     assert taken == [6000]
+
+
+def test_a_step_that_goes_too_far_ends_where_its_slope_vanishes(monkeypatch):
+    find_length, slopes = _Sieve._find_length, []
+
+    def judged(sieve, rows, move, gone, decrement):
+        length = find_length(sieve, rows, move, gone, decrement)
+        theta = sieve.theta + (length - gone) * move
+        r = rows.r + (length - gone) * rows.along(move)
+        a = rows.u * np.clip(0.5 - r / (2.0 * sieve.mu), 0.0, 1.0)
+        slope = float((sieve.penalty * theta - rows.weigh(a)) @ move) / decrement
+        slopes.append(abs(slope) if length < max(gone, 1.0) else max(0.0, slope - 0.5))
+        return length
+
+    monkeypatch.setattr(_Sieve, "_find_length", judged)
+    solution = SiftingSolver(tol=1e-3, n_threads=1).solve(mostly_the_same())
+    assert solution.status is Status.OPTIMAL
+    assert len(slopes) > 5
+    assert max(slopes) < 0.06

@@ -320,7 +320,7 @@ def make_protocol(seconds: float) -> Any:
     """uvicorn's HTTP, closing connections that have not sent a whole request in time."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    class ImpatientProtocol(H11Protocol):  # type: ignore[misc]
+    class ImpatientProtocol(H11Protocol):
         """Of one connection."""
 
         def connection_made(self, transport: Any) -> None:

@@ -15,9 +15,10 @@ The method of multipliers keeps the sum by a bias β and a proximal term σ:
 With g = w·x_i + b + d_i z_i the best single step goes to where g + q + h (z' − z) = 0, h = ‖x_i‖² +
 σ + d_i, or to the kink at zero, or to a bound. It costs one pass over the entries of x_i, and one
 more where z_i moves. After the first epochs steps go beyond that point by a share of their length
-(which over-relaxes, and still descends), but over no kink or bound. β moves as soon as what the sum is off (σ |Σz|, in units of g) is what holds
-the others up: then it, too, converges with them. σ ties all rows to each other, as ‖x̄‖² does: it is
-begun at about that, and grows where the sum is slow.
+(over-relaxation, under which the objective still falls), but over no kink or bound. β moves as soon
+as what the sum is off (σ |Σz|, in units of g) is what holds the others up: then it, too, converges
+with them. σ ties all rows to each other, as what they have in common does: it begins at about
+‖x̄‖², and grows where the sum is slow.
 
 Rows that have been at a bound (or at the kink) by more than the worst violation of the epoch before
 are left out until the others are done. Each epoch visits the others in a random order of its own,

@@ -31,7 +31,7 @@ Where that leads nowhere (bounds so large that rounding hides a step, all rows a
 interior points start on all rows.
 
 The steps are those of `solvers.passes`, whose rows cannot be looked at one by one. Steps and sifting
-look at the same state of the rows, and stand in one file.
+are one file: each goes on from where the other leaves θ, μ and r.
 """
 
 from __future__ import annotations
