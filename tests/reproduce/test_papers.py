@@ -112,6 +112,7 @@ def test_every_published_number_and_figure_is_in_both_reports(pages, name):
             assert f"| {printed} |" in text or f">{printed}</td>" in text
         for title in FIGURES[name]:
             assert title in text
+        assert "Not drawn" not in text
 
 
 def test_what_is_deterministic_comes_out(found):

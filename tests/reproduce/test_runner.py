@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
-from lindero.reproduce import runner
+from lindero.reproduce import runner, update_page
 from lindero.reproduce.cells import Lacking
 from tests.reproduce.works import make_plan
 
@@ -83,7 +84,9 @@ def test_code_that_only_draws_or_lists_is_not_part_of_the_hash():
         return runner._strip_drawing(text)
 
     base = "def measure():\n    return 1\n"
-    assert strip(base) == strip(base + "# words\ndef draw_it():\n    pass\ndef plan():\n    pass\n")
+    more = "# words\ndef draw_it():\n    pass\ndef plan():\n    pass\n"
+    assert strip(base) == strip('"""Words."""\n' + base + more)
+    assert strip(base) == strip(base.replace("    ", '    """Words."""\n    '))
     assert strip(base) != strip(base.replace("1", "2"))
 
 
@@ -97,10 +100,47 @@ def test_missing_data_and_bugs_are_sentences_in_their_cells(toy):
     for text in (page, told):
         assert "Needs absent.csv: set LINDERO_DATA" in text
         assert "Not drawn: Needs absent.csv" in text
+        assert "Not drawn: It failed: IndexError: no such draw" in text
         assert "7.25" in text
     assert "figures/toy-1.png" in told
     assert "data:image/svg+xml;base64," in page
     assert sorted(p.name for p in (toy.out / "figures").iterdir()) == ["toy-1.png", "toy-1.svg"]
+
+
+def test_numbers_are_written_where_nothing_can_be_drawn(toy, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    toy.run(2)
+    told = (toy.out / "report.md").read_text("utf-8")
+    assert "Not drawn: Pictures need matplotlib: pip install 'lindero[plot]'." in told
+    assert "0.5 ± 0.7" in told
+
+
+def test_a_page_keeps_the_sections_of_other_papers(toy, monkeypatch, tmp_path):
+    monkeypatch.setitem(runner.PAPERS, "toy", "nowhere")
+    page, pictures = tmp_path / "docs" / "results.md", tmp_path / "docs" / "images"
+    page.parent.mkdir()
+    update_page(toy.run(2), page, pictures)
+    text = page.read_text("utf-8")
+    begins, ends = "<!-- toy -->", "<!-- end of toy -->"
+    section = text[text.index(begins) : text.index(ends)]
+    assert "## A paper\n\nWritten on" in section
+    assert "![Figure 1: draws](images/toy-1.png)" in section
+    assert [path.name for path in pictures.iterdir()] == ["toy-1.png"]
+    small, large = (
+        path.stat().st_size for path in (pictures / "toy-1.png", toy.out / "figures" / "toy-1.png")
+    )
+    assert small < large
+    other = "<!-- asvm -->\n\nWritten before.\n\n<!-- end of asvm -->"
+    assert "<!-- asvm -->\n\n<!-- end of asvm -->" in text
+    page.write_text(text.replace("<!-- asvm -->\n\n<!-- end of asvm -->", other), "utf-8")
+    update_page(toy.run(4), page, pictures)
+    later = page.read_text("utf-8")
+    assert other in later
+    assert later.count("## A paper") == 1
+    assert "1.5 ± 1.3" in later
+    page.write_text("Nothing of ours.", "utf-8")
+    with pytest.raises(ValueError, match=r"has no section <!-- toy -->"):
+        update_page(toy.run(4), page, pictures)
 
 
 def test_data_that_were_missing_are_tried_again(toy, monkeypatch, tmp_path):

@@ -35,6 +35,11 @@ def draw(figure, measured):
     ax.set(xlim=(-1, 9), xlabel="value")
 
 
+def draw_badly(figure, measured):
+    """A bug."""
+    raise IndexError("no such draw")
+
+
 def make_plan(log, n_seeds=3, *, stop_at=None):
     """The paper."""
     works = [
@@ -51,6 +56,7 @@ def make_plan(log, n_seeds=3, *, stop_at=None):
     parts = [
         PaperTable("Table 1", "Numbers.", cells),
         PaperFigure("toy-1", "Figure 1: draws", "Draws.", works, draw, (3, 2)),
+        PaperFigure("toy-3", "Figure 3: a bug", "Nothing.", works, draw_badly, (3, 2)),
         PaperFigure("toy-2", "Figure 2: data", "Of data.", cells[1].works, draw, (3, 2)),
     ]
     return PaperPlan("toy", "A paper", "Somewhere.", parts)

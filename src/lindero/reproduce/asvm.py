@@ -475,8 +475,9 @@ def plan_windows(settings: Settings) -> PaperTable:
         'window that finds its length is `IncrementalSVC(window="auto")`.',
         cells,
         "The paper argues against windows and shows none. On its own data sets, whose clouds lie "
-        "far apart, a window of 50 rows makes hardly any error either; where clouds overlap, the "
-        "choice of the length begins to matter.",
+        "far apart, any window up to 200 rows makes no error either. Where clouds overlap, the "
+        "adaptive machine with C₃ = 1 makes more errors than a short window, and about as many "
+        "once C₃ is chosen, too.",
     )
 
 
@@ -558,8 +559,8 @@ def plan_standardised(settings: Settings) -> PaperTable:
         "training rows.",
         cells,
         "One column of data set 3 is seven times as wide as the other. Once both have the same "
-        "width, the Gaussian machine is better than the adaptive one at any of these couplings: "
-        "the order that the paper's table shows is one of units.",
+        "width, the Gaussian machine is better on average than the adaptive one at any of these "
+        "couplings: the order that the paper's table shows is one of units.",
     )
 
 
@@ -575,7 +576,7 @@ def plan_sweep(settings: Settings) -> PaperFigure:
     return PaperFigure(
         "asvm-couplings", "Beside the paper: error against coupling",
         "Data set 3: mean and standard deviation over seeds, with the four published errors. "
-        "Standardising the columns moves the best coupling down by a power of ten.",
+        "With standardised columns the best couplings are 10³ and below instead of 10⁴.",
         works, draw_couplings, (6.6, 3.4),
     )  # fmt: skip
 

@@ -57,24 +57,22 @@ def write_reports(found: Reproduction) -> None:
     (folder / "report.html").write_text(write_html(found, lacks), encoding="utf-8")
 
 
-def _find_lack(figure: PaperFigure, results: Results) -> str:
-    """Why a figure has nothing to show; empty where it has."""
-    measured = (results[work.key] for work in figure.works)
-    return next((one.sentence for one in measured if isinstance(one, Lacking)), "")
-
-
 def draw_to(figure: PaperFigure, results: Results, folder: Path) -> str:
     """Draw a figure into a folder; why it cannot be drawn, if it cannot."""
-    lack = _find_lack(figure, results)
+    folder.mkdir(parents=True, exist_ok=True)
+    for ending in ("svg", "png"):  # of another run
+        (folder / f"{figure.name}.{ending}").unlink(missing_ok=True)
+    measured = [results[work.key] for work in figure.works]
+    lack = next((one.sentence for one in measured if isinstance(one, Lacking)), "")
     if lack:
         return lack
-    folder.mkdir(parents=True, exist_ok=True)
-    measured = [results[work.key] for work in figure.works]
     try:
         sheet = draw_figure(figure, [one for one in measured if not isinstance(one, Lacking)])
+        save_figure(sheet, folder / figure.name)
     except ImportError:
         return "Pictures need matplotlib: pip install 'lindero[plot]'."
-    save_figure(sheet, folder / figure.name)
+    except Exception as error:  # the numbers of an hour's work are still to be written
+        return f"It failed: {type(error).__name__}: {error}"
     return ""
 
 
@@ -86,13 +84,13 @@ def describe_run(found: Reproduction, paper: PaperPlan | None = None) -> str:
         settings += f" with {seeds} seed{'s' if seeds > 1 else ''}"
     now = datetime.now().astimezone()
     seconds = found.find_seconds(paper)
-    took = f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
+    took = f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.1f} seconds"
     names = " ".join(one.name for one in found.papers if paper in (None, one))
     quick = " --quick" if found.settings.quick else ""
     return (
         f"Written on {now.day} {now:%B %Y} by `lindero reproduce {names}{quick}` (lindero "
-        f"{__version__}, {settings}) on {describe_machine()}. One after the other its works took "
-        f"{took} by the clock, on {found.n_jobs} process{'es' if found.n_jobs > 1 else ''}."
+        f"{__version__}, {settings}) on {describe_machine()}. Its works took {took} of "
+        "processor time."
     )
 
 
@@ -191,11 +189,11 @@ def update_page(found: Reproduction, path: str | Path, pictures: str | Path) -> 
     that does not exist is made, with sections for all papers. Pictures are copied to the folder
     `pictures`, with fewer colours.
     """
-    path, folder = Path(path), Path(pictures)
+    path, folder, drawn = Path(path), Path(pictures), Path(found.folder) / "figures"
     text = path.read_text(encoding="utf-8") if path.exists() else _make_page()
     seen = Path(os.path.relpath(folder, path.parent)).as_posix()
     for paper in found.papers:
-        lacks = {figure.name: _find_lack(figure, found.results) for figure in paper.figures}
+        lacks = {figure.name: draw_to(figure, found.results, drawn) for figure in paper.figures}
         section = [describe_run(found, paper), *write_markdown_paper(found, paper, lacks, seen)]
         section = [section[1], section[0], *section[2:]]  # the heading first
         begins, ends = f"<!-- {paper.name} -->", f"<!-- end of {paper.name} -->"
@@ -206,8 +204,7 @@ def update_page(found: Reproduction, path: str | Path, pictures: str | Path) -> 
         text = f"{before}{begins}\n\n" + "\n\n".join(section) + f"\n\n{ends}{after}"
         for figure in paper.figures:
             if not lacks[figure.name]:
-                name = f"{figure.name}.png"
-                _copy_picture(Path(found.folder) / "figures" / name, folder / name)
+                _copy_picture(drawn / f"{figure.name}.png", folder / f"{figure.name}.png")
     path.write_text(text, encoding="utf-8")
 
 
