@@ -156,7 +156,7 @@ def test_structures_are_drawn_with_all_arcs():
     sheet = draw_figure(figure, [one] * 10)
     assert [ax.get_title().partition(":")[0] for ax in sheet.axes] == list(tm.SETS)
     texts = [text.get_text() for text in sheet.axes[0].texts]
-    assert {text for text in texts if text} == {"class", "a", "b", "a long\ndrawn name"}
+    assert {text for text in texts if text} == {"class", "a", "b", "a long drawn\nname"}
     assert sum(text == "" for text in texts) == len(arcs)
     places = tm.draw_places("class", [tuple(arc) for arc in arcs])
     assert places["class"][1] > places["a"][1] > places["b"][1]
