@@ -1,4 +1,7 @@
-"""Classification by hyperplanes that follow a changing concept."""
+"""Classification by hyperplanes that follow a changing concept.
+
+Half of it is documentation of what users touch, which belongs to one class, and so to one file.
+"""
 
 from __future__ import annotations
 
