@@ -26,28 +26,37 @@ from lindero.cli.output import (
     writing_to_standard_output,
 )
 
-#: Every command: the module that has it as `command`, and a description, which is kept here so that
-#: the help text does not import any command.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "train": ("lindero.cli.train", "Train a machine and save it."),
-    "predict": ("lindero.cli.predict", "Apply a saved model to data."),
-    "explain": ("lindero.cli.explain", "Explain predictions, row by row."),
-    "update": ("lindero.cli.update", "Learn new rows, and forget old ones."),
-    "cv": ("lindero.cli.cv", "Cross-validate a machine."),
-    "tune": ("lindero.cli.tune", "Find the best parameters of a machine."),
-    "compare": ("lindero.cli.compare", "Find the best machine for your data."),
-    "stream": ("lindero.cli.stream", "Predict and learn row by row."),
-    "serve": ("lindero.cli.serve", "Serve models that go on learning, over HTTP."),
-    "follow": ("lindero.cli.follow", "Keep models equal to those of a server."),
-    "scale": ("lindero.cli.scale", "Convert a table to scaled numbers."),
-    "convert": ("lindero.cli.convert", "Convert models and data to other formats."),
-    "info": ("lindero.cli.info", "Show what a saved model contains."),
-    "data": ("lindero.cli.data", "List and download published data sets."),
-    "reproduce": ("lindero.cli.reproduce", "Compute published tables and figures."),
-    "play": ("lindero.cli.play", "Draw points, and see what every machine makes of them."),
-    "demo": ("lindero.cli.demo", "See what lindero can do."),
-    "completion": ("lindero.cli.completion", "Set up shell completion."),
+#: Commands by what they are for: the module that has each as `command`, and a description, which is
+#: kept here so that the help text does not import any command.
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Begin": {
+        "demo": ("lindero.cli.demo", "See what lindero can do."),
+        "play": ("lindero.cli.play", "Draw points, and see what every machine makes of them."),
+        "compare": ("lindero.cli.compare", "Find the best machine for your data."),
+    },
+    "Models": {
+        "train": ("lindero.cli.train", "Train a machine and save it."),
+        "predict": ("lindero.cli.predict", "Apply a saved model to data."),
+        "explain": ("lindero.cli.explain", "Explain predictions, row by row."),
+        "update": ("lindero.cli.update", "Learn new rows, and forget old ones."),
+        "cv": ("lindero.cli.cv", "Cross-validate a machine."),
+        "tune": ("lindero.cli.tune", "Find the best parameters of a machine."),
+        "info": ("lindero.cli.info", "Show what a saved model contains."),
+    },
+    "Models that go on learning": {
+        "stream": ("lindero.cli.stream", "Predict and learn row by row."),
+        "serve": ("lindero.cli.serve", "Serve models that go on learning, over HTTP."),
+        "follow": ("lindero.cli.follow", "Keep models equal to those of a server."),
+    },
+    "Files and more": {
+        "scale": ("lindero.cli.scale", "Convert a table to scaled numbers."),
+        "convert": ("lindero.cli.convert", "Convert models and data to other formats."),
+        "data": ("lindero.cli.data", "List and download published data sets."),
+        "reproduce": ("lindero.cli.reproduce", "Compute published tables and figures."),
+        "completion": ("lindero.cli.completion", "Set up shell completion."),
+    },
 }
+COMMANDS = {name: found for group in GROUPS.values() for name, found in group.items()}
 
 
 class Commands(click.Group):
@@ -63,8 +72,12 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Names and descriptions, without importing any command."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, words) for name, (_, words) in COMMANDS.items()])
+        width = max(map(len, COMMANDS))
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(f"{name:{width}}", words) for name, (_, words) in group.items()]
+                )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Names that begin with what is typed, without importing any command."""

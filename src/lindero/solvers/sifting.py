@@ -30,8 +30,8 @@ the optimum of all rows, and their problem judges it.
 Where that leads nowhere (bounds so large that rounding hides a step, all rows at their kinks),
 interior points start on all rows.
 
-The steps are those of `solvers.passes`, whose rows cannot be looked at one by one. Steps and sifting
-are one file: each goes on from where the other leaves θ, μ and r.
+The steps are those of `solvers.passes`, whose rows cannot be looked at one by one. Steps and
+sifting are one file: each goes on from where the other leaves θ, μ and r.
 """
 
 from __future__ import annotations
