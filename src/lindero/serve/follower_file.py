@@ -91,8 +91,8 @@ class FollowerFile:
             self._replace()
         except OSError as error:
             raise StoreError(
-                f"{self.path} cannot be written: {error.strerror}. It may still hold rows that were "
-                "forgotten: make room, and follow again."
+                f"{self.path} cannot be written: {error.strerror}. It may still hold rows that "
+                "were forgotten: make room, and follow again."
             ) from error
 
     def _replace(self) -> None:
