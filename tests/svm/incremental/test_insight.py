@@ -262,6 +262,20 @@ def test_an_interruption_leaves_the_model_as_it_was(name, number, monkeypatch):
 # -- the record -----------------------------------------------------------------------------------
 
 
+def test_of_a_long_stream_the_latest_updates_are_kept(monkeypatch):
+    monkeypatch.setattr("lindero.svm.incremental.machine._LOGGED", 30)
+    X, y = two_clouds(200)
+    model = IncrementalSVC(window=20, gamma="auto").fit(X[:20], y[:20])
+    for i in range(20, 200):
+        model.partial_fit(X[i : i + 1], y[i : i + 1])
+        assert len(model.updates_) <= 60
+    assert len(model.updates_) >= 30
+    assert model.updates_["id"][-2:].tolist() == [179, 199]
+    with pytest.raises(ValueError, match="id 3"):
+        model.forget([3])
+    assert model.updates_["id"][-2:].tolist() == [179, 199]
+
+
 def test_every_update_is_recorded():
     X, y = two_clouds(60)
     model = IncrementalSVC(gamma="auto").fit(X[:40], y[:40])

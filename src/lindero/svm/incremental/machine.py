@@ -62,6 +62,9 @@ _FEW_GAPS = 64
 #: Unknown ids that a message names.
 _NAMED = 5
 
+#: Updates whose records are kept at least: a stream without an end has a memory of one size.
+_LOGGED = 100_000
+
 _NONE = np.empty(0, dtype=np.int64)
 
 #: What an update may be, and the numbers that are kept of one.
@@ -661,6 +664,7 @@ class IncrementalMachine:
             self.samples.close_gaps()
         self.active_set.remember()
         self.samples.remember()
+        self.updates.keep_last(_LOGGED)
 
     def fit_window(self, window: int) -> None:
         """Another window, of no more samples than before."""
