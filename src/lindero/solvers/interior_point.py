@@ -45,6 +45,10 @@ _TO_BOUNDARY = 0.995
 #: From this relative μ on it is worth trying whether the rounded point will do.
 _ROUNDING_FROM = 1e-5
 
+#: At the end of a path that has not come within tol, widths of what counts as undecided, in the units
+#: of the margins: a tol below what rounding does to r would leave nothing undecided.
+_LAST_WIDTHS = (0.0, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5)
+
 #: Below this relative μ, rounding in the Newton system outweighs what a step gains.
 _LEAST_RELATIVE_MU = 1e-17
 
@@ -161,7 +165,7 @@ class _PrimalPath:
             return Status.INTERRUPTED
         except np.linalg.LinAlgError:
             pass  # rounding has made the system useless: the path ends here
-        self._round(last=True)
+        self._conclude()
         return Status.OPTIMAL if self.best_gap <= self.tol else Status.PRECISION
 
     def _mu(self) -> float:
@@ -215,18 +219,35 @@ class _PrimalPath:
         sample_of = self.problem.sample_of
         return self.problem.s * (at_samples if sample_of is None else at_samples[sample_of])
 
-    def _round(self, last: bool = False) -> None:
-        """Put decided coefficients on their bounds. At the end of a path on which rounding hid the
-        gap, the last point is the best guess, whatever its gap seems to be."""
-        problem = self.problem
-        residual = self.S[0] - self.S[1]
-        undecided = np.abs(residual) <= 0.5 * self.tol
-        decided = np.where(undecided, self.M[0], np.where(residual > 0, 0.0, problem.u))
-        if last and self.best_gap > self.tol:
-            self.best_gap = np.inf
-        self._consider(problem.snap(decided))
+    def _round(self) -> None:
+        """Put decided coefficients on their bounds."""
+        self._consider(self._decide(0.5 * self.tol))
 
-    def _consider(self, near: Array) -> None:
+    def _decide(self, width: float) -> Array:
+        """Coefficients with those on their bounds whose residual is beyond this width."""
+        residual = self.S[0] - self.S[1]
+        undecided = np.abs(residual) <= width
+        decided = np.where(undecided, self.M[0], np.where(residual > 0, 0.0, self.problem.u))
+        return self.problem.snap(decided)
+
+    def _conclude(self) -> None:
+        """At the end of a path: round the last point in several ways. Where a plain sum does not
+        show which point is the best one, it is computed with more digits."""
+        unit = float(np.abs(self.problem.p).max(initial=0.0))
+        if self.best_gap <= self.tol:
+            return
+        if np.isfinite(self.best_gap):
+            self.best_gap = self._judge(self.best_a, self.best_f, extended=True)
+        for width in _LAST_WIDTHS:
+            self._consider(self._decide(max(0.5 * self.tol, width * unit)), extended=True)
+
+    def _judge(self, a: Array, f: Array, extended: bool) -> float:
+        """The KKT gap of a feasible point. Sums with more digits know of no pull."""
+        if not extended or self.pull.any():
+            return self.problem.judge(a, f).kkt_gap
+        return self.problem.certify(a, self.problem.bias(a, f), self.tol, f).kkt_gap
+
+    def _consider(self, near: Array, extended: bool = False) -> None:
         """Keep the feasible point near the one given, if its KKT gap is the best so far."""
         problem = self.problem
         a = problem.nearest_feasible(near)
@@ -235,7 +256,7 @@ class _PrimalPath:
         weights = self.system.adjoint(problem.at_samples(problem.s * a)) + self.pull
         weights[-1] = 0.0
         f = self.system.forward(weights)
-        gap = problem.judge(a, f).kkt_gap
+        gap = self._judge(a, f, extended)
         if gap < self.best_gap or not np.isfinite(self.best_gap):
             self.best_a, self.best_f, self.best_gap = a, f, gap
 

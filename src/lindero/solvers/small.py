@@ -90,7 +90,7 @@ class SmallSolver(Solver):
         inner = InteriorPointSolver(self.tol, n_threads=1).solve(linear, start, rest, number)
         if linear is not problem:
             inner = judge_anew(problem, inner)
-        second = _polish(problem, inner, rest, self.tol, number)
+        second = polish(problem, inner, rest, self.tol, number)
         best = _choose_better(problem, first, second, self.tol)
         return replace(best, n_iter=first.n_iter + second.n_iter)
 
@@ -103,10 +103,10 @@ class PolishedInteriorPointSolver(Solver):
         solution = solver.solve(problem, start, limits, number)
         if problem.n_variables > MOST_VARIABLES:
             return solution
-        return _polish(problem, solution, limits, self.tol, number)
+        return polish(problem, solution, limits, self.tol, number)
 
 
-def _polish(problem: DualQP, inner: Solution, limits: Limits, tol: float, number: int) -> Solution:
+def polish(problem: DualQP, inner: Solution, limits: Limits, tol: float, number: int) -> Solution:
     """An interior-point solution moved to the optimum of the face it is near."""
     finished = inner.status in (Status.OPTIMAL, Status.PRECISION)
     if not finished or limits.steps_left(inner.n_iter, 1) == 0:
