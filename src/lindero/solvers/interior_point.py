@@ -45,9 +45,9 @@ _TO_BOUNDARY = 0.995
 #: From this relative μ on it is worth trying whether the rounded point will do.
 _ROUNDING_FROM = 1e-5
 
-#: At the end of a path that has not come within tol, widths of what counts as undecided, in the units
+#: At the end of a path that has not come within tol, widths of what counts as undecided, in units
 #: of the margins: a tol below what rounding does to r would leave nothing undecided.
-_LAST_WIDTHS = (0.0, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5)
+_LAST_WIDTHS = (0.0, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 
 #: Below this relative μ, rounding in the Newton system outweighs what a step gains.
 _LEAST_RELATIVE_MU = 1e-17
@@ -243,9 +243,11 @@ class _PrimalPath:
 
     def _judge(self, a: Array, f: Array, extended: bool) -> float:
         """The KKT gap of a feasible point. Sums with more digits know of no pull."""
+        bias = self.problem.bias(a, f)
+        gap = self.problem.judge(a, f, bias).kkt_gap
         if not extended or self.pull.any():
-            return self.problem.judge(a, f).kkt_gap
-        return self.problem.certify(a, self.problem.bias(a, f), self.tol, f).kkt_gap
+            return gap
+        return self.problem.certify(a, bias, max(gap, self.tol), f).kkt_gap
 
     def _consider(self, near: Array, extended: bool = False) -> None:
         """Keep the feasible point near the one given, if its KKT gap is the best so far."""

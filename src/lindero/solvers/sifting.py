@@ -30,8 +30,8 @@ the optimum of all rows, and their problem judges it.
 Where that leads nowhere (bounds so large that rounding hides a step, all rows at their kinks),
 interior points start on all rows.
 
-The steps are those of `solvers.passes`, whose rows cannot be looked at one by one. Steps and sifting
-look at the same state of the rows, and stand in one file.
+The steps are those of `solvers.passes`, whose rows cannot be looked at one by one. Steps and
+sifting look at the same state of the rows, and stand in one file.
 """
 
 from __future__ import annotations
