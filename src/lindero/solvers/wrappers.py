@@ -67,12 +67,13 @@ from lindero.solvers.solution import Limits, Solution, Solver, Start, Status
 
 # -- hard margins ----------------------------------------------------------------------------------
 
-#: Bounds tried in turn, in units of max Ω_i / mean K_ii, where Ω = −p are the margins asked for. A
-#: margin that needs more than the last is smaller than 1e-4 of the data's own size.
+#: Bounds tried in turn, in units of max Ω_i / mean K_ii, where Ω = −p are the margins asked for (of
+#: a tube: the spread of the targets). A margin that needs more than the last is smaller than 1e-4
+#: of the data's own size.
 _BOUNDS = (1e2, 1e5, 1e8)
 
-#: A KKT gap of this share of the margins asked for leaves no doubt that they can be had, even where
-#: rounding keeps it from being within `tol`.
+#: A KKT gap of this share of the margins asked for (of a tube: of the targets' spread) leaves no
+#: doubt that they can be had, even where rounding keeps it from being within `tol`.
 _CLEAR = 1e-6
 
 #: Kernel matrices of at most this many samples are factored, to find their rank.
@@ -103,11 +104,17 @@ class HardMarginSolver(Solver):
 
         typical = max(float(np.mean(kernel.diagonal())), np.finfo(np.float64).tiny)
         in_tube = problem.sample_of is not None
-        largest_margin = float(np.abs(problem.p).max() if in_tube else -problem.p.min())
-        clear = max(self.tol, _CLEAR * largest_margin)
+        if not in_tube:
+            unit = -float(problem.p.min())
+        elif problem.has_bias:  # which takes whatever targets have in common
+            unit = float(np.ptp(problem.q))
+        else:
+            unit = float(np.abs(problem.p).max())
+        unit = unit or 1.0  # all targets are the same
+        clear = max(self.tol, _CLEAR * unit)
         spent, best, least = 0, None, np.inf
         for bound in _BOUNDS:
-            u = np.full(problem.n_variables, bound * largest_margin / typical)
+            u = np.full(problem.n_variables, bound * unit / typical)
             bounded = replace(problem, kernel=kernel, u=u)
             solution = solver.solve(bounded, start, limits.deduct(spent), number)
             spent += solution.n_iter
@@ -124,21 +131,24 @@ class HardMarginSolver(Solver):
             if not unsettled and (near or solution.status is not Status.PRECISION):
                 return self._make_exact(problem, best, limits, number)
         assert best is not None
-        solution = best
-        if problem.sample_of is not None:
-            wrong = _outside_the_tube(problem, solution, clear)
+        best = self._make_exact(problem, replace(best, status=Status.PRECISION), limits, number)
+        # Whom the largest bound leaves on the wrong side is in the way, unless nobody has to be.
+        if in_tube:
+            wrong = _outside_the_tube(problem, best, clear)
+            if len(wrong):
+                wrong = _outside_the_tube(problem, solution, clear)
         elif isinstance(features, ProductKernel):
             wrong = _not_on_their_side(problem, features)
         else:
             wrong = np.flatnonzero(problem.s * (solution.f + solution.bias) <= 0)
         if len(wrong):
             raise NotSeparableError(not_separable_message(wrong), wrong.tolist())
-        exact = replace(solution, status=Status.PRECISION)
-        return self._make_exact(problem, exact, limits, number)
+        return best
 
     def _make_exact(
         self, problem: DualQP, solution: Solution, limits: Limits, number: int
     ) -> Solution:
+        """A solution of few samples moved to the optimum of the face it is near."""
         if problem.n_variables > MOST_VARIABLES:
             return solution
         return polish(problem, solution, limits, self.tol, number)
