@@ -69,6 +69,7 @@ def test_more_rows_than_are_factored():
     assert np.abs(model.predict(X) - y).max() <= 1.01
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("offset", [0.0, 1e5])
 @pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-9, 1e-11, 1e-13, 1e-14])
 def test_a_tube_that_holds_all_targets_is_found_whatever_tol_is(tol, offset):
