@@ -1,17 +1,24 @@
 """C = inf: the largest margin, or an error that names the samples in the way."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from clouds import two_clouds
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 
 from lindero.errors import NotSeparableError
+from lindero.reproduce.lectures import make_separable
+from lindero.solvers.solution import Status
 from lindero.svm import SVC
 
 INFINITY = float("inf")
+
+#: From the default down to less than double precision can tell.
+TOLERANCES = (1e-3, 1e-5, 1e-7, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14)
 
 XOR = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]])
 XOR_LABELS = np.array([1, -1, -1, 1])
@@ -145,3 +152,53 @@ def test_a_failed_fit_leaves_no_trace():
     with pytest.raises(NotSeparableError):
         model.fit(X, y)
     assert vars(model) == before
+
+
+def on_two_sides(seed, n_samples):
+    """Rows on the two sides of a plane, with a narrow or a wide gap and columns of any scale."""
+    random = np.random.default_rng(seed)
+    n_features = 1 + seed % 6
+    normal = random.normal(size=n_features)
+    normal /= np.linalg.norm(normal)
+    X = random.normal(size=(n_samples, n_features)) * 10.0 ** random.uniform(-1, 1, n_features)
+    height = X @ normal
+    y = np.where(height > np.median(height), 1, -1)
+    X += (y * 10.0 ** random.uniform(-2, 0))[:, None] * normal
+    return X + random.normal(size=n_features) * 10.0 ** random.uniform(-1, 1), y
+
+
+def certificates(X, y, C):
+    """One per tolerance, of the model as it is; what the fit said of it must agree."""
+    found = []
+    for tol in TOLERANCES:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = SVC(kernel="linear", C=C, tol=tol).fit(X, y)
+        judged = model.certify(X, y)
+        reached = judged.kkt_gap <= tol and judged.accuracy <= tol
+        assert (model.certificate_.status == Status.OPTIMAL.value) == reached, tol
+        found.append(judged)
+    return found
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_margin_of_three_rows_is_exact_whatever_tol_is(seed):
+    for judged in certificates(*make_separable(seed, noise=True), INFINITY):
+        assert abs(judged.duality_gap) <= 1e-11
+
+
+@pytest.mark.parametrize("n_samples", [28, 200])
+def test_small_hard_margins_are_exact_whatever_tol_is(n_samples):
+    for seed in range(20):
+        for judged in certificates(*on_two_sides(seed, n_samples), INFINITY):
+            assert abs(judged.duality_gap) <= 2e-9 * judged.primal, seed
+
+
+@pytest.mark.parametrize("C", [INFINITY, 1e4, 1e9])
+@pytest.mark.parametrize(("n_samples", "n_seeds"), [(600, 12), (6_000, 3)])
+def test_a_smaller_tol_never_ends_farther_from_the_optimum(C, n_samples, n_seeds):
+    for seed in range(n_seeds):
+        gaps = [judged.kkt_gap for judged in certificates(*on_two_sides(seed, n_samples), C)]
+        least = np.minimum.accumulate(gaps)
+        # Near what rounding leaves, paths that end elsewhere differ by a little.
+        assert (gaps <= 3 * least + 1e-8).all(), (seed, gaps)

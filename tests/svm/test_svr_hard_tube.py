@@ -69,6 +69,24 @@ def test_more_rows_than_are_factored():
     assert np.abs(model.predict(X) - y).max() <= 1.01
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("offset", [0.0, 1e5])
+@pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-9, 1e-11, 1e-13, 1e-14])
+def test_a_tube_that_holds_all_targets_is_found_whatever_tol_is(tol, offset):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(40, 3))
+    y = X @ [1.0, -2.0, 0.5] + offset + random.uniform(-0.04, 0.04, size=40)
+    model = SVR(C=np.inf, kernel="linear", epsilon=0.05, tol=tol).fit(X, y)
+    assert np.abs(model.predict(X) - y).max() <= 0.05 + 1e-10
+    assert model.certify(X, y).kkt_gap <= 1e-10
+
+
+def test_targets_that_are_all_the_same_need_no_tube():
+    X, _ = waves()
+    model = SVR(C=np.inf, kernel="linear", epsilon=0.0).fit(X, np.full(len(X), 7.0))
+    assert_allclose(model.predict(X), 7.0)
+
+
 def test_twice_the_same_row_with_different_targets():
     X = [[0.0], [0.0], [1.0]]
     with pytest.raises(NotSeparableError) as found:

@@ -22,6 +22,7 @@ is small, coefficients whose residual r_i = t_i − ξ_i says on which side they
 from __future__ import annotations
 
 import time
+from collections import deque
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -44,6 +45,13 @@ _TO_BOUNDARY = 0.995
 
 #: From this relative μ on it is worth trying whether the rounded point will do.
 _ROUNDING_FROM = 1e-5
+
+#: At the end of a path that has not come within tol, widths of what counts as undecided, in units
+#: of the margins: a tol below what rounding does to r would leave nothing undecided.
+_LAST_WIDTHS = (0.0, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
+
+#: So many of the last iterates are rounded then: the very last may be the worst of them.
+_LAST_ITERATES = 4
 
 #: Below this relative μ, rounding in the Newton system outweighs what a step gains.
 _LEAST_RELATIVE_MU = 1e-17
@@ -124,6 +132,7 @@ class _PrimalPath:
         if resumed is not None and [part.shape[-1] for part in resumed] == [len(self.theta), n, n]:
             self.theta, share, self.S = resumed
         self.M = np.stack([share * problem.u, (1.0 - share) * problem.u])
+        self.latest: deque[tuple[Array, Array]] = deque(maxlen=_LAST_ITERATES)  # M and S
         self.reach = self._reach(self.theta)  # s_i x̃_i·θ
         self.best_a, self.best_f, self.best_gap = np.zeros(n), np.zeros(system.n_samples), np.inf
         if start is not None:
@@ -140,6 +149,7 @@ class _PrimalPath:
             mu = first_mu = self._mu()
             while True:
                 if mu <= _ROUNDING_FROM * first_mu:
+                    self.latest.append((self.M, self.S))
                     self._round()
                 if self.best_gap <= self.tol:
                     return Status.OPTIMAL
@@ -161,7 +171,8 @@ class _PrimalPath:
             return Status.INTERRUPTED
         except np.linalg.LinAlgError:
             pass  # rounding has made the system useless: the path ends here
-        self._round(last=True)
+        self.latest.append((self.M, self.S))
+        self._conclude()
         return Status.OPTIMAL if self.best_gap <= self.tol else Status.PRECISION
 
     def _mu(self) -> float:
@@ -215,18 +226,42 @@ class _PrimalPath:
         sample_of = self.problem.sample_of
         return self.problem.s * (at_samples if sample_of is None else at_samples[sample_of])
 
-    def _round(self, last: bool = False) -> None:
-        """Put decided coefficients on their bounds. At the end of a path on which rounding hid the
-        gap, the last point is the best guess, whatever its gap seems to be."""
-        problem = self.problem
+    def _round(self) -> None:
+        """Put decided coefficients on their bounds."""
         residual = self.S[0] - self.S[1]
-        undecided = np.abs(residual) <= 0.5 * self.tol
-        decided = np.where(undecided, self.M[0], np.where(residual > 0, 0.0, problem.u))
-        if last and self.best_gap > self.tol:
-            self.best_gap = np.inf
-        self._consider(problem.snap(decided))
+        self._consider(self._decide(self.M[0], residual, np.abs(residual) <= 0.5 * self.tol))
 
-    def _consider(self, near: Array) -> None:
+    def _decide(self, a: Array, residual: Array, undecided: Array) -> Array:
+        """Coefficients with the decided ones on their bounds."""
+        decided = np.where(undecided, a, np.where(residual > 0, 0.0, self.problem.u))
+        return self.problem.snap(decided)
+
+    def _conclude(self) -> None:
+        """At the end of a path: round the last points in several ways. Where a plain sum does not
+        show which point is the best one, it is computed with more digits."""
+        if self.best_gap <= self.tol:
+            return
+        if np.isfinite(self.best_gap):
+            self.best_gap = self._judge(self.best_a, self.best_f, extended=True)
+        unit = float(np.abs(self.problem.p).max(initial=0.0))
+        for M, S in self.latest:
+            residual, before = S[0] - S[1], -1
+            for width in _LAST_WIDTHS:
+                undecided = np.abs(residual) <= max(0.5 * self.tol, width * unit)
+                n_undecided = int(undecided.sum())
+                if n_undecided > before:  # else this is the point of the width before
+                    self._consider(self._decide(M[0], residual, undecided), extended=True)
+                before = n_undecided
+
+    def _judge(self, a: Array, f: Array, extended: bool) -> float:
+        """The KKT gap of a feasible point. Sums with more digits know of no pull."""
+        bias = self.problem.bias(a, f)
+        gap = self.problem.judge(a, f, bias).kkt_gap
+        if not extended or self.pull.any():
+            return gap
+        return self.problem.certify(a, bias, max(gap, self.tol), f).kkt_gap
+
+    def _consider(self, near: Array, extended: bool = False) -> None:
         """Keep the feasible point near the one given, if its KKT gap is the best so far."""
         problem = self.problem
         a = problem.nearest_feasible(near)
@@ -235,7 +270,7 @@ class _PrimalPath:
         weights = self.system.adjoint(problem.at_samples(problem.s * a)) + self.pull
         weights[-1] = 0.0
         f = self.system.forward(weights)
-        gap = problem.judge(a, f).kkt_gap
+        gap = self._judge(a, f, extended)
         if gap < self.best_gap or not np.isfinite(self.best_gap):
             self.best_a, self.best_f, self.best_gap = a, f, gap
 

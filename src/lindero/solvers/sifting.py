@@ -109,6 +109,7 @@ class SiftingSolver(Solver):
             status = sieve.run(start)
         if status is None:
             found = whole.solve(problem, start, limits.deduct(sieve.n_iter), number)
+            found = sieve.choose_better(found)
             seconds = time.perf_counter() - begun
             return replace(found, n_iter=found.n_iter + sieve.n_iter, seconds=seconds)
         a, f = sieve.best_a, sieve.best_f
@@ -481,6 +482,16 @@ class _Sieve:
             delta=delta,
             sample_of=None if n_sides == 1 else np.tile(np.arange(n), n_sides),
         )
+
+    def choose_better(self, found: Solution) -> Solution:
+        """What another solver found, or the best judged point where that is no better."""
+        problem = self.problem
+        if found.status is Status.OPTIMAL or not np.isfinite(self.best_gap):
+            return found
+        if problem.judge(found.a, found.f, found.bias).kkt_gap <= self.best_gap:
+            return found
+        a, f = self.best_a, self.best_f
+        return replace(found, a=a, f=f, bias=problem.bias(a, f), interior=None)
 
     def _conclude(self) -> None:
         """A point for where θ is, which a limit has left there."""

@@ -90,7 +90,7 @@ class SmallSolver(Solver):
         inner = InteriorPointSolver(self.tol, n_threads=1).solve(linear, start, rest, number)
         if linear is not problem:
             inner = judge_anew(problem, inner)
-        second = _polish(problem, inner, rest, self.tol, number)
+        second = polish(problem, inner, rest, self.tol, number)
         best = _choose_better(problem, first, second, self.tol)
         return replace(best, n_iter=first.n_iter + second.n_iter)
 
@@ -103,10 +103,10 @@ class PolishedInteriorPointSolver(Solver):
         solution = solver.solve(problem, start, limits, number)
         if problem.n_variables > MOST_VARIABLES:
             return solution
-        return _polish(problem, solution, limits, self.tol, number)
+        return polish(problem, solution, limits, self.tol, number)
 
 
-def _polish(problem: DualQP, inner: Solution, limits: Limits, tol: float, number: int) -> Solution:
+def polish(problem: DualQP, inner: Solution, limits: Limits, tol: float, number: int) -> Solution:
     """An interior-point solution moved to the optimum of the face it is near."""
     finished = inner.status in (Status.OPTIMAL, Status.PRECISION)
     if not finished or limits.steps_left(inner.n_iter, 1) == 0:
@@ -125,18 +125,23 @@ def linear_features(kernel: KernelOperator) -> int:
 
 
 def _choose_better(problem: DualQP, one: Solution, other: Solution, tol: float) -> Solution:
-    """The one of less gap, if that is within tol; else the one of less objective at the optimum of
-    its face, in extended precision since large kernel values may have hidden it from both."""
+    """The one of less gap, if that is within tol; else the least gap of both and of the optima of
+    their faces, in extended precision since large kernel values may have hidden it from both."""
     gaps = [problem.judge(each.a, each.f, each.bias).kkt_gap for each in (one, other)]
     if min(gaps) <= tol:
         return replace(one if gaps[0] <= gaps[1] else other, status=Status.OPTIMAL)
-    (less, first), (more, second) = (_refine(problem, each) for each in (one, other))
-    return replace(first if less <= more else second, status=Status.PRECISION)
+
+    def rank(each: Solution) -> tuple[float, float]:
+        found = problem.certify(each.a, each.bias, tol, each.f)
+        return found.kkt_gap + found.accuracy, -found.dual
+
+    candidates = [_refine(problem, one), _refine(problem, other), one, other]
+    return replace(min(candidates, key=rank), status=Status.PRECISION)
 
 
-def _refine(problem: DualQP, solution: Solution) -> tuple[np.longdouble, Solution]:
-    """The optimum of the face of a solution from extended sums, and its objective. Sums of large
-    kernel values in double precision do not show where it is; z itself has the digits for it."""
+def _refine(problem: DualQP, solution: Solution) -> Solution:
+    """The optimum of the face of a solution from extended sums. Sums of large kernel values in
+    double precision do not show where it is; z itself has the digits for it."""
     rows = np.arange(problem.n_variables) if problem.sample_of is None else problem.sample_of
     K = problem.kernel.astype(np.float64).matrix(rows, len(rows))
     group_of, n_groups = problem.group_of, problem.n_groups
@@ -150,10 +155,10 @@ def _refine(problem: DualQP, solution: Solution) -> tuple[np.longdouble, Solutio
             break
         value, z = reached, moved
     if z is start:
-        return value, solution
+        return solution
     a = problem.snap(problem.s * z)
     f = problem.kernel_sums(a)
-    return value, replace(solution, a=a, f=f, bias=problem.bias(a, f))
+    return replace(solution, a=a, f=f, bias=problem.bias(a, f))
 
 
 def extended_objective(problem: DualQP, z: Array) -> tuple[np.longdouble, Array]:

@@ -12,6 +12,7 @@ soon as all a_i stay below it, it plays no part, and the solution is that of the
   scaled to size 1, decides: the least Σξ with y_i(w·z_i + b) ≥ 1 − ξ_i is zero exactly if a
   boundary separates, and otherwise names the samples with ξ_i ≥ 1, which are not on their side.
   It may ask for margins of 1 whatever Ω is: a boundary that separates meets any, scaled up.
+  What they find of some hundred samples, one more face makes exact (`solvers.small`).
 * Otherwise decomposition solves the bounded problems, and an optimum with samples on the wrong side
   and the largest bound met is taken as the answer.
 
@@ -55,14 +56,25 @@ from lindero.runtime.arrays import Array
 from lindero.runtime.threads import single_threaded_blas
 from lindero.solvers.choose import GeneralSolver
 from lindero.solvers.interior_point import InteriorPointSolver
-from lindero.solvers.small import judge_anew, kernel_features, linear_features
+from lindero.solvers.small import (
+    MOST_VARIABLES,
+    judge_anew,
+    kernel_features,
+    linear_features,
+    polish,
+)
 from lindero.solvers.solution import Limits, Solution, Solver, Start, Status
 
 # -- hard margins ----------------------------------------------------------------------------------
 
-#: Bounds tried in turn, in units of max Ω_i / mean K_ii, where Ω = −p are the margins asked for. A
-#: margin that needs more than the last is smaller than 1e-4 of the data's own size.
+#: Bounds tried in turn, in units of max Ω_i / mean K_ii, where Ω = −p are the margins asked for (of
+#: a tube: the spread of the targets). A margin that needs more than the last is smaller than 1e-4
+#: of the data's own size.
 _BOUNDS = (1e2, 1e5, 1e8)
+
+#: A KKT gap of this share of the margins asked for (of a tube: of the targets' spread) leaves no
+#: doubt that they can be had, even where rounding keeps it from being within `tol`.
+_CLEAR = 1e-6
 
 #: Kernel matrices of at most this many samples are factored, to find their rank.
 _LARGEST_FACTORED = 2_000
@@ -92,27 +104,54 @@ class HardMarginSolver(Solver):
 
         typical = max(float(np.mean(kernel.diagonal())), np.finfo(np.float64).tiny)
         in_tube = problem.sample_of is not None
-        largest_margin = float(np.abs(problem.p).max() if in_tube else -problem.p.min())
-        spent = 0
+        if not in_tube:
+            unit = -float(problem.p.min())
+        elif problem.has_bias:  # which takes whatever targets have in common
+            unit = float(np.ptp(problem.q))
+        else:
+            unit = float(np.abs(problem.p).max())
+        unit = unit or 1.0  # all targets are the same
+        clear = max(self.tol, _CLEAR * unit)
+        spent, best, least = 0, None, np.inf
         for bound in _BOUNDS:
-            u = np.full(problem.n_variables, bound * largest_margin / typical)
+            u = np.full(problem.n_variables, bound * unit / typical)
             bounded = replace(problem, kernel=kernel, u=u)
             solution = solver.solve(bounded, start, limits.deduct(spent), number)
             spent += solution.n_iter
-            start = solution = replace(solution, n_iter=spent)
+            start = solution
+            # A larger bound costs digits: its solution need not be the better one.
+            anew = judge_anew(problem, solution)
+            gap = problem.certify(anew.a, anew.bias, self.tol, anew.f).kkt_gap
+            if best is None or gap < least:
+                best, least = anew, gap
+            best = replace(best, status=solution.status, n_iter=spent)
             below = bool(solution.a.max() < 0.999 * u[0])
             unsettled = solution.status is Status.OPTIMAL and not below
-            if not unsettled and solution.status is not Status.PRECISION:
-                return judge_anew(problem, solution)
-        if problem.sample_of is not None:
-            wrong = _outside_the_tube(problem, solution, self.tol)
+            near = below and gap <= clear
+            if not unsettled and (near or solution.status is not Status.PRECISION):
+                return self._make_exact(problem, best, limits, number)
+        assert best is not None
+        best = self._make_exact(problem, replace(best, status=Status.PRECISION), limits, number)
+        # Whom the largest bound leaves on the wrong side is in the way, unless nobody has to be.
+        if in_tube:
+            wrong = _outside_the_tube(problem, best, clear)
+            if len(wrong):
+                wrong = _outside_the_tube(problem, solution, clear)
         elif isinstance(features, ProductKernel):
             wrong = _not_on_their_side(problem, features)
         else:
             wrong = np.flatnonzero(problem.s * (solution.f + solution.bias) <= 0)
         if len(wrong):
             raise NotSeparableError(not_separable_message(wrong), wrong.tolist())
-        return replace(judge_anew(problem, solution), status=Status.PRECISION)
+        return best
+
+    def _make_exact(
+        self, problem: DualQP, solution: Solution, limits: Limits, number: int
+    ) -> Solution:
+        """A solution of few samples moved to the optimum of the face it is near."""
+        if problem.n_variables > MOST_VARIABLES:
+            return solution
+        return polish(problem, solution, limits, self.tol, number)
 
 
 def _outside_the_tube(problem: DualQP, solution: Solution, tol: float) -> Array:
