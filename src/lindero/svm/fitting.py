@@ -1197,11 +1197,27 @@ def export_state(estimator: KernelEstimator) -> dict[str, Any]:
     return state
 
 
-def find_formulation(estimator: KernelEstimator) -> type[Formulation]:
-    """What the fit was stated as, where an estimator has several formulations."""
-    formulation = estimator._machines_.formulation
-    assert formulation is not None
-    return type(formulation)
+def find_formulation(estimator: KernelEstimator) -> type[Formulation] | None:
+    """What the fit was stated as, where an estimator has several formulations; None if it has not
+    been fitted, or was read from a file of another library."""
+    machines = getattr(estimator, "_machines_", None)
+    stated = None if machines is None else machines.formulation
+    return None if stated is None else type(stated)
+
+
+def adopt_curves(estimator: KernelEstimator, curves: tuple[Array, Array], order: Array) -> None:
+    """Let an estimator have the probabilities of a model that LIBSVM trained: A and B of each
+    machine, and its order of the classes."""
+    estimator.probability = True
+    estimator._probA, estimator._probB = curves
+    estimator._libsvm_order = order
+
+
+def find_curves(estimator: KernelEstimator) -> tuple[Array, Array] | None:
+    """A and B of each machine, where there are probabilities."""
+    if not hasattr(estimator, "_probA"):
+        return None
+    return np.asarray(estimator._probA), np.asarray(estimator._probB)
 
 
 def import_state(
