@@ -1197,11 +1197,10 @@ def export_state(estimator: KernelEstimator) -> dict[str, Any]:
     return state
 
 
-def find_formulation(estimator: KernelEstimator) -> type[Formulation]:
-    """What the fit was stated as, where an estimator has several formulations."""
-    formulation = estimator._machines_.formulation
-    assert formulation is not None
-    return type(formulation)
+def find_formulation(estimator: KernelEstimator) -> type[Formulation] | None:
+    """What the fit was stated as, where an estimator has several formulations; None without one."""
+    machines = vars(estimator).get("_machines_")
+    return None if machines is None or machines.formulation is None else type(machines.formulation)
 
 
 def import_state(
