@@ -1229,6 +1229,21 @@ def import_state(
         )
 
 
+def adopt_curves(estimator: Any, curves: tuple[Array, Array], order: Array) -> None:
+    """Give a classifier the probabilities of one that LIBSVM has trained; `order` is where each
+    class was in its file."""
+    estimator.probability = True
+    estimator._probA, estimator._probB = curves
+    estimator._libsvm_order = order
+
+
+def find_curves(estimator: Any) -> tuple[Array, Array] | None:
+    """A and B of the probabilities of each machine; None of an estimator without any."""
+    if not hasattr(estimator, "_probA"):
+        return None
+    return np.asarray(estimator._probA), np.asarray(estimator._probB)
+
+
 def find_kernel(estimator: Any) -> KernelFunction | None:
     """The kernel of a fitted machine of lindero, with the numbers of its fit; else None."""
     kernel = getattr(estimator, "__lindero_kernel__", None)

@@ -42,7 +42,13 @@ from lindero.persist.text.libsvm import KERNELS as LIBSVM_KERNELS
 from lindero.persist.text.lines import ModelText
 from lindero.persist.text.svmlight import KERNELS, SvmlightModel, format_svmlight, read_svmlight
 from lindero.runtime.arrays import Array, dense
-from lindero.svm.fitting import FittedMachines, adopt_machines, find_kernel
+from lindero.svm.fitting import (
+    FittedMachines,
+    adopt_curves,
+    adopt_machines,
+    find_curves,
+    find_kernel,
+)
 
 Model = TypeVar("Model", LibsvmModel, SvmlightModel)
 
@@ -105,9 +111,8 @@ def from_libsvm(model: LibsvmModel, text: ModelText, trusted_width: bool) -> Any
         )
     estimator = _make_estimator(_ESTIMATORS[model.svm_type], machine, text, trusted_width)
     if model.curves is not None and model.labels is not None:
-        estimator.probability = True
-        estimator._probA, estimator._probB = sort_curves(model.labels, model.curves)
-        estimator._libsvm_order = np.argsort(model.labels).astype(np.int64)
+        order = np.argsort(model.labels).astype(np.int64)
+        adopt_curves(estimator, sort_curves(model.labels, model.curves), order)
     return estimator
 
 
@@ -211,9 +216,9 @@ def to_libsvm(estimator: Any) -> LibsvmModel:
                 "joblib.dump."
             )
         coefficients, rho = turn_signs(coefficients, intercepts)
-        if hasattr(estimator, "_probA"):
-            turned = -1.0 if len(labels) == 2 else 1.0
-            curves = np.asarray(estimator._probA), turned * np.asarray(estimator._probB)
+        curves = find_curves(estimator)
+        if curves is not None and len(labels) == 2:  # its only machine was turned
+            curves = curves[0], -curves[1]
     else:
         rho = -intercepts
     vectors, serials = estimator.support_vectors_, None
