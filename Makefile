@@ -18,7 +18,7 @@ help:
 	@echo "make dist   build wheel and sdist, check them, try the wheel"
 	@echo "make bench  measure SVC against scikit-learn, LIBSVM and scikit-learn-intelex"
 	@echo "            (bench-family, -ranking, -structured, -search, -incremental, -adaptive, -streams, -bayes,"
-	@echo "             -tm, -clustering, -data, -play: the others)"
+	@echo "             -tm, -clustering, -linear, -serve, -store, -data, -play: the others)"
 	@echo "make bench-against BASE=main  is anything slower than in another revision?"
 
 # One stamp per set of extras: a change of pyproject.toml installs again.

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from sklearn.datasets import load_svmlight_file
 
+from tests.chromium import SWITCHES, find_browser
+
 # Examples are the same in every run, and the machine's speed decides nothing.
 settings.register_profile(
     "lindero", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -62,3 +64,19 @@ def mnist(real_data):
     """The first 4000 training images of MNIST, as stored: uint8."""
     with np.load(real_data("mnist.npz")) as stored:
         return stored["X_train"][:4000], stored["y_train"][:4000]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A real browser. Only one can run in a thread, and no `asyncio.run` beside it: so it ends with
+    the module."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is missing: pip install playwright"
+    )
+    program = find_browser()
+    if program is None:
+        pytest.skip("no Chromium was found: apt install chromium, or set LINDERO_CHROMIUM")
+    with playwright.sync_playwright() as starter:
+        running = starter.chromium.launch(executable_path=program, args=SWITCHES)
+        yield running
+        running.close()

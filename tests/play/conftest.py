@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-
-SWITCHES = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-
-
-def find_browser():
-    """The program of a browser, or None."""
-    named = os.environ.get("LINDERO_CHROMIUM")
-    return named or next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
 def find_port():
@@ -62,20 +47,6 @@ def server():
     running = RunningServer()
     yield running
     running.stop()
-
-
-@pytest.fixture(scope="session")
-def browser():
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is missing: pip install playwright"
-    )
-    program = find_browser()
-    if program is None:
-        pytest.skip("no Chromium was found: apt install chromium, or set LINDERO_CHROMIUM")
-    with playwright.sync_playwright() as starter:
-        running = starter.chromium.launch(executable_path=program, args=SWITCHES)
-        yield running
-        running.close()
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from tests.play.conftest import SWITCHES, RunningServer, Visitor, find_browser
+from tests.chromium import SWITCHES, find_browser
+from tests.play.conftest import RunningServer, Visitor
 
 WIDE, NARROW = {"width": 1240, "height": 790}, {"width": 360, "height": 740}
 

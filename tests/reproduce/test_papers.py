@@ -193,7 +193,8 @@ def test_figures_of_data_have_the_ranges_of_the_text(found):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("$x_1$", "$x_2$")
     for number in (1, 2):
         (ax,) = draw(found, "asvm", number)
-        assert [len(points.get_offsets()) for points in ax.collections] == [250, 250]
+        clouds = [line for line in ax.lines if line.get_linestyle() == "None"]
+        assert [len(cloud.get_xdata()) for cloud in clouds] == [250, 250]
 
 
 def test_paths_shorten_with_the_coupling_of_the_text(found):

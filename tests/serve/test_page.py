@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -12,11 +11,6 @@ from lindero.serve import Client, OnlineStore
 from lindero.svm import IncrementalSVC
 from tests.serve.running import serving
 from tests.serve.test_store import KERNEL, make_rows
-
-playwright = pytest.importorskip("playwright.sync_api")
-pytestmark = pytest.mark.skipif(
-    shutil.which("chromium") is None, reason="chromium is not installed"
-)
 
 TOKEN = "page-0123456789abcdefghijklmn"
 EVIL = "<img src=x onerror=alert(1)>"
@@ -36,16 +30,6 @@ def server(tmp_path_factory):
         store.learn(X[i : i + 1], y[i : i + 1], ids=ids[i : i + 1], model="fraud")
     with serving(store, tokens=f"page read,forget {TOKEN}\nboard read {TOKEN}x") as server:
         yield server
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as started:
-        found = started.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-quic"]
-        )
-        yield found
-        found.close()
 
 
 @pytest.fixture(params=[1000, 360])

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import stat
 import sys
 import threading
 from typing import Any
 
 import click
 
-from lindero.cli.options import output_options
+from lindero.cli.options import host_option, listening_options, output_options
 from lindero.cli.output import CommandError, Output
 
 _EXAMPLES = """\b
@@ -53,26 +51,13 @@ Examples:
     help="Answer here, too, as `lindero serve` does, to those who only read; 0 for any that is "
     "free.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@host_option
 @click.option(
     "--readers",
     type=click.Path(exists=True, dir_okay=False),
     help="Who may ask here: a file as --token-file of `lindero serve`.",
 )
-@click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate.")
-@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its key.")
-@click.option(
-    "--behind-proxy",
-    is_flag=True,
-    help="A proxy before the server takes care of TLS: listen on the network without.",
-)
-@click.option(
-    "--allow-host",
-    "allowed_hosts",
-    multiple=True,
-    metavar="NAME",
-    help="A name or address by which the server is asked, beside those it listens on.",
-)
+@listening_options
 @output_options
 @click.pass_obj
 def command(
@@ -184,11 +169,10 @@ def _tell(output: Output, url: str, follower: Any, words: str) -> None:
 
 def read_token(path: str) -> str:
     """The token in a file: alone, or at the end of a line as `lindero serve` reads them."""
-    with open(path, encoding="utf-8") as file:
-        mode = os.fstat(file.fileno()).st_mode
-        if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise CommandError(f"{path} holds a token, and others may read it: chmod 600 it.")
-        lines = [line.split() for line in file if line.strip() and line.strip()[0] != "#"]
+    from lindero.serve.rights import read_private
+
+    lines = [line.split() for line in read_private(path).splitlines()]
+    lines = [words for words in lines if words and not words[0].startswith("#")]
     if len(lines) != 1:
         raise CommandError(f"{path} must hold one token, but has {len(lines)} lines.")
     return lines[0][-1]

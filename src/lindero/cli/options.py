@@ -456,3 +456,33 @@ def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for name, text in reversed(words.items()):
         function = click.option(f"--{name}", **flag, callback=_remember, help=text)(function)
     return function
+
+
+def listening_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """How a server is reached from other machines: TLS, a proxy before it, names it answers to."""
+    file = click.Path(exists=True, dir_okay=False)
+    declared = [
+        click.option("--tls-cert", type=file, help="Certificate."),
+        click.option("--tls-key", type=file, help="Its key."),
+        click.option(
+            "--behind-proxy",
+            is_flag=True,
+            help="A proxy before the server takes care of TLS: listen on the network without.",
+        ),
+        click.option(
+            "--allow-host",
+            "allowed_hosts",
+            multiple=True,
+            metavar="NAME",
+            help="A name or address by which the server is asked, beside those it listens on.",
+        ),
+    ]
+    for option in reversed(declared):
+        function = option(function)
+    return function
+
+
+#: Where a server listens.
+host_option = click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Where to listen."
+)

@@ -8,7 +8,13 @@ from typing import Any
 
 import click
 
-from lindero.cli.options import count_option, output_options, settings_option
+from lindero.cli.options import (
+    count_option,
+    host_option,
+    listening_options,
+    output_options,
+    settings_option,
+)
 from lindero.cli.output import CommandError, Output
 
 _EXAMPLES = """\b
@@ -29,7 +35,7 @@ aode. Then, for example:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("store", metavar="STORE", type=click.Path(dir_okay=False))
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@host_option
 @click.option(
     "--port",
     default=8000,
@@ -63,20 +69,7 @@ aode. Then, for example:
     help="Who may do what: a name, rights and a token on each line (docs/serving.md). Without it "
     "anybody on this machine may do anything.",
 )
-@click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate.")
-@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its key.")
-@click.option(
-    "--behind-proxy",
-    is_flag=True,
-    help="A proxy before the server takes care of TLS: listen on the network without.",
-)
-@click.option(
-    "--allow-host",
-    "allowed_hosts",
-    multiple=True,
-    metavar="NAME",
-    help="A name or address by which the server is asked, beside those it listens on.",
-)
+@listening_options
 @click.option(
     "--durability",
     type=click.Choice(["full", "normal"]),

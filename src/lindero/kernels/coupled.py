@@ -22,8 +22,9 @@ component, and a machine has a bias of its own in each.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -69,7 +70,58 @@ class ChainVectors:
         return cls(component, np.log(n_scale * own), way, place, distance, apart)
 
 
-class CoupledKernel(KernelOperator):
+class NodeKernel(KernelOperator):
+    """`base` over samples that belong to nodes, whose values are coupled by what lies between the
+    nodes."""
+
+    base: KernelOperator
+    nodes: Array
+
+    @abstractmethod
+    def _couple(self, left: Array, right: Array, values: Array) -> None:
+        """Make values of the base, between samples at nodes, those of this kernel."""
+
+    @abstractmethod
+    def _like(self, base: KernelOperator, nodes: Array) -> Self:
+        """The same kernel over other samples."""
+
+    def _probe(self, base: Probe, nodes: Array) -> Probe:
+        return Probe((base, nodes), np.zeros(len(base), self.dtype))
+
+    def probe(self, rows: Array) -> Probe:
+        return self._probe(self.base.probe(rows), self.nodes[rows])
+
+    def probe_of(self, Z: Any) -> Probe:
+        """New rows at nodes: Z is a table, and the node of each of its rows."""
+        rows, nodes = Z
+        return self._probe(self.base.probe_of(rows), np.asarray(nodes))
+
+    def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
+        base, nodes = probe.rows
+        self.base.block(base, start, stop, out)
+        self._couple(nodes, self.nodes[start:stop], out)
+
+    def columns(self, probe: Probe, start: int, stop: int, out: Array) -> None:
+        base, nodes = probe.rows
+        self.base.columns(base, start, stop, out)
+        self._couple(self.nodes[start:stop], nodes, out)
+
+    def cross(self, probe: Probe, other: Probe) -> Array:
+        base, nodes = probe.rows
+        other_base, other_nodes = other.rows
+        values = self.base.cross(base, other_base)
+        self._couple(nodes, other_nodes, values)
+        return values
+
+    def subset(self, rows: Array) -> Self:
+        return self._like(self.base.subset(rows), self.nodes[rows])
+
+    def astype(self, dtype: Any) -> Self:
+        base = self.base.astype(dtype)
+        return self if base is self.base else self._like(base, self.nodes)
+
+
+class CoupledKernel(NodeKernel):
     """`base` over samples, coupled by the nodes of a chain that they belong to (`nodes`: sample i
     at node i unless given)."""
 
@@ -165,44 +217,9 @@ class CoupledKernel(KernelOperator):
         means = np.add.reduceat(offsets, first) / np.bincount(v.component)
         return np.asarray(offsets - means[v.component])
 
-    def _probe(self, base: Probe, nodes: Array) -> Probe:
-        return Probe((base, nodes), np.zeros(len(base), self.dtype))
-
-    def probe(self, rows: Array) -> Probe:
-        return self._probe(self.base.probe(rows), self.nodes[rows])
-
-    def probe_of(self, Z: Any) -> Probe:
-        """New rows at nodes: Z is a table, and the node of each of its rows."""
-        rows, nodes = Z
-        return self._probe(self.base.probe_of(rows), np.asarray(nodes))
-
-    def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
-        base, nodes = probe.rows
-        self.base.block(base, start, stop, out)
-        self._couple(nodes, self.nodes[start:stop], out)
-
-    def columns(self, probe: Probe, start: int, stop: int, out: Array) -> None:
-        base, nodes = probe.rows
-        self.base.columns(base, start, stop, out)
-        self._couple(self.nodes[start:stop], nodes, out)
-
-    def cross(self, probe: Probe, other: Probe) -> Array:
-        base, nodes = probe.rows
-        other_base, other_nodes = other.rows
-        values = self.base.cross(base, other_base)
-        self._couple(nodes, other_nodes, values)
-        return values
-
     def _couple(self, left: Array, right: Array, values: Array) -> None:
         v = self.vectors
         couple(v.component, v.log_own, v.log_way, v.place, v.distance, left, right, values)
-
-    def subset(self, rows: Array) -> CoupledKernel:
-        return self._like(self.base.subset(rows), self.nodes[rows])
-
-    def astype(self, dtype: Any) -> CoupledKernel:
-        base = self.base.astype(dtype)
-        return self if base is self.base else self._like(base, self.nodes)
 
     def offsets(self, z: Array) -> Array:
         """(n/C₂) L⁺z at every node, from coefficients z of the samples: what the second part of

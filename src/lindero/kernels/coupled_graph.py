@@ -21,15 +21,15 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from lindero.errors import KernelError
+from lindero.kernels.coupled import NodeKernel
 from lindero.kernels.operator import ROUNDING_UNITS, KernelOperator
-from lindero.kernels.products import Probe
 from lindero.runtime.arrays import Array
 
 #: The most nodes of one part: 1 GB for both matrices.
 MOST_PLACES = 8_000
 
 
-class GraphKernel(KernelOperator):
+class GraphKernel(NodeKernel):
     """`base` over samples, coupled by the graph whose weights are the symmetric matrix `weights`:
     sample i is at node i, and all nodes are connected."""
 
@@ -82,45 +82,10 @@ class GraphKernel(KernelOperator):
         semi-definite."""
         return float(np.diagonal(self.shares).max()), float(np.diagonal(self.flows).max())
 
-    def probe(self, rows: Array) -> Probe:
-        return self._probe(self.base.probe(rows), self.nodes[rows])
-
-    def probe_of(self, Z: Any) -> Probe:
-        """New rows at nodes: Z is a table, and the node of each of its rows."""
-        rows, nodes = Z
-        return self._probe(self.base.probe_of(rows), np.asarray(nodes))
-
-    def _probe(self, base: Probe, nodes: Array) -> Probe:
-        return Probe((base, nodes), np.zeros(len(base), self.dtype))
-
-    def block(self, probe: Probe, start: int, stop: int, out: Array) -> None:
-        base, nodes = probe.rows
-        self.base.block(base, start, stop, out)
-        self._couple(nodes, self.nodes[start:stop], out)
-
-    def columns(self, probe: Probe, start: int, stop: int, out: Array) -> None:
-        base, nodes = probe.rows
-        self.base.columns(base, start, stop, out)
-        self._couple(self.nodes[start:stop], nodes, out)
-
-    def cross(self, probe: Probe, other: Probe) -> Array:
-        base, nodes = probe.rows
-        other_base, other_nodes = other.rows
-        values = self.base.cross(base, other_base)
-        self._couple(nodes, other_nodes, values)
-        return values
-
     def _couple(self, left: Array, right: Array, values: Array) -> None:
         block = np.ix_(left, right)
         values *= self.shares[block]
         values += self.flows[block]
-
-    def subset(self, rows: Array) -> GraphKernel:
-        return self._like(self.base.subset(rows), self.nodes[rows])
-
-    def astype(self, dtype: Any) -> GraphKernel:
-        base = self.base.astype(dtype)
-        return self if base is self.base else self._like(base, self.nodes)
 
     def offsets(self, z: Array) -> Array:
         """(n/C₂) L⁺z at every node, from coefficients z of the samples."""

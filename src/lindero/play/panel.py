@@ -102,7 +102,7 @@ def select_rows(request: PictureRequest, chosen: ChosenMachine) -> TrainingRows:
 
 
 @dataclass
-class Follower:
+class PointFollower:
     """An incremental machine that follows the points as they are drawn."""
 
     estimator: Any = None
@@ -442,7 +442,7 @@ class Panel:
     """One machine on one page."""
 
     def __init__(self) -> None:
-        self._follower = Follower()
+        self._follower = PointFollower()
         self._key: Any = None
         self._shown: Shown | None = None
         self._without: tuple[Any, Shown] | None = None
@@ -636,7 +636,7 @@ def _fit_batch(request: PictureRequest, chosen: ChosenMachine, rows: TrainingRow
 
 
 def _leave_each_out(
-    request: PictureRequest, chosen: ChosenMachine, follower: Follower
+    request: PictureRequest, chosen: ChosenMachine, follower: PointFollower
 ) -> float | None:
     """The share of points that the machine gets wrong that never saw them; None where that is not
     offered."""

@@ -23,7 +23,7 @@ from lindero.reproduce.cells import (
     Work,
     find_file,
 )
-from lindero.reproduce.figures import COLOURS, DASHES, INK, draw_points
+from lindero.reproduce.figures import COLOURS, DASHES, GRID, INK, draw_points
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -266,8 +266,8 @@ def draw_paths(figure: Figure, measured: Sequence[Measured]) -> None:
         ax.plot(*W[0], "o", color=colour, markersize=4)
     ax.plot(*found["plain"], "o", color=INK, markersize=11, fillstyle="none", label="plain SVM")
     ax.set(xlabel="$w_1$", ylabel="$w_2$", aspect="equal")
-    ax.axhline(0, color="#cbd5e0", linewidth=0.7, zorder=0)
-    ax.axvline(0, color="#cbd5e0", linewidth=0.7, zorder=0)
+    ax.axhline(0, color=GRID, linewidth=0.7, zorder=0)
+    ax.axvline(0, color=GRID, linewidth=0.7, zorder=0)
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 

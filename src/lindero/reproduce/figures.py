@@ -1,7 +1,7 @@
-"""Pictures of papers: one style for all, and files as SVG and PNG (needs the ``plot`` extra).
+"""Pictures of papers: one layout for all, and files as SVG and PNG (needs the ``plot`` extra).
 
-Colours are those of Okabe and Ito, which colour-blind readers tell apart; classes differ in their
-marks too, and lines in their dashes, so that the pictures survive a black-and-white printer.
+Colours, marks and dashes are those of displays on white paper: a picture of a paper and a display
+can stand side by side. What is here besides is the size of type for a printed column.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lindero.plot import style
+from lindero.plot.style import LIGHT
 from lindero.reproduce.cells import Measured, PaperFigure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Blue, vermilion, green, purple, orange, sky blue, and the ink.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-INK = "#1a202c"
-MARKERS = ("o", "s", "^", "D", "v", "P")
-DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
+COLOURS, INK, MUTED, GRID = LIGHT.colours, LIGHT.ink, LIGHT.muted, LIGHT.grid
+MARKERS = tuple(map(LIGHT.marker, range(len(COLOURS))))
+DASHES: tuple[Any, ...] = tuple(map(LIGHT.line, range(len(COLOURS))))
 
 #: Settings of matplotlib for all pictures.
 STYLE: dict[str, Any] = {
@@ -66,14 +66,12 @@ def save_figure(sheet: Figure, path: Path) -> None:
 def draw_points(
     ax: Axes, X: Any, y: Any, *, size: float = 14.0, labels: dict[int, str] | None = None
 ) -> None:
-    """Samples of classes −1 and 1, in two colours and marks."""
+    """Samples of classes −1 and 1, in two colours and marks; `size` is an area, as of scatter."""
     X, y = np.asarray(X), np.asarray(y)
     for place, label in enumerate((-1, 1)):  # as BoundaryDisplay has them
-        mine = y == label
-        ax.scatter(
-            X[mine, 0], X[mine, 1], s=size, c=COLOURS[place], marker=MARKERS[place], linewidths=0,
-            label=(labels or {}).get(label, f"class {'+1' if label == 1 else '−1'}"), zorder=3,
-        )  # fmt: skip
+        mine = X[y == label]
+        name = (labels or {}).get(label, f"class {'+1' if label == 1 else '−1'}")
+        style.draw_points(ax, mine[:, 0], mine[:, 1], LIGHT, place, name, size=size**0.5)
 
 
 def draw_line(ax: Axes, w: Any, b: float, value: float = 0.0, **options: Any) -> None:

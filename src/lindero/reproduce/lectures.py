@@ -26,6 +26,7 @@ from lindero.reproduce.figures import (
     DASHES,
     INK,
     MARKERS,
+    MUTED,
     draw_line,
     draw_points,
     frame_points,
@@ -216,7 +217,7 @@ def draw_choices(figure: Figure, measured: Sequence[Measured]) -> None:
         direction = (1 - share) * w + share * turned
         along = X @ direction
         offset = -0.5 * (along[y == -1].max() + along[y == 1].min())
-        draw_line(left, direction, offset, color="#718096", linewidth=1.0)
+        draw_line(left, direction, offset, color=MUTED, linewidth=1.0)
     _draw_boundary(right, found, "B_1", 2)
     _draw_boundary(right, other, "B_2", 3)
     for ax, title in ((left, "infinitely many solutions"), (right, "which one is better?")):

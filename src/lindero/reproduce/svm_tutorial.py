@@ -24,8 +24,10 @@ from lindero.reproduce.cells import (
 from lindero.reproduce.figures import (
     COLOURS,
     DASHES,
+    GRID,
     INK,
     MARKERS,
+    MUTED,
     draw_line,
     draw_points,
     frame_points,
@@ -211,7 +213,7 @@ def draw_separating(figure: Figure, measured: Sequence[Measured]) -> None:
     draw_line(left, *others[0])
     right_labels = {0: "others that separate"}
     for place, (direction, offset) in enumerate(others):
-        draw_line(right, direction, offset, color="#718096", linewidth=1.0,
+        draw_line(right, direction, offset, color=MUTED, linewidth=1.0,
                    label=right_labels.get(place))  # fmt: skip
     for ax, title in ((left, "(a) a separating hyperplane"), (right, "(b) others")):
         draw_points(ax, X, y, size=28)
@@ -345,8 +347,8 @@ def _draw_examples(ax: Axes, X: Any, y: Any) -> None:
     draw_points(ax, X, y, size=60)
     for number, place in enumerate(X, start=1):
         _tell(ax, str(number), place)
-    ax.axhline(0, color="#cbd5e0", linewidth=0.7, zorder=0)
-    ax.axvline(0, color="#cbd5e0", linewidth=0.7, zorder=0)
+    ax.axhline(0, color=GRID, linewidth=0.7, zorder=0)
+    ax.axvline(0, color=GRID, linewidth=0.7, zorder=0)
 
 
 def draw_xor_solution(figure: Figure, measured: Sequence[Measured]) -> None:
@@ -410,7 +412,7 @@ def _draw_regression(ax: Axes, found: Measured) -> None:
     """A function with its tube, and the rows outside and at its edge."""
     line, f = np.array(found["line"]), np.array(found["f"])
     ax.plot(line, f, color=INK, label="$f(x)$")
-    ax.fill_between(line, f - found["epsilon"], f + found["epsilon"], color=COLOURS[5], alpha=0.3,
+    ax.fill_between(line, f - found["epsilon"], f + found["epsilon"], color=COLOURS[0], alpha=0.16,
                     linewidth=0, label=r"tube $\pm\epsilon$")  # fmt: skip
     x, y = np.array(found["x"]), np.array(found["y"])
     rest = np.setdiff1d(np.arange(len(x)), [*found["free"], *found["bound"]])

@@ -35,7 +35,8 @@ RIGHTS = ("read", "learn", "forget", "admin")
 #: Characters of a token, at least: 24 random ones of 64 kinds are 144 bits.
 FEWEST_CHARACTERS = 24
 
-_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+#: Names by which only this machine can ask.
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _HOST = re.compile(rb"^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?$")
 
 
@@ -76,14 +77,7 @@ class Tokens:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Tokens:
         """From a file that nobody else can read."""
-        with open(path, encoding="utf-8") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
-                raise DataError(
-                    f"{os.fspath(path)!r} holds tokens, and others than its owner may read it: "
-                    "chmod 600 it."
-                )
-            return cls.parse(file.read())
+        return cls.parse(read_private(path))
 
     @classmethod
     def parse(cls, text: str) -> Tokens:
@@ -117,6 +111,18 @@ class Tokens:
         return found
 
 
+def read_private(path: str | os.PathLike[str]) -> str:
+    """The text of a file that holds tokens, and that nobody but its owner can read."""
+    with open(path, encoding="utf-8") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise DataError(
+                f"{os.fspath(path)!r} holds tokens, and others than its owner may read it: "
+                "chmod 600 it."
+            )
+        return file.read()
+
+
 def _read_line(number: int, name: str, rights: str, token: str) -> _Known:
     chosen = frozenset(rights.split(","))
     if not chosen <= set(RIGHTS):
@@ -141,7 +147,7 @@ def _read_line(number: int, name: str, rights: str, token: str) -> _Known:
 class Gate:
     """Decides whether a request may come in."""
 
-    def __init__(self, tokens: Tokens | None, hosts: Iterable[str] = _LOOPBACK) -> None:
+    def __init__(self, tokens: Tokens | None, hosts: Iterable[str] = LOOPBACK_NAMES) -> None:
         self._tokens = tokens
         self._hosts = frozenset(host.lower().encode() for host in hosts)
 

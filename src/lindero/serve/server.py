@@ -29,7 +29,7 @@ from typing import Any
 
 from lindero.serve.application import make_application
 from lindero.serve.limits import RequestLimits
-from lindero.serve.rights import Gate, Tokens
+from lindero.serve.rights import LOOPBACK_NAMES, Gate, Tokens
 from lindero.serve.service import Service
 from lindero.serve.store import OnlineStore
 
@@ -44,8 +44,6 @@ _LARGEST_HEAD = 65_536
 #: How long a thread of Python may go on while another waits, in seconds. The usual 5 ms are longer
 #: than most answers take.
 _SWITCH_SECONDS = 0.0005
-
-_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ class Address:
     def hosts(self) -> list[str]:
         """What requests may name as their Host."""
         own = [] if self._is_any else [f"[{self.host}]" if ":" in self.host else self.host]
-        return [*_LOOPBACK_NAMES, *own, *self.allowed_hosts]
+        return [*LOOPBACK_NAMES, *own, *self.allowed_hosts]
 
     def bind(self) -> socket.socket:
         """A socket that listens there."""

@@ -1198,26 +1198,9 @@ def export_state(estimator: KernelEstimator) -> dict[str, Any]:
 
 
 def find_formulation(estimator: KernelEstimator) -> type[Formulation] | None:
-    """What the fit was stated as, where an estimator has several formulations; None if it has not
-    been fitted, or was read from a file of another library."""
-    machines = getattr(estimator, "_machines_", None)
-    stated = None if machines is None else machines.formulation
-    return None if stated is None else type(stated)
-
-
-def adopt_curves(estimator: KernelEstimator, curves: tuple[Array, Array], order: Array) -> None:
-    """Let an estimator have the probabilities of a model that LIBSVM trained: A and B of each
-    machine, and its order of the classes."""
-    estimator.probability = True
-    estimator._probA, estimator._probB = curves
-    estimator._libsvm_order = order
-
-
-def find_curves(estimator: KernelEstimator) -> tuple[Array, Array] | None:
-    """A and B of each machine, where there are probabilities."""
-    if not hasattr(estimator, "_probA"):
-        return None
-    return np.asarray(estimator._probA), np.asarray(estimator._probB)
+    """What the fit was stated as, where an estimator has several formulations; None without one."""
+    machines = vars(estimator).get("_machines_")
+    return None if machines is None or machines.formulation is None else type(machines.formulation)
 
 
 def import_state(
@@ -1244,6 +1227,21 @@ def import_state(
         estimator._machines_ = FittedMachines(
             function, formulation, weights, n_support, scheme, solved
         )
+
+
+def adopt_curves(estimator: Any, curves: tuple[Array, Array], order: Array) -> None:
+    """Give a classifier the probabilities of one that LIBSVM has trained; `order` is where each
+    class was in its file."""
+    estimator.probability = True
+    estimator._probA, estimator._probB = curves
+    estimator._libsvm_order = order
+
+
+def find_curves(estimator: Any) -> tuple[Array, Array] | None:
+    """A and B of the probabilities of each machine; None of an estimator without any."""
+    if not hasattr(estimator, "_probA"):
+        return None
+    return np.asarray(estimator._probA), np.asarray(estimator._probB)
 
 
 def find_kernel(estimator: Any) -> KernelFunction | None:

@@ -476,8 +476,8 @@ _LOSSES: dict[str, type[Formulation]] = {**STATED_MARGINS, **STATED_TUBES}
 def _linear_state(machine: Any) -> dict[str, Any]:
     """With the loss of the fit, which need not be that of the parameter any more."""
     state = export_state(machine)
-    if "_function" in state:
-        kind = find_formulation(machine)
+    kind = find_formulation(machine)
+    if kind is not None:
         state["_loss"] = next(loss for loss, known in _LOSSES.items() if known is kind)
     return state
 
@@ -499,7 +499,8 @@ def _either_state(machine: Any) -> dict[str, Any]:
 def _adopt_either(machine: Any, state: dict[str, Any], origin: type[Formulation]) -> None:
     """`origin` is what a fit without an intercept is stated as."""
     rest = dict(state)
-    import_state(machine, rest, origin if rest.pop("_through_origin", False) else None)
+    through_origin = rest.pop("_through_origin", False)
+    import_state(machine, rest, origin if through_origin else None)
 
 
 def _check_either(given: Fields, check: Callable[[Fields], None]) -> None:
@@ -514,10 +515,10 @@ _MODELS = "lindero.svm.structured_models"
 
 _of_linear = partial(of_lindero, state=_linear_state, adopt=_adopt_linear)
 _of_kernel = partial(of_lindero, state=export_state, adopt=import_state)
-_of_margin, _of_tube = (
-    partial(of_lindero, state=_either_state, adopt=partial(_adopt_either, origin=origin))
-    for origin in (OriginMargin, OriginTube)
+_of_svc = partial(
+    of_lindero, state=_either_state, adopt=partial(_adopt_either, origin=OriginMargin)
 )
+_of_svr = partial(of_lindero, state=_either_state, adopt=partial(_adopt_either, origin=OriginTube))
 _of_search = partial(of_lindero, state=_search_state, adopt=_adopt_search)
 
 KINDS: tuple[Kind, ...] = (
@@ -527,11 +528,11 @@ KINDS: tuple[Kind, ...] = (
     Kind("Costs", "lindero.svm.costs:MisclassificationCosts", check_costs, _costs_state),
     Kind("Solution", "lindero.solvers.solution:Solution", check_solution, solution_state),
     Kind("BinaryTask", "lindero.problems.formulation:Task", check_task, _task_state, _task),
-    _of_margin("svm.SVC", "svc", partial(_check_either, check=check_classifier)),
+    _of_svc("svm.SVC", "svc", partial(_check_either, check=check_classifier)),
     _of_kernel("svm.NuSVC", "nu_svc", check_classifier),
     _of_kernel("svm.CostSensitiveSVC", "cost_sensitive_svc", check_classifier),
     _of_kernel("svm.TransductiveSVC", "transductive_svc", check_transductive),
-    _of_tube("svm.SVR", "svr", partial(_check_either, check=check_single)),
+    _of_svr("svm.SVR", "svr", partial(_check_either, check=check_single)),
     _of_kernel("svm.NuSVR", "nu_svr", check_single),
     _of_kernel("svm.OneClassSVM", "one_class", check_one_class),
     _of_kernel("svm.NystromSVC", "nystrom_svc", partial(check_classifier, check=check_landmarks)),

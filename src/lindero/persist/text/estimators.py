@@ -111,8 +111,8 @@ def from_libsvm(model: LibsvmModel, text: ModelText, trusted_width: bool) -> Any
         )
     estimator = _make_estimator(_ESTIMATORS[model.svm_type], machine, text, trusted_width)
     if model.curves is not None and model.labels is not None:
-        curves = sort_curves(model.labels, model.curves)
-        adopt_curves(estimator, curves, np.argsort(model.labels).astype(np.int64))
+        order = np.argsort(model.labels).astype(np.int64)
+        adopt_curves(estimator, sort_curves(model.labels, model.curves), order)
     return estimator
 
 
@@ -217,7 +217,7 @@ def to_libsvm(estimator: Any) -> LibsvmModel:
             )
         coefficients, rho = turn_signs(coefficients, intercepts)
         curves = find_curves(estimator)
-        if curves is not None and len(labels) == 2:
+        if curves is not None and len(labels) == 2:  # its only machine was turned
             curves = curves[0], -curves[1]
     else:
         rho = -intercepts
