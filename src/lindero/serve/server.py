@@ -3,9 +3,9 @@
 Beyond loopback a server wants tokens and TLS, its own or that of a proxy which the user names.
 
 uvicorn waits for the head of a request as long as it takes, and for one of any length, and keeps
-answers for whoever does not read them; here all three have bounds. Each line of the log is a JSON object without anything of what was in a row. On SIGTERM
-or SIGINT no more connections are taken, requests under way are finished, snapshots are written and
-the store is closed.
+answers for whoever does not read them; here all three have bounds. Each line of the log is a JSON
+object without anything of what was in a row. On SIGTERM or SIGINT no more connections are taken,
+requests under way are finished, snapshots are written and the store is closed.
 """
 
 from __future__ import annotations
