@@ -222,6 +222,10 @@ def require_sound_sparse(X: Any) -> None:
             X._check()
         elif hasattr(X, "check_format"):
             X.check_format(full_check=True)
+        # SciPy looks at them only where the last one says that there are entries.
+        pointers = getattr(X, "indptr", None)
+        if pointers is not None and (pointers[1:] < pointers[:-1]).any():
+            raise ValueError("the index pointers must not fall")
     except (ValueError, TypeError, IndexError) as error:
         raise ValueError(
             f"X is a sparse array whose indices do not fit its shape {X.shape}: {error}. Build it "

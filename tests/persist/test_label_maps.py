@@ -1,5 +1,6 @@
 """Labels that are not integers go through files of LIBSVM with a label map beside them."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from lindero.errors import ModelFileError
 from lindero.persist import load_libsvm, save_libsvm
+from lindero.persist.text.label_maps import read_label_map
 from lindero.svm import SVC, SVR, NuSVC
 from tests.svm.test_twins import make_rows
 
@@ -108,3 +110,25 @@ def test_integer_labels_are_written_as_they_are(tmp_path):
     save_libsvm(SVC().fit(X, np.where(y == 1, 7, -3)), tmp_path / "m.model")
     assert not (tmp_path / "m.model.labels").exists()
     assert load_libsvm(tmp_path / "m.model").classes_.tolist() == [-3, 7]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        '[[Infinity, "a"], [1, "b"]]',
+        "[[0, 1], [1, 1e400]]",
+        f"[[0, 1], [1, {10**40}]]",
+        '[[0, "a\\u0000"], [1, "a"]]',  # the same text to NumPy
+        f'[[0, "{"a" * 2**24}"], [1, "b"]]',
+    ],
+    ids=lambda labels: labels[:24],
+)
+def test_maps_that_cannot_be_meant_are_refused(tmp_path, labels):
+    model, path = tmp_path / "model", tmp_path / "model.labels"
+    model.write_bytes(b"x")
+    digest = hashlib.sha256(b"x").hexdigest()
+    path.write_text(
+        f'{{"format": "lindero label map", "model_sha256": "{digest}", "labels": {labels}}}'
+    )
+    with pytest.raises(ModelFileError, match="no label map of"):
+        read_label_map(str(path), str(model), np.array([0, 1]), must_fit=True)

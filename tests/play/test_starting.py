@@ -5,11 +5,15 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
+from lindero.play.presets import PRESETS
+from lindero.play.protocol import PresetRequest
 from lindero.play.server import open_socket, require_extra
+from lindero.play.studio import StudioProcess, TooLongError
 from tests.play.conftest import RunningServer
 
 
@@ -35,6 +39,26 @@ def test_a_port_that_is_taken_is_said_to_be_so_unless_any_will_do():
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
     assert f"Port {port} cannot be used" in done.stderr
+
+
+def test_a_process_that_is_ended_while_it_is_asked_does_not_come_again():
+    """Or the last one would outlive the server that has stopped."""
+    studio = StudioProcess()
+    studio.start()
+    failed = []
+
+    def ask():
+        try:
+            studio._ask(1, PresetRequest(0, next(iter(PRESETS))), True)
+        except TooLongError:
+            failed.append(True)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    studio.stop()
+    asking.join(60)
+    assert failed == [True]
+    assert studio._process is None
 
 
 OWN = f"/proc/{os.getpid()}/task/{os.getpid()}/children"

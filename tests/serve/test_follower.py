@@ -1,16 +1,21 @@
 """A follower equals the store that it follows, wherever it comes in and whatever happens to it."""
 
+import base64
+import gzip
 import json
+import threading
 
 import httpx
 import numpy as np
 import pytest
 
 from lindero.bayes import NaiveBayes
+from lindero.errors import LinderoError
 from lindero.persist import to_bytes
-from lindero.serve import Follower, OnlineStore, RemoteStore, StoreError
+from lindero.serve import Follower, OnlineStore, RemoteStore, StoreError, remote
 from lindero.serve.changes import read_change
 from lindero.serve.follower_file import FollowerFile
+from lindero.serve.ledger import canonical, commit, seal
 from lindero.svm import AdaptiveSVC, IncrementalOneClassSVM, IncrementalSVC, IncrementalSVR
 from tests.serve.test_store import KERNEL, make_rows
 
@@ -432,3 +437,137 @@ def test_tokens_are_not_sent_in_the_open():
         RemoteStore("http://models.example", token="secret")
     with pytest.raises(ValueError, match="no address"):
         RemoteStore("models.example")
+
+
+# -- a store that means ill -----------------------------------------------------------------------
+
+
+def sealed_after(told, kind="learn", rows=(), **said):
+    """An entry that follows from another one, as whoever writes a log can make it."""
+    salt, number = bytes(16), told["sequence"] + 1
+    commitments = {"commitments": [commit(salt, data) for data in rows]} if rows else {}
+    text, before = canonical({**commitments, **said}), bytes.fromhex(told["hash"])
+    sealed = seal(before, number, "model", kind, 1.0, None, text).hex()
+    told_rows = [
+        {"place": k, "id": str(10**6 + k), "salt": b64(salt), "data": b64(data)}
+        for k, data in enumerate(rows)
+    ]
+    return {
+        "sequence": number, "model": "model", "kind": kind, "time": 1.0, "key": None,
+        "said": text, "hash": sealed, "before": told["hash"], "rows": told_rows,
+    }  # fmt: skip
+
+
+def b64(data):
+    return base64.b64encode(data).decode()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"rows": [b"n"]},  # bytes of no row
+        {"rows": [b"j\x02\0\0\0{}{}"]},
+        {"rows": [b"n\xff\xff\xff\x7f{}"]},
+        {"rows": [b"j\x02\0\0\0[]1"]},
+        {"rows": [b"n\x02\0\0\0{}" + bytes(8 * 500)]},
+        {"kind": "forget", "ids": [["a"], {}]},
+        {"kind": "forget", "ids": 3},
+        {"names": 3},
+        {"scored": {"n": "x"}},
+        {"scored": [1]},
+        {"kind": "add"},
+    ],
+    ids=str,
+)
+def test_entries_that_no_store_writes_are_refused_and_the_model_stays(store, more):
+    [last] = store.changes(store.sequence - 1)
+    bad = sealed_after(last, **more)
+
+    class Leader:
+        models, log = ("model",), staticmethod(store.log)
+        n_copies = 0
+
+        def changes(self, after=0, *, model=None, limit=1000):
+            return store.changes(after, model=model, limit=limit) + [bad] * (after > 0)
+
+        def snapshot_bytes(self, model=None):
+            self.n_copies += 1
+            if self.n_copies > 1:
+                raise ConnectionError  # of a store that no longer answers
+            return store.snapshot_bytes(model)
+
+    follower = Follower(Leader())
+    with pytest.raises((StoreError, ConnectionError)):
+        follower.catch_up()
+    X, _ = make_rows(80)
+    assert len(follower.predict(X)) == len(X)
+
+
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [
+        ("/v1/models", {"text": "no JSON"}),
+        ("/v1/models", {"text": "[" * 100_000}),
+        ("/v1/models", {"json": {"models": [3]}}),
+        ("/v1/models", {"json": {"models": [{"name": "\x1b[2Jmodel"}]}}),
+        ("/v1/models", {"text": '{"models": ["\\ud800"]}'}),
+        ("/v1/models/model/snapshot", {"content": b"x"}),
+        ("/v1/models/model/snapshot", {"content": b"x", "headers": {"Lindero-Sequence": "x"}}),
+        ("/v1/models/model/snapshot", {"content": b"x", "headers": {"Lindero-Sequence": "2"}}),
+        ("/v1/models/model/log", {"json": {"changes": []}}),
+        ("/v1/models/model/log", {"json": {"changes": [3, 4]}}),
+        (
+            "/v1/models",
+            {"content": gzip.compress(b'{"models": []}'), "headers": {"Content-Encoding": "gzip"}},
+        ),
+    ],
+)
+def test_answers_that_no_server_gives_are_refused(store, path, answer):
+    usual = answer_for(store, [])
+
+    def handle(request):
+        if request.url.path == path:
+            return httpx.Response(200, **answer)
+        return usual.handle_request(request)
+
+    with pytest.raises(LinderoError):
+        Follower(RemoteStore("http://127.0.0.1", transport=httpx.MockTransport(handle)))
+
+
+def test_a_chain_that_never_gets_on_ends():
+    same = {"entries": [{"sequence": 1}]}
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=same))
+    with pytest.raises(StoreError, match="is not what"):
+        RemoteStore("http://127.0.0.1", transport=transport).log(0, 10)
+
+
+def test_an_answer_that_is_too_large_is_not_taken(monkeypatch):
+    monkeypatch.setattr(remote, "_LARGEST_MODEL", 1000)
+    transport = httpx.MockTransport(
+        lambda _: httpx.Response(200, content=bytes(1001), headers={"Lindero-Sequence": "1"})
+    )
+    with pytest.raises(StoreError, match="larger than 1000 bytes"):
+        RemoteStore("http://127.0.0.1", transport=transport).snapshot_bytes("model")
+
+
+def test_following_can_be_stopped_though_there_is_always_more(store):
+    """A store that has one more entry whenever it is asked."""
+    stop, last = threading.Event(), store.changes(store.sequence - 1)
+
+    class Leader:
+        models = ("model",)
+        log, snapshot_bytes = staticmethod(store.log), staticmethod(store.snapshot_bytes)
+        asked = 0
+
+        def changes(self, after=0, *, model=None, limit=1000):
+            if after < store.sequence:
+                return store.changes(after, model=model, limit=limit)
+            self.asked += 1
+            assert self.asked < 100
+            if self.asked == 5:
+                stop.set()
+            last.append(sealed_after(last[-1], "note"))
+            return last[-1:]
+
+    Follower(Leader()).follow(stop, wait=0.01)
+    assert stop.is_set()

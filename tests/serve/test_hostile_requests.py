@@ -3,6 +3,7 @@
 import socket
 import threading
 import time
+import tracemalloc
 from collections import Counter
 from urllib.parse import urlsplit
 
@@ -116,3 +117,43 @@ def test_a_head_without_end_is_cut_off(server):
 
         with pytest.raises(ConnectionError):
             send_on()
+
+
+def test_who_does_not_read_the_answers_is_cut_off(server):
+    """Without a token, and with few bytes: answers pile up until the connection is let go."""
+    listening = server._server.server_state
+    idle = socket.socket()
+    idle.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    with idle:
+        idle.connect(place(server))
+        idle.settimeout(20)
+        idle.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 400)
+        here = idle.getsockname()
+
+        def is_held():
+            return any(one.client == here for one in list(listening.connections))
+
+        deadline = time.monotonic() + 15
+        while not is_held() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        while is_held() and time.monotonic() < deadline:  # one second is the limit
+            time.sleep(0.05)
+        assert not is_held()
+    assert Asking(server.url)("GET", "/health")[0] == 200
+
+
+def test_a_single_long_text_does_not_make_every_value_as_long(server):
+    """An array of text is as wide as its longest: 60 kB would become 1.6 GB."""
+    ask = Asking(server.url, TOKEN)
+    rows = [["a" * 50_000, 1.0, 1.0], *[["", 1.0, 1.0]] * 2000]
+    tracemalloc.start()
+    try:
+        status, told = ask.post("predict", {"rows": rows}, model="svm")
+        assert (status, told["error"]) == (422, "rows_refused")
+        rows, y = [[0.0, 0.0]] * 5000, ["b" * 9_000, *["a"] * 4999]
+        status, told = ask.post("learn", {"rows": rows, "y": y}, model="bayes")
+        assert (status, told["error"]) == (422, "rows_refused")
+        assert "9000 characters" in told["message"]
+        assert tracemalloc.get_traced_memory()[1] < 100 * 2**20
+    finally:
+        tracemalloc.stop()

@@ -179,22 +179,23 @@ def test_a_store_that_was_changed_by_hand_is_refused(address, change, message):
     assert "tester@" not in str(refused.value)  # whoever logs it need not hide anything
 
 
-def test_tables_hold_no_byte_of_a_forgotten_row(address, server, monkeypatch):
+def bytes_of_tables(address, server):
     """The files of tables, after the server has written them; not its write-ahead log."""
     import psycopg
 
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+        found = connection.execute(
+            "SELECT oid FROM pg_database WHERE datname = current_database()"
+        ).fetchone()
+    folder = server[0] / "base" / str(found[0])
+    return b"\n".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
+
+
+def test_tables_hold_no_byte_of_a_forgotten_row(address, server, monkeypatch):
     monkeypatch.setattr(ledgers, "MOST_ERASED", 3)
     monkeypatch.setattr(ledgers, "ERASED_SHARE", 5)
     X, y = make_rows(60)
-
-    def bytes_of_tables():
-        with psycopg.connect(address, autocommit=True) as connection:
-            connection.execute("CHECKPOINT")
-            found = connection.execute(
-                "SELECT oid FROM pg_database WHERE datname = current_database()"
-            ).fetchone()
-        folder = server[0] / "base" / str(found[0])
-        return b"\n".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
 
     with OnlineStore(address, IncrementalSVC(**KERNEL), snapshot_every=20) as store:
         store.learn(X[:20], y[:20], ids=np.arange(20))
@@ -202,14 +203,31 @@ def test_tables_hold_no_byte_of_a_forgotten_row(address, server, monkeypatch):
             store.learn(X[i : i + 1], y[i : i + 1], ids=[i])
         gone = [2, 21, 59, *range(30, 45)]
         [row] = store._ledger.rows_with("model", json.dumps(30))
-        assert X[30].tobytes() in bytes_of_tables()
+        assert X[30].tobytes() in bytes_of_tables(address, server)
         for some in (gone[:3], gone[3:]):
             store.forget(some)
-        left = bytes_of_tables()
+        left = bytes_of_tables(address, server)
         assert row.salt not in left
         for i in gone:
             assert X[i].tobytes() not in left
         assert X[3].tobytes() in left
+
+
+def test_an_erasure_that_was_cut_off_is_finished_when_the_store_is_opened(
+    address, server, monkeypatch
+):
+    X, y = make_rows(20)
+    store = OnlineStore(address, IncrementalSVC(**KERNEL))
+    store.learn(X, y)
+    with monkeypatch.context() as patch:
+        patch.setattr(ledgers.Ledger, "finish_erasing", lambda self: None)
+        store.forget(7)
+    drop_connection(store)
+    assert X[7].tobytes() in bytes_of_tables(address, server)  # so opening is what erases
+    OnlineStore(address).close()
+    left = bytes_of_tables(address, server)
+    assert X[7].tobytes() not in left
+    assert X[8].tobytes() in left
 
 
 def test_followers_follow(address, tmp_path):

@@ -141,11 +141,28 @@ def test_a_request_sent_twice_is_done_once(path):
         assert store.sequence == 2
         with pytest.raises(StoreError, match="another request"):
             store.learn(X[:1], y[:1], key="batch 1")
+        for other in (X[::-1], y), (X, y[::-1]):  # as many rows, but others
+            with pytest.raises(StoreError, match="another request"):
+                store.learn(*other, key="batch 1")
         gone = store.forget([4], key="gone")
         assert store.forget([4], key="gone") == gone
         assert store.forget([4]) == gone  # forgetting twice is forgetting once
         assert store.forget(4) == gone
+        assert store.learn(X, y, key="batch 1") == first  # of row 4 nothing is left to compare
         assert store.sequence == 3
+
+
+def test_a_key_does_not_hide_that_the_ids_are_others(path):
+    X, y = make_rows(12)
+    with OnlineStore(path, IncrementalSVC(**KERNEL)) as store:
+        first = store.learn(X[:10], y[:10], ids=list(range(10)), key="k")
+        assert store.learn(X[:10], y[:10], ids=list(range(10)), key="k") == first
+        with pytest.raises(StoreError, match="another request"):
+            store.learn(X[:10], y[:10], ids=list(range(1, 11)), key="k")
+        again = store.replace([3], X[10:11], y[10:11], key="r")
+        assert store.replace([3], X[10:11], y[10:11], key="r") == again
+        with pytest.raises(StoreError, match="another request"):
+            store.replace([3], X[11:12], y[10:11], key="r")
 
 
 def test_somebody_who_has_read_an_older_state_is_told(path):

@@ -162,6 +162,12 @@ def broken_sparse(kind):
         X.indptr[5], X.indptr[6] = X.indptr[6] + 3, X.indptr[5]
     elif kind == "end":
         X.indptr[-1] = 10**7
+    elif kind == "end at nothing":
+        X.indptr[-1] = 0
+    elif kind == "nothing, pointed at":
+        X.data, X.indices = X.data[:0], X.indices[:0]
+        X.indptr[:] = 0
+        X.indptr[1] = 3
     else:
         X = X.tocsc() if kind == "column-wise" else X.tocoo()
         (X.indices if kind == "column-wise" else X.coords[1])[0] = 77_777_777
@@ -170,7 +176,17 @@ def broken_sparse(kind):
 
 @pytest.mark.parametrize(
     "kind",
-    ["index", "negative index", "pointer", "pointers that fall", "end", "column-wise", "triplets"],
+    [
+        "index",
+        "negative index",
+        "pointer",
+        "pointers that fall",
+        "end",
+        "end at nothing",
+        "nothing, pointed at",
+        "column-wise",
+        "triplets",
+    ],
 )
 def test_sparse_arrays_whose_indices_lead_out_of_them_are_refused(kind):
     sound = broken_sparse("none").tocsr()

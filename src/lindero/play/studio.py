@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import threading
 import time
 import traceback
 from contextlib import suppress
@@ -188,10 +189,17 @@ class StudioProcess:
         self._lock = asyncio.Lock()
         self._process: Any = None
         self._connection: Any = None
+        self._changing = threading.Lock()  # the process, by who asks and by who stops
+        self._is_over = False
         self.is_warm = False
 
     def start(self) -> None:
-        """Start the process, or another one."""
+        """Start the process."""
+        with self._changing:
+            self._is_over = False
+            self._begin()
+
+    def _begin(self) -> None:
         from lindero.play.machines import MACHINES
 
         context = multiprocessing.get_context("spawn")
@@ -204,7 +212,20 @@ class StudioProcess:
         self._connection, self.is_warm = ours, False
 
     def stop(self) -> None:
-        """End the process."""
+        """End the process, also while it is asked something."""
+        with self._changing:
+            self._is_over = True
+            self._end()
+
+    def _begin_again(self) -> None:
+        """Start another process instead, unless none is wanted any more."""
+        with self._changing:
+            if self._is_over:
+                raise TooLongError
+            self._end()
+            self._begin()
+
+    def _end(self) -> None:
         if self._process is not None:
             self._process.kill()
             self._process.join(5)
@@ -223,9 +244,9 @@ class StudioProcess:
                 self._connection.send(("close", page))
 
     def _ask(self, page: int, request: Request, fine: bool) -> list[bytes]:
-        if self._process is None or not self._process.is_alive():
-            self.stop()
-            self.start()
+        process = self._process
+        if process is None or not process.is_alive():
+            self._begin_again()
         try:
             self._connection.send(("answer", page, request, fine))
             patience = self._patience if self.is_warm else self._first_patience
@@ -233,8 +254,7 @@ class StudioProcess:
                 frames, self.is_warm = self._connection.recv()
                 found: list[bytes] = frames
                 return found
-        except (EOFError, OSError):
-            pass  # it ended by itself
-        self.stop()
-        self.start()
+        except (EOFError, OSError, TypeError):  # the last is how a closed connection may fail
+            pass  # it ended by itself, or was ended
+        self._begin_again()
         raise TooLongError

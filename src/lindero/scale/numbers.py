@@ -16,6 +16,7 @@ from lindero.scale.partitions import Rows, Source, find_float, refuse_column, re
 from lindero.scale.runner import Runner
 from lindero.scale.sampling import ColumnMoments
 from lindero.scale.targets import read_labels, read_numbers, read_weights
+from lindero.validation import require_sound_sparse
 
 
 def read_matrix(rows: Rows, label: str, names: Sequence[str] | None, n_columns: int) -> Any:
@@ -61,6 +62,10 @@ def read_matrix(rows: Rows, label: str, names: Sequence[str] | None, n_columns: 
 
 def _read_sparse(X: Any, label: str, n_columns: int) -> sp.csr_array:
     """A sparse partition as CSR, each entry once."""
+    try:
+        require_sound_sparse(X)
+    except ValueError as error:
+        raise ValueError(f"{label} of X is no valid sparse matrix: {error}") from None
     matrix = sp.csr_array(X)
     if matrix.dtype.kind not in "biuf":
         raise ValueError(f"{label} of X holds {matrix.dtype}, not numbers.")
@@ -68,10 +73,6 @@ def _read_sparse(X: Any, label: str, n_columns: int) -> sp.csr_array:
         raise ValueError(
             f"{label} of X has shape {matrix.shape}, but {n_columns} columns were expected."
         )
-    try:
-        matrix.check_format(full_check=True)
-    except ValueError as error:
-        raise ValueError(f"{label} of X is no valid sparse matrix: {error}.") from None
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()

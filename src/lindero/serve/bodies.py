@@ -18,6 +18,7 @@ import json
 import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,13 @@ _DRAIN_SECONDS = 1.0
 
 _LONGEST_TEXT = 10_000
 _LONGEST_KEY = 200
+
+#: Labels in one array are all as wide as the longest: so many characters in all, at most.
+_MOST_LABEL_CHARACTERS = 2**24
+
+#: What rows that become one array may hold. Among anything else, a single long text would make
+#: every other value of the array as wide as itself.
+_NUMBERS = {int, float, bool}
 
 #: Columns of text that a list of missing values is read as, in CSV.
 _MISSING = ("", "NA", "NaN", "nan", "null")
@@ -316,6 +324,15 @@ def _check_roles(given: Given, limits: RequestLimits) -> None:
                     f"y[{at}] is no label: a label is text or a finite number. Leave rows without "
                     "one out.",
                 )
+        if role == "y":
+            longest = max((len(value) for value in values if isinstance(value, str)), default=0)
+            if longest * len(values) > _MOST_LABEL_CHARACTERS:
+                raise RefusedError(
+                    422,
+                    "rows_refused",
+                    f"y has a label of {longest} characters, too many for {len(values)} rows: send "
+                    "fewer rows at once, or shorter labels.",
+                )
 
 
 def _is_id(value: Any) -> bool:
@@ -448,6 +465,8 @@ def _as_array(rows: Any, names: tuple[str, ...] | None) -> Array | None:
             if names is None or any(len(row) != len(names) for row in rows):
                 return None
             rows = [[row[name] for name in names] for row in rows]
+        if not set(map(type, chain.from_iterable(rows))) <= _NUMBERS:
+            return None
         array = np.array(rows)
     except (ValueError, TypeError, KeyError, OverflowError):
         return None

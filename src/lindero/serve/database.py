@@ -33,6 +33,9 @@ class Database(Protocol):
     #: What it calls the types that differ: "number" (counts up by itself), "bytes".
     types: Mapping[str, str]
 
+    #: Whether opening alone leaves nothing of what was erased; if not, the ledger remembers it.
+    erases_when_opened: bool
+
     def tables(self) -> set[str]:
         """Names of the tables that are there."""
 

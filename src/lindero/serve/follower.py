@@ -14,12 +14,14 @@ forgotten row is replaced and overwritten before the next entry is asked for.
 from __future__ import annotations
 
 import os
+import struct
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Protocol
 
-from lindero.errors import ModelFileError
+from lindero.errors import LinderoError, ModelFileError
 from lindero.evaluation import explain_rows
 from lindero.evaluation.build import predict_rows
 from lindero.persist import from_bytes
@@ -37,6 +39,13 @@ _LIMIT = 500
 
 #: The longest wait, in seconds, until a store that cannot be reached is tried again.
 _LONGEST_WAIT = 30.0
+
+
+#: What may be raised over entries and models that no store of lindero has written.
+_NOT_OURS = (
+    ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError,
+    ValueError, struct.error,
+)  # fmt: skip
 
 
 class Leader(Protocol):
@@ -153,7 +162,8 @@ class Follower:
         self.name = self.models[0] if "model" not in names else "model"
         for name in self.models:
             if name not in self._held:
-                self._copy(name)
+                with _refusing_what_is_none(name):
+                    self._copy(name)
 
     # -- following ----------------------------------------------------------------------------
 
@@ -171,8 +181,15 @@ class Follower:
         StoreError
             If the log is not the one that was followed so far, or not what was sealed.
         """
+        return self._catch_up_all(threading.Event())
+
+    def _catch_up_all(self, stop: threading.Event) -> int:
+        n_entries = 0
         with self._lock:
-            return sum(self._catch_up(name) for name in self.models)
+            for name in self.models:
+                with _refusing_what_is_none(name):
+                    n_entries += self._catch_up(name, stop)
+        return n_entries
 
     def follow(
         self,
@@ -198,7 +215,7 @@ class Follower:
         pause, cut_off = wait, False
         while not stop.is_set():
             try:
-                n_entries = self.catch_up()
+                n_entries = self._catch_up_all(stop)
             except ConnectionError as error:
                 if tell is not None and not cut_off:
                     tell(f"cut off: {error}")
@@ -213,9 +230,9 @@ class Follower:
                 cut_off, pause = False, wait
             stop.wait(pause)
 
-    def _catch_up(self, name: str) -> int:
+    def _catch_up(self, name: str, stop: threading.Event) -> int:
         n_entries = 0
-        while True:
+        while not stop.is_set():  # a store that is written to all the time has no end
             reached, is_checked = self._reached[name], name in self._checked
             # Once, the last entry that is known comes again, to see whether the log is the same.
             after = reached.sequence - (not is_checked)
@@ -250,6 +267,8 @@ class Follower:
     def _require_next(self, name: str, change: Change) -> None:
         """Refuse an entry that does not follow from the last one, over those of other models."""
         reached, entry = self._reached[name], change.entry
+        if entry.model != name:
+            raise _tell_another_log(name, f"entry {entry.number} is of another model")
         if entry.number <= reached.sequence:
             raise _tell_another_log(name, f"entry {entry.number} comes again")
         before = reached.hash
@@ -408,3 +427,17 @@ def _tell_another_log(name: str, why: str) -> StoreError:
         f"The log of {name!r} is not the one that was followed so far: {why}. If the store was "
         "replaced by another on purpose, follow it with a new folder."
     )
+
+
+@contextmanager
+def _refusing_what_is_none(name: str) -> Iterator[None]:
+    """Whatever a store tells that is no log and no model becomes an error with a reason."""
+    try:
+        yield
+    except LinderoError:
+        raise
+    except _NOT_OURS as error:
+        raise StoreError(
+            f"What the store tells of {name!r} cannot be followed ({type(error).__name__}). Is it "
+            "a store of lindero?"
+        ) from error

@@ -163,6 +163,8 @@ class Ledger:
             )
         if self._setting("moving") is not None:
             self._finish_moving()
+        elif self._setting("erasing") is not None:
+            self._leave_nothing_erased()
 
     def _run(self, statements: str) -> None:
         for statement in statements.format(**self._database.types).split(";"):
@@ -235,6 +237,8 @@ class Ledger:
                 zeros,
             )
         self._n_erased += len(zeros)
+        if not self._database.erases_when_opened:
+            self._set("erasing", "yes")
 
     def keep_snapshot(self, model: str, number: int, data: bytes) -> None:
         self._database.execute(
@@ -255,7 +259,7 @@ class Ledger:
     def finish_erasing(self) -> None:
         """Leave nothing of what was erased."""
         try:
-            self._database.leave_nothing_erased()
+            self._leave_nothing_erased()
             if self._n_erased >= MOST_ERASED and ERASED_SHARE * self._n_erased > self._n_rows:
                 with self.transaction():
                     self._database.execute("DELETE FROM rows WHERE salt = ?", (_ERASED,))
@@ -267,10 +271,15 @@ class Ledger:
                 f"{error} ({self.where}). It is done when the store is opened again."
             ) from error
 
+    def _leave_nothing_erased(self) -> None:
+        self._database.leave_nothing_erased()
+        if not self._database.erases_when_opened:
+            self._database.execute("DELETE FROM settings WHERE name = 'erasing'")
+
     def _finish_moving(self) -> None:
         """Build anew what has rows that were moved, of which copies may be left."""
         self._database.build_anew()
-        self._database.execute("DELETE FROM settings WHERE name = 'moving'")
+        self._database.execute("DELETE FROM settings WHERE name IN ('moving', 'erasing')")
         self._n_rows -= self._n_erased
         self._n_erased = 0
 

@@ -60,19 +60,40 @@ def read_new_rows(
         chosen = list(list_ids(ids))
         if len(chosen) != n_rows:
             raise ValueError(f"There are {n_rows} rows, but {len(chosen)} different ids.")
+    encoded = _encode(held, table, y, weights, times)
+    return [
+        NewRow(own_id, data, table.names, ids is None)
+        for own_id, data in zip(chosen, encoded, strict=True)
+    ]
+
+
+def read_again(
+    held: StoredModel, X: Any, y: Any, ids: Any, weights: Any, times: Any
+) -> list[tuple[str | None, bytes]]:
+    """The rows of a request that may have been learned already: ids, where they are given, and
+    bytes."""
+    encoded = _encode(held, GivenRows.of(X).in_order(held.names), y, weights, times)
+    listed = [None] * len(encoded) if ids is None else [json.dumps(id) for id in list_ids(ids)]
+    if len(listed) != len(encoded):
+        raise ValueError(f"There are {len(encoded)} rows, but {len(listed)} different ids.")
+    return list(zip(listed, encoded, strict=True))
+
+
+def _encode(held: StoredModel, table: GivenRows, y: Any, weights: Any, times: Any) -> list[bytes]:
+    """The bytes of rows, with what stands beside them."""
+    n_rows = len(table.values)
     columns = [
         _list_values(y, "y", n_rows),
         _list_values(weights, "sample_weight", n_rows),
         _list_values(times, "times", n_rows),
     ]
-    new = []
+    encoded = []
     for at, values in enumerate(table.values):
         own = [None if column is None else column[at] for column in columns]
         if y is not None and own[0] is None:
             raise ValueError(f"Row {at} has no label. Leave it out, or label it first.")
-        data = encode_row(values, held.is_numeric, *own)
-        new.append(NewRow(chosen[at], data, table.names, ids is None))
-    return new
+        encoded.append(encode_row(values, held.is_numeric, *own))
+    return encoded
 
 
 def list_ids(ids: Any) -> tuple[Any, ...]:

@@ -2,10 +2,10 @@
 
 Beyond loopback a server wants tokens and TLS, its own or that of a proxy which the user names.
 
-uvicorn waits for the head of a request as long as it takes, and for one of any length; here both
-have bounds. Each line of the log is a JSON object without anything of what was in a row. On SIGTERM
-or SIGINT no more connections are taken, requests under way are finished, snapshots are written and
-the store is closed.
+uvicorn waits for the head of a request as long as it takes, and for one of any length, and keeps
+answers for whoever does not read them; here all three have bounds. Each line of the log is a JSON
+object without anything of what was in a row. On SIGTERM or SIGINT no more connections are taken,
+requests under way are finished, snapshots are written and the store is closed.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ except ImportError as error:
 
 #: Bytes of the head of a request.
 _LARGEST_HEAD = 65_536
+
+#: Bytes a second that must be taken of an answer which does not fit into what the system keeps.
+_SLOWEST_READER = 1024
 
 #: How long a thread of Python may go on while another waits, in seconds. The usual 5 ms are longer
 #: than most answers take.
@@ -183,10 +186,12 @@ def _choose_protocol(seconds: float) -> Any:
         base = h11_impl.H11Protocol
 
     class BoundedHeads(base):  # type: ignore[misc]
-        """Closes connections whose next request does not begin in time, or within bounds."""
+        """Closes connections whose next request does not begin in time, or within bounds, and those
+        that do not take what they asked for."""
 
         _timer: Any = None
         _head = 0
+        _unread: Any = None
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -205,7 +210,33 @@ def _choose_protocol(seconds: float) -> Any:
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_waiting()
+            self._stop_watching()
             super().connection_lost(exc)
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._stop_watching()
+            self._watch(self.transport.get_write_buffer_size())
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            self._stop_watching()
+
+        def _watch(self, size: int) -> None:
+            loop = asyncio.get_running_loop()
+            self._unread = loop.call_later(seconds, self._look_again, size)
+
+        def _look_again(self, size: int) -> None:
+            left = self.transport.get_write_buffer_size()
+            if left > size - _SLOWEST_READER * seconds:
+                self.transport.abort()  # closing would wait for whoever does not read
+            else:
+                self._watch(left)
+
+        def _stop_watching(self) -> None:
+            if self._unread is not None:
+                self._unread.cancel()
+                self._unread = None
 
         def _wait(self) -> None:
             self._timer = asyncio.get_running_loop().call_later(seconds, self._give_up)

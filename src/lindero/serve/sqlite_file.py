@@ -26,6 +26,7 @@ class SqliteFile:
 
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
     types: Mapping[str, str] = {"number": "INTEGER PRIMARY KEY", "bytes": "BLOB"}
+    erases_when_opened = True
 
     def __init__(self, path: str, durability: str) -> None:
         self.where = path

@@ -39,7 +39,7 @@ from lindero.serve.changes import describe_entry, tell_changes
 from lindero.serve.database import DURABILITIES, StoreError
 from lindero.serve.ledger import Entry, KeptRow, Ledger, commit
 from lindero.serve.reader import ModelReader
-from lindero.serve.requests import NewRow, list_ids, read_new_rows
+from lindero.serve.requests import NewRow, list_ids, read_again, read_new_rows
 from lindero.serve.stored_model import StoredModel, ids_of, is_fitted
 from lindero.serve.stored_rows import Batch, GivenRows
 
@@ -408,7 +408,8 @@ class OnlineStore:
             if key is not None:
                 known = ledger.with_key(name, key)
                 if known is not None:
-                    return _same_request(known, kind, gone, given)
+                    self._require_same_request(name, held, known, kind, gone, given)
+                    return Receipt.of(known)
             if expect is not None and expect != held.sequence:
                 raise ConflictError(
                     f"The last entry of {name!r} is {held.sequence}, not {expect}: somebody has "
@@ -445,6 +446,32 @@ class OnlineStore:
             elif held.unsaved >= self.snapshot_every:
                 self._snapshot(name, held)
             return Receipt.of(entry)
+
+    def _require_same_request(
+        self,
+        name: str,
+        held: StoredModel,
+        known: Entry,
+        kind: str,
+        gone: tuple[Any, ...],
+        given: tuple[Any, ...] | None,
+    ) -> None:
+        """Refuse a request under the key of another one; rows are compared as far as they are
+        left."""
+        n_rows = 0 if given is None else len(GivenRows.of(given[0]).values)
+        same = known.kind == kind and known.said.get("ids", []) == list(gone)
+        same = same and len(known.said.get("commitments", ())) == n_rows
+        if same and given is not None:
+            new = read_again(held, *given)
+            for row in self._open().rows_of(name, known.number):
+                own_id, data = new[row.place]
+                same = same and data == row.data and own_id in (None, row.id)
+        if not same:
+            raise ConflictError(
+                f"The key {known.key!r} belongs to another request, entry {known.number}: a key "
+                "names one request, whenever it is sent.",
+                "key",
+            )
 
     def _forget(self, name: str, held: StoredModel, rows: list[KeptRow], inside: set[Any]) -> None:
         """Let a model forget rows; where it cannot do so exactly, build it from all others."""
@@ -736,18 +763,3 @@ def _learn(held: StoredModel, new: Sequence[NewRow]) -> dict[str, Any]:
     if held.names is None and names is not None:
         said["names"] = list(names)
     return said | ({"scored": scored} if scored else {})
-
-
-def _same_request(
-    known: Entry, kind: str, gone: tuple[Any, ...], given: tuple[Any, ...] | None
-) -> Receipt:
-    """The receipt of a request that was met before; an error if this is another one."""
-    n_rows = 0 if given is None else len(GivenRows.of(given[0]).values)
-    same = known.kind == kind and known.said.get("ids", []) == list(gone)
-    if not same or len(known.said.get("commitments", ())) != n_rows:
-        raise ConflictError(
-            f"The key {known.key!r} belongs to another request, entry {known.number}: a key names "
-            "one request, whenever it is sent.",
-            "key",
-        )
-    return Receipt.of(known)

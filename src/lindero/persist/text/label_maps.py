@@ -25,6 +25,9 @@ from lindero.runtime.arrays import Array
 _MAP_FORMAT = "lindero label map"
 _MOST_MAP_BYTES = 2**26
 
+#: An array of text is as wide as its longest: so many characters in all, at most.
+_MOST_CHARACTERS = 2**24
+
 
 def _are_integers(classes: Array) -> bool:
     """Whether labels are integers that LIBSVM can write, as integers or as floats."""
@@ -80,7 +83,7 @@ def read_label_map(path: str, model_path: str, codes: Array, must_fit: bool) -> 
         pairs: Any = content["labels"] if content["format"] == _MAP_FORMAT else None
         labels: dict[int, Any] = {int(code): label for code, label in pairs}
         digest = content["model_sha256"]
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         raise refuse("it cannot be read as one.") from None
     kinds = {type(label) for label in labels.values()}
     if len(kinds) != 1 or not kinds <= {str, bool, int, float}:
@@ -96,7 +99,13 @@ def read_label_map(path: str, model_path: str, codes: Array, must_fit: bool) -> 
         return None
     if set(labels) != set(codes.tolist()) or len(set(labels.values())) < len(labels):
         raise refuse(f"the model has the classes {codes.tolist()[:5]}, and it has others.")
+    longest = max(len(label) if isinstance(label, str) else 1 for label in labels.values())
+    if longest * len(labels) > _MOST_CHARACTERS:
+        raise refuse(f"a label of {longest} characters is too long.")
     found = np.array([labels[code] for code in codes.tolist()])
-    if (np.sort(found) != found).any():
+    if found.dtype.kind == "O" or (found.dtype.kind == "f" and not np.isfinite(found).all()):
+        raise refuse("labels that are numbers must be finite, and fit into 64 bits.")
+    # All different, also where NumPy keeps no zero characters at the end of a text.
+    if (found[:-1] >= found[1:]).any():
         raise refuse("labels must be in the order of their numbers.")
     return found
