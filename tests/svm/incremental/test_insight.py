@@ -269,7 +269,14 @@ def test_every_update_is_recorded():
         model.partial_fit(X[i : i + 1], y[i : i + 1])
     model.forget([4, 50]).replace(7, sample_cost=2.0)
     record = model.updates_
-    assert record.dtype.names == ("kind", "id", "iterations", "set_changes", "from_scratch")
+    assert record.dtype.names == (
+        "kind",
+        "id",
+        "iterations",
+        "set_changes",
+        "from_scratch",
+        "corrections",
+    )
     assert record["kind"].tolist() == ["add"] * 60 + ["forget"] * 2 + ["replace"]
     assert record["id"].tolist() == [*range(60), 4, 50, 7]
     assert record["from_scratch"].tolist() == [True] * 40 + [False] * 23
