@@ -7,7 +7,8 @@ The mathematics is at the top of `solvers.active_set.engine`. A motion goes on i
   the end, by the changes of z. What is left are the free variables, whose r is 0 throughout, and
   some near ones, for which a block K(free, near) is kept. Nothing is lost by that. The conditions
   at the end decide, not the way there: where one that was left out is found to be violated, its r
-  is corrected as rounding is (`ActiveSet.settle`), by one more motion.
+  is corrected as rounding is (`ActiveSet.settle`), by one more motion. Variables at moving bounds
+  are always looked at: a motion that went past where one of them is met would take a long way back.
 * Step by step over all variables, for what needs more than arrays at hand: columns that are not
   kept, directions of zero curvature, an empty set of free variables.
 
