@@ -11,6 +11,7 @@ import pytest
 from lindero.reproduce import icssvm, run
 from lindero.reproduce.cells import Settings, judge
 from lindero.reproduce.figures import draw_figure
+from lindero.svm import IncrementalSVC
 
 TABLE_1 = """
 abalone19 4174 8 130
@@ -47,7 +48,7 @@ def make_measured(n_seeds, sizes=(100, 300)):
             for seed in range(n_seeds):
                 measured.append({
                     "sizes": list(sizes), "updates": [[0.1] * 10, [0.2] * 10],
-                    "iterations": [[seed, 9], [3 * s + k, 0]],
+                    "iterations": [[seed, 9], [3 * s + k, 0]], "corrections": [[0, 1], [0, 0]],
                     "again": [1.0, 10.0 - k], "chosen": [1.0, 1.0],
                     "update": 0.2, "batch": 10.0 - k, "ratio": 50.0, "chosen_ratio": 5.0,
                 })  # fmt: skip
@@ -98,11 +99,32 @@ def test_updates_are_those_of_the_printed_algorithm(data):
     measured = icssvm.measure_updates("yeast4", "Gaussian", [50, 80], 0)
     assert measured["sizes"] == [50, 80]
     assert np.shape(measured["updates"]) == np.shape(measured["iterations"]) == (2, 10)
+    assert np.shape(measured["corrections"]) == (2, 10)
     assert min(measured["again"]) > 0
     counted = icssvm.count_iterations("yeast4", "Gaussian", 80, 10, 0)
     assert counted["ours"] == counted["printed"] == np.mean(measured["iterations"][1])
     assert counted["apart"] == 0
     assert counted["ours"] > 0
+
+
+def test_updates_are_also_where_hundreds_of_samples_are_nearer_to_the_margin(data):
+    found = icssvm.count_iterations("svmguide3", "quadratic", 700, 2, 2)
+    assert found["printed"] > 5
+    assert found["ours"] == found["printed"]
+
+
+def test_rounding_of_many_samples_on_their_margins_takes_few_corrections(data):
+    X, y, _ = icssvm.read_set("yeast4")
+    order = icssvm.order_rows(y, 6)
+    rows, added = order[:1000], order[1000:1010]
+    model = IncrementalSVC(**icssvm.COSTS, **icssvm.KERNELS["quadratic"]).fit(X[rows], y[rows])
+    for row in added:
+        model.partial_fit(X[row : row + 1], y[row : row + 1])
+    record = model.updates_[1000:]
+    # Their decision values are -1/3 but for 1e-11: that is 300 steps to take out.
+    assert record["iterations"].sum() < 250
+    assert record["corrections"].max() <= 10
+    assert model.certify().kkt_gap < 1e-8
 
 
 def test_points_are_means_over_repetitions_of_the_first_update():

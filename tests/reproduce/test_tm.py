@@ -5,9 +5,12 @@ The numbers here were read from the slides, not from the code.
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
+from lindero.bayes import BayesNetwork, NetworkClassifier
 from lindero.reproduce import run, tm
 from lindero.reproduce.cells import Settings
 from lindero.reproduce.figures import draw_figure
@@ -151,16 +154,26 @@ def test_folds_are_the_same_for_all_models_of_a_seed(data):
 
 def test_structures_are_drawn_with_all_arcs():
     (figure,) = tm.plan(Settings()).figures
-    arcs = [["class", "a"], ["class", "b"], ["a", "b"], ["class", "a long-drawn_name"]]
-    one = {"kept": 3, "columns": 9, "arcs": arcs, "class": "class"}
+    X = [["sun", "warm", "x"], ["sun", "cold", "y"], ["rain", "cold", "x"], ["rain", "warm", "x"]]
+    arcs = [("x0", "x1")]
+    fitted = NetworkClassifier(arcs=arcs).fit(X, ["out", "out", "in", "in"])
+    one = {"kept": 3, "columns": 9, "network": fitted.network_.to_bif()}
     sheet = draw_figure(figure, [one] * 10)
-    assert [ax.get_title().partition(":")[0] for ax in sheet.axes] == list(tm.SETS)
-    texts = [text.get_text() for text in sheet.axes[0].texts]
-    assert {text for text in texts if text} == {"class", "a", "b", "a long drawn\nname"}
-    assert sum(text == "" for text in texts) == len(arcs)
-    places = tm.draw_places("class", [tuple(arc) for arc in arcs])
-    assert places["class"][1] > places["a"][1] > places["b"][1]
-    assert len(set(places.values())) == 4
+    titles = [ax.get_title("left") for ax in sheet.axes]
+    assert [title.partition(":")[0] for title in titles] == list(tm.SETS)
+    assert "3 of 9 (published 2)\n" in titles[0]
+    assert "bits" in titles[0]
+    drawn = {arrow.get_label() for arrow in sheet.axes[0].patches} - {""}
+    expected = {f"{parent} → {child}" for parent, child in fitted.network_.arcs}
+    assert len(expected) == 4
+    assert expected <= drawn
+
+
+def test_the_network_of_a_work_is_that_of_the_columns_kept(data):
+    grown = tm.grow("crx", "cut")
+    network = BayesNetwork.from_bif(json.loads(json.dumps(grown))["network"])
+    assert len({name for arc in network.arcs for name in arc} - {network.class_name}) == 6
+    assert grown["kept"] == 6
 
 
 def test_without_data_each_cell_says_what_is_missing(monkeypatch, tmp_path):

@@ -195,6 +195,7 @@ class PointFollower:
             "forgotten": int((log["kind"] == "forget").sum()),
             "iterations": int(log["iterations"].sum()),
             "set_changes": int(log["set_changes"].sum()),
+            "corrections": int(log["corrections"].sum()),
         }
 
     def _forget(self, number: int) -> float:

@@ -349,7 +349,12 @@ class NetworkDisplay:
         points = [*places.values(), *(p for bends in self.layout_.bends.values() for p in bends)]
         left, right = min(x for x, _ in points) - 0.55, max(x for x, _ in points) + 0.55
         top, bottom = min(y for _, y in points) - 0.45, max(y for _, y in points) + 0.45
-        spare = max(0.0, 3.2 - (bottom - top)) / 2  # few rows keep their height
+        beside = max(0.0, 3.0 - (right - left)) / 2  # single nodes keep their width
+        left, right = left - beside, right + beside
+        # Few rows keep their height: a unit is no longer downwards than to the right.
+        panel = ax.get_window_extent()
+        fitting = min(3.2, (right - left) * panel.height / max(panel.width, 1.0))
+        spare = max(0.0, fitting - (bottom - top)) / 2
         ax.set_xlim(left, right)
         ax.set_ylim(bottom + spare, top - spare)
         ax.set_axis_off()
@@ -368,8 +373,11 @@ class NetworkDisplay:
             )  # fmt: skip
         figure: Any = ax.figure
         figure.draw_without_rendering()  # texts must fit nodes of the size that they will have
-        axes_points = ax.get_window_extent().width / ax.figure.dpi * 72.0
-        room = 0.92 * _WIDE * axes_points / (right - left)
+        panel, points_a_dot = ax.get_window_extent(), 72.0 / ax.figure.dpi
+        room = (
+            0.92 * _WIDE * panel.width * points_a_dot / (right - left),
+            0.92 * _HIGH * panel.height * points_a_dot / (bottom - top + 2 * spare),
+        )
         self.boxes_ = {
             name: self._draw_node(ax, style, name, place, room) for name, place in places.items()
         }
@@ -388,7 +396,7 @@ class NetworkDisplay:
         if len(drawn) < len(arcs):
             told.append(f"all depend on {root}" + ("; bars: how much" if self.bars_ else ""))
         if self.left_out:
-            told.append(f"{self.left_out} columns not in the picture")
+            told.append(f"{self.left_out} column{'s' * (self.left_out != 1)} not in the picture")
         if self.beside:
             told.append("dotted: Gaussian, no table")
         ax.set_title("; ".join(told), fontsize=8, loc="left", color=style.muted)
@@ -480,8 +488,9 @@ class NetworkDisplay:
         return "\n".join([*lines, *([f"… {', '.join(more)}"] if more else [])])
 
     def _draw_node(
-        self, ax: Axes, style: Style, name: str, place: tuple[float, float], room: float
-    ) -> Any:
+        self, ax: Axes, style: Style, name: str, place: tuple[float, float],
+        room: tuple[float, float],
+    ) -> Any:  # fmt: skip
         from matplotlib.patches import FancyBboxPatch
 
         is_class, is_beside = name == self.network.class_name, name in self.beside
@@ -495,7 +504,9 @@ class NetworkDisplay:
         )  # fmt: skip
         ax.add_patch(box)
         lines = _break(name)
-        size = float(np.clip(room / (0.6 * max(map(len, lines))), 5.5, 9.0))
+        wide, high = room
+        size = min(wide / (0.6 * max(map(len, lines))), high / (1.15 * len(lines)))
+        size = float(np.clip(size, 5.5, 9.0))
         ax.text(
             x, y - 0.02, "\n".join(lines), ha="center", va="center", zorder=5, fontsize=size,
             linespacing=0.95, weight="bold" if is_class else "normal",

@@ -170,6 +170,9 @@ class UpdateDisplay:
         steps = int(log["iterations"][n_before:].max(initial=0)) if len(log) > n_before else 0
         if count == 1 and len(log) > n_before and not log["from_scratch"][-1]:
             what += f" in {steps} step{'s' * (steps != 1)}"
+            corrections = int(log["corrections"][-1])
+            if corrections:
+                what += f" and {corrections} correction{'s' * (corrections != 1)} of rounding"
         return cls(what, moves, sizes, log).plot(axes=axes, theme=theme)
 
     def plot(self, *, axes: Any = None, theme: str | None = None) -> UpdateDisplay:

@@ -17,8 +17,6 @@ paper is one file.
 from __future__ import annotations
 
 import itertools
-import re
-import textwrap
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -38,11 +36,10 @@ from lindero.reproduce.cells import (
     Work,
     find_file,
 )
-from lindero.reproduce.figures import COLOURS, INK
+from lindero.reproduce.figures import INK
 from lindero.runtime.arrays import Array
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MODELS = ("NB", "NB-TM", "TAN", "TAN-TM", "structural TM")
@@ -219,15 +216,14 @@ def train(name: str, model: str, coding: str) -> Measured:
 
 
 def grow(name: str, coding: str) -> Measured:
-    """Rows and columns of a set, those that structural TM keeps, and its arcs."""
+    """Rows and columns of a set, those that structural TM keeps, and its network as BIF."""
     table, y = read_set(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = make_model(name, "structural TM", coding).fit(table, y)
     return {
         "rows": len(y), "columns": table.num_columns, "kept": len(fitted.selected_features_),
-        "arcs": [list(arc) for arc in fitted.structure_],
-        "class": str(fitted.network_.class_name),
+        "network": fitted.network_.to_bif(),
     }  # fmt: skip
 
 
@@ -317,56 +313,20 @@ def plan_near(measured: Sequence[Measured], published: Sequence[float]) -> list[
 
 
 def draw_structures(figure: Figure, measured: Sequence[Measured]) -> None:
-    """The network of each set: the class above, arcs from parents to children."""
+    """The network of each set, as `NetworkDisplay` draws it; what that says of arcs comes below
+    the name of the set."""
+    from lindero.bayes import BayesNetwork
+    from lindero.plot import NetworkDisplay
+
     axes = figure.subplots(5, 2).ravel()
     for ax, (name, published), one in zip(axes, SETS.items(), measured, strict=True):
-        draw_network(ax, one["class"], one["arcs"])
-        ax.set_title(f"{name}: {one['kept']} of {one['columns']} (published {published.n_kept})")
-
-
-def draw_network(ax: Axes, root: str, arcs: Sequence[tuple[str, str]]) -> None:
-    """A network whose class is a parent of all that is in it."""
-    places = draw_places(root, arcs)
-    for parent, child in arcs:
-        is_root = parent == root
-        ax.annotate(
-            "", places[child], places[parent], zorder=1,
-            arrowprops={
-                "arrowstyle": "-|>", "shrinkA": 8, "shrinkB": 6, "linewidth": 1.0,
-                "color": INK if is_root else COLOURS[1], "linestyle": "-" if is_root else "--",
-            },
+        network = BayesNetwork.from_bif(one["network"])
+        NetworkDisplay.from_estimator(network, class_arcs=True, ax=ax, theme="light")
+        ax.set_title(
+            f"{name}: {one['kept']} of {one['columns']} (published {published.n_kept})\n"
+            f"{ax.get_title('left')}",
+            loc="left", color=INK, fontsize=8,
         )  # fmt: skip
-    for node, (x, y) in places.items():
-        box = {
-            "boxstyle": "round,pad=0.35", "linewidth": 1.0, "edgecolor": INK,
-            "facecolor": "#dceaf7" if node == root else "white",
-        }  # fmt: skip
-        words = re.sub("[_-]", " ", node)
-        text = "\n".join(textwrap.wrap(words, 12, break_long_words=False)[:3])
-        # Arcs end at the upper edge, however many lines there are.
-        ax.text(x, y, text, ha="center", va="top", fontsize=7, bbox=box, zorder=2)
-    xs, ys = zip(*places.values(), strict=True)
-    ax.set_xlim(min(*xs, -2.0) - 0.5, max(*xs, 2.0) + 0.5)
-    ax.set_ylim(min(*ys, -1.3) - 0.35, 0.15)
-    ax.set_axis_off()
-
-
-def draw_places(root: str, arcs: Sequence[tuple[str, str]]) -> dict[str, tuple[float, float]]:
-    """The class in the middle of the top; below it what depends on it, level by level."""
-    depth = {root: 0}
-    for _ in arcs:  # as often as a path can be long
-        for parent, child in arcs:
-            depth[child] = max(depth.get(child, 1), depth.get(parent, 0) + 1)
-    levels: dict[int, list[str]] = {}
-    for node, level in depth.items():
-        levels.setdefault(level, []).append(node)
-    places = {}
-    for level, nodes in levels.items():
-        for k, node in enumerate(nodes):
-            # A level is shifted so that arcs over it have room.
-            shift = 0.25 if level > 1 and len(nodes) % 2 else 0.0
-            places[node] = (k - (len(nodes) - 1) / 2 + shift, -0.75 * level)
-    return places
 
 
 # -- the plan --------------------------------------------------------------------------------------
@@ -391,9 +351,10 @@ def plan(settings: Settings) -> PaperPlan:
             plan_table_3(),
             PaperFigure(
                 "tm-structures", "Learned structures",
-                "Networks that structural TM finds on all rows of each set, numbers cut. Dashed "
-                "arcs are those between columns. The source's own pictures do not survive.",
-                structures, draw_structures, (9.0, 9.0),
+                "Networks that structural TM finds on all rows of each set, numbers cut. Grey arcs "
+                "are those from the class; an arc is as thick as what it tells. The source's own "
+                "pictures do not survive.",
+                structures, draw_structures, (9.0, 11.0),
             ),
             plan_deviations(settings),
             plan_checked_folds(),

@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.svm.clouds import two_clouds
 from tests.svm.incremental.life import assert_unchanged, laplacian, state_of
 
-from lindero.solvers.active_set import ActiveSet
+from lindero.persist import load, save
+from lindero.solvers.active_set import ActiveSet, engine
 from lindero.solvers.active_set.motion import Motion
 from lindero.svm import (
     SVR,
@@ -283,13 +284,39 @@ def test_every_update_is_recorded():
         model.partial_fit(X[i : i + 1], y[i : i + 1])
     model.forget([4, 50]).replace(7, sample_cost=2.0)
     record = model.updates_
-    assert record.dtype.names == ("kind", "id", "iterations", "set_changes", "from_scratch")
+    assert record.dtype.names == (
+        "kind",
+        "id",
+        "iterations",
+        "set_changes",
+        "from_scratch",
+        "corrections",
+    )
     assert record["kind"].tolist() == ["add"] * 60 + ["forget"] * 2 + ["replace"]
     assert record["id"].tolist() == [*range(60), 4, 50, 7]
     assert record["from_scratch"].tolist() == [True] * 40 + [False] * 23
     assert len(set(map(tuple, record[:40][["iterations", "set_changes"]].tolist()))) == 1
     assert (record["iterations"] >= 0).all()
     assert record["set_changes"][60:].sum() > 0
+
+
+def test_corrections_of_rounding_are_counted_apart_and_saved(tmp_path, monkeypatch):
+    X, y = two_clouds(60)
+    model = IncrementalSVC(gamma="auto").fit(X[:40], y[:40])
+    monkeypatch.setattr(engine, "_ACCEPTED", 0.0)  # whatever rounding leaves is removed
+    for i in range(40, 60):
+        model.partial_fit(X[i : i + 1], y[i : i + 1])
+    monkeypatch.undo()
+    plain = IncrementalSVC(gamma="auto").fit(X[:40], y[:40])
+    for i in range(40, 60):
+        plain.partial_fit(X[i : i + 1], y[i : i + 1])
+    moved = plain.updates_["iterations"][40:] > 0
+    assert moved.any()
+    assert (model.updates_["corrections"][40:][moved] > 0).all()
+    assert (plain.updates_["corrections"][40:] == 0).all()
+    assert (model.updates_["iterations"][40:] == plain.updates_["iterations"][40:]).all()
+    save(model, tmp_path / "model.lin")
+    assert (load(tmp_path / "model.lin").updates_ == model.updates_).all()
 
 
 def test_a_sample_beyond_the_margin_takes_no_iteration():

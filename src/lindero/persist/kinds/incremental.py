@@ -111,7 +111,7 @@ def _check_active_set(given: Fields) -> None:
     n_variables = n * given.integer("per_sample", least=1, most=2)
     for name in ("delta", "bias", "blur", "_constant"):
         given.number(name, finite=True)
-    for name in ("steps", "changes"):
+    for name in ("steps", "changes", *(["corrections"] if "corrections" in given else [])):
         given.integer(name)
     for name in ("lost", "indefinite"):
         given.flag(name)
@@ -198,7 +198,8 @@ def _check_samples(given: Fields) -> None:
 def _check_log(given: Fields) -> None:
     for name, most in (("_kinds", 3), ("_batch", 2)):
         given.array(name, "int8", "updates", least=0, below=most)
-    for name in ("_ids", "_steps", "_changes"):
+    counted = ["_corrections"] if "_corrections" in given else []
+    for name in ("_ids", "_steps", "_changes", *counted):
         given.array(name, "int64", "updates", least=0)
 
 

@@ -60,8 +60,10 @@ export function describeUpdate(exact) {
   if (!exact) return "";
   const took = figure(exact.microseconds, 3);
   if (exact.from_scratch) return say("exact_scratch", { n: exact.rows ?? exact.updates, took });
-  return say("exact_update", {
+  const told = say("exact_update", {
     learned: exact.learned, forgotten: exact.forgotten, iterations: exact.iterations,
     changes: exact.set_changes, took,
   });
+  return exact.corrections
+    ? `${told} ${say("exact_corrections", { n: exact.corrections })}` : told;
 }

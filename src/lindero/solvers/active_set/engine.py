@@ -47,6 +47,7 @@ from lindero.solvers.active_set.motion import (
     BREAKDOWNS,
     INDEFINITE,
     LOST,
+    VIOLATED,
     BreakdownError,
     Motion,
     look_around,
@@ -62,6 +63,9 @@ _MET = 4e-15
 
 #: The same for what cannot be removed: more than this, and the path is lost.
 _BEARABLE = 1e-9
+
+#: Violations up to this, of rounding or of a solver, are refined at first, and how often.
+_REFINABLE, _MOST_REFINEMENTS = 1e-6, 3
 
 #: Share of the largest coefficient below which one is nothing.
 _DUST = 1e-14
@@ -263,6 +267,10 @@ class ActiveSet:
         self._sweep()
         point = self.point
         missed = np.empty(point.n_variables)
+        for _ in range(_MOST_REFINEMENTS):
+            largest = self._find_violations(missed)
+            if not _ACCEPTED < largest <= _REFINABLE or not self._refine(missed):
+                break
         for _ in range(4):
             largest = self._find_violations(missed)
             excess = float((point.s * point.a).sum()) - point.delta
@@ -270,7 +278,7 @@ class ActiveSet:
                 raise BreakdownError(LOST)
             if largest <= _ACCEPTED and abs(excess) <= _ACCEPTED * self._largest_coefficient:
                 return
-            p = point.p.copy()
+            p, steps = point.p.copy(), point.steps
             point.p -= missed
             point.delta += excess
             try:
@@ -278,10 +286,33 @@ class ActiveSet:
             finally:
                 point.p[:] = p
                 point.delta -= excess
+                if largest <= VIOLATED:  # else it went on with variables that were left out
+                    point.corrections += point.steps - steps
+                    point.steps = steps
         excess = float((point.s * point.a).sum()) - point.delta
         met = abs(excess) <= _BEARABLE * self._largest_coefficient
         if not (met and self._find_violations(missed) <= _BEARABLE):
             raise BreakdownError(LOST)
+
+    def _refine(self, missed: Array) -> bool:
+        """Solve once more for what the free variables miss, and move by that, without stopping
+        where others reach their margin: these would be within rounding of it still. Whether no
+        free variable would meet a bound."""
+        point, free = self.point, self.point.free
+        if len(free) == 0:
+            return False
+        excess = float((point.s * point.a).sum()) - point.delta
+        samples = free // point.per_sample
+        z_change, bias_change = Motion(point).find_rates(missed, samples, -excess)
+        a = point.a[free] + point.s[free] * z_change
+        if not ((a > 0.0) & (a < point.u[free])).all() or not abs(bias_change) < np.inf:
+            return False
+        point.a[free] = a
+        point.kernel.add_columns(samples, z_change, point.f)
+        point.bias += bias_change
+        point.known_support = None
+        point.corrections += 1
+        return True
 
     def refresh(self) -> None:
         """Compute f from scratch where the sum of many steps may have blurred it."""
@@ -442,13 +473,18 @@ class ActiveSet:
 
     def _rebuild(self) -> None:
         """The active set of a point, and its factor; then the optimum nearby."""
-        self.point.lost = self.point.indefinite = False
+        point, steps = self.point, self.point.steps
+        point.lost = point.indefinite = False
         inside = self._set_sides()
-        still = Motion(self.point)
+        still = Motion(point)
         for variable in np.flatnonzero(inside):
             still.join(int(variable))
-        self.settle()
-        self.refresh()
+        try:
+            self.settle()
+            self.refresh()
+        finally:  # all of it removes what the solver has left
+            point.corrections += point.steps - steps
+            point.steps = steps
 
     def _set_sides(self) -> Array:
         """f, bias and sides of the variables for the coefficients as they are, none of them free;

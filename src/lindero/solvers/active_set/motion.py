@@ -7,7 +7,8 @@ The mathematics is at the top of `solvers.active_set.engine`. A motion goes on i
   the end, by the changes of z. What is left are the free variables, whose r is 0 throughout, and
   some near ones, for which a block K(free, near) is kept. Nothing is lost by that. The conditions
   at the end decide, not the way there: where one that was left out is found to be violated, its r
-  is corrected as rounding is (`ActiveSet.settle`), by one more motion.
+  is corrected as rounding is (`ActiveSet.settle`), by one more motion. Variables at moving bounds
+  are always looked at: a motion that went past where one of them is met would take a long way back.
 * Step by step over all variables, for what needs more than arrays at hand: columns that are not
   kept, directions of zero curvature, an empty set of free variables.
 
@@ -52,7 +53,7 @@ _LAST_BIT = 1e-9
 _FEWEST_NEAR, _SHARE_NEAR = 512, 16
 
 #: Violations beyond this are not rounding: such variables are left to `ActiveSet.settle`.
-_VIOLATED = 1e-9
+VIOLATED = 1e-9
 
 #: Variables at moving bounds whose columns are fetched one by one.
 _FEW_DRIVERS = 4
@@ -279,7 +280,7 @@ class Motion:
         if self.n_drivers or self.p_rate is not None or total != 0.0:
             point.steps += 1
             samples = free // point.per_sample
-            z_rate, bias_rate = self._find_rates(p_rate, samples, total)
+            z_rate, bias_rate = self.find_rates(p_rate, samples, total)
             f_rate = self.drive.copy()
             point.kernel.add_columns(samples, z_rate, f_rate)
             drivers = self.moving[point.sides[self.moving] == AT_BOUND]
@@ -333,7 +334,7 @@ class Motion:
             self.join(int(leaving))
         return length
 
-    def _find_rates(self, p_rate: Array, samples: Array, total: float) -> tuple[Array, float]:
+    def find_rates(self, p_rate: Array, samples: Array, total: float) -> tuple[Array, float]:
         """ż of the free variables, and ḃ."""
         point, free = self.point, self.point.free
         if len(free) == 0:
@@ -345,6 +346,13 @@ class Motion:
         return z_rate - shift * of_ones, float(shift + point.constant * total)
 
     # -- in compiled code, over the near variables --------------------------------------------
+
+    def _left_out(self, around: Neighbourhood) -> list[int]:
+        """Variables at moving bounds that are not among the near ones, where they are few."""
+        if len(self.moving) > _FEW_DRIVERS:
+            return []
+        near, sides = around.near[: around.n_near], self.point.sides
+        return [i for i in self.moving.tolist() if sides[i] != FREE and not (near == i).any()]
 
     def _run(self, t_end: float, last: int) -> float:
         """As far as compiled code over the near variables goes; returns how far that was."""
@@ -358,6 +366,12 @@ class Motion:
         factor = point.factor
         if len(factor.R) < m + SPARE:
             factor.make_room(m)
+        # A new sample on its margin may be farther from it, by rounding, than hundreds of others.
+        for variable in self._left_out(around):
+            around.near[n_near], f_near[n_near] = variable, point.f[variable // per]
+            values, slot_of = kernel.columns
+            around.block[:m, n_near] = values[slot_of[free[:m] // per], variable // per]
+            n_near += 1
         a, t, n_repeated = point.a.copy(), 0.0, 0
         while True:
             values, slot_of = kernel.columns
@@ -400,7 +414,7 @@ def look_around(point: Point, count: int) -> Neighbourhood:
     away = np.empty(n)
     distances(
         n, per, point.sides, point.s, point.p, point.u, point.u_rate, point.f, point.bias,
-        _VIOLATED, away,
+        VIOLATED, away,
     )  # fmt: skip
     most = np.inf if count >= n else float(np.partition(away, count)[count])
     near = np.flatnonzero((away <= most) & (away < np.inf))

@@ -27,7 +27,9 @@ _ROWS = 256
 #: Arrays with an entry for each variable, and for each sample.
 _OF_VARIABLES = ("a", "u", "p", "s", "sides", "u_rate", "no_rate")
 _OF_SAMPLES = ("f", "root")
-_NUMBERS = ("bias", "delta", "steps", "changes", "blur", "lost", "indefinite", "constant")
+_NUMBERS = (
+    "bias", "delta", "steps", "changes", "corrections", "blur", "lost", "indefinite", "constant",
+)  # fmt: skip
 
 #: What is saved, by the names that model files have for it.
 _SAVED_ARRAYS = {"_a": "a", "_u": "u", "_p": "p", "_s": "s", "_state": "sides"}
@@ -63,8 +65,9 @@ class Point:
 
     a, u, p, s and sides (at zero, free or at bound) are by variable, f and root = √K_ii by sample:
     views of arrays with room for more. `free` lists the free variables in the order of `factor`,
-    that of K_FF + constant. `u_rate` is how bounds move, zero between motions. `steps` and
-    `changes` count, and `blur` sums up what steps have added to f by rounding.
+    that of K_FF + constant. `u_rate` is how bounds move, zero between motions. `steps`, `changes`
+    and `corrections`, the steps that remove what rounding or a solver has left, count; and `blur`
+    sums up what steps have added to f by rounding.
 
     Where the path of optima is `lost`, by rounding or since the kernel is `indefinite`, no motion
     leads on from here.
@@ -85,7 +88,7 @@ class Point:
         self.per_sample = per_sample
         self.delta = delta
         self.bias = 0.0
-        self.steps = self.changes = 0
+        self.steps = self.changes = self.corrections = 0
         self.blur = self.constant = 0.0
         self.lost = self.indefinite = False
         self._arrays = {name: np.empty(0) for name in (*_OF_VARIABLES, *_OF_SAMPLES)}
@@ -274,7 +277,8 @@ class Point:
         """The point as it was saved, with arrays of its own."""
         point = cls(state["kernel"], state["per_sample"], state["delta"])
         for field, name in _SAVED_NUMBERS.items():
-            setattr(point, name, state[field])
+            # Older files do not count corrections.
+            setattr(point, name, state[field] if name != "corrections" else state.get(field, 0))
         for field, name in _SAVED_ARRAYS.items():
             getattr(point, name)[:] = state[field]
         point.u_rate[:] = point.no_rate[:] = 0.0

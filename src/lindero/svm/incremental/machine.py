@@ -70,6 +70,7 @@ _NONE = np.empty(0, dtype=np.int64)
 #: What an update may be, and the numbers that are kept of one.
 _KINDS = ("add", "forget", "replace")
 _COLUMNS = {"_kinds": "i1", "_batch": "i1", "_ids": "i8", "_steps": "i8", "_changes": "i8"}
+_COLUMNS |= {"_corrections": "i8"}
 _RECORD = np.dtype(list(_COLUMNS.items()))
 
 
@@ -399,7 +400,7 @@ def _say_unknown(ids: list[Any]) -> str:
 
 
 class UpdateLog:
-    """A record of every update, five numbers each, in a growing array: streams are long."""
+    """A record of every update, six numbers each, in a growing array: streams are long."""
 
     def __init__(self) -> None:
         self._length = 0
@@ -408,9 +409,10 @@ class UpdateLog:
     def __len__(self) -> int:
         return self._length
 
-    def append(self, kind: str, sample_id: int, steps: int, changes: int, batch: bool) -> None:
+    def append(self, kind: str, sample_id: int, counts: tuple[int, int, int], batch: bool) -> None:
+        """One more; `counts` are of steps, of set changes and of corrections."""
         self._rows = with_room(self._rows, self._length, self._length + 1)
-        self._rows[self._length] = (_KINDS.index(kind), batch, sample_id, steps, changes)
+        self._rows[self._length] = (_KINDS.index(kind), batch, sample_id, *counts)
         self._length += 1
 
     def truncate(self, length: int) -> None:
@@ -427,12 +429,13 @@ class UpdateLog:
         known = self._rows[: self._length]
         fields = [
             ("kind", "U7"), ("id", np.int64), ("iterations", np.int64),
-            ("set_changes", np.int64), ("from_scratch", bool),
+            ("set_changes", np.int64), ("from_scratch", bool), ("corrections", np.int64),
         ]  # fmt: skip
         rows = np.empty(self._length, dtype=fields)
         rows["kind"] = np.array(_KINDS)[known["_kinds"]]
         rows["id"], rows["iterations"] = known["_ids"], known["_steps"]
         rows["set_changes"], rows["from_scratch"] = known["_changes"], known["_batch"]
+        rows["corrections"] = known["_corrections"]
         return rows
 
     def state(self) -> dict[str, Array]:
@@ -444,7 +447,7 @@ class UpdateLog:
         """The log as it was saved."""
         log = cls()
         log._length = len(state["_kinds"])
-        log._rows = np.empty(log._length, dtype=_RECORD)
+        log._rows = np.zeros(log._length, dtype=_RECORD)  # older files do not count corrections
         for name, column in state.items():
             log._rows[name] = column
         return log
@@ -749,11 +752,11 @@ class IncrementalMachine:
     @contextmanager
     def _log(self, kind: str, slots: Any, from_scratch: bool = False) -> Iterator[None]:
         point = self.active_set.point
-        steps, changes = point.steps, point.changes
+        steps, changes, corrections = point.steps, point.changes, point.corrections
         yield
-        counts = point.steps - steps, point.changes - changes
+        counts = point.steps - steps, point.changes - changes, point.corrections - corrections
         for slot in np.atleast_1d(slots):
-            self.updates.append(kind, self.samples.id_of(int(slot)), *counts, from_scratch)
+            self.updates.append(kind, self.samples.id_of(int(slot)), counts, from_scratch)
 
     # -- the optimum --------------------------------------------------------------------------
 
@@ -909,7 +912,7 @@ class IncrementalMachine:
             status = Status.UNPROVEN.value
         else:
             status = OPTIMAL
-        return Certificate.of(judgement, point.steps, self.seconds, status)
+        return Certificate.of(judgement, point.steps + point.corrections, self.seconds, status)
 
     def _judge(self, wanted: float) -> Judgement:
         point = self.active_set.point

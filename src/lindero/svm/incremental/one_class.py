@@ -102,6 +102,7 @@ class IncrementalOneClassSVM(OutlierMixin, IncrementalEstimator):  # type: ignor
         from 0, whatever their ids), `iterations`, `set_changes`
         (samples that came to or left the boundary), and `from_scratch`: learned at once
         with others, in which case the counts are those of all together.
+        `corrections` counts steps apart that only remove rounding.
         The latest 100 000 at least.
     certificate_ : Certificate
         KKT gap, primal and dual objective over the samples held, steps and seconds so far:

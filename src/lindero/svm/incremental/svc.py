@@ -224,6 +224,7 @@ class IncrementalSVC(ClassifierMixin, IncrementalEstimator):  # type: ignore[mis
         from 0, whatever their ids), `iterations`, `set_changes`
         (samples that came to or left the margin), and `from_scratch`: learned at once
         with others, in which case the counts are those of all together.
+        `corrections` counts steps apart that only remove rounding.
         The latest 100 000 at least, with ``window="auto"`` the latest 1000.
     certificate_ : Certificate
         KKT gap, primal and dual objective over the samples held, steps and seconds so far:
