@@ -117,6 +117,26 @@ def test_units_are_never_mixed(tmp_path, other):
     assert data.kinds["size"] == "category"
 
 
+def test_words_among_numbers_are_told(tmp_path):
+    def write(words):
+        rows = [f'"{k}.{k:03d},5{k % 10}";{k % 7};{"uv"[k % 2]}' for k in range(100, 200)]
+        rows[3 : 3 + len(words)] = [f"{word};1;u" for word in words]
+        return "income;n;class\n" + "\n".join(rows) + "\n"
+
+    with pytest.warns(UserWarning, match="holds numbers except") as told:
+        data = loaded(tmp_path, write(["k.A.", "soon", "k.A.", "never", "unknown"]))
+    assert data.left_out == ("income",)
+    [said] = [str(one.message) for one in told if "'income' holds numbers" in str(one.message)]
+    assert "except for 'k.A.', 'soon', 'never', ...: it stays text" in said
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert loaded(tmp_path, write([""])).kinds["income"] == "number"
+        few = "".join(f"{'3+' if k == 9 else k % 3},{k},{'uv'[k % 2]}\n" for k in range(60))
+        assert loaded(tmp_path, "children,n,class\n" + few, drop=["n"]).kinds == {
+            "children": "category"
+        }
+
+
 def test_words_behind_numbers_that_are_no_units(tmp_path):
     places = ["1st", "2nd", "3rd", "4th"]
     rows = "".join(

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
@@ -25,7 +26,7 @@ from lindero.evaluation import (
 )
 from lindero.evaluation.explanations import write_factor, write_odds, write_signed
 from lindero.runtime.arrays import write_plain
-from lindero.svm import SVC
+from lindero.svm import SVC, IncrementalSVC
 
 
 def shapley_by_definition(value, row, background):
@@ -223,6 +224,16 @@ def test_columns_of_a_table_may_come_in_any_order(table):
         model = fit_machine(make_machine(machine), X, y)
         turned = explain_rows(model, X[["income", "sex", "age"]][:5])
         assert turned == explain_rows(model, X[:5])
+
+
+def test_plain_machines_name_the_columns_of_any_table(numbers):
+    X, y = numbers[:2]
+    names = [f"column {j}" for j in range(X.shape[1])]
+    frame = pd.DataFrame(X, columns=names)
+    model = IncrementalSVC(kernel="linear").partial_fit(frame, y)
+    told = explain_rows(model, frame[:3])
+    assert "column 0 = " in told[0]
+    assert explain_rows(model, pa.Table.from_pandas(frame)[:3]) == told
 
 
 def test_bayesian_classifiers_tell_their_own_log_odds(table):

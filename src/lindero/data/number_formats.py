@@ -259,6 +259,19 @@ def find_mixed_units(column: pa.ChunkedArray) -> tuple[str, ...]:
     return tuple(words)
 
 
+def find_strays(column: pa.ChunkedArray) -> str:
+    """The values of a column of text that are no numbers, where nine in ten of them are numbers
+    without a unit: the three most frequent, as they are told to a user; "" for other columns."""
+    known = column.drop_null()
+    for form in map(NumberFormat, DECIMALS):
+        strays = known.filter(pc.invert(form.fits(known)))
+        if 0 < len(strays) <= (1.0 - _WITH_UNIT) * len(known):
+            counted = sorted(pc.value_counts(strays).to_pylist(), key=lambda one: -one["counts"])
+            listed = ", ".join(repr(one["values"]) for one in counted[:3])
+            return listed + (", ..." if len(counted) > 3 else "")
+    return ""
+
+
 def looks_ambiguous(fields: Iterable[str]) -> bool:
     """Whether numbers with a decimal point may be thousands: all like 1.883, and some are there."""
     n_numbers = 0

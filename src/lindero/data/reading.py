@@ -41,6 +41,7 @@ from lindero.data.number_formats import (
     NumberFormat,
     find_format,
     find_mixed_units,
+    find_strays,
 )
 from lindero.errors import warn_user
 
@@ -374,6 +375,12 @@ def _find_numbers(
             warn_user(
                 f"{content.source}: column {name!r} holds numbers with different units ({listed}): "
                 "it stays text. Convert it to one unit.",
+                UserWarning,
+            )
+        elif one is None and not _is_few(column) and (strays := find_strays(column)):
+            warn_user(
+                f"{content.source}: column {name!r} holds numbers except for {strays}: it stays "
+                "text. Correct these values, or leave them empty if they mean missing.",
                 UserWarning,
             )
     told = {o.format.decimal for o in found.values() if o.tells_decimal and not o.is_ambiguous}

@@ -643,7 +643,7 @@ def _read_plain(machine: Any, X: Any) -> tuple[TableColumns, Any]:
             "a TableEncoder (lindero.evaluation.make_machine)."
         ) from None
     width = numbers.shape[1]
-    names = getattr(X, "columns", None)
+    names = getattr(X, "column_names", getattr(X, "columns", None))  # pyarrow's columns are values
     if names is None:
         names = getattr(machine, "feature_names_in_", [f"x{j}" for j in range(width)])
     parts = tuple(slice(j, j + 1) for j in range(width))
