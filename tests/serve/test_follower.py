@@ -483,7 +483,7 @@ def test_entries_that_no_store_writes_are_refused_and_the_model_stays(store, mor
     [last] = store.changes(store.sequence - 1)
     bad = sealed_after(last, **more)
 
-    class Leader:
+    class MalignLeader:
         models, log = ("model",), staticmethod(store.log)
         n_copies = 0
 
@@ -496,7 +496,7 @@ def test_entries_that_no_store_writes_are_refused_and_the_model_stays(store, mor
                 raise ConnectionError  # of a store that no longer answers
             return store.snapshot_bytes(model)
 
-    follower = Follower(Leader())
+    follower = Follower(MalignLeader())
     with pytest.raises((StoreError, ConnectionError)):
         follower.catch_up()
     X, _ = make_rows(80)
@@ -554,7 +554,7 @@ def test_following_can_be_stopped_though_there_is_always_more(store):
     """A store that has one more entry whenever it is asked."""
     stop, last = threading.Event(), store.changes(store.sequence - 1)
 
-    class Leader:
+    class EndlessLeader:
         models = ("model",)
         log, snapshot_bytes = staticmethod(store.log), staticmethod(store.snapshot_bytes)
         asked = 0
@@ -569,5 +569,5 @@ def test_following_can_be_stopped_though_there_is_always_more(store):
             last.append(sealed_after(last[-1], "note"))
             return last[-1:]
 
-    Follower(Leader()).follow(stop, wait=0.01)
+    Follower(EndlessLeader()).follow(stop, wait=0.01)
     assert stop.is_set()

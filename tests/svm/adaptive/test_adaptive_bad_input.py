@@ -192,3 +192,10 @@ def test_sparse_rows_are_rows():
     np.testing.assert_allclose(
         rbf.decision_function(sp.csr_array(X), 3), dense.decision_function(X, 3), atol=1e-6
     )
+
+
+@pytest.mark.parametrize("value", [10**400, 1j], ids=["larger than any float", "complex"])
+def test_positions_that_are_no_floats_are_refused(value):
+    X, y = np.eye(4), [0, 1, 0, 1]
+    with pytest.raises(ValueError, match="positions must be numbers"):
+        AdaptiveSVC(graph="space").fit(X, y, positions=[[value, 1]] * 4)

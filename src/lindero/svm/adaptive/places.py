@@ -75,8 +75,10 @@ def read_places(positions: Any, n_rows: int, metric: str) -> Places:
     """Positions of rows as numbers that distances can be computed of."""
     names = [str(name) for name in getattr(positions, "columns", ())]
     try:
+        if np.iscomplexobj(positions):  # NumPy would drop a part of each, with a warning
+            raise TypeError("they are complex")
         given = np.array(positions, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"positions must be numbers, but cannot be read: {error}") from None
     if given.ndim == 1:
         given = given[:, None]
