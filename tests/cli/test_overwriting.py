@@ -245,3 +245,10 @@ def test_every_file_is_written_whole_or_not_at_all():
         if writes.search(line) and not example.match(line) and "os.devnull" not in line
     ]
     assert found == []
+
+
+def test_what_names_another_file_is_an_option_that_there_is(here, flowers):
+    here.write("there.txt", "hello")
+    said = here.run("convert", flowers, "there.txt").stderr
+    assert "OUT to choose another" in said
+    assert "-o to choose another" in here.run("scale", flowers, "-o", "there.txt").stderr

@@ -47,7 +47,7 @@ def command(
     do, and take rows as they stand in a table. Labels that are text become numbers in files of
     LIBSVM; OUT.labels beside them says which.
     """
-    writing.require_writable(output, [path], [data.path])
+    writing.require_writable(output, [path], [data.path], "OUT")
     is_file = data.path != "-" and data.options["format"] is None and Path(data.path).is_file()
     if is_file and saved_model.detect_model_format(data.path) is not None:
         found = _convert_model(output, data.path, path, to, class_name)
@@ -86,7 +86,7 @@ def _require_label_map(output: Output, model: Any, path: str, source: str) -> No
     from lindero.persist.text.label_maps import find_label_map, needs_label_map
 
     if needs_label_map(unwrap_machine(model)):
-        writing.require_writable(output, [find_label_map(path)], [source])
+        writing.require_writable(output, [find_label_map(path)], [source], "OUT")
 
 
 def _convert_data(data: DataSource, path: str, to: str | None) -> str:

@@ -380,9 +380,8 @@ def _find_numbers(
         elif one is None and not _is_few(column) and (strays := find_strays(column)):
             warn_user(
                 f"{content.source}: column {name!r} holds numbers except for {strays}: it stays "
-                "text. Correct these values, or leave them empty if they mean missing.",
-                UserWarning,
-            )
+                "text. Correct these values, or leave them empty if they mean missing.", UserWarning
+            )  # fmt: skip
     told = {o.format.decimal for o in found.values() if o.tells_decimal and not o.is_ambiguous}
     sure = told or {*signs}
     chosen: dict[str, NumberFormat] = {}

@@ -120,7 +120,13 @@ class Address:
     def bind(self) -> socket.socket:
         """A socket that listens there."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        return socket.create_server((self.host, self.port), family=family, backlog=2048)
+        try:
+            return socket.create_server((self.host, self.port), family=family, backlog=2048)
+        except OSError as error:
+            said = (error.strerror or str(error)).partition(" (")[0]
+            raise OSError(
+                f"{self.host}, port {self.port}, cannot be used: {said}. Choose another port."
+            ) from None
 
     def url(self, port: int) -> str:
         scheme = "http" if self.certificate is None else "https"
