@@ -12,6 +12,7 @@ from html import escape
 from pathlib import Path
 
 from lindero import __version__
+from lindero.persist.safe_file import write_whole_bytes
 from lindero.report import page
 from lindero.reproduce.cells import (
     Lacking,
@@ -53,8 +54,8 @@ def write_reports(found: Reproduction) -> None:
         for paper in found.papers
         for figure in paper.figures
     }
-    (folder / "report.md").write_text(write_markdown(found, lacks), encoding="utf-8")
-    (folder / "report.html").write_text(write_html(found, lacks), encoding="utf-8")
+    write_whole_bytes(folder / "report.md", write_markdown(found, lacks).encode())
+    write_whole_bytes(folder / "report.html", write_html(found, lacks).encode())
 
 
 def draw_to(figure: PaperFigure, results: Results, folder: Path) -> str:
@@ -205,7 +206,7 @@ def update_page(found: Reproduction, path: str | Path, pictures: str | Path) -> 
         for figure in paper.figures:
             if not lacks[figure.name]:
                 _copy_picture(drawn / f"{figure.name}.png", folder / f"{figure.name}.png")
-    path.write_text(text, encoding="utf-8")
+    write_whole_bytes(path, text.encode())
 
 
 def _make_page() -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from lindero.runtime.texts import shorten
 from lindero.serve.store import ConflictError, StoreError
 
 #: What may stand in the place of something that is not repeated.
@@ -71,7 +72,8 @@ def explain_failure(error: Exception, path: str, cells: Iterable[Any] = ()) -> R
     if isinstance(error, StoreError):
         return RefusedError(507, "store_refused", message)
     if isinstance(error, (ValueError, TypeError, OverflowError)):
-        return RefusedError(422, "rows_refused", _shorten(hide_values(message, cells)))
+        told = shorten(hide_values(message, cells), _LONGEST)
+        return RefusedError(422, "rows_refused", told)
     if isinstance(error, (RecursionError, MemoryError)):
         return RefusedError(
             413, "too_large", "The request asks for more than this server can hold."
@@ -121,7 +123,3 @@ def hide_values(message: str, cells: Iterable[Any]) -> str:
         return _HIDDEN if all_of_them or float(found[0]) in numbers else found[0]
 
     return _NUMBER.sub(without_number, _QUOTED.sub(without_text, message))
-
-
-def _shorten(message: str) -> str:
-    return message if len(message) <= _LONGEST else message[: _LONGEST - 1] + _HIDDEN

@@ -27,6 +27,8 @@ Degenerate cases, without a ridge:
   moves and no r does: until the first of F meets a bound and leaves, or the variable has gone
   through to its other bound.
 * Bounds of infinity (hard margins) rise without end; if nothing stops them there is no solution.
+
+Motions and what removes their rounding change one state by turns, and stand in one file.
 """
 
 from __future__ import annotations
