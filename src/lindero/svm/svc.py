@@ -254,11 +254,11 @@ class SVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         --------
         >>> import numpy as np
         >>> from lindero.svm import SVC
-        >>> X = np.vstack([np.eye(3), -np.eye(3)])
+        >>> X = np.array([[2, 0], [3, 1], [4, 0], [-2, 0], [-3, 1], [-4, 0]])
         >>> y = [1, 1, 1, 0, 0, 0]
         >>> model = SVC(kernel="linear", C=0.1).fit(X, y)
         >>> print(model.estimate_xi_alpha(X, y))
-        error <= 0.0000, recall >= 1.0000, precision >= 1.0000 (rho = 2)
+        error <= 0.3333, recall >= 0.6667, precision >= 0.6667 (rho = 2)
         """
         if not (isinstance(rho, Real) and 0.0 < float(rho) <= 2.0):
             raise ValueError(f"rho must be above 0 and at most 2, not {rho!r}.")
