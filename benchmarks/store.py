@@ -62,7 +62,8 @@ def live_days(folder, n_operations, window):
 
     with OnlineStore(path, machine, classes=[-1, 1], durability="normal") as store:
         first = [make_row(rng, 0.0) for _ in range(100)]
-        store.learn(np.vstack([x for x, _ in first]), [y[0] for _, y in first])
+        # Ids of our own: a row that replaces another takes a number, too.
+        store.learn(np.vstack([x for x, _ in first]), [y[0] for _, y in first], ids=range(100))
         n_learned, gone = 100, set()
         for number in range(1, n_operations + 1):
             x, y = make_row(rng, number / n_operations)
@@ -83,7 +84,7 @@ def live_days(folder, n_operations, window):
                 store.predict(x)
             else:
                 kind = "learn"
-                store.learn(x, y)
+                store.learn(x, y, ids=[n_learned])
                 n_learned += 1
             kinds[kind] += 1
             if number % max(1000, n_operations // 20) == 0:
