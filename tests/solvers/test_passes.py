@@ -10,7 +10,7 @@ from lindero.problems.squared import SquaredMargin, SquaredTube
 from lindero.problems.tube import Tube
 from lindero.solvers.choose import LinearSolver
 from lindero.solvers.interior_point import InteriorPointSolver
-from lindero.solvers.passes import AskSlope, PartRows, PassSolver
+from lindero.solvers.passes import AskJudgement, AskNear, AskSlope, PartRows, PassSolver
 from lindero.solvers.solution import Limits, Status
 from lindero.solvers.squared_newton import SquaredNewtonSolver
 from lindero.solvers.squared_passes import AskErrors, SquaredPassSolver
@@ -111,6 +111,47 @@ def test_sums_are_those_of_the_formulas():
     np.testing.assert_allclose(np.tril(found.matrix), np.tril(expected[1]), rtol=1e-12)
     assert found.weight == pytest.approx(expected[2])
     assert found.near.sum() == 60
+
+
+@pytest.mark.parametrize("kind", ["margin", "tube"])
+def test_rows_near_and_rows_fetched_are_set_aside(kind):
+    """By sums over the other rows alone; bins of distances are those that logarithms give."""
+    X, y = clouds(400)
+    targets, formulation = targets_of(kind, X, y)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, len(X))
+    rows = part(X, targets, weights, formulation)
+    theta = np.random.default_rng(0).normal(size=X.shape[1] + 1)
+    v = X @ theta[:-1] + theta[-1]
+    errors = v - targets
+    if kind == "margin":
+        r = (targets * v - 1.0)[None]
+        sides = targets[None]
+    else:
+        r = np.stack([0.3 + errors, 0.3 - errors])
+        sides = np.array([[1.0], [-1.0]])
+    distance = np.abs(r).min(axis=0)
+    ends = 2.0 ** (-40 + 0.5 * np.arange(161))
+    bins = np.searchsorted(ends, distance)
+    assert np.array_equal(AskSlope(theta, 0.5).answer(rows).near, np.bincount(bins, minlength=161))
+
+    width = float(np.quantile(distance, 0.2))
+    fetched = AskNear(theta, width, 1000).answer(rows)
+    near = np.flatnonzero(distance <= width)
+    assert np.array_equal(np.sort(fetched.rows.numbers), near)
+    far = np.setdiff1d(np.arange(len(X)), near)
+    z = ((sides * weights * (r <= 0)).sum(axis=0))[far]
+    np.testing.assert_allclose(fetched.fixed, np.append(z @ X[far], z.sum()), atol=1e-9)
+
+    question = AskJudgement(theta, theta, np.zeros(len(near), dtype=int), near, 0.0, 1000)
+    judged = question.answer(rows)
+    alone = AskJudgement(theta, theta, np.empty(0, int), np.empty(0, int), 0.0, 1000)
+    others = alone.answer(rows.take(far))
+    for name in ("least", "most", "losses", "linear", "balance", "size", "weights"):
+        found, wanted = getattr(judged.judgement, name), getattr(others.judgement, name)
+        np.testing.assert_allclose(found, wanted, atol=1e-9)
+    assert judged.n_wrong == others.n_wrong == 0
+    moved = AskJudgement(-theta, theta, np.zeros(len(near), dtype=int), near, 0.0, 1000)
+    assert np.intersect1d(moved.answer(rows).wrong.rows.numbers, near).size == 0
 
 
 def test_a_judgement_of_parts_is_that_of_the_whole():

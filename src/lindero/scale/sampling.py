@@ -46,7 +46,10 @@ class DrawnRows:
         return DrawnRows(columns, draws, max(self.most, other.most))._cut()
 
     def _cut(self) -> DrawnRows:
-        order = np.argsort(self.draws, kind="stable")[: self.most]
+        kept = np.arange(len(self.draws))
+        if self.most < len(kept):
+            kept = np.sort(np.argpartition(self.draws, self.most)[: self.most])
+        order = kept[np.argsort(self.draws[kept], kind="stable")]
         columns = tuple(column[order] for column in self.columns)
         return DrawnRows(columns, self.draws[order], self.most)
 

@@ -64,7 +64,7 @@ _FETCHED_ROWS = 20_000
 _ROWS_A_FEATURE = 10
 
 #: Rows of the sample that steps begin with, for each feature, and at least and at most.
-_SAMPLED_A_FEATURE, _LEAST_SAMPLED, _MOST_SAMPLED = 40, 2_000, 20_000
+_SAMPLED_A_FEATURE, _LEAST_SAMPLED, _MOST_SAMPLED = 200, 2_000, 20_000
 
 #: Rows are decided where |r| is above this many times what it is known to.
 _DECIDED = 4.0
@@ -81,6 +81,7 @@ _INNER, _OUTER = 0.25, 0.45
 
 #: Bins of |r|, powers of √2 from 2^−40 on.
 _LEAST_POWER, _N_BINS = -40, 161
+_ENDS = 0.75 * 2.0**_LEAST_POWER, 0.75 * 2.0 ** (_LEAST_POWER + _N_BINS // 2)
 
 
 def choose_fetched(n_features: int) -> int:
@@ -143,7 +144,17 @@ def find_reach(problem: DualQP, theta: Array) -> tuple[Array, Array]:
 
 def _nearest(problem: DualQP, r: Array) -> Array:
     """The least |r| of each sample's variables."""
-    return np.asarray(np.abs(r).reshape(-1, problem.kernel.n_samples).min(axis=0))
+    distance = np.abs(r)
+    if problem.sample_of is None:
+        return np.asarray(distance)
+    return np.asarray(distance.reshape(-1, problem.kernel.n_samples).min(axis=0))
+
+
+def _count_near(distance: Array) -> Array:
+    """How many distances are in which bin. Squares of bins' ends are powers of 2, so that the bin
+    is in the exponent of the square."""
+    squares = np.square(np.clip(distance, *_ENDS))
+    return np.bincount(np.frexp(squares)[1] - 2 * _LEAST_POWER, minlength=_N_BINS)
 
 
 @dataclass(frozen=True)
@@ -193,10 +204,7 @@ class AskSlope:
                 products, sigma = products.subset(chosen), sigma[chosen]
             products.add_weighted_gram(sigma, 0, len(sigma), out=matrix)
             weight += float(sigma.sum())
-            with np.errstate(divide="ignore"):
-                power = 2.0 * (np.log2(_nearest(problem, r)) - _LEAST_POWER)
-            place = np.clip(np.ceil(np.nan_to_num(power, neginf=0.0)), 0, _N_BINS - 1)
-            near += np.bincount(place.astype(np.intp), minlength=_N_BINS)
+            near += _count_near(_nearest(problem, r))
         return Slope(gradient, matrix, weight, near)
 
 
@@ -290,8 +298,11 @@ class AskNear:
             distance = _nearest(problem, r)
             near = distance <= self.width
             full = (r <= 0).reshape(-1, len(near))
-            fixed = _weigh_decided(block.take(~near), full[:, ~near])
-            one = Fetched.of(block.take(near), full[:, near], distance[near], fixed, self.most)
+            a = np.where(full & ~near, problem.u.reshape(-1, len(near)), 0.0).ravel()
+            fixed = weigh(problem, a, float((problem.s * a).sum()))
+            rows_near = np.flatnonzero(near)
+            found = block.take(rows_near), full[:, rows_near], distance[rows_near]
+            one = Fetched.of(*found, fixed, self.most)
             total = one if total is None else total.merge(one)
         if total is None:
             full = np.empty((rows.formulation.per_sample, 0), dtype=bool)
@@ -337,14 +348,14 @@ class AskJudgement:
     most: int
 
     def answer(self, rows: PartRows) -> Judged:
-        places, total = self.places[self.parts == rows.part], None
+        known, total = np.zeros(len(rows.numbers), dtype=bool), None
+        known[np.searchsorted(rows.numbers, self.places[self.parts == rows.part])] = True
+        start = 0
         for block in rows.blocks():
-            others = block
-            if len(places):
-                others = block.take(np.flatnonzero(~np.isin(block.numbers, places)))
-            if len(others.numbers):
-                one = self._judge(others)
-                total = one if total is None else total.merge(one)
+            own = known[start : start + len(block.numbers)]
+            start += len(block.numbers)
+            one = self._judge(block, own)
+            total = one if total is None else total.merge(one)
         if total is None:
             full = np.empty((rows.formulation.per_sample, 0), dtype=bool)
             fixed = np.zeros(len(self.theta))
@@ -353,7 +364,11 @@ class AskJudgement:
             return Judged(nothing, 0, 0.0, none, self.most)
         return total
 
-    def _judge(self, block: PartRows) -> Judged:
+    def _judge(self, block: PartRows, fetched: Array) -> Judged:
+        """By the rows of a block but those fetched, which get the bound 0: they add nothing then,
+        and no numbers are copied."""
+        if fetched.any():
+            block = replace(block, bounds=np.where(fetched, 0.0, block.bounds))
         problem = block.state()
         _, before = find_reach(problem, self.decided_at)
         f, r = find_reach(problem, self.theta)
@@ -361,15 +376,16 @@ class AskJudgement:
         a = np.where(full, problem.u, 0.0)
         judgement = PartialJudgement.of(problem, a, f, float(self.theta[-1]))
         off = np.where(full, r, -r).reshape(-1, len(f)).max(axis=0)
+        off[fetched] = 0.0
         wrong = np.flatnonzero(off > self.tolerance)
         n_wrong = len(wrong)
         if n_wrong > self.most:
             wrong = wrong[:0]
         fixed = np.zeros(len(self.theta))
-        fetched = Fetched.of(
+        found = Fetched.of(
             block.take(wrong), full.reshape(-1, len(f))[:, wrong], -off[wrong], fixed
         )
-        return Judged(judgement, n_wrong, float(off.max(initial=0.0)), fetched, self.most)
+        return Judged(judgement, n_wrong, float(off.max(initial=0.0)), found, self.most)
 
 
 Question = AskSlope | AskNear | AskJudgement
