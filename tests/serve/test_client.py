@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lindero.serve import Client, ConflictError, OnlineStore, ServerError, StoreError
+from lindero.serve import Client, ConflictError, OnlineStore, RemoteStore, ServerError, StoreError
 from lindero.serve.client import BusyError, NotAllowedError, RefusedRowsError, UnreachableError
 from lindero.serve.store import Receipt
 from lindero.svm import IncrementalSVC
@@ -179,12 +179,28 @@ def test_addresses_are_checked(url):
 
 @pytest.mark.parametrize(
     ("lacking", "module"),
-    [("httpx", "client"), ("starlette", "application"), ("uvicorn", "server")],
+    [("starlette", "application"), ("uvicorn", "server")],
 )
 def test_what_is_not_installed_is_named_with_the_extra(lacking, module):
     program = f"import sys; sys.modules[{lacking!r}] = None; import lindero.serve.{module}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     said = done.stderr.strip().splitlines()[-1]
-    what = "client" if module == "client" else "server"
-    assert said.startswith(f"ImportError: The {what} needs {lacking}")
+    assert said.startswith(f"ImportError: The server needs {lacking}")
     assert said.endswith("pip install 'lindero[serve]'.")
+
+
+@pytest.mark.parametrize("kind", [Client, RemoteStore])
+def test_what_is_not_installed_is_named_when_a_server_is_asked(kind, monkeypatch):
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(ImportError, match=r"needs httpx: pip install 'lindero\[serve\]'"):
+        kind("http://127.0.0.1:8000")
+
+
+def test_answers_that_no_server_gives_are_refused(pauses):
+    again = {"sequence": 9, "receipts": [{**RECEIPT, "sequence": 0}]}
+    answers = [(200, told, {}) for told in ([1], "text", again)]
+    with answering(answers) as (url, asked), Client(url, model="m") as client:
+        for _ in range(3):
+            with pytest.raises(StoreError, match="is not what lindero serve answers"):
+                client.receipts()
+    assert len(asked) == 3

@@ -3,7 +3,10 @@
 import base64
 import gzip
 import json
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -12,7 +15,7 @@ import pytest
 from lindero.bayes import NaiveBayes
 from lindero.errors import LinderoError
 from lindero.persist import to_bytes
-from lindero.serve import Follower, OnlineStore, RemoteStore, StoreError, remote
+from lindero.serve import Client, Follower, OnlineStore, RemoteStore, StoreError, remote
 from lindero.serve.changes import read_change
 from lindero.serve.follower_file import FollowerFile
 from lindero.serve.ledger import canonical, commit, seal
@@ -313,7 +316,7 @@ def test_no_file_of_a_follower_holds_a_byte_of_a_forgotten_row(store, tmp_path):
         held = bytes_in(folder)
         assert X[5].tobytes() in held
         assert X[30].tobytes() in held
-        [file] = folder.iterdir()
+        file = Path(FollowerFile(folder, "model").path)
         open_before = file.open("rb")  # what will be replaced
         store.forget(["row 5", "row 30"])
         follower.catch_up()
@@ -362,12 +365,68 @@ def test_a_file_whose_replacement_was_cut_off_is_finished(store, tmp_path, monke
         patch.setattr(f"lindero.serve.follower_file.{place}", die)
         with pytest.raises(KeyboardInterrupt):
             follower.catch_up()
+    follower._let_go()
     again = Follower(store, folder)
     again.catch_up()
     require_equal(again, store)
     again.close()
     assert X[5].tobytes() not in bytes_in(folder)
-    assert len(list(folder.iterdir())) == 1
+    assert {file.name for file in folder.iterdir()} == {"lock", "model.follower"}
+
+
+def test_what_a_crash_has_left_is_finished_of_models_that_are_not_followed_any_more(
+    store, tmp_path, monkeypatch
+):
+    X, _ = make_rows(80)
+    folder = tmp_path / "copy"
+    store.add("bayes", NaiveBayes(), classes=["no", "yes"])
+    follower = Follower(store, folder)
+    store.forget("row 5")
+    with monkeypatch.context() as patch:
+        patch.setattr("lindero.serve.follower_file.os.replace", None)
+        with pytest.raises(TypeError):
+            follower._catch_up("model", threading.Event())
+    follower._let_go()
+    Follower(store, folder, models=["bayes"]).close()
+    assert X[5].tobytes() not in bytes_in(folder)
+    assert not list(folder.glob("*.new"))
+
+
+def test_two_followers_in_one_folder_are_refused(store, tmp_path):
+    folder = tmp_path / "copy"
+    with Follower(store, folder) as follower:
+        for _ in range(2):
+            with pytest.raises(StoreError, match="in use by another follower"):
+                Follower(store, folder)
+        learn(store, 20, 22)
+        follower.catch_up()
+        lock = f"sqlite3.connect({str(folder / 'lock')!r}, timeout=0).execute('BEGIN EXCLUSIVE')"
+        command = [sys.executable, "-c", f"import sqlite3; {lock}"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert "locked" in done.stderr
+    with Follower(store, folder, models=["model"]) as follower:
+        require_equal(follower, store)
+    with pytest.raises(StoreError, match="There is no"):
+        Follower(store, folder, models=["none"])
+    Follower(store, folder).close()  # one that was refused lets go
+
+
+def test_a_follower_that_was_killed_forgets_when_it_comes_back(store, tmp_path, monkeypatch):
+    """Killed after its model has forgotten and before its file has."""
+    X, _ = make_rows(80)
+    folder = tmp_path / "copy"
+    follower = Follower(store, folder)
+    store.forget("row 5")
+    with monkeypatch.context() as patch:
+        patch.setattr(FollowerFile, "write", None)
+        with pytest.raises((StoreError, TypeError)):
+            follower.catch_up()
+    follower._let_go()
+    assert X[5].tobytes() in bytes_in(folder)
+    with Follower(store, folder) as again:
+        again.catch_up()
+        assert X[5].tobytes() not in bytes_in(folder)
+        require_equal(again, store)
 
 
 def test_damaged_files_are_refused(store, tmp_path):
@@ -432,11 +491,24 @@ def test_refusals_are_told_from_failures(status, error):
         RemoteStore("http://localhost", transport=transport).changes()
 
 
-def test_tokens_are_not_sent_in_the_open():
-    with pytest.raises(ValueError, match="Use https"):
-        RemoteStore("http://models.example", token="secret")
-    with pytest.raises(ValueError, match="no address"):
-        RemoteStore("models.example")
+@pytest.mark.parametrize("kind", [Client, RemoteStore])
+def test_tokens_are_not_sent_in_the_open(kind):
+    for url in ("http://models.example", "http://10.0.0.5:80", "http://localhost.example"):
+        with pytest.raises(ValueError, match="Use https"):
+            kind(url, token="secret")
+    kind("http://models.example", token="secret", allow_http=True)
+    kind("http://models.example")
+    for url in ("http://127.0.0.2:80", "http://[::1]", "http://LOCALHOST", "https://a.example"):
+        kind(url, token="secret")
+    for url in ("models.example", "ftp://models.example", "http://"):
+        with pytest.raises(ValueError, match="must be like"):
+            kind(url)
+    for url in ("https://me:word@models.example", "https://models.example?token=x"):
+        with pytest.raises(ValueError, match="without a name"):
+            kind(url)
+    for token in ("a\nb", "é"):
+        with pytest.raises(ValueError, match="printable"):
+            kind("https://models.example", token=token)
 
 
 # -- a store that means ill -----------------------------------------------------------------------

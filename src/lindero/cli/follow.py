@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import ssl
 import sys
 import threading
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -38,6 +40,16 @@ Examples:
     help="A file with the token to send, which nobody else can read. It needs the right to admin.",
 )
 @click.option(
+    "--allow-http",
+    is_flag=True,
+    help="Send the token over http to another machine, where the way there is safe otherwise.",
+)
+@click.option(
+    "--tls-ca",
+    type=click.Path(exists=True, dir_okay=False),
+    help="A file of certificates to trust with https, instead of the usual ones.",
+)
+@click.option(
     "--wait",
     default=1.0,
     show_default=True,
@@ -66,6 +78,8 @@ def command(
     models: tuple[str, ...],
     state: str,
     token_file: str | None,
+    allow_http: bool,
+    tls_ca: str | None,
     wait: float,
     once: bool,
     port: int | None,
@@ -90,7 +104,14 @@ def command(
 
     token = None if token_file is None else read_token(token_file)
     try:
-        follower = Follower(url, state, models=models or None, token=token)
+        follower = Follower(
+            url,
+            state,
+            models=models or None,
+            token=token,
+            allow_http=allow_http,
+            verify=_read_certificates(tls_ca),
+        )
         if once:
             with follower:
                 follower.catch_up()
@@ -109,6 +130,8 @@ def command(
         return
     place = (host, port, tls_cert, tls_key, behind_proxy, allowed_hosts)
     with follower:
+        with suppress(ConnectionError):  # it answers with what it has, and tries again
+            follower.catch_up()
         _serve(output, follower, stop, wait, readers, place)
 
 
@@ -158,6 +181,16 @@ def _serve(
             thread.join()
     if failures:
         raise failures[0]
+
+
+def _read_certificates(path: str | None) -> Any:
+    """Whom to trust with https."""
+    if path is None:
+        return True
+    try:
+        return ssl.create_default_context(cafile=path)
+    except ssl.SSLError as error:
+        raise CommandError(f"{path} holds no certificates that can be read: {error}.") from None
 
 
 def _tell(output: Output, url: str, follower: Any, words: str) -> None:

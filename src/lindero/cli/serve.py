@@ -134,7 +134,8 @@ def command(
     )
     named = _read_models(models, created, settings)
     expected = None if classes is None else [_read_label(text) for text in classes.split(",")]
-    with OnlineStore(store, durability=durability) as opened:
+    # What can be refused is refused before there is a store.
+    with address.bind() as listening, OnlineStore(store, durability=durability) as opened:
         for name, estimator in named:
             if name not in opened.models:
                 opened.add(name, estimator, classes=expected)
@@ -143,7 +144,14 @@ def command(
                 "The store has no models: begin with one, as in --create fraud=incremental-svc or "
                 "--model fraud=trained.lin."
             )
-        server = StoreServer(opened, address, limits=limits, tokens=tokens, log_reads=log_reads)
+        server = StoreServer(
+            opened,
+            address,
+            limits=limits,
+            tokens=tokens,
+            log_reads=log_reads,
+            listening=listening,
+        )
         if tokens is None:
             output.advise("Anybody on this machine may ask: --token-file says who may do what.")
         result = {"url": server.url, "models": opened.models, "sequence": opened.sequence}
@@ -161,6 +169,7 @@ def _read_models(
     """Names and estimators to begin with."""
     from lindero.evaluation import find_machine, parse_settings
     from lindero.persist import load
+    from lindero.serve.store import require_learner
 
     found: list[tuple[str, Any]] = []
     for text in models:
@@ -174,6 +183,8 @@ def _read_models(
     names = [name for name, _ in found]
     if len(set(names)) < len(names):
         raise click.UsageError("The same name is given to two models.")
+    for _, estimator in found:
+        require_learner(estimator)
     return found
 
 

@@ -6,25 +6,22 @@ server that is busy says when to come again, and the client waits as long, a few
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from types import TracebackType
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 from uuid import uuid4
 
 import numpy as np
 
 from lindero.runtime.arrays import Array
 from lindero.serve.database import StoreError
+from lindero.serve.remote import Connection
 from lindero.serve.requests import list_ids
 from lindero.serve.store import ConflictError, Receipt
 from lindero.serve.stored_rows import GivenRows
-
-try:
-    import httpx
-except ImportError as error:
-    raise ImportError("The client needs httpx: pip install 'lindero[serve]'.") from error
 
 __all__ = [
     "BusyError",
@@ -92,6 +89,9 @@ class Client:
         Seconds to wait for an answer.
     retries : int, default=5
         How often a request is sent again when the server is busy or there is no answer.
+    allow_http : bool, default=False
+        Whether the token may cross the network unencrypted, where the way is safe otherwise. To
+        this machine it always may.
     verify : bool or ssl.SSLContext, default=True
         Whom to trust with TLS, as httpx takes it.
 
@@ -117,21 +117,15 @@ class Client:
         token: str | None = None,
         timeout: float = 60.0,
         retries: int = 5,
+        allow_http: bool = False,
         verify: Any = True,
     ) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"url must be like 'http://127.0.0.1:8000', not {url!r}.")
-        if token is not None and not (token.isascii() and token.isprintable()):
-            raise ValueError("token must be text of printable ASCII characters.")
-        self.url = url.rstrip("/")
+        self._connection = Connection(
+            url, token, timeout=timeout, allow_http=allow_http, verify=verify
+        )
+        self.url = self._connection.url
         self.model = model
         self.retries = retries
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        # What the environment says of proxies is for the web, not for a server next door.
-        self._http = httpx.Client(
-            base_url=self.url, headers=headers, timeout=timeout, verify=verify, trust_env=False
-        )
 
     # -- models -------------------------------------------------------------------------------
 
@@ -242,21 +236,23 @@ class Client:
         """What was written to a model, oldest first."""
         found: list[Receipt] = []
         while True:
-            told = self._ask("GET", f"{self._path(model, 'receipts')}?after={after}")
+            path = f"{self._path(model, 'receipts')}?after={after}"
+            told = self._ask("GET", path)
             found += map(_receipt, told["receipts"])
             if not told["receipts"] or found[-1].sequence >= told["sequence"]:
                 return found
-            after = found[-1].sequence
+            after = self._later(path, found[-1].sequence, after)
 
     def log(self, after: int = 0) -> list[dict[str, Any]]:
         """The entries of all models as they are sealed (`OnlineStore.log`)."""
         found: list[dict[str, Any]] = []
         while True:
-            told = self._ask("GET", f"/v1/chain?after={after}")
+            path = f"/v1/chain?after={after}"
+            told = self._ask("GET", path)
             found += told["entries"]
             if not told["entries"] or found[-1]["sequence"] >= told["sequence"]:
                 return found
-            after = found[-1]["sequence"]
+            after = self._later(path, found[-1]["sequence"], after)
 
     def changes(
         self, after: int = 0, *, model: str | None = None, limit: int = 1000
@@ -286,29 +282,42 @@ class Client:
             wait = pause * random.uniform(0.5, 1.5)
             pause *= 2.0
             try:
-                answer = self._http.request(method, path, json=body, headers=headers)
-            except httpx.TransportError as error:
+                status, told_headers, data = self._connection.ask(
+                    method, path, body=body, headers=headers
+                )
+            except ConnectionError as error:
                 if last:
-                    raise UnreachableError(
-                        f"{self.url} gave no answer ({type(error).__name__}). Is the server "
-                        "running there?"
-                    ) from error
+                    raise UnreachableError(str(error)) from error
                 time.sleep(min(wait, _LONGEST_PAUSE))
                 continue
-            if answer.status_code in (429, 503) and not last:
-                asked = answer.headers.get("Retry-After", "")
+            if status in (429, 503) and not last:
+                asked = told_headers.get("Retry-After", "")
                 wait = max(wait, float(asked)) if asked.isdecimal() else wait
                 time.sleep(min(wait, _LONGEST_PAUSE))
                 continue
-            if answer.status_code != 200:
-                raise _error_of(answer)
-            told: dict[str, Any] = answer.json()
-            return told
+            if status != 200:
+                raise _error_of(status, data)
+            return self._read(path, data)
         raise AssertionError("unreachable")
+
+    def _later(self, path: str, last: int, after: int) -> int:
+        """Where a list goes on, which must be further than where it began."""
+        if last <= after:
+            raise self._connection.not_understood(path)
+        return last
+
+    def _read(self, path: str, data: bytes) -> dict[str, Any]:
+        try:
+            told = json.loads(data)
+        except (ValueError, RecursionError):
+            told = None
+        if not isinstance(told, dict):
+            raise self._connection.not_understood(path)
+        return told
 
     def close(self) -> None:
         """Let go of the connections."""
-        self._http.close()
+        self._connection.close()
 
     def __enter__(self) -> Client:
         return self
@@ -339,14 +348,13 @@ def _receipt(told: dict[str, Any]) -> Receipt:
     return Receipt(**{**told, "ids": tuple(told["ids"]), "commitments": tuple(told["commitments"])})
 
 
-def _error_of(answer: httpx.Response) -> StoreError:
+def _error_of(status: int, data: bytes) -> StoreError:
     """What a refusal is in Python."""
     try:
-        told = answer.json()
-        message, code, request = told["message"], told["error"], told["request"]
-    except (ValueError, KeyError, TypeError):
-        message, code, request = f"The server answered {answer.status_code}.", "", ""
-    status = answer.status_code
+        told = json.loads(data)
+        message, code, request = (str(told[name]) for name in ("message", "error", "request"))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        message, code, request = f"The server answered {status}.", "", ""
     if code in ("stale_version", "key_reused"):
         return ConflictError(message, "version" if code == "stale_version" else "key")
     kind = ServerError

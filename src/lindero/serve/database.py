@@ -67,6 +67,9 @@ class Database(Protocol):
     def close(self) -> None:
         """Let go of it."""
 
+    def discard(self) -> None:
+        """Let go of it, and leave nothing where nothing was before it was opened."""
+
 
 def open_database(path: str | os.PathLike[Any], durability: str) -> Database:
     """The database at a path, or at the address of a PostgreSQL server."""

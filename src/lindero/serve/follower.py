@@ -27,7 +27,7 @@ from lindero.evaluation.build import predict_rows
 from lindero.persist import from_bytes
 from lindero.serve.changes import Change, read_change, read_sealed
 from lindero.serve.database import StoreError
-from lindero.serve.follower_file import FollowerFile, Reached
+from lindero.serve.follower_file import FollowerFile, FollowerFolder, Reached
 from lindero.serve.reader import ModelReader
 from lindero.serve.stored_model import StoredModel
 
@@ -81,6 +81,11 @@ class Follower:
         The models to follow; all that there are now, where it is None.
     token : str or None, default=None
         For an address: a token with the right to read the log.
+    allow_http : bool, default=False
+        For an address: whether the token may cross the network unencrypted, where the way is safe
+        otherwise.
+    verify : bool or ssl.SSLContext, default=True
+        For an address: whom to trust with TLS, as httpx takes it.
 
     Attributes
     ----------
@@ -125,11 +130,13 @@ class Follower:
         *,
         models: Iterable[str] | None = None,
         token: str | None = None,
+        allow_http: bool = False,
+        verify: Any = True,
     ) -> None:
         if isinstance(leader, str):
             from lindero.serve.remote import RemoteStore
 
-            leader = RemoteStore(leader, token=token)
+            leader = RemoteStore(leader, token=token, allow_http=allow_http, verify=verify)
         self.copied = 0
         self.folder = None if folder is None else os.fspath(folder)
         self._leader: Leader = leader
@@ -139,11 +146,20 @@ class Follower:
         self._unsaved: dict[str, int] = {}
         self._checked: set[str] = set()
         self._files: dict[str, FollowerFile] = {}
-        names = None if models is None else list(models)
+        self._folder = None if folder is None else FollowerFolder(folder)
+        try:
+            self._begin(None if models is None else list(models))
+        except BaseException:
+            if self._folder is not None:
+                self._folder.close()
+            raise
+
+    def _begin(self, names: list[str] | None) -> None:
+        """Take up what is there, and copy what is not."""
+        folder = self._folder
         if folder is not None:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            known = FollowerFile.list_models(folder) if names is None else names
-            self._files = {name: FollowerFile(folder, name) for name in known}
+            known = folder.list_models() if names is None else names
+            self._files = {name: folder.file(name) for name in known}
             for name, file in self._files.items():
                 self._take_up(name, file)
         if names is None:
@@ -157,7 +173,7 @@ class Follower:
             raise StoreError("There is no model to follow yet.")
         for name in names:
             if folder is not None and name not in self._files:
-                self._files[name] = FollowerFile(folder, name)
+                self._files[name] = folder.file(name)
         self.models = sorted(names)
         self.name = self.models[0] if "model" not in names else "model"
         for name in self.models:
@@ -350,12 +366,20 @@ class Follower:
     def close(self) -> None:
         """Write what was learned since the last time, so that the next follower goes on here."""
         with self._lock:
-            for name, n_rows in self._unsaved.items():
-                if n_rows:
-                    self._save(name)
-            close = getattr(self._leader, "disconnect", None)
-            if close is not None:
-                close()
+            try:
+                for name, n_rows in self._unsaved.items():
+                    if n_rows:
+                        self._save(name)
+            finally:
+                self._let_go()
+
+    def _let_go(self) -> None:
+        """Of the folder and of connections, as the end of a process does."""
+        if self._folder is not None:
+            self._folder.close()
+        disconnect = getattr(self._leader, "disconnect", None)
+        if disconnect is not None:
+            disconnect()
 
     def __enter__(self) -> Follower:
         return self

@@ -1,4 +1,4 @@
-"""What a follower has reached: a model and the place in the log, in one file for each model.
+"""What a follower has reached: a folder with a file for each model and its place in the log.
 
     lindero follower 1
     {"sequence": …, "hash": …, "model": …, "about": {…}, "sha256": …}
@@ -7,7 +7,7 @@
 A new state is written beside the old one and waited for (fsync); then the old one is overwritten
 with zeros, and the new one takes its name. So at any moment one of the two is whole, and nothing of
 a row that was forgotten is left, in no block that the file has ever had; whoever comes after a
-crash finishes it.
+crash finishes it, of every file of the folder. One process at a time may use the folder.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sqlite3
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
@@ -23,6 +24,7 @@ from lindero.serve.database import StoreError
 
 _FIRST_LINE = b"lindero follower 1\n"
 _ENDING = ".follower"
+_LOCK = "lock"
 
 #: Bytes of zeros that are written at once.
 _AT_ONCE = 2**20
@@ -37,6 +39,58 @@ class Reached:
     about: dict[str, Any]
 
 
+class FollowerFolder:
+    """The files of one follower, which has them to itself until `close`.
+
+    The lock is that of SQLite on an empty file: every system has it, it ends with the process, and
+    a second follower in this process is refused, too.
+    """
+
+    def __init__(self, folder: str | os.PathLike[Any]) -> None:
+        self.path = os.fspath(folder)
+        os.makedirs(self.path, mode=0o700, exist_ok=True)
+        lock = os.path.join(self.path, _LOCK)
+        if not os.path.exists(lock):
+            os.close(os.open(lock, os.O_CREAT | os.O_RDWR, 0o600))
+        self._lock = sqlite3.connect(
+            lock, isolation_level=None, timeout=0.0, check_same_thread=False
+        )
+        try:
+            self._lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
+            self._lock.close()
+            if "locked" not in str(error):
+                raise StoreError(f"{lock} cannot be locked: {error}.") from error
+            raise StoreError(
+                f"{self.path} is in use by another follower, here or in another process. Stop that "
+                "one, or follow with a folder of its own."
+            ) from None
+        try:
+            self._finish()
+        except BaseException:
+            self.close()
+            raise
+
+    def _finish(self) -> None:
+        """What a crash has left half done, also of models that are not followed any more."""
+        for name in self.list_models():
+            FollowerFile(self.path, name).finish()
+
+    def list_models(self) -> list[str]:
+        """Names of the models that there are files of."""
+        names = (name.removesuffix(".new") for name in os.listdir(self.path))
+        return sorted(
+            {unquote(name.removesuffix(_ENDING)) for name in names if name.endswith(_ENDING)}
+        )
+
+    def file(self, model: str) -> FollowerFile:
+        return FollowerFile(self.path, model)
+
+    def close(self) -> None:
+        """Let others use it."""
+        self._lock.close()
+
+
 class FollowerFile:
     """The file of one model in a folder."""
 
@@ -45,23 +99,19 @@ class FollowerFile:
         self.path = os.path.join(os.fspath(folder), quote(model, safe="") + _ENDING)
         self._new = self.path + ".new"
 
-    @staticmethod
-    def list_models(folder: str | os.PathLike[Any]) -> list[str]:
-        """Names of the models that a folder has files of."""
-        names = (name.removesuffix(".new") for name in os.listdir(folder))
-        return sorted(
-            {unquote(name.removesuffix(_ENDING)) for name in names if name.endswith(_ENDING)}
-        )
+    def finish(self) -> None:
+        """Let the newer of two files that a crash has left be the only one, if it is whole."""
+        if not os.path.exists(self._new):
+            return
+        if _read(self._new, self.model) is not None:
+            self._replace()
+        else:
+            _overwrite(self._new)
+            os.unlink(self._new)
 
     def read(self) -> tuple[Reached, bytes] | None:
         """What is there, the newer one if a crash has left two; None if there is nothing."""
-        if os.path.exists(self._new):
-            newer = _read(self._new, self.model)
-            if newer is not None:
-                self._replace()
-            else:
-                _overwrite(self._new)
-                os.unlink(self._new)
+        self.finish()
         if not os.path.exists(self.path):
             return None
         found = _read(self.path, self.model)

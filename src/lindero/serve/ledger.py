@@ -139,10 +139,10 @@ class Ledger:
         try:
             self._prepare()
         except self._database.errors as error:
-            self._database.close()
+            self._database.discard()
             raise StoreError(self._database.tell(error)) from error
         except BaseException:
-            self._database.close()
+            self._database.discard()
             raise
 
     def _prepare(self) -> None:
@@ -182,8 +182,18 @@ class Ledger:
             self._set("moving", "yes")
 
     def close(self) -> None:
+        """Let go of the database, of which nothing is left if it was made for nothing."""
+        if self._is_without_models():
+            self._database.discard()
+            return
         self._database.settle()
         self._database.close()
+
+    def _is_without_models(self) -> bool:
+        try:
+            return not self.models()
+        except StoreError:  # nobody knows
+            return False
 
     # -- writing ------------------------------------------------------------------------------
 

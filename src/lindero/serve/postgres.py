@@ -58,7 +58,10 @@ class PostgresDatabase:
                     "store has one writer: close it there, or ask the server that holds it."
                 )
             self.execute(f"SET synchronous_commit = {_COMMIT[durability]}")
-            if not self.execute("SELECT 1 FROM pg_namespace WHERE nspname = ?", (SCHEMA,)):
+            self._is_new = not self.execute(
+                "SELECT 1 FROM pg_namespace WHERE nspname = ?", (SCHEMA,)
+            )
+            if self._is_new:
                 self.execute(f"CREATE SCHEMA {SCHEMA}")
             self.execute(f"SET search_path = {SCHEMA}")
         except psycopg.Error as error:
@@ -117,6 +120,12 @@ class PostgresDatabase:
     def close(self) -> None:
         with suppress(*self.errors):
             self.connection.close()
+
+    def discard(self) -> None:
+        if self._is_new:
+            with suppress(*self.errors):
+                self.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
+        self.close()
 
 
 def _in_its_words(statement: str) -> str:

@@ -294,6 +294,8 @@ class StoreServer:
         Who may do what; None lets anybody in, which only loopback may.
     log_reads : bool, default=False
         Whether requests that only read, and are done, get a line in the log, too.
+    listening : socket.socket or None, default=None
+        What `address.bind` has returned, where that was asked for before there was a store.
 
     Attributes
     ----------
@@ -311,13 +313,14 @@ class StoreServer:
         limits: RequestLimits | None = None,
         tokens: Tokens | None = None,
         log_reads: bool = False,
+        listening: socket.socket | None = None,
     ) -> None:
         address.require_safe(tokens)
         chosen = limits or RequestLimits()
         gate = Gate(tokens, address.hosts)
         self.application = make_application(store, limits=chosen, gate=gate, log_reads=log_reads)
         self.service: Service = self.application.state.service
-        self._socket = address.bind()
+        self._socket = address.bind() if listening is None else listening
         self.url = address.url(self._socket.getsockname()[1])
         config = uvicorn.Config(
             self.application,

@@ -30,7 +30,8 @@ class SqliteFile:
 
     def __init__(self, path: str, durability: str) -> None:
         self.where = path
-        if not os.path.exists(path):
+        self._is_new = not os.path.exists(path)
+        if self._is_new:
             # Nobody else's business, also before SQLite has written to it.
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         self.connection = sqlite3.connect(
@@ -51,10 +52,10 @@ class SqliteFile:
             # Whatever was erased before a crash is erased in the file as well.
             self.leave_nothing_erased()
         except sqlite3.Error as error:
-            self.connection.close()
+            self.discard()
             raise StoreError(self.tell(error)) from error
         except BaseException:
-            self.connection.close()
+            self.discard()
             raise
 
     def tables(self) -> set[str]:
@@ -105,4 +106,12 @@ class SqliteFile:
             self.leave_nothing_erased()
 
     def close(self) -> None:
+        self.connection.close()
+
+    def discard(self) -> None:
+        if self._is_new:
+            with suppress(sqlite3.Error, OSError):
+                # Without a log beside it that closing would delete, whosever that was by then.
+                self.connection.execute("PRAGMA journal_mode = DELETE")
+                os.unlink(self.where)
         self.connection.close()

@@ -258,13 +258,8 @@ class OnlineStore:
             ledger = self._open()
             if name in self._held:
                 raise StoreError(f"There is a model {name!r} already: choose another name.")
+            require_learner(estimator)
             machine = unwrap_machine(estimator)
-            _require_learner(machine)
-            if machine is not estimator and not is_fitted(estimator):
-                raise ValueError(
-                    "The pipeline is not fitted, and its first steps learn from all rows together: "
-                    "fit it on some rows first."
-                )
             data = to_bytes(estimator)
             declared = None if classes is None else np.asarray(classes).tolist()
             fitted_names = getattr(estimator, "feature_names_in_", None)
@@ -735,8 +730,9 @@ class OnlineStore:
         return held
 
 
-def _require_learner(machine: Any) -> None:
-    """Refuse machines that cannot learn further rows, with the reason."""
+def require_learner(estimator: Any) -> None:
+    """Refuse what cannot learn further rows, with the reason."""
+    machine = unwrap_machine(estimator)
     try:
         _ = machine.partial_fit
     except AttributeError as error:
@@ -748,6 +744,11 @@ def _require_learner(machine: Any) -> None:
                 "AdaptiveSVC, AdaptiveSVR, and the Bayesian classifiers."
             )
         raise ValueError(reason) from None
+    if machine is not estimator and not is_fitted(estimator):
+        raise ValueError(
+            "The pipeline is not fitted, and its first steps learn from all rows together: fit it "
+            "on some rows first."
+        )
 
 
 def _learn(held: StoredModel, new: Sequence[NewRow]) -> dict[str, Any]:
