@@ -133,6 +133,7 @@ def test_what_cannot_be_served_is_said_in_a_sentence(here):
         port = str(taken.getsockname()[1])
         said = here.refused("serve", "a.db", "--model", "m=svc.lin", "--port", port)
         assert f"127.0.0.1, port {port}, cannot be used: Address already in use." in said
+    assert not list(here.folder.glob("a.db*"))  # nothing was made that is of no use
     result = here.run("serve", "a.db", "--model", "svc.lin")
     assert result.exit_code == 2
     assert "NAME=FILE" in result.stderr

@@ -118,16 +118,41 @@ def test_a_fitted_pipeline_learns_with_its_last_step(path):
         store.add("other", unfitted)
 
 
+def test_a_row_that_replaces_another_has_its_id_and_no_number(path):
+    X, y = make_rows(30)
+    fitted = IncrementalSVC(**KERNEL).fit(X[:20], y[:20])
+    for name, estimator in (("fitted", fitted), ("empty", IncrementalSVC(**KERNEL))):
+        with OnlineStore(path, estimator, name=name) as store:
+            if name == "empty":
+                store.learn(X[:20], y[:20])
+            store.replace(3, X[20:21], y[20:21])
+            store.learn(X[21:22], y[21:22])
+            assert store._held[name].machine.holds(3)
+        with OnlineStore(path, name=name) as store:  # the numbers go on
+            store.learn(X[22:23], y[22:23])
+            store.forget(3)  # the row that came in its place
+            machine = store._held[name].machine
+            assert machine.sample_ids_.tolist() == [*range(3), *range(4, 22)]
+            left = np.array([*range(3), *range(4, 20), 21, 22])
+            expected = IncrementalSVC(**KERNEL).fit(X[left], y[left])
+            np.testing.assert_allclose(
+                decide(store, X, name), expected.decision_function(X), atol=1e-8
+            )
+    assert fitted.next_id_ == 20
+
+
 def test_a_machine_that_does_not_learn_further_is_refused_and_nothing_kept(path):
     with pytest.raises(ValueError, match="SVC learned from all rows together"):
         OnlineStore(path, SVC())
     with pytest.raises(ValueError, match="looks at all rows again and again"):
         OnlineStore(path, NaiveBayes(learning="discriminative"))
+    assert list(path.parent.iterdir()) == []  # nor a file
     with OnlineStore(path) as store:
         assert store.models == []
         assert store.sequence == 0
         with pytest.raises(StoreError, match="none yet"):
             store.predict([[1.0]])
+    assert list(path.parent.iterdir()) == []
 
 
 # -- requests -------------------------------------------------------------------------------------

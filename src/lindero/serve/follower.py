@@ -24,7 +24,6 @@ from typing import Any, Protocol
 from lindero.errors import LinderoError, ModelFileError
 from lindero.evaluation import explain_rows
 from lindero.evaluation.build import predict_rows
-from lindero.persist import from_bytes
 from lindero.serve.changes import Change, read_change, read_sealed
 from lindero.serve.database import StoreError
 from lindero.serve.follower_file import FollowerFile, FollowerFolder, Reached
@@ -322,7 +321,7 @@ class Follower:
         """Take a model as the store has it now."""
         sequence, data = self._leader.snapshot_bytes(name)
         [added] = self._leader.changes(0, model=name, limit=1)
-        held = StoredModel(from_bytes(data), 0)
+        held = StoredModel.from_file(data, 0)
         held.follow(read_change(added).entry)
         held.sequence = sequence
         if held.names is None:
@@ -345,7 +344,7 @@ class Follower:
             return
         reached, data = found
         try:
-            held = StoredModel(from_bytes(data), reached.sequence)
+            held = StoredModel.from_file(data, reached.sequence)
         except ModelFileError as error:
             raise StoreError(
                 f"{file.path} does not hold a model that can be read: {error} Remove it, and the "

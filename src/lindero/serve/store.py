@@ -34,7 +34,7 @@ import numpy as np
 from lindero.errors import ModelFileError
 from lindero.evaluation import explain_rows
 from lindero.evaluation.build import predict_rows, unwrap_machine
-from lindero.persist import from_bytes, to_bytes
+from lindero.persist import to_bytes
 from lindero.serve.changes import describe_entry, tell_changes
 from lindero.serve.database import DURABILITIES, StoreError
 from lindero.serve.ledger import Entry, KeptRow, Ledger, commit
@@ -272,6 +272,7 @@ class OnlineStore:
             }
             if is_fitted(machine) and hasattr(type(machine), "next_id_"):
                 said["counted"] = machine.next_id_ is not None
+                said["first_id"] = machine.next_id_ or 0
             with ledger.transaction():
                 ledger.add_model(name)
                 entry = ledger.append(name, "add", None, said)
@@ -712,7 +713,7 @@ class OnlineStore:
         while found is not None:
             number, data = found
             try:
-                held = StoredModel(from_bytes(data), number)
+                held = StoredModel.from_file(data, number)
                 break
             except ModelFileError:
                 found = ledger.last_snapshot(name, number - 1)
@@ -761,6 +762,8 @@ def _learn(held: StoredModel, new: Sequence[NewRow]) -> dict[str, Any]:
     said: dict[str, Any] = {"commitments": [commit(row.salt, row.data) for row in new]}
     if held.counted is None:
         said["counted"] = new[0].counted
+    elif held.counted and not new[0].counted:
+        said["numbered"] = False  # they have the ids of those that they replace
     if held.names is None and names is not None:
         said["names"] = list(names)
     return said | ({"scored": scored} if scored else {})

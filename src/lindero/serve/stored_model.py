@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
 from lindero.evaluation.build import predict_rows, unwrap_machine
-from lindero.persist import to_bytes
+from lindero.persist import from_bytes, to_bytes
 from lindero.serve.ledger import Entry, KeptRow
 from lindero.serve.stored_rows import Batch, GivenRows, encode_row
 
@@ -32,11 +32,22 @@ class StoredModel:
     names: tuple[str, ...] | None = None  # of its columns
     classes: list[Any] | None = None  # that were declared
     counted: bool | None = None  # whether the store numbers its rows; None before the first
+    first_id: int = 0  # where numbering begins
+    n_numbered: int = 0  # rows that got numbers
     n_learned: int = 0  # rows, ever
     unsaved: int = 0  # rows learned since the last snapshot
     n_changes: int = 0  # of the estimator, since it was read
     judged: tuple[int, dict[str, Any]] | None = None  # what `certify` said, after which change
     sums: dict[str, float] = field(default_factory=dict)  # of scores, and n rows that were scored
+
+    @classmethod
+    def from_file(cls, data: bytes, sequence: int) -> StoredModel:
+        """From a model file. What a machine calls its samples is for the store to say, also where
+        it has counted them itself so far: a row that replaces another takes its id."""
+        held = cls(from_bytes(data), sequence)
+        if held.knows_ids and held.is_fitted:
+            held.machine.name_samples()
+        return held
 
     @property
     def machine(self) -> Any:
@@ -59,12 +70,8 @@ class StoredModel:
 
     @property
     def next_id(self) -> int | None:
-        """The id of the next row where rows are counted: by the machine, where it was fitted so,
-        or by the store. None where the user gives ids."""
-        own = self.machine.next_id_ if self.knows_ids and self.is_fitted else None
-        if own is not None:
-            return int(own)
-        return None if self.counted is False else self.n_learned
+        """The id of the next row, where the store numbers rows; None where the user gives ids."""
+        return None if self.counted is False else self.first_id + self.n_numbered
 
     def to_bytes(self) -> bytes:
         """A model file, without columns of a kernel, which can be computed again and would be
@@ -74,7 +81,7 @@ class StoredModel:
     def learn(self, batch: Batch, ids: list[Any]) -> None:
         """Let the machine learn a batch, in the way that it learns it every time."""
         given: dict[str, Any] = {}
-        if self.knows_ids and not (self.is_fitted and self.machine.next_id_ is not None):
+        if self.knows_ids:
             given["ids"] = ids
         if batch.weights is not None:
             given["sample_weight"] = batch.weights
@@ -141,10 +148,13 @@ class StoredModel:
             self.names = tuple(said["names"])
         if entry.kind == "add":
             self.classes = said["classes"]
+            self.first_id = said.get("first_id", 0)
         self.counted = said.get("counted", self.counted)
         for what, value in said.get("scored", {}).items():
             self.sums[what] = self.sums.get(what, 0.0) + value
-        self.n_learned += len(said.get("commitments", ()))
+        n_rows = len(said.get("commitments", ()))
+        self.n_learned += n_rows
+        self.n_numbered += n_rows if said.get("numbered", True) else 0
         self.sequence = entry.number
 
     def learn_again(self, rows: Sequence[KeptRow]) -> None:

@@ -144,6 +144,22 @@ def test_a_window_that_fails_keeps_them(monkeypatch):
     assert len(model.forget("person 0").ids_) == 39
 
 
+@pytest.mark.parametrize("window", [None, "auto", 20])
+def test_numbers_become_ids_that_can_be_chosen_from_then_on(window):
+    model = IncrementalSVC(gamma=0.5, window=window).partial_fit(X[:40], Y[:40])
+    held = model.ids_.tolist()
+    assert model.name_samples() is model
+    assert model.ids_.tolist() == held
+    with pytest.raises(ValueError, match="give ids"):
+        model.partial_fit(X[40:41], Y[40:41])
+    last = held[-1]
+    model.forget(last).partial_fit(X[40:41], Y[40:41], ids=[last])
+    assert model.ids_.tolist()[-1] == last
+    assert model.holds(last)
+    assert model.name_samples().ids_.tolist()[-1] == last  # twice is once
+    assert model.next_id_ is None
+
+
 def test_files_with_ids_twice_are_refused(tmp_path):
     from tests.persist.test_hostile_model_files import fields_of, refusal, taken_apart
 

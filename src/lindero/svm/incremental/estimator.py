@@ -235,6 +235,19 @@ class IncrementalEstimator(BaseEstimator):  # type: ignore[misc]
         samples = self._holder.samples
         return None if samples.are_named else samples.next_id
 
+    @one_at_a_time
+    def name_samples(self) -> Self:
+        """Choose the numbers of counted samples as their ids: further ones need ids, too.
+
+        Returns
+        -------
+        self : estimator
+        """
+        self._require_machine()
+        for machine in self._all_machines:
+            machine.samples.name_by_numbers()
+        return self
+
     @property
     @one_at_a_time
     def window_(self) -> int | None:

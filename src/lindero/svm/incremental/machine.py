@@ -236,6 +236,13 @@ class HeldSamples:
             seen.add(name)
         return names
 
+    def name_by_numbers(self) -> None:
+        """Let the numbers of those held be their names, as if the user had chosen them."""
+        if self._names is None:
+            numbers: list[int] = self.ids.tolist()
+            self._names = {number: number for number in numbers}
+            self._numbers = {number: number for number in numbers}
+
     def append(self, targets: Array, factors: Array, names: list[int | str] | None = None) -> None:
         """More samples, in the next slots, with the next numbers."""
         old, new = self.n_slots, self.n_slots + len(targets)
