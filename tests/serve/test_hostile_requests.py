@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from lindero.bayes import NaiveBayes
-from lindero.serve import OnlineStore
+from lindero.serve import OnlineStore, bodies
 from lindero.svm import IncrementalSVC
 from tests.serve.hostile import HELD, SENT, play
 from tests.serve.running import Asking, serving
@@ -157,3 +157,64 @@ def test_a_single_long_text_does_not_make_every_value_as_long(server):
         assert tracemalloc.get_traced_memory()[1] < 100 * 2**20
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("unit", "kind"),
+    [
+        ("[],", "application/json"),
+        ("[[],[]],", "application/json"),
+        ('{"a":1},', "application/json"),
+        ('{"a":1}\n', "application/x-ndjson"),
+        ("{}\n", "application/x-ndjson"),
+    ],
+)
+def test_json_that_would_grow_is_refused_before_it_is_read(server, unit, kind):
+    """As objects of Python, some values take thirty times their bytes."""
+    body = unit * (500_000 // len(unit))
+    if kind == "application/json":
+        body = f'{{"rows": [{body[:-1]}]}}'
+    tracemalloc.start()
+    try:
+        ask = Asking(server.url, TOKEN)
+        status, _, told = ask("POST", "/v1/models/svm/predict", body, {"Content-Type": kind})
+        assert (status, told["error"]) == (413, "too_many_values")
+        assert tracemalloc.get_traced_memory()[1] < 4 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_tables_have_so_many_values_at_most(server, monkeypatch):
+    ask = Asking(server.url, TOKEN)
+    header = ",".join(f"c{k}" for k in range(400))
+    body = "\n".join([header, *[",".join("1" * 400)] * 200])
+    told = ask("POST", "/v1/models/svm/predict", body, {"Content-Type": "text/csv"})[2]
+    assert told["error"] == "too_many_values"
+    monkeypatch.setattr(bodies, "_LONGEST_HEADER", 1000)
+    long_header = "a" * 998 + ",bc\n1,2\n"
+    told = ask("POST", "/v1/models/svm/predict", long_header, {"Content-Type": "text/csv"})[2]
+    assert told["message"] == "The first line is longer than 1000 bytes."
+
+
+def test_bodies_that_are_here_at_once_have_a_size_together(server):
+    """Large ones are told to come again; short ones find room, and what is answered leaves it."""
+    host, port = place(server)
+    room = server.service.room
+    head = (
+        b"POST /v1/models/svm/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500000\r\n"
+        b"Content-Type: application/json\r\nAuthorization: Bearer " + TOKEN.encode() + b"\r\n\r\n"
+    )
+    senders = [socket.create_connection((host, port), timeout=20) for _ in range(5)]
+    for sender in senders:
+        sender.sendall(head + b" " * 499_000)
+    deadline = time.monotonic() + 10
+    while room.refused == 0 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert room.refused == 1
+    assert 0 < room.taken <= room.size == 4 * 2**19
+    assert Asking(server.url, TOKEN).post("predict", {"rows": [[0, 0]]}, model="svm")[0] == 422
+    answers = [b"".join(iter(lambda s=sender: s.recv(65536), b"")) for sender in senders]
+    assert sorted(answer.split()[1] for answer in answers) == [b"408"] * 4 + [b"429"]
+    assert room.taken == 0
+    for sender in senders:
+        sender.close()

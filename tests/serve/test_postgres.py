@@ -42,7 +42,7 @@ def drop_connection(store):
     connection = store._ledger._database.connection
     number = connection.info.backend_pid
     with psycopg.connect(connection.info.dsn, autocommit=True) as other:
-        other.execute("SELECT pg_terminate_backend(%s)", (number,))
+        other.execute("SELECT pg_terminate_backend(%s, 30000)", (number,))  # and waits for it
 
 
 def test_learning_forgetting_and_opening_again(address):

@@ -79,12 +79,14 @@ class Endpoint:
             service.gate.require_host(headers, n_hosts)
             if operation is None:
                 raise _refuse_method(self._operations)
-            call = Call(service.store.path, operation, scope, headers)
+            call = Call(service.store.path, operation, scope, headers, service.limits, service.room)
             if operation.rights:
                 holder = service.gate.require(headers, operation.rights)
-            await call.read(receive, service.limits, service.reads)
+            await call.read(receive, service.reads)
             answer = await self._handlers[method](call)
         except RefusedError as refusal:
+            if call is not None:
+                call.leave()
             answer, code = _tell_refusal(refusal, scope), refusal.code
             unread = method != "GET" and (call is None or call.has_body)
             if unread and not await drain_body(receive, dict(scope["headers"]), service.limits):
@@ -93,6 +95,9 @@ class Endpoint:
             log_failure(error)
             failed = explain_failure(RuntimeError(), "")
             answer, code = _tell_refusal(failed, scope), failed.code
+        finally:
+            if call is not None:
+                call.leave()
         await _send(send, answer)
         seconds = time.perf_counter() - begun
         name = "none" if operation is None else operation.name

@@ -33,6 +33,7 @@ from lindero.serve.limits import RequestLimits
 from lindero.serve.reader import ModelReader
 from lindero.serve.refusals import RefusedError
 from lindero.serve.stored_rows import GivenRows
+from lindero.serve.turns import Room
 
 JSON, CSV, NDJSON, ARROW = (
     "application/json",
@@ -45,11 +46,17 @@ FORMATS = (JSON, CSV, NDJSON, ARROW)
 #: What stands beside rows, each of them a value a row.
 ROLES = ("y", "ids", "sample_weight", "times")
 
+#: Memory that JSON may take, at most, as a multiple of the largest body.
+_MOST_GROWTH = 10
+
 #: Whole numbers beyond are no numbers of 64 bits.
 _LARGEST_INTEGER = 2**63
 
 #: What is left of the body of a request that was refused may take so long.
 _DRAIN_SECONDS = 1.0
+
+#: Bytes of the line of CSV that names columns.
+_LONGEST_HEADER = 2**20
 
 _LONGEST_TEXT = 10_000
 _LONGEST_KEY = 200
@@ -95,29 +102,42 @@ class Given:
 # -- bytes -----------------------------------------------------------------------------------------
 
 
-async def read_body(
-    receive: Callable[[], Awaitable[Any]], headers: Mapping[bytes, bytes], limits: RequestLimits
-) -> bytes:
-    """The body, as far as the limits let it come."""
-    declared = headers.get(b"content-length")
-    if declared is not None and (not declared.isdigit() or int(declared) > limits.bytes):
-        raise limits.refuse_body()
-    message = await receive() if declared == b"0" else await _next(receive, limits.seconds)
-    first: bytes = _part(message)
-    if not message.get("more_body", False):
-        if len(first) > limits.bytes:
+class Body:
+    """The bytes of a body, as far as limits let them come, and the room that they take."""
+
+    def __init__(self, limits: RequestLimits, room: Room) -> None:
+        self._limits = limits
+        self._room = room
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    async def read(
+        self, receive: Callable[[], Awaitable[Any]], headers: Mapping[bytes, bytes]
+    ) -> bytes:
+        """All of it."""
+        limits = self._limits
+        declared = headers.get(b"content-length")
+        if declared is not None and (not declared.isdigit() or int(declared) > limits.bytes):
             raise limits.refuse_body()
-        return first
-    parts, size = [first], len(first)
-    deadline = asyncio.get_running_loop().time() + limits.seconds
-    while message.get("more_body", False):
-        message = await _next(receive, deadline - asyncio.get_running_loop().time())
-        part = _part(message)
-        parts.append(part)
-        size += len(part)
-        if size > limits.bytes:
-            raise limits.refuse_body()
-    return b"".join(parts)
+        message = await receive() if declared == b"0" else await _next(receive, limits.seconds)
+        self._add(_part(message))
+        deadline = asyncio.get_running_loop().time() + limits.seconds
+        while message.get("more_body", False):
+            message = await _next(receive, deadline - asyncio.get_running_loop().time())
+            self._add(_part(message))
+        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+
+    def _add(self, part: bytes) -> None:
+        if self._size + len(part) > self._limits.bytes:
+            raise self._limits.refuse_body()
+        self._room.take(self._size, len(part))
+        self._size += len(part)
+        self._parts.append(part)
+
+    def leave(self) -> None:
+        """Nobody needs it any more."""
+        self._room.leave(self._size)
+        self._parts, self._size = [], 0
 
 
 async def _next(receive: Callable[[], Awaitable[Any]], seconds: float) -> Any:
@@ -170,6 +190,8 @@ def read_given(
     limits: RequestLimits,
 ) -> Given:
     """A body of one of the formats. `known` are the fields of JSON that the operation has."""
+    if kind in (JSON, NDJSON):
+        _require_room(data, limits)
     if kind == JSON:
         return _read_fields(_read_object(data), tuple(known), limits)
     if "rows" not in known:
@@ -202,6 +224,18 @@ def read_given(
     return given
 
 
+def _require_room(data: bytes, limits: RequestLimits) -> None:
+    """Refuse JSON that would take far more memory as objects of Python than on its way, before it
+    is read: what follows a comma, a list or an object take so many bytes, at most."""
+    grown = len(data) + 64 * (data.count(b",") + data.count(b"[")) + 240 * data.count(b"{")
+    if grown > _MOST_GROWTH * limits.bytes:
+        raise RefusedError(
+            413,
+            "too_many_values",
+            "The body holds too many values for one request in JSON. Send fewer rows at once.",
+        )
+
+
 def _read_object(data: bytes) -> dict[str, Any]:
     """A JSON object; empty for an empty body."""
     if not data:
@@ -214,9 +248,9 @@ def _read_object(data: bytes) -> dict[str, Any]:
     return found
 
 
-def _decode(data: bytes) -> Any:
+def _decode(data: bytes, decoder: json.JSONDecoder | None = None) -> Any:
     try:
-        return _DECODER.decode(data.decode("utf-8"))
+        return (decoder or _DECODER).decode(data.decode("utf-8"))
     except _NotAllowedError as error:
         raise RefusedError(400, "unreadable_body", str(error)) from None
     except (ValueError, RecursionError) as error:  # of bytes that are no text, too
@@ -361,11 +395,18 @@ def is_encodable(text: str) -> bool:
 def _read_lines(data: bytes, query: Mapping[str, str], limits: RequestLimits) -> Given:
     """Objects, one a line, of which some names are roles."""
     rows: list[dict[str, Any]] = []
-    for number, line in enumerate(data.splitlines()):
+    names: dict[str, str] = {}
+
+    def pair(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        return _pair([(names.setdefault(name, name), value) for name, value in pairs])
+
+    # The name of a column is kept once, not once a line.
+    decoder = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=pair)
+    for number, line in enumerate(io.BytesIO(data)):
         if not line.strip():
             continue
         limits.require("rows", len(rows) + 1)
-        row = _decode(line)
+        row = _decode(line, decoder)
         if not isinstance(row, dict):
             raise RefusedError(422, "rows_refused", f"Line {number} is not an object.")
         rows.append(row)
@@ -388,15 +429,16 @@ def _read_lines(data: bytes, query: Mapping[str, str], limits: RequestLimits) ->
 def _read_csv(data: bytes, limits: RequestLimits) -> pa.Table:
     """A table whose first line names its columns; a column of numbers is one."""
     try:
-        text = data.decode("utf-8-sig")
-        first = next(csv.reader(io.StringIO(text[: 2**20])), [])
+        # Arrow checks the rest; as text of Python, all would be as wide as the widest character.
+        head = io.BytesIO(data[:_LONGEST_HEADER])
+        first = next(csv.reader(io.TextIOWrapper(head, "utf-8-sig", "ignore", newline="")), [])
         limits.require("columns", len(first))
         if not first or len(set(first)) < len(first) or not all(first):
             raise RefusedError(
                 400, "unreadable_body", "The first line must name the columns, each once."
             )
         table = pa_csv.read_csv(
-            pa.BufferReader(text.encode()),
+            pa.BufferReader(data),
             read_options=pa_csv.ReadOptions(use_threads=False),
             parse_options=pa_csv.ParseOptions(newlines_in_values=True),
             convert_options=pa_csv.ConvertOptions(
@@ -411,6 +453,10 @@ def _read_csv(data: bytes, limits: RequestLimits) -> pa.Table:
             "unreadable_body",
             "The body is not CSV in UTF-8 with as many values in each line as the first names.",
         ) from None
+    if table.column_names != first:
+        raise RefusedError(
+            413, "too_many_columns", f"The first line is longer than {_LONGEST_HEADER} bytes."
+        )
     _check_size(table, limits)
     return pa.table({name: _as_numbers(table[name]) for name in table.column_names})
 
@@ -428,6 +474,7 @@ def _as_numbers(column: Any) -> Any:
 def _check_size(table: pa.Table, limits: RequestLimits) -> None:
     limits.require("columns", table.num_columns)
     limits.require("rows", table.num_rows)
+    limits.require("values", table.num_rows * table.num_columns)
     if table.num_rows == 0 or table.num_columns == 0:
         raise RefusedError(422, "rows_missing", "The table has no rows.")
     if len(set(table.column_names)) < table.num_columns:

@@ -13,14 +13,14 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl
 
-from lindero.serve.bodies import JSON, Given, read_body, read_given, write_json
+from lindero.serve.bodies import JSON, Body, Given, read_given, write_json
 from lindero.serve.limits import RequestLimits
 from lindero.serve.operations import Operation
 from lindero.serve.refusals import RefusedError, explain_failure
-from lindero.serve.turns import Turns
+from lindero.serve.turns import Room, Turns
 
 #: Bytes up to which a body is read where it arrives.
-_FEW_BYTES = 65_536
+FEW_BYTES = 65_536
 
 #: Where a line is written for each write, each refusal and each failure.
 LOG = logging.getLogger("lindero.serve")
@@ -43,8 +43,16 @@ class Call:
     """One request, as operations see it."""
 
     def __init__(
-        self, path: str, operation: Operation, scope: Any, headers: dict[bytes, bytes]
+        self,
+        path: str,
+        operation: Operation,
+        scope: Any,
+        headers: dict[bytes, bytes],
+        limits: RequestLimits,
+        room: Room,
     ) -> None:
+        self._limits = limits
+        self._body = Body(limits, room)
         self.operation = operation
         self.headers = headers
         self.model: str = scope.get("path_params", {}).get("name", "")
@@ -71,7 +79,11 @@ class Call:
                 self._read_query = dict(found)
         return self._read_query
 
-    async def read(self, receive: Any, limits: RequestLimits, threads: Turns) -> None:
+    def leave(self) -> None:
+        """It is answered, and what came need not be kept."""
+        self._body.leave()
+
+    async def read(self, receive: Any, threads: Turns) -> None:
         """Take the body in, and check what follows the question mark."""
         unknown = [name for name in self.query if name not in self.operation.query]
         if unknown:
@@ -81,7 +93,7 @@ class Call:
             )
         if self.operation.method == "GET":
             return
-        data = await read_body(receive, self.headers, limits)
+        data = await self._body.read(receive, self.headers)
         self.has_body = False
         encoding = self.headers.get(b"content-encoding", b"identity")
         if encoding != b"identity":
@@ -92,10 +104,10 @@ class Call:
 
         def read() -> Given:
             return read_given(
-                data, kind.decode("latin-1"), self.query, self.operation.fields, limits
+                data, kind.decode("latin-1"), self.query, self.operation.fields, self._limits
             )
 
-        self.given = read() if len(data) <= _FEW_BYTES else await threads.do(self.explaining(read))
+        self.given = read() if len(data) <= FEW_BYTES else await threads.do(self.explaining(read))
 
     def key(self) -> str | None:
         """The name of this very request, if it has one."""

@@ -14,7 +14,8 @@ class RequestLimits:
     Attributes
     ----------
     megabytes : float
-        Of a body.
+        Of a body. All bodies that are here at once, apart from short ones, have the room of four;
+        the next is told to come again (429).
     rows, columns : int
         Of a table.
     seconds : float
@@ -54,8 +55,13 @@ class RequestLimits:
     def bytes(self) -> int:
         return int(self.megabytes * 2**20)
 
+    @property
+    def values(self) -> int:
+        """Of a table: as many as there are numbers of 64 bits in the largest body."""
+        return self.bytes // 8
+
     def require(self, what: str, count: int) -> None:
-        """Refuse more rows or columns than there may be."""
+        """Refuse more rows, columns or values than there may be."""
         most = getattr(self, what)
         if count > most:
             raise RefusedError(

@@ -29,7 +29,7 @@ from lindero.serve.bodies import (
     write_json,
     write_table,
 )
-from lindero.serve.call import Answer, Call
+from lindero.serve.call import FEW_BYTES, Answer, Call
 from lindero.serve.limits import RequestLimits
 from lindero.serve.monitor import Counters, Curves
 from lindero.serve.operations import make_document
@@ -37,10 +37,13 @@ from lindero.serve.reader import ModelReader
 from lindero.serve.refusals import RefusedError
 from lindero.serve.rights import Gate
 from lindero.serve.store import OnlineStore, Receipt
-from lindero.serve.turns import Turns
+from lindero.serve.turns import Room, Turns
 
 #: Threads that answer what takes longer; rows up to which none is worth while.
 _N_THREADS, _FEW_ROWS = 2, 64
+
+#: Bodies of the largest size that may be here at once.
+_BODIES = 4
 
 #: Entries of the log that are read without letting a write in between.
 _ENTRIES_AT_ONCE = 2000
@@ -75,6 +78,7 @@ class Service:
             self.readers[name].warm_up()
         self.writes = Turns(1, limits.waiting, limits.seconds, "write")
         self.reads = Turns(_N_THREADS, limits.waiting, limits.seconds, "read")
+        self.room = Room(_BODIES * limits.bytes, FEW_BYTES)
         self.is_stopping = False
         self._begun = time.time()
         self._certificates: dict[str, tuple[int, Any]] = {}

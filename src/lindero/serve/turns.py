@@ -1,4 +1,4 @@
-"""Writes one after another, and no more of them waiting than are wanted.
+"""Writes one after another, and no more waiting than is wanted, in number and in bytes.
 
 A store has one writer: a thread of its own does what is asked for, in the order of asking. Whoever
 comes when too many wait already is told so at once, and when to come again. A write that has not
@@ -20,6 +20,42 @@ from lindero.serve.refusals import RefusedError
 
 #: Seconds of the past writes that an estimate forgets: a share for each new one.
 _NEW_SHARE = 0.1
+
+
+class Room:
+    """Memory for what has come in and is not answered yet, shared by all requests.
+
+    Parameters
+    ----------
+    size : int
+        Bytes in all.
+    free : int
+        Bytes of one request that are not counted: short ones always find room.
+    """
+
+    def __init__(self, size: int, free: int) -> None:
+        self.size = size
+        self.free = free
+        self.taken = 0
+        self.refused = 0
+
+    def take(self, before: int, more: int) -> None:
+        """Let a request that holds `before` bytes hold more."""
+        wanted = max(0, before + more - self.free) - max(0, before - self.free)
+        if wanted > 0 and self.taken + wanted > self.size:
+            self.refused += 1
+            raise RefusedError(
+                429,
+                "too_many_waiting",
+                "Other requests with large bodies are under way. Ask again after the time in "
+                "Retry-After, or send less at once.",
+                {"Retry-After": "1"},
+            )
+        self.taken += wanted
+
+    def leave(self, held: int) -> None:
+        """A request that held so many bytes is answered."""
+        self.taken -= max(0, held - self.free)
 
 
 class Turns:
